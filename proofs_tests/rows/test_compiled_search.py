@@ -311,7 +311,7 @@ MUTANTS = [
     mutant(BY_MERGING_ROWS, row_programs, "_kept", no_registers),
     mutant(BY_MERGING, row_programs, "_kept", no_registers_of_labels),
     mutant(BY_MERGING, rows_to_walk, "match_conditions", failures_where_none_hold),
-    mutant(AGREEMENT, rows_to_walk, "admitted", within_admits_equality),
+    mutant(AGREEMENT, rows_to_walk, "window_ends", within_admits_equality),
     mutant(TEXT_ROWS, row_programs.Compiler, "_ranked", ranked_apart),
     mutant(BY_LABELS, row_programs, "_LABEL", OTHER_END, id="labels_of_the_other_end"),
     mutant(BY_LABELS, row_programs.Compiler, "_ranked", labels_in_another_order),
