@@ -89,24 +89,24 @@ def run(arguments: argparse.Namespace) -> int:
     return NO if any(tally.causes or tally.unsorted_faults for tally in outcome.tallies) else OK
 
 
-def _sqllogictest(folder: Path, listed: str | None) -> int:
-    """Every record that is not the same, with what was said, and how many of each there are."""
+def _sqllogictest(folder: Path, file: str | None) -> int:
+    """Every record that is not the same, with its message, and how many of each there are."""
     from cerlab.trial.sqllogictest import check_files, settlements_in
 
-    for path in (folder, *([] if listed is None else [Path(listed)])):
+    for path in (folder, *([] if file is None else [Path(file)])):
         if not path.exists():
             raise UsageError("CER0857", f"{path} is not there", hint="give the path of the tests")
-    settlements = [] if listed is None else settlements_in(Path(listed).read_text(encoding="utf-8"))
+    settlements = [] if file is None else settlements_in(Path(file).read_text(encoding="utf-8"))
     counts: Counter[str] = Counter()
     faults = 0
-    for checked in check_files(folder, settlements):
-        lacking = "needs a file" if checked.lacks else checked.verdict.value
-        counts["settled" if checked.clause else lacking] += 1
-        faults += checked.verdict in FAULTS and not (checked.clause or checked.lacks)
-        if checked.verdict is not Verdict.SAME:
-            place = f"{checked.path.relative_to(folder)}:{checked.record.line}"
-            by = f", settled by {checked.clause}" if checked.clause else ""
-            print(f"{place}: {lacking}{by}: {checked.lacks or checked.message}")
+    for outcome in check_files(folder, settlements):
+        lacking = "needs a file" if outcome.lacks else outcome.verdict.value
+        counts["settled" if outcome.clause else lacking] += 1
+        faults += outcome.verdict in FAULTS and not (outcome.clause or outcome.lacks)
+        if outcome.verdict is not Verdict.SAME:
+            place = f"{outcome.path.relative_to(folder)}:{outcome.record.line}"
+            by = f", settled by {outcome.clause}" if outcome.clause else ""
+            print(f"{place}: {lacking}{by}: {outcome.lacks or outcome.message}")
     kinds = (*(v.value for v in Verdict), "settled", "needs a file")
     print(", ".join(f"{counts[kind]:,} {kind}" for kind in kinds if counts[kind]) or "no records")
     return NO if faults else OK
@@ -131,6 +131,6 @@ def _print(outcome: Trial) -> None:
         print(f"not there: {name}: {why}", file=sys.stderr)
     for tally in outcome.tallies:
         for number, cause in enumerate(tally.causes, 1):
-            met = f"{cause.count:,} cases, after {cause.after:,.0f} s"
-            print(f"\n{tally.name} {number}: {cause.verdict.value}, {met}")
+            count = f"{cause.count:,} cases, after {cause.after:,.0f} s"
+            print(f"\n{tally.name} {number}: {cause.verdict.value}, {count}")
             print(cause_text(cause))

@@ -83,8 +83,8 @@ def trial(
     asked those with features that it does not take, which count as refused. The same `seed` gives
     the same cases. Raises `UsageError` if none of the engines is there.
     """
-    begun = time.monotonic()
-    until = begun + seconds
+    start = time.monotonic()
+    until = start + seconds
     absent: list[tuple[str, str]] = []
     with ExitStack() as stack:
         engines: list[Running] = []
@@ -96,28 +96,28 @@ def trial(
         if not engines:
             raise _no_engines(absent)
         entrants = [_entrant(engine, engines) for engine in engines]
-        share, asking, asked, answered = (until - time.monotonic()) / 3, 0.0, 0, 0
-        for drawn in _rounds(engines, seed):
-            begun_round = time.monotonic()
+        share, asking, case_count, with_answers = (until - time.monotonic()) / 3, 0.0, 0, 0
+        for batch in _rounds(engines, seed):
+            round_start = time.monotonic()
             for entrant in entrants:
-                _count(entrant, drawn)
-            asking += time.monotonic() - begun_round
-            asked += len(drawn)
-            answered += sum(bool(LANGUAGES[case.language].answers(case)) for case in drawn)
-            watch(asked, time.monotonic() - begun)
+                _count(entrant, batch)
+            asking += time.monotonic() - round_start
+            case_count += len(batch)
+            with_answers += sum(bool(LANGUAGES[case.language].answers(case)) for case in batch)
+            watch(case_count, time.monotonic() - start)
             for entrant in entrants:
-                _sort(entrant, begun, until, most=1)
-            if asked >= cases or asking > share or time.monotonic() > until:
+                _sort(entrant, start, until, most=1)
+            if case_count >= cases or asking > share or time.monotonic() > until:
                 break
         faulty = [entrant for entrant in entrants if entrant.tally.unsorted_faults]
         for n, entrant in enumerate(faulty):
             now = time.monotonic()
             part = max(0.0, until - now) / (len(faulty) - n)
-            _sort(entrant, begun, now + part)
-            watch(asked, time.monotonic() - begun)
-    spent = time.monotonic() - begun
+            _sort(entrant, start, now + part)
+            watch(case_count, time.monotonic() - start)
+    total = time.monotonic() - start
     tallies = tuple(entrant.tally for entrant in entrants)
-    return Trial(tallies, tuple(absent), seed, asked, answered, spent)
+    return Trial(tallies, tuple(absent), seed, case_count, with_answers, total)
 
 
 def _entrant(engine: Running, engines: Sequence[Running]) -> _Entrant:
@@ -135,31 +135,31 @@ def _no_engines(absent: list[tuple[str, str]]) -> UsageError:
 
 def _rounds(engines: Sequence[Running], seed: int) -> Iterator[list[Case]]:
     """Cases of every language and of what each engine takes, without an end."""
-    fragments = {(e.adapter.language, e.adapter.takes) for e in engines}
-    wanted = sorted(fragments, key=lambda each: (each[0], -len(each[1]), sorted(each[1])))
+    pairs = {(e.adapter.language, e.adapter.takes) for e in engines}
+    fragments = sorted(pairs, key=lambda each: (each[0], -len(each[1]), sorted(each[1])))
     n = 0
     while True:
-        drawn: list[Case] = []
-        for language, takes in wanted:
+        batch: list[Case] = []
+        for language, takes in fragments:
             for k in range(n, n + _ROUND):
-                drawn += LANGUAGES[language].draw(Random(f"{seed} {k} {len(takes)}"), takes)
+                batch += LANGUAGES[language].draw(Random(f"{seed} {k} {len(takes)}"), takes)
         n += _ROUND
-        yield drawn
+        yield batch
 
 
-def _count(entrant: _Entrant, drawn: Sequence[Case]) -> None:
+def _count(entrant: _Entrant, cases: Sequence[Case]) -> None:
     """Verdicts on those of the cases that are in the engine's language."""
     engine, tally, _ = entrant
-    mine = [case for case in drawn if case.language == engine.adapter.language]
-    taken = []
-    for case in mine:
+    own_cases = [case for case in cases if case.language == engine.adapter.language]
+    askable = []
+    for case in own_cases:
         lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
         if lacking:
             tally.verdicts[Verdict.REFUSED] += 1
             tally.reasons[f"not asked: {min(lacking)}"] += 1
         else:
-            taken.append(case)
-    for case, judgement in judge(engine, taken):
+            askable.append(case)
+    for case, judgement in judge(engine, askable):
         tally.verdicts[judgement.verdict] += 1
         if judgement.verdict is Verdict.REFUSED:
             tally.reasons[" ".join(judgement.message.split())[:160]] += 1
@@ -167,7 +167,7 @@ def _count(entrant: _Entrant, drawn: Sequence[Case]) -> None:
             tally.unsorted_faults.append((case, judgement))
 
 
-def _sort(entrant: _Entrant, begun: float, until: float, most: int | None = None) -> None:
+def _sort(entrant: _Entrant, start: float, until: float, most: int | None = None) -> None:
     """Sort faults into causes as long as there is time, the smallest first.
 
     No more than `most` are made small, if it is given.
@@ -179,28 +179,28 @@ def _sort(entrant: _Entrant, begun: float, until: float, most: int | None = None
     engine, tally, others = entrant
     language = LANGUAGES[tally.language]
     tally.unsorted_faults.sort(key=lambda each: (len(each[0].data), size(each[0])))
-    left: list[tuple[Case, Judgement]] = []
-    made = 0
+    remaining: list[tuple[Case, Judgement]] = []
+    small_count = 0
     for case, judgement in tally.unsorted_faults:
-        if _known(tally, case, judgement):
+        if _explain(tally, case, judgement):
             continue
-        if not in_time() or made == most:
-            left.append((case, judgement))
+        if not in_time() or small_count == most:
+            remaining.append((case, judgement))
             continue
-        made += 1
+        small_count += 1
         small, why = smallest_case(engine, case, judgement, in_time)
-        after = time.monotonic() - begun
-        found = Cause(why.verdict, language.features_of(small), small, why, {}, after)
-        if (same := _same(tally, found)) is not None:
+        after = time.monotonic() - start
+        cause = Cause(why.verdict, language.features_of(small), small, why, {}, after)
+        if (same := _same_cause(tally, cause)) is not None:
             same.count += 1
             continue
-        found.others = {e.adapter.name: _on(e, small) for e in others}
-        tally.causes.append(found)
-    tally.unsorted_faults = left
+        cause.others = {e.adapter.name: _on(e, small) for e in others}
+        tally.causes.append(cause)
+    tally.unsorted_faults = remaining
     tally.causes.sort(key=lambda cause: -cause.count)
 
 
-def _known(tally: Tally, case: Case, judgement: Judgement) -> bool:
+def _explain(tally: Tally, case: Case, judgement: Judgement) -> bool:
     """Count a fault for the cause that explains the most of it, if any does."""
     features = LANGUAGES[case.language].features_of(case)
     explaining = [c for c in tally.causes if c.explains(judgement.verdict, features)]
@@ -209,9 +209,9 @@ def _known(tally: Tally, case: Case, judgement: Judgement) -> bool:
     return bool(explaining)
 
 
-def _same(tally: Tally, found: Cause) -> Cause | None:
-    sought = (found.verdict, found.features)
-    return next((c for c in tally.causes if (c.verdict, c.features) == sought), None)
+def _same_cause(tally: Tally, cause: Cause) -> Cause | None:
+    key = (cause.verdict, cause.features)
+    return next((c for c in tally.causes if (c.verdict, c.features) == key), None)
 
 
 def _on(engine: Running, case: Case) -> Judgement:

@@ -89,8 +89,8 @@ class _Common:
 
 def _python(place: str | None, *programs: str) -> str:
     """An interpreter: the one that is given, else the first of these on PATH, else ours."""
-    found = (shutil.which(program) for program in programs)
-    return place or next(filter(None, found), sys.executable)
+    paths = (shutil.which(program) for program in programs)
+    return place or next(filter(None, paths), sys.executable)
 
 
 class Ours(_Common):
@@ -151,8 +151,8 @@ class Pycer(_Common):
         """The query with the stream that it demands; events without one."""
         text = str(case.text).replace("\nWHERE", "\nFROM S\nWHERE", 1)
         events = [{k: v for k, v in event.items() if k != "stream"} for event in case.rows]
-        timed = isinstance(case.query.window, TimeWindow)
-        return {"query": text, "events": events, "timed": timed}
+        in_seconds = isinstance(case.query.window, TimeWindow)
+        return {"query": text, "events": events, "timed": in_seconds}
 
 
 class Flink(_Common):

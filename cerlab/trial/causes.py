@@ -60,10 +60,10 @@ def smallest_case(
 ) -> tuple[Case, Judgement]:
     """A case with the same verdict that no single step of `smaller` leads on from, if in time."""
     while in_time():
-        found = next(_failing(engine, case, judgement.verdict, in_time), None)
-        if found is None:
+        smaller = next(_failing(engine, case, judgement.verdict, in_time), None)
+        if smaller is None:
             break
-        case, judgement = found
+        case, judgement = smaller
     return case, judgement
 
 
@@ -81,8 +81,8 @@ def _failing(
 
 
 def _batches(cases: Iterable[Case], batch: int) -> Iterator[list[Case]]:
-    listed = iter(cases)
-    while together := list(islice(listed, min(batch, _AT_ONCE))):
+    remaining = iter(cases)
+    while together := list(islice(remaining, min(batch, _AT_ONCE))):
         yield together
 
 

@@ -94,15 +94,15 @@ class RowPatterns:
             reach = rng.choice(("row", "row", "partition", "match"))
             flat = random_row_sequence(rng) if likely(rng, 0.4) else None
             depth = rng.choice((1, 2, 3))
-            drawn = random_row_pattern(rng, cast(Any, reach), depth=depth, pattern=flat)
-            query = _observed(rng, drawn)
+            base = random_row_pattern(rng, cast(Any, reach), depth=depth, pattern=flat)
+            query = _with_measures(rng, base)
             if not row_features(query, ()) <= takes:
                 continue
             cases = tuple(
                 case
                 for _ in range(_TABLES)
                 if self.features_of(case := Case("rows", query, _table(rng))) <= takes
-                and _answered(case, rng)
+                and _has_answer(case, rng)
             )
             if cases:
                 return cases
@@ -144,16 +144,16 @@ def arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=pa.schema([(n, COLUMNS[n]) for n in names]))
 
 
-def _observed(rng: Random, query: RowPattern) -> RowPattern:
+def _with_measures(rng: Random, query: RowPattern) -> RowPattern:
     """Mostly with measures that show the match: of each variable the first, the last, how many."""
     query = replace(query, order_by=(rp.OrderItem(ex.Column("t")),))
     if likely(rng, 0.3):
         return query
-    shown: list[ex.Expression] = []
+    expressions: list[ex.Expression] = []
     for v in rp.variables(query.pattern):
         t = ex.Column("t", v)
-        shown += [ex.First(t), ex.Last(t), ex.Aggregate(ex.AggregateFunction.COUNT, t)]
-    return replace(query, measures=tuple(rp.Measure(e, f"m{i}") for i, e in enumerate(shown)))
+        expressions += [ex.First(t), ex.Last(t), ex.Aggregate(ex.AggregateFunction.COUNT, t)]
+    return replace(query, measures=tuple(rp.Measure(e, f"m{i}") for i, e in enumerate(expressions)))
 
 
 def _table(rng: Random) -> tuple[Row, ...]:
@@ -165,7 +165,7 @@ def _table(rng: Random) -> tuple[Row, ...]:
     return tuple({**row, "t": t} for t, row in enumerate(rows))
 
 
-def _answered(case: Case, rng: Random) -> bool:
+def _has_answer(case: Case, rng: Random) -> bool:
     """Whether the reference has an answer; sometimes also where there is none to find."""
     try:
         return bool(ROWS.answers(case)) or likely(rng, 0.3)
@@ -239,13 +239,13 @@ class CeqlQueries:
         self, case: Case, expected: Sequence[Any], answers: Sequence[Row], has_order: bool
     ) -> tuple[list[Any], list[Any], bool]:
         """What is missing, what is too many, and whether the order is right."""
-        found = difference(case.query, case.data, expected, answers)
-        if found is None:
+        gap = difference(case.query, case.data, expected, answers)
+        if gap is None:
             return [], [], True
         missing = [
-            {"start": m.start, "end": m.end, "positions": list(m.positions)} for m in found.missing
+            {"start": m.start, "end": m.end, "positions": list(m.positions)} for m in gap.missing
         ]
-        return missing, [*found.extra, *found.twice], True
+        return missing, [*gap.extra, *gap.twice], True
 
     def smaller(self, case: Case) -> Iterator[Case]:
         """Cases that are smaller in one thing."""

@@ -41,34 +41,34 @@ class Running:
 
     def ask(self, cases: Sequence[Case]) -> list[Outcome]:
         """What it says of each case; those that it does not take are refused without asking."""
-        said: list[Outcome | None] = [
+        outcomes: list[Outcome | None] = [
             None if (why := self.adapter.refuses(case)) is None else Refusal(why) for case in cases
         ]
-        left = [i for i, each in enumerate(said) if each is None]
+        remaining = [i for i, each in enumerate(outcomes) if each is None]
         size = self.adapter.batch
-        for start in range(0, len(left), size):
-            chunk = left[start : start + size]
+        for start in range(0, len(remaining), size):
+            chunk = remaining[start : start + size]
             for i, each in zip(chunk, self._exchange([cases[i] for i in chunk]), strict=True):
-                said[i] = each
-        return [each for each in said if each is not None]
+                outcomes[i] = each
+        return [each for each in outcomes if each is not None]
 
     def _exchange(self, cases: list[Case]) -> list[Outcome]:
         """Replies to one batch; where it breaks, to each half of it."""
         self.question_count += len(cases)
         questions = [self.adapter.question(case) for case in cases]
-        asked = questions[0] if self.adapter.batch == 1 else {"batch": questions}
-        said = self.serving.exchange(asked, self.seconds)
-        if isinstance(said, str) and self.adapter.batch == 1:
-            return [_outcome(cases[0].language, said)]
-        if isinstance(said, str):
-            match json.loads(said):
+        question = questions[0] if self.adapter.batch == 1 else {"batch": questions}
+        answer = self.serving.exchange(question, self.seconds)
+        if isinstance(answer, str) and self.adapter.batch == 1:
+            return [_outcome(cases[0].language, answer)]
+        if isinstance(answer, str):
+            match json.loads(answer):
                 case {"batch": [*replies]} if len(replies) == len(cases):
                     pairs = zip(cases, replies, strict=True)
                     return [_outcome(case.language, json.dumps(each)) for case, each in pairs]
                 case other:
-                    said = Failure(f"no reply to a batch: {str(other)[:200]}")
+                    answer = Failure(f"no reply to a batch: {str(other)[:200]}")
         if len(cases) == 1:
-            return [Failure(" ".join((said.how, self._last_line())).strip(), said.hung)]
+            return [Failure(" ".join((answer.how, self._last_line())).strip(), answer.hung)]
         half = len(cases) // 2
         return [*self._exchange(cases[:half]), *self._exchange(cases[half:])]
 
@@ -87,22 +87,22 @@ def running(adapter: Adapter, seconds: float) -> Iterator[Running]:
     with TemporaryFile("w+", errors="replace") as log:
         try:
             serving = ServerProcess(adapter.command(), seconds, memory=adapter.memory, log=log)
-            said = serving.exchange({"hello": True}, HELLO_SECONDS)
+            answer = serving.exchange({"hello": True}, HELLO_SECONDS)
         except UsageError as error:
             raise Absent(error.message) from None
         try:
-            yield Running(adapter, _version(said), seconds, serving, log)
+            yield Running(adapter, _version(answer), seconds, serving, log)
         finally:
             serving.stop()
 
 
-def _version(said: str | Failure) -> str:
-    if isinstance(said, Failure):
-        raise Absent(said.how)
+def _version(answer: str | Failure) -> str:
+    if isinstance(answer, Failure):
+        raise Absent(answer.how)
     try:
-        hello = json.loads(said)
+        hello = json.loads(answer)
     except json.JSONDecodeError:
-        raise Absent(f"this is no JSON: {said[:80]!r}") from None
+        raise Absent(f"this is no JSON: {answer[:80]!r}") from None
     if "absent" in hello:
         raise Absent(hello["absent"])
     return str(hello.get("version", "unknown"))
@@ -110,10 +110,10 @@ def _version(said: str | Failure) -> str:
 
 def _outcome(language: str, line: str) -> Outcome:
     try:
-        said: Any = json.loads(line)
+        answer: Any = json.loads(line)
     except json.JSONDecodeError:
         return Failure(f"this is no JSON: {line[:80]!r}")
-    match said:
+    match answer:
         case {"crash": how}:
             return Failure(str(how))
         case {"answers": [*rows]} if language == "rows" and all(isinstance(r, dict) for r in rows):

@@ -153,5 +153,5 @@ def _wrong(judgement: Judgement) -> Iterator[str]:
 
 
 def _short(judgement: Judgement) -> str:
-    said = f" ({judgement.message[:120]})" if judgement.message else ""
-    return judgement.verdict.value + said
+    message = f" ({judgement.message[:120]})" if judgement.message else ""
+    return judgement.verdict.value + message

@@ -51,8 +51,8 @@ def judgement_of(
             return Judgement(Verdict.REFUSED, message=why)
         case Failure(how, hung):
             return Judgement(Verdict.HANG if hung else Verdict.CRASH, message=how)
-    compared = LANGUAGES[case.language].compare(case, expected, outcome.rows, has_order)
-    missing, extra, in_order = tuple(compared[0]), tuple(compared[1]), compared[2]
+    comparison = LANGUAGES[case.language].compare(case, expected, outcome.rows, has_order)
+    missing, extra, in_order = tuple(comparison[0]), tuple(comparison[1]), comparison[2]
     if missing:
         return Judgement(Verdict.MISSING, missing, extra)
     if extra:

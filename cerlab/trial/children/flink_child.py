@@ -55,29 +55,29 @@ class Flink:
     def rows(self, questions: list[Reply]) -> list[list[dict[str, Any]]]:
         """The rows that each question has, by one job."""
         name, path = self.table(questions)
-        asked: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+        cases_of_query: dict[tuple[str, tuple[str, ...]], list[int]] = {}
         for c, question in enumerate(questions):
-            asked.setdefault((question["query"], tuple(question["columns"])), []).append(c)
-        width = max(len(columns) for _, columns in asked)
+            cases_of_query.setdefault((question["query"], tuple(question["columns"])), []).append(c)
+        width = max(len(columns) for _, columns in cases_of_query)
         parts = []
-        for (query, columns), cases in asked.items():
-            shown = [f"CAST(`{column}` AS STRING)" for column in columns]
-            padded = shown + ["CAST(NULL AS STRING)"] * (width - len(shown))
-            listed = ", ".join(map(str, cases))
+        for (query, columns), cases in cases_of_query.items():
+            casts = [f"CAST(`{column}` AS STRING)" for column in columns]
+            fields = casts + ["CAST(NULL AS STRING)"] * (width - len(casts))
+            numbers = ", ".join(map(str, cases))
             parts.append(
-                f"SELECT c, {', '.join(padded)} FROM "
-                f"(SELECT * FROM {name} WHERE c IN ({listed})) {query}"
+                f"SELECT c, {', '.join(fields)} FROM "
+                f"(SELECT * FROM {name} WHERE c IN ({numbers})) {query}"
             )
-        found: list[list[dict[str, Any]]] = [[] for _ in questions]
+        answers: list[list[dict[str, Any]]] = [[] for _ in questions]
         try:
             for row in self.environment.execute_sql(" UNION ALL ".join(parts)).collect():
                 c, *values = row
                 columns = questions[c]["columns"]
-                found[c].append({n: plain(v) for n, v in zip(columns, values, strict=False)})
+                answers[c].append({n: plain(v) for n, v in zip(columns, values, strict=False)})
         finally:
             self.environment.execute_sql(f"DROP TABLE {name}")
             path.unlink()
-        return found
+        return answers
 
     def table(self, questions: list[Reply]) -> tuple[str, Path]:
         """A new table with the rows of all questions; its time is t in milliseconds."""
@@ -114,9 +114,9 @@ def failure(text: str) -> Reply:
     """
     lines = [line.strip() for line in text.splitlines()]
     causes = [line for line in lines if line.startswith(("Caused by:", ": "))] or lines[:1]
-    said = causes[-1].removeprefix("Caused by").lstrip(": ")[:400]
-    refused = any(word in text for word in REFUSALS) or "ValidationException" in text
-    return {"refused" if refused else "crash": said}
+    message = causes[-1].removeprefix("Caused by").lstrip(": ")[:400]
+    is_refusal = any(word in text for word in REFUSALS) or "ValidationException" in text
+    return {"refused" if is_refusal else "crash": message}
 
 
 def plain(value: str | None) -> object:
@@ -134,12 +134,12 @@ def main() -> None:
     logging.disable(logging.WARNING)
     os.environ.setdefault("JAVA_TOOL_OPTIONS", JAVA)
     with TemporaryDirectory(prefix="cerlab-flink-") as folder:
-        made: list[Flink] = []
+        environments: list[Flink] = []
 
         def flink() -> Flink:
-            if not made:  # a process that is started again gets a batch at once
-                made.append(Flink(folder))
-            return made[0]
+            if not environments:  # a process that is started again gets a batch at once
+                environments.append(Flink(folder))
+            return environments[0]
 
         def version() -> str:
             from importlib.metadata import version as installed

@@ -22,8 +22,8 @@ def serve(version: Callable[[], str], reply: Callable[[Reply], Reply]) -> None:
     for line in sys.stdin:
         question = json.loads(line)
         try:
-            said = {"version": version()} if "hello" in question else reply(question)
+            message = {"version": version()} if "hello" in question else reply(question)
         except Exception as error:
             how = f"{type(error).__name__}: {error}".splitlines()[0][:400]
-            said = {"absent" if "hello" in question else "crash": how}
-        print(json.dumps(said, default=str), file=out, flush=True)
+            message = {"absent" if "hello" in question else "crash": how}
+        print(json.dumps(message, default=str), file=out, flush=True)

@@ -17,11 +17,13 @@ def reply(question: Reply) -> Reply:
             table = arrow(question["rows"])
             return {"answers": match_recognize(parse_rows(question["query"]), table).to_pylist()}
         stream = Stream.from_events(question["events"], time="t", unit="s")
-        found = evaluate(parse_query(question["query"]), stream)
+        answers = evaluate(parse_query(question["query"]), stream)
     except Unsupported as error:
         return {"refused": error.message}
     return {
-        "answers": [{"start": m.start, "end": m.end, "positions": list(m.positions)} for m in found]
+        "answers": [
+            {"start": m.start, "end": m.end, "positions": list(m.positions)} for m in answers
+        ]
     }
 
 

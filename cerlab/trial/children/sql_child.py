@@ -27,11 +27,11 @@ Run = Callable[[str], list[dict[str, Any]]]
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """A common table expression T with these rows."""
     names = [name for name in TYPES if not rows or name in rows[0]]
-    selected = [
+    selects = [
         "SELECT " + ", ".join(f"CAST({literal(row[n])} AS {TYPES[n]}) AS {n}" for n in names)
         for row in rows
     ] or ["SELECT " + ", ".join(f"CAST(NULL AS {TYPES[n]}) AS {n}" for n in names) + " WHERE 1 = 0"]
-    return "WITH T AS (" + " UNION ALL ".join(selected) + ") "
+    return "WITH T AS (" + " UNION ALL ".join(selects) + ") "
 
 
 def literal(value: object) -> str:
@@ -55,11 +55,11 @@ def package() -> tuple[Callable[[], str], Run]:
     return lambda: str(duckdb.__version__), run
 
 
-def program(words: list[str], wrapped: str) -> tuple[Callable[[], str], Run]:
+def program(words: list[str], template: str) -> tuple[Callable[[], str], Run]:
     """The version and the runner of a program; it prints the rows as JSON."""
 
     def run(sql: str) -> list[dict[str, Any]]:
-        done = subprocess.run(words, input=wrapped % sql + ";\n", capture_output=True, text=True)
+        done = subprocess.run(words, input=template % sql + ";\n", capture_output=True, text=True)
         if done.returncode or "rror" in done.stderr:
             raise RuntimeError(" ".join(done.stderr.split()) or f"exit status {done.returncode}")
         rows: list[dict[str, Any]] = json.loads(done.stdout.strip() or "[]") or []
@@ -67,8 +67,8 @@ def program(words: list[str], wrapped: str) -> tuple[Callable[[], str], Run]:
 
     def version() -> str:
         nothing = subprocess.DEVNULL
-        asked = [words[0], "--version"]
-        done = subprocess.run(asked, stdin=nothing, capture_output=True, text=True)
+        command = [words[0], "--version"]
+        done = subprocess.run(command, stdin=nothing, capture_output=True, text=True)
         return done.stdout.strip()
 
     return version, run
@@ -82,26 +82,26 @@ def runner(kind: str, place: str | None) -> tuple[Callable[[], str], Run]:
     if kind == "duckdb":
         return program([place, "-json", ":memory:"], "%s")
     words = ["psql", place] if "://" in place else [place]
-    aggregated = "SELECT coalesce(json_agg(q), '[]') FROM (%s) AS q"
-    return program([*words, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"], aggregated)
+    template = "SELECT coalesce(json_agg(q), '[]') FROM (%s) AS q"
+    return program([*words, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"], template)
 
 
 def main(kind: str, place: str | None = None) -> None:
     """Answer until standard input ends; an engine that has not the clause is absent."""
-    made: list[tuple[Callable[[], str], Run]] = []
+    runners: list[tuple[Callable[[], str], Run]] = []
 
     def engine() -> tuple[Callable[[], str], Run]:
-        if not made:  # a process that is started again gets a question at once
-            made.append(runner(kind, place))
-        return made[0]
+        if not runners:  # a process that is started again gets a question at once
+            runners.append(runner(kind, place))
+        return runners[0]
 
     def version() -> str:
-        said, run = engine()[0](), engine()[1]
+        number, run = engine()[0](), engine()[1]
         try:
             run(PROBE)
         except Exception as error:
-            raise RuntimeError(f"{said} does not run MATCH_RECOGNIZE: {error}") from None
-        return said
+            raise RuntimeError(f"{number} does not run MATCH_RECOGNIZE: {error}") from None
+        return number
 
     def reply(question: Reply) -> Reply:
         try:
