@@ -74,12 +74,12 @@ def contained(a: What, b: What) -> Verdict:
 
 
 @step_budget("the decision", HINT)
-def _compare(a: What, b: What, sides: tuple[Side, ...], proved: str) -> Verdict:
+def _compare(a: What, b: What, sides: tuple[Side, ...], claim: str) -> Verdict:
     left, right = as_pattern(a), as_pattern(b)
     _refuse_aggregates(left, right)
     if left.ast.consume is right.ast.consume is not Consume.NONE:
-        return _consuming(left, right, sides, proved)
-    return _decide(left, right, sides, proved, left, right)
+        return _consuming(left, right, sides, claim)
+    return _decide(left, right, sides, claim, left, right)
 
 
 def _refuse_aggregates(*queries: Pattern) -> None:
@@ -95,10 +95,10 @@ def _refuse_aggregates(*queries: Pattern) -> None:
         )
 
 
-def _consuming(left: Pattern, right: Pattern, sides: tuple[Side, ...], proved: str) -> Verdict:
+def _consuming(left: Pattern, right: Pattern, sides: tuple[Side, ...], claim: str) -> Verdict:
     """Equal consumption: equal answers without it stay equal with it, event by event."""
     plain = [_without_consumption(q) for q in (left, right)]
-    verdict = _decide(plain[0], plain[1], tuple(Side), proved, left, right, trust=False)
+    verdict = _decide(plain[0], plain[1], tuple(Side), claim, left, right, trust=False)
     if verdict.holds:
         return verdict
     reason = "CONSUME BY may hide where the queries differ without it"
@@ -113,7 +113,7 @@ def _decide(
     left: Pattern,
     right: Pattern | None,
     sides: tuple[Side, ...],
-    proved: str,
+    claim: str,
     left_query: Pattern,
     right_query: Pattern | None,
     *,
@@ -124,19 +124,19 @@ def _decide(
     if (reason := outside(queries)) is not None:
         return bounded_search(left_query, right_query, sides, reason)
     question = Question(queries, sides)
-    undecided = False
-    for fixed in keys_of(queries):
-        witness = question.answer(fixed)
+    is_open = False
+    for key in keys_of(queries):
+        witness = question.answer(key)
         if isinstance(witness, Witness):
             return confirm(witness, left_query, right_query) if trust else _refutation(witness)
-        undecided |= witness
-    if undecided:
+        is_open |= witness
+    if is_open:
         return bounded_search(
             left_query, right_query, sides, "not every combination of the tests is decided"
         )
     holds = right is not None
     note = "; arithmetic is over the rationals" if question.arithmetic else ""
-    return Verdict(holds, None, f"{proved}: {question.pairs} minterms{note}")
+    return Verdict(holds, None, f"{claim}: {question.pairs} minterms{note}")
 
 
 def _refutation(witness: Witness) -> Verdict:
@@ -169,8 +169,8 @@ def _agrees(
     witness: Witness, left: Pattern, right: Pattern | None, evaluator: EvaluatorName
 ) -> bool:
     stream = io.as_stream(witness.events)
-    answered = witness.complex_event in answers_of(left, stream, evaluator)
+    on_left = witness.complex_event in answers_of(left, stream, evaluator)
     if right is None:
-        return answered
-    there = witness.complex_event in answers_of(right, stream, evaluator)
-    return answered != there and answered == (witness.side == "left")
+        return on_left
+    on_right = witness.complex_event in answers_of(right, stream, evaluator)
+    return on_left != on_right and on_left == (witness.side == "left")

@@ -52,10 +52,10 @@ def outside(queries: Sequence[Pattern]) -> str | None:
 def _time_that_is_tested(query: Pattern, queries: Sequence[Pattern]) -> str | None:
     window, schema = query.plan.window, schema_of(queries)
     if isinstance(window, AttributeWindow):
-        tested = {
+        attributes = {
             name for q in queries for P in q.machine.predicates for name in attributes_of(atoms(P))
         } | {name for q in queries for name in q.plan.partition}
-        if window.attribute in tested:
+        if window.attribute in attributes:
             return f"'{window.attribute}' is the time of the window and is tested too"
     if isinstance(window, TimeWindow) and schema is not None and not timestamp_of(schema):
         return "the schema declares no single timestamp for a window in hours, minutes or seconds"
@@ -114,14 +114,14 @@ def _values(name: str, queries: Sequence[Pattern]) -> list[Value]:
     """A value of a key attribute for each combination of its tests that some value has."""
     about = _atoms_about(name, queries)
     schema = schema_of(queries)
-    known: list[Value] = [value for value in representatives(constants(about)) if value is not None]
+    values: list[Value] = [v for v in representatives(constants(about)) if v is not None]
     if schema is not None:
-        known = [v for v in (*known, Timestamp(0)) if _is_of_type(v, name, schema)]
-    chosen: dict[tuple[bool, ...], Value] = {}
-    for value in known:
+        values = [v for v in (*values, Timestamp(0)) if _is_of_type(v, name, schema)]
+    examples: dict[tuple[bool, ...], Value] = {}
+    for value in values:
         event = Event("other", {name: value})
-        chosen.setdefault(tuple(satisfies(event, atom) for atom in about), value)
-    return list(chosen.values())
+        examples.setdefault(tuple(satisfies(event, atom) for atom in about), value)
+    return list(examples.values())
 
 
 def _atoms_about(name: str, queries: Sequence[Pattern]) -> list[AtomicTest]:
@@ -145,8 +145,8 @@ _CLASS: dict[AttributeType, tuple[type, ...]] = {
 
 def _is_of_type(value: Value, name: str, schema: Schema) -> bool:
     """Whether some event type declares the attribute with the type of the value."""
-    declared = (a for s in schema.streams for e in s.events if (a := e.attribute(name)))
-    return any(is_of(value, a.type) for a in declared)
+    attributes = (a for s in schema.streams for e in s.events if (a := e.attribute(name)))
+    return any(is_of(value, a.type) for a in attributes)
 
 
 def is_of(value: Value, kind: AttributeType) -> bool:

@@ -24,7 +24,7 @@ from cerlab.predicates.truth import kind_of
 Row: TypeAlias = dict[str, Any]
 
 MAX_EXAMPLES = 24
-"""How many events that the tests tell apart are kept."""
+"""How many events there are that the tests tell apart."""
 
 MAX_POOL = 40
 """How many events there are with the values that conditions over several events compare."""
@@ -51,9 +51,9 @@ class Pool(NamedTuple):
         candidates = (own, *_neighbours(own), *self.known_values, *_NUMBERS)
         if self.schema is not None:
             event = self.schema.event(row["type"], row.get("stream"))
-            declared = event.attribute(name) if event else None
-            every = (*candidates, *_OTHERS) if declared else ()
-            candidates = tuple(v for v in every if declared and is_of(v, declared.type))
+            declaration = event.attribute(name) if event else None
+            every = (*candidates, *_OTHERS) if declaration else ()
+            candidates = tuple(v for v in every if declaration and is_of(v, declaration.type))
         return list({(kind_of(v), v): v for v in candidates if v is not None}.values())
 
     def random_variant(self, row: Row, rng: Random) -> Row:
@@ -70,13 +70,13 @@ class Pool(NamedTuple):
         if self.schema is None:
             return True
         event = self.schema.event(row["type"], row.get("stream"))
-        declared = event.attribute(name) if event else None
-        return declared is not None and declared.nullable
+        declaration = event.attribute(name) if event else None
+        return declaration is not None and declaration.nullable
 
 
 def pool_of(queries: Sequence[Pattern]) -> Pool:
     """Events with the types of the queries and the values that their tests tell apart."""
-    predicates, compared = _single_event_tests(queries)
+    predicates, attributes = _single_event_tests(queries)
     schema = schema_of(queries)
     try:
         kinds = [m.example for m in minterms(predicates, schema=schema)]
@@ -84,10 +84,10 @@ def pool_of(queries: Sequence[Pattern]) -> Pool:
         poll()
         kinds = [Event(P.type) for P in predicates if isinstance(P, TypeIs)]
     examples = [as_row(event) for event in kinds if event is not None][:MAX_EXAMPLES]
-    names = sorted(compared - {"type", "stream"})
-    held = [row[name] for name in names for row in examples if row.get(name) is not None]
-    known = tuple({(kind_of(value), value): value for value in held}.values())
-    plain = Pool(examples, names, known, schema)
+    names = sorted(attributes - {"type", "stream"})
+    values = [row[name] for name in names for row in examples if row.get(name) is not None]
+    known_values = tuple({(kind_of(value), value): value for value in values}.values())
+    plain = Pool(examples, names, known_values, schema)
     return plain._replace(events=_with_values(plain))
 
 
@@ -95,10 +95,10 @@ def _with_values(plain: Pool) -> list[Row]:
     """Each event with the first few values of each compared attribute."""
     few = 3 if len(plain.attributes) == 1 else 2
     rows: dict[str, Row] = {}
-    for picked in product(range(few), repeat=len(plain.attributes)):
+    for choice in product(range(few), repeat=len(plain.attributes)):
         for event in plain.events:
             row = dict(event)
-            for name, k in zip(plain.attributes, picked, strict=True):
+            for name, k in zip(plain.attributes, choice, strict=True):
                 if values := plain.values(event, name):
                     row[name] = values[k % len(values)]
             rows.setdefault(repr(sorted(row.items())), row)
@@ -125,7 +125,7 @@ def _neighbours(value: Value) -> tuple[Value, ...]:
 def _single_event_tests(queries: Sequence[Pattern]) -> tuple[tuple[Predicate, ...], set[str]]:
     """The tests of single events, and the attributes that conditions over several compare."""
     predicates: dict[Predicate, None] = {}
-    compared: set[str] = set()
+    attributes: set[str] = set()
     for query in queries:
         for psi in subformulas(query.formula):
             if isinstance(psi, Atom):
@@ -135,11 +135,11 @@ def _single_event_tests(queries: Sequence[Pattern]) -> tuple[tuple[Predicate, ..
                     if isinstance(condition, On):
                         predicates[condition.predicate] = None
                     elif isinstance(condition, Correlation):
-                        compared |= {condition.left.attribute, condition.right.attribute}
+                        attributes |= {condition.left.attribute, condition.right.attribute}
                     else:
-                        compared |= {
+                        attributes |= {
                             a.attribute
                             for a in condition.arguments
                             if isinstance(a, SetOf) and a.attribute
                         }
-    return tuple(predicates), compared
+    return tuple(predicates), attributes

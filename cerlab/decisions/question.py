@@ -41,7 +41,7 @@ class Question:
         self.arithmetic = any(_has_arithmetic(P) for P in self.predicates)
         self.pairs = 0
 
-    def answer(self, fixed: Mapping[str, Value]) -> Witness | bool:
+    def answer(self, key: Mapping[str, Value]) -> Witness | bool:
         """A witness whose events have those values, or whether something is left undecided."""
         streams = self.queries[0].plan.streams
         about_streams: list[Predicate] = [StreamIs(name) for name in streams]
@@ -50,27 +50,27 @@ class Question:
             for m in minterms(
                 [*self.predicates, *about_streams],
                 schema=schema_of(self.queries),
-                values=fixed,
+                values=key,
             )
-            if m.example is None or _read(m.example, streams)
+            if m.example is None or _comes_from(m.example, streams)
         ]
         self.pairs += len(every)
         left, right = self.windowed
         joint = Joint(left.machine, right.machine, every)
-        known = [k for k, m in enumerate(every) if m.example is not None]
-        difference = shortest_difference(left, right, joint, known, sides=self.sides)
+        with_example = [k for k, m in enumerate(every) if m.example is not None]
+        difference = shortest_difference(left, right, joint, with_example, sides=self.sides)
         if difference is not None:
             examples = [every[k].example for k in difference.events]
-            return self._witness(difference, [e for e in examples if e is not None], fixed)
-        if len(known) == len(every):
+            return self._witness(difference, [e for e in examples if e is not None], key)
+        if len(with_example) == len(every):
             return False
         possible = range(len(every))
         return shortest_difference(left, right, joint, possible, sides=self.sides) is not None
 
     def _witness(
-        self, difference: Difference, examples: Sequence[Event], fixed: Mapping[str, Value]
+        self, difference: Difference, examples: Sequence[Event], key: Mapping[str, Value]
     ) -> Witness:
-        events = [{**as_row(event), **fixed} for event in examples]
+        events = [{**as_row(event), **key} for event in examples]
         for column, times in self._times(difference, len(events)).items():
             for event, time in zip(events, times, strict=True):
                 event[column] = time
@@ -102,8 +102,8 @@ class Question:
         if axis:
             return axis, False
         schema = schema_of(self.queries)
-        tested = {name for P in self.predicates for name in attributes_of(atoms(P))}
-        free = next(name for name in ("time", "time_", "time__") if name not in tested)
+        attributes = {name for P in self.predicates for name in attributes_of(atoms(P))}
+        free = next(name for name in ("time", "time_", "time__") if name not in attributes)
         return (schema and timestamp_of(schema)) or free, True
 
 
@@ -127,13 +127,13 @@ def _is_integer(query: Pattern, attribute: str) -> bool:
     schema = query.schema
     if schema is None:
         return False
-    declared = (
+    attributes = (
         e.attribute(attribute) for name in schema.event_names() if (e := schema.event(name))
     )
-    return all(a.type is AttributeType.INT for a in declared if a is not None)
+    return all(a.type is AttributeType.INT for a in attributes if a is not None)
 
 
-def _read(event: Event, streams: tuple[str, ...]) -> bool:
+def _comes_from(event: Event, streams: tuple[str, ...]) -> bool:
     return not streams or event.stream is None or event.stream in streams
 
 

@@ -20,36 +20,36 @@ def two_ends(query: rp.RowPattern) -> list[Row] | None:
         raise undecidable("the pattern has too many states")
     graph = of_all(conditions_of((query,)))
     level: list[tuple[tuple[States, bool], list[int]]] = [((1, False), [])]
-    met = set[tuple[States, bool, int]]()
+    visited_states = set[tuple[States, bool, int]]()
     while level:
         after = []
-        for (states, ended), path in level:
+        for (states, has_end), path in level:
             for node in graph.following[path[-1]] if path else graph.first:
                 letter = frozenset(v for _, v in graph.letters[node])
-                reached = _after(steps, states, letter)
-                ends = _accepts(steps, reached)
-                if ended and ends:
+                targets = _after(steps, states, letter)
+                ends = _accepts(steps, targets)
+                if has_end and ends:
                     return graph.rows([*path, node])
-                there = reached, ended or ends
-                if reached and (*there, node) not in met:
-                    met.add((*there, node))
+                there = targets, has_end or ends
+                if targets and (*there, node) not in visited_states:
+                    visited_states.add((*there, node))
                     after.append((there, [*path, node]))
         level = after
     return None
 
 
 def _after(steps: StepTable, states: States, letter: frozenset[str]) -> States:
-    reached = 0
-    for q, listed in enumerate(steps.steps[:-1]):
+    targets = 0
+    for q, choices in enumerate(steps.steps[:-1]):
         if states >> q & 1:
-            for step in listed:
+            for step in choices:
                 if not isinstance(step, Accept) and step.variable in letter:
-                    reached |= 1 << step.target
-    return reached
+                    targets |= 1 << step.target
+    return targets
 
 
 def _accepts(steps: StepTable, states: States) -> bool:
     return any(
-        states >> q & 1 and any(isinstance(step, Accept) for step in listed)
-        for q, listed in enumerate(steps.steps[:-1])
+        states >> q & 1 and any(isinstance(step, Accept) for step in choices)
+        for q, choices in enumerate(steps.steps[:-1])
     )

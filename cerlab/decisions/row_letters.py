@@ -46,9 +46,9 @@ def conditions_of(queries: Sequence[rp.RowPattern]) -> dict[SideVariable, ex.Exp
     conditions: dict[SideVariable, ex.Expression] = {}
     for side, query in enumerate(queries):
         sets = rp.members(query)
-        defined = {d.variable: d.condition for d in query.define}
+        definitions = {d.variable: d.condition for d in query.define}
         for v in rp.variables(query.pattern):
-            e = defined.get(v, ex.Literal(True))
+            e = definitions.get(v, ex.Literal(True))
             if not of_row(e, frozenset(x for x, members in sets.items() if v in members)):
                 raise undecidable(f"the condition of {v} reads other rows of the match")
             conditions[side, v] = e
@@ -64,9 +64,9 @@ def letter_at(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[
     """The variables that hold at a row of a table."""
     names = {c.name for e in conditions.values() for c in columns_of(e)}
     columns = {name: [_value(row, name) for row in rows] for name in names}
-    mapped = GrowingMapping(columns, len(rows), {})
+    table = GrowingMapping(columns, len(rows), {})
     same = {name: name for name in names}
-    return frozenset(v for v, e in conditions.items() if at_row(e, same)(mapped, i) is True)
+    return frozenset(v for v, e in conditions.items() if at_row(e, same)(table, i) is True)
 
 
 def _value(row: Row, name: str) -> Value:
@@ -117,7 +117,7 @@ def quotient(G: RowGraph) -> RowGraph:
     while len(set(block)) > count:
         count = len(set(block))
         block = _numbers([(block[n], frozenset(block[m] for m in G.following[n])) for n in nodes])
-    chosen = {b: n for n, b in reversed(list(enumerate(block)))}
+    node_of_block = {b: n for n, b in reversed(list(enumerate(block)))}
 
     def rows(path: Sequence[int]) -> list[Row]:
         """Of a path of blocks: that of nodes that follow each other."""
@@ -127,10 +127,10 @@ def quotient(G: RowGraph) -> RowGraph:
         return G.rows(at)
 
     return RowGraph(
-        tuple(G.letters[chosen[b]] for b in range(len(chosen))),
+        tuple(G.letters[node_of_block[b]] for b in range(len(node_of_block))),
         tuple(
-            tuple(dict.fromkeys(block[m] for m in G.following[chosen[b]]))
-            for b in range(len(chosen))
+            tuple(dict.fromkeys(block[m] for m in G.following[node_of_block[b]]))
+            for b in range(len(node_of_block))
         ),
         tuple(dict.fromkeys(block[n] for n in G.first)),
         frozenset(block[n] for n in G.last),

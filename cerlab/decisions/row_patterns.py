@@ -82,8 +82,8 @@ def satisfiable_rows(query: rp.RowPattern, *, rows: Sequence[Row] | None = None)
         partition_by=query.partition_by,
         skip=query.skip,
     )
-    found = contained_rows(query, none, same="rows", rows=rows)
-    return RowVerdict(not found.holds, found.table)
+    verdict = contained_rows(query, none, same="rows", rows=rows)
+    return RowVerdict(not verdict.holds, verdict.table)
 
 
 _NOTHING = rp.Concat((rp.Variable("A"), rp.PartitionStart()))
@@ -98,19 +98,19 @@ def row_remarks(query: rp.RowPattern, *, rows: Sequence[Row] | None = None) -> l
     """
     conditions = conditions_of((query,))
     graph = of_all(conditions) if rows is None else of_rows(conditions, rows)
-    found = []
+    remarks = []
     for definition in query.define:
         holds = {(0, definition.variable) in letter for letter in graph.letters}
         if len(holds) == 1:
             how = "always" if True in holds else "never"
-            found.append(f"the condition of {definition.variable} {how} holds")
+            remarks.append(f"the condition of {definition.variable} {how} holds")
     if not satisfiable_rows(query, rows=rows):
-        return [*found, "no table has a match"]
+        return [*remarks, "no table has a match"]
     for part, pattern in _reluctance_variants(query.pattern):
         if equivalent_rows(query, replace(query, pattern=pattern), rows=rows):
-            said = "reluctant or greedy" if part.reluctant else "greedy or reluctant"
-            found.append(f"{pattern_text(part)} is the same, {said}")
-    return found
+            words = "reluctant or greedy" if part.reluctant else "greedy or reluctant"
+            remarks.append(f"{pattern_text(part)} is the same, {words}")
+    return remarks
 
 
 def _reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Pattern]]:
@@ -119,19 +119,19 @@ def _reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Patt
         yield p, replace(p, reluctant=not p.reluctant)
     below = rp.children(p)
     for i, part in enumerate(below):
-        for quantified, turned in _reluctance_variants(part):
+        for quantifier, variant in _reluctance_variants(part):
             if isinstance(p, rp.Concat | rp.Alternation | rp.Permute):
-                yield quantified, type(p)((*below[:i], turned, *below[i + 1 :]))
+                yield quantifier, type(p)((*below[:i], variant, *below[i + 1 :]))
             elif isinstance(p, rp.Repetition | rp.Exclusion):
-                yield quantified, replace(p, body=turned)
+                yield quantifier, replace(p, body=variant)
 
 
-def _observation(did: ScanStep, same: Same) -> tuple[object, ...]:
+def _observation(step: ScanStep, same: Same) -> tuple[object, ...]:
     """What of a scan has to be the same."""
-    mapped = did.label is not None
+    is_mapped = step.label is not None
     if same == "rows":
-        return (mapped,)
-    return did.empty, did.begins, did.label if same == "labels" else mapped
+        return (is_mapped,)
+    return step.empty, step.begins, step.label if same == "labels" else is_mapped
 
 
 def _decide(

@@ -66,36 +66,36 @@ class Node(NamedTuple):
 
 def of_all(conditions: Conditions) -> RowGraph:
     """All tables; raises `Unsupported` where conditions do more than compare."""
-    stepped = set[str]()
-    found: dict[str, set[Any]] = {}
+    prev_columns = set[str]()
+    constants: dict[str, set[Any]] = {}
     for e in conditions.values():
         for column in columns_of(e):
-            found.setdefault(column.name.casefold(), set())
-        for name, constant in _constants(e, stepped):
-            found.setdefault(name, set()).add(constant)
-    spelled = {c.name.casefold(): c.name for e in conditions.values() for c in columns_of(e)}
-    ordered = {n for e in conditions.values() for n in _order_columns(e)}
-    names = tuple(found)
-    regions = [_regions(name, found[name], name in ordered) for name in names]
+            constants.setdefault(column.name.casefold(), set())
+        for name, constant in _constants(e, prev_columns):
+            constants.setdefault(name, set()).add(constant)
+    spellings = {c.name.casefold(): c.name for e in conditions.values() for c in columns_of(e)}
+    with_order = {n for e in conditions.values() for n in _order_columns(e)}
+    names = tuple(constants)
+    regions = [_regions(name, constants[name], name in with_order) for name in names]
     nodes = [
         Node(first, places)
-        for first in ((True, False) if stepped else (True,))
+        for first in ((True, False) if prev_columns else (True,))
         for places in product(
             *(
-                _places(each, steps=name in stepped and not first)
+                _places(each, steps=name in prev_columns and not first)
                 for name, each in zip(names, regions, strict=True)
             )
         )
     ]
-    columns = [spelled[name] for name in names]
+    columns = [spellings[name] for name in names]
     by_regions: dict[tuple[Region | None, ...], list[int]] = {}
     for k, node in enumerate(nodes):
-        if not stepped or not node.first:
+        if not prev_columns or not node.first:
             by_regions.setdefault(tuple(place.before for place in node.places), []).append(k)
     following = []
     for node in nodes:
         own = tuple(
-            place.region if name in stepped else None
+            place.region if name in prev_columns else None
             for name, place in zip(names, node.places, strict=True)
         )
         following.append(tuple(by_regions.get(own, ())))
@@ -110,37 +110,37 @@ def of_all(conditions: Conditions) -> RowGraph:
     )
 
 
-def _constants(e: ex.Expression, stepped: set[str]) -> Iterator[tuple[str, Any]]:
-    """The constants that columns are compared with; `stepped` gets columns that PREV reads."""
+def _constants(e: ex.Expression, prev_columns: set[str]) -> Iterator[tuple[str, Any]]:
+    """The constants that columns are compared with; `prev_columns` gets those that PREV reads."""
     match e:
         case ex.And(left, right) | ex.Or(left, right):
-            yield from (*_constants(left, stepped), *_constants(right, stepped))
+            yield from (*_constants(left, prev_columns), *_constants(right, prev_columns))
         case ex.Not(body):
-            yield from _constants(body, stepped)
+            yield from _constants(body, prev_columns)
         case ex.Is(body, truth):
-            if (name := _operand(body, stepped)) is None:
-                yield from _constants(body, stepped)
+            if (name := _operand(body, prev_columns)) is None:
+                yield from _constants(body, prev_columns)
             elif truth is not None:
                 yield name, truth
         case ex.Comparison(_, left, right):
-            yield from _pair(left, right, stepped)
+            yield from _pair(left, right, prev_columns)
         case ex.In(body, members):
             for member in members:
-                yield from _pair(body, member, stepped)
+                yield from _pair(body, member, prev_columns)
         case ex.Between(body, low, high):
-            yield from (*_pair(body, low, stepped), *_pair(body, high, stepped))
+            yield from (*_pair(body, low, prev_columns), *_pair(body, high, prev_columns))
         case ex.Literal():
             return
         case _:
-            if (name := _operand(e, stepped)) is None:
+            if (name := _operand(e, prev_columns)) is None:
                 raise _more_than_comparing(e)
             yield name, True
 
 
 def _pair(
-    left: ex.Expression, right: ex.Expression, stepped: set[str]
+    left: ex.Expression, right: ex.Expression, prev_columns: set[str]
 ) -> Iterator[tuple[str, Any]]:
-    one, other = _operand(left, stepped), _operand(right, stepped)
+    one, other = _operand(left, prev_columns), _operand(right, prev_columns)
     for name, e in ((one, right), (other, left)):
         if name is not None and isinstance(e, ex.Literal):
             if e.value is not None:
@@ -151,13 +151,13 @@ def _pair(
         raise undecidable(f"it compares the columns {one} and {other}", _GIVE)
 
 
-def _operand(e: ex.Expression, stepped: set[str]) -> str | None:
+def _operand(e: ex.Expression, prev_columns: set[str]) -> str | None:
     """The column that is read, in this row or by PREV in the one before."""
     match e:
         case ex.Column(name) | ex.Prev(ex.Column(name), 0) | ex.Next(ex.Column(name), 0):
             return name.casefold()
         case ex.Prev(ex.Column(name), 1):
-            stepped.add(name.casefold())
+            prev_columns.add(name.casefold())
             return name.casefold()
         case _:
             return None
@@ -183,7 +183,7 @@ def _order_columns(e: ex.Expression) -> Iterator[str]:
             )
 
 
-def _regions(name: str, constants: set[Any], ordered: bool) -> list[Region]:
+def _regions(name: str, constants: set[Any], has_order: bool) -> list[Region]:
     kinds = {
         bool if isinstance(c, bool) else str if isinstance(c, str) else float for c in constants
     }
@@ -193,13 +193,13 @@ def _regions(name: str, constants: set[Any], ordered: bool) -> list[Region]:
     if kinds == {bool}:
         return [Region("is", False), Region("is", True), absent]
     if kinds == {str}:
-        if ordered:
+        if has_order:
             raise undecidable(f"the texts of column {name} are compared by their order", _GIVE)
         return [*(Region("is", c) for c in sorted(constants)), Region("other"), absent]
-    listed = sorted(constants)
-    ends = [None, *listed, None]
+    values = sorted(constants)
+    ends = [None, *values, None]
     open_ones = [Region("between", low, high) for low, high in pairwise(ends)]
-    return [*(Region("is", c) for c in listed), *open_ones, absent]
+    return [*(Region("is", c) for c in values), *open_ones, absent]
 
 
 def _places(regions: Sequence[Region], *, steps: bool) -> list[Place]:
@@ -215,7 +215,7 @@ def _places(regions: Sequence[Region], *, steps: bool) -> list[Place]:
 
 
 def _letter(conditions: Conditions, columns: Sequence[str], node: Node) -> Any:
-    """The variables that hold, found on values that lie as the node says."""
+    """The variables that hold at values that lie as the node says."""
     before: Row = {}
     for name, place in zip(columns, node.places, strict=True):
         before[name] = _some(place.before or place.region)

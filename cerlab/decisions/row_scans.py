@@ -75,8 +75,8 @@ class Side:
         label, target = self.go_on(q, R)
         if label is not None:
             return ScanStep(label=label), target
-        did, target = self.begin(R)
-        return did._replace(ends=True), target
+        step, target = self.begin(R)
+        return step._replace(ends=True), target
 
 
 class At(NamedTuple):
@@ -121,16 +121,16 @@ class Starts:
         """Pass a row over, or let the match of each begin there; then go on in both."""
         if config is None:
             yield False, None
-            begun = [side.begin(R) for side, R in zip(self.sides, at, strict=True)]
+            steps = [side.begin(R) for side, R in zip(self.sides, at, strict=True)]
         else:
-            begun = [
+            steps = [
                 (ScanStep(ends=label is None, label=label), q)
                 for label, q in (
                     (None, None) if state is None else side.go_on(state, R)
                     for side, state, R in zip(self.sides, config, at, strict=True)
                 )
             ]
-        (left, p), (right, q) = begun
+        (left, p), (right, q) = steps
         bad = self.bad(left, right)
         if bad or (p is not None and (config is None or not left.ends)):
             yield bad, (p, q)
@@ -146,13 +146,13 @@ class Covers:
 
     def moves(self, config: Any, at: tuple[At, At]) -> Moves:
         """All matches go on together."""
-        did, after = [], []
+        steps, after = [], []
         for side, states, R in zip(self.sides, config, at, strict=True):
-            begun, target = side.begin(R)
+            step, target = side.begin(R)
             going = {side.go_on(q, R)[1] for q in states} | {target}
             after.append(frozenset(q for q in going if q is not None))
-            did.append(begun._replace(label="" if after[-1] else None))
-        yield self.bad(*did), tuple(after)
+            steps.append(step._replace(label="" if after[-1] else None))
+        yield self.bad(*steps), tuple(after)
 
 
 # -- the search ------------------------------------------------------------------------------------
@@ -177,8 +177,8 @@ def _future(G: RowGraph, sides: tuple[Side, Side]) -> Future:
     """All that tables may end with, from the last row backwards."""
     F, pending = Future(), deque[Rest]()
     preceding: list[list[int]] = [[] for _ in G.letters]
-    for n, listed in enumerate(G.following):
-        for m in listed:
+    for n, nexts in enumerate(G.following):
+        for m in nexts:
             preceding[m].append(n)
 
     def reach(n: int, following: Rest | None) -> None:
@@ -215,7 +215,7 @@ def shortest_path(G: RowGraph, both: Scans | Starts | Covers) -> list[int] | Non
     level = [Here(True, both.initial, rest) for rest in F.following if rest.node in first]
     parents: dict[Here, Here | None] = dict.fromkeys(level)
     depth, best = 1, None
-    found: tuple[Here, Rest | None] | None = None
+    end: tuple[Here, Rest | None] | None = None
     while level and (best is None or depth < best):
         _limit(len(parents))
         after = []
@@ -223,17 +223,17 @@ def shortest_path(G: RowGraph, both: Scans | Starts | Covers) -> list[int] | Non
             for following in F.following[here.rest]:
                 live = following.live if following else (0, 0)
                 left, right = (At(here.rest.node, b, here.first) for b in live)
-                for bad, changed in both.moves(here.config, (left, right)):
+                for bad, target in both.moves(here.config, (left, right)):
                     length = depth + (F.length[following] if following else 0)
                     if bad and (best is None or length < best):
-                        best, found = length, (here, following)
+                        best, end = length, (here, following)
                     if bad or following is None:
                         continue
-                    if (there := Here(False, changed, following)) not in parents:
+                    if (there := Here(False, target, following)) not in parents:
                         parents[there] = here
                         after.append(there)
         level, depth = after, depth + 1
-    return None if found is None else _path(F, parents, *found)
+    return None if end is None else _path(F, parents, *end)
 
 
 def _path(
@@ -253,8 +253,8 @@ def _path(
     return path
 
 
-def _limit(met: int) -> None:
+def _limit(count: int) -> None:
     poll()
-    if met > MAX_NODES:
+    if count > MAX_NODES:
         message = f"the question has more than {MAX_NODES:,} configurations"
         raise ResourceLimit("CER0694", message, hint="give fewer rows, or smaller bounds")

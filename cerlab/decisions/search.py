@@ -36,24 +36,24 @@ def bounded_search(
     reason: str,
     first: Witness | None = None,
 ) -> Verdict:
-    """Small streams, by the reference, shortest first; what is found is made as short as it goes.
+    """Small streams, by the reference, shortest first; a witness is made as short as it goes.
 
     `first` is a shortest stream on which the queries differ without their consumption, so that a
     shorter one cannot differ with it.
     """
     question = _Question(left, right, sides)
-    tried = 0
+    count = 0
     try:
         if first is not None and (witness := question.witness(first.events)) is not None:
             return _by_example(witness, right, reason)
         for events in _small_streams([q for q in (left, right) if q is not None]):
-            tried += 1
+            count += 1
             if (witness := question.witness(events)) is not None:
                 return _by_example(_shortest_part(question, witness), right, reason)
     except CerlabError as error:
         poll()
         return Verdict(None, None, f"not decided: {reason}; {error.message}")
-    return Verdict(None, None, f"not decided: {reason}; {tried} small streams show nothing")
+    return Verdict(None, None, f"not decided: {reason}; {count} small streams show nothing")
 
 
 def _by_example(witness: Witness, right: Pattern | None, reason: str) -> Verdict:
@@ -82,11 +82,11 @@ class _Question(NamedTuple):
 def _shortest_part(question: _Question, witness: Witness) -> Witness:
     """The witness on the shortest part of its stream that is still one, in the order of the stream.
 
-    Long streams are drawn at random, so one that is found may hold events that do not matter.
+    Long streams are drawn at random, so a witness may hold events that do not matter.
     """
     for length in range(1, len(witness.events)):
-        for kept in combinations(witness.events, length):
-            if (shorter := question.witness(list(kept))) is not None:
+        for part in combinations(witness.events, length):
+            if (shorter := question.witness(list(part))) is not None:
                 return shorter
     return witness
 
@@ -95,15 +95,15 @@ def _small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:
     """All short streams of events that the tests tell apart, then some longer ones at random."""
     pool = pool_of(queries)
     rng = Random(0)
-    length, tried = 0, 0
-    while tried + len(pool.events) ** (length + 1) <= MAX_TRIED // 2 and length + 1 < MAX_LENGTH:
+    length, count = 0, 0
+    while count + len(pool.events) ** (length + 1) <= MAX_TRIED // 2 and length + 1 < MAX_LENGTH:
         length += 1
-        for chosen in product(pool.events, repeat=length):
-            tried += 1
-            yield _with_clauses(chosen, pool, queries, rng)
+        for rows in product(pool.events, repeat=length):
+            count += 1
+            yield _with_clauses(rows, pool, queries, rng)
     longest = min(length + 3, MAX_LENGTH)
-    for drawn in sorted(rng.randint(length + 1, longest) for _ in range(MAX_TRIED - tried)):
-        events = [pool.random_variant(row, rng) for row in rng.choices(pool.events, k=drawn)]
+    for size in sorted(rng.randint(length + 1, longest) for _ in range(MAX_TRIED - count)):
+        events = [pool.random_variant(row, rng) for row in rng.choices(pool.events, k=size)]
         yield _with_clauses(events, pool, queries, rng)
 
 
@@ -111,7 +111,7 @@ def _with_clauses(
     events: Iterable[Row], pool: Pool, queries: Sequence[Pattern], rng: Random
 ) -> list[Row]:
     """The events with what queries as a whole read of them: streams, keys and times."""
-    timed = [
+    windows = [
         q.ast.window for q in queries if isinstance(q.ast.window, AttributeWindow | TimeWindow)
     ]
     keys = dict.fromkeys(a for q in queries for bracket in q.ast.partition for a in bracket)
@@ -126,7 +126,7 @@ def _with_clauses(
         for key in keys:
             if key not in ("type", "stream") and (values := pool.values(row, key)):
                 row[key] = rng.choice((values[0], values[0], values[-1]))
-        for window in timed:
+        for window in windows:
             if isinstance(window, AttributeWindow):
                 row[window.attribute] = time
             else:
@@ -137,14 +137,14 @@ def _with_clauses(
 
 def _streams(queries: Sequence[Pattern], row: Row, schema: Schema | None) -> list[str]:
     """The streams that an event may come from, where the queries name any; others too."""
-    named = {name for q in queries for name in q.ast.streams} | {
+    names = {name for q in queries for name in q.ast.streams} | {
         atom.stream
         for q in queries
         for atom in subformulas(q.formula)
         if isinstance(atom, Atom) and atom.stream is not None
     }
-    if not named:
+    if not names:
         return []
     if schema is None:
-        return [*sorted(named), "other"]
+        return [*sorted(names), "other"]
     return [s.name for s in schema.streams if schema.event(row["type"], s.name) is not None]
