@@ -28,10 +28,10 @@ def flink_figures(
     clauses: Mapping[str, str], tables: Mapping[str, Any], python: str | None
 ) -> dict[str, dict[str, Any]]:
     """What Flink says of each benchmark, by its name: figures, or an ``error``."""
-    found = shutil.which(python or "python3")
-    if found is None:
+    path = shutil.which(python or "python3")
+    if path is None:
         return _all(clauses, f"there is no {python or 'python3'}")
-    program = str(Path(found).absolute())  # it runs elsewhere
+    program = str(Path(path).absolute())  # it runs elsewhere
     with TemporaryDirectory(prefix="cerlab-bench-") as folder:
         for name, table in tables.items():
             options = pa_csv.WriteOptions(include_header=False)

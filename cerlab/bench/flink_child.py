@@ -28,20 +28,20 @@ OPTIONS = {
 def cpu_below() -> float:
     """CPU seconds of all processes below this one, as Linux counts them: the Java machine's."""
     ticks, below = os.sysconf("SC_CLK_TCK"), {os.getpid()}
-    seconds, known = 0.0, dict[int, tuple[int, float]]()
+    seconds, processes = 0.0, dict[int, tuple[int, float]]()
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:  # it has ended
             continue
-        known[int(path.parent.name)] = int(fields[1]), int(fields[11]) + int(fields[12])
-    while found := {pid for pid, (parent, _) in known.items() if parent in below} - below:
-        below |= found
-        seconds += sum(known[pid][1] for pid in found) / ticks
+        processes[int(path.parent.name)] = int(fields[1]), int(fields[11]) + int(fields[12])
+    while children := {pid for pid, (parent, _) in processes.items() if parent in below} - below:
+        below |= children
+        seconds += sum(processes[pid][1] for pid in children) / ticks
     return seconds
 
 
-def measured(run: Callable[[], int]) -> tuple[int, float, float]:
+def measure(run: Callable[[], int]) -> tuple[int, float, float]:
     """What a run counts, with its CPU and wall seconds; the one before it warms up."""
     run()
     cpu, wall = cpu_below(), time.perf_counter()
@@ -62,12 +62,12 @@ def main(folder: Path) -> None:
     for name, value in OPTIONS.items():
         environment.get_config().set(name, value)
 
-    def counted(query: str) -> int:
+    def count(query: str) -> int:
         """The number of rows of a query, which stay in Flink."""
         with environment.execute_sql(f"SELECT COUNT(*) FROM {query}").collect() as rows:
             return sum(int(row[0]) for row in rows)
 
-    def answered(number: int, question: dict[str, Any]) -> dict[str, Any]:
+    def answer(number: int, question: dict[str, Any]) -> dict[str, Any]:
         columns = ", ".join(f"{name} INT" for name in question["columns"])
         environment.execute_sql(
             f"""CREATE TABLE T{number} ({columns}, ts AS TO_TIMESTAMP_LTZ(i, 3),
@@ -75,16 +75,16 @@ def main(folder: Path) -> None:
                 'path' = '{folder / question["file"]}')"""
         )
         try:
-            result, cpu, wall = measured(lambda: counted(f"T{number} {question['clause']}"))
-            _, reading, _ = measured(lambda: counted(f"(SELECT i, v FROM T{number} WHERE v >= 0)"))
+            result, cpu, wall = measure(lambda: count(f"T{number} {question['clause']}"))
+            _, reading, _ = measure(lambda: count(f"(SELECT i, v FROM T{number} WHERE v >= 0)"))
         except Exception as error:
             lines = [line.strip() for line in str(error).splitlines()]
-            said = [line for line in lines if line.startswith(("Caused by:", ": "))] or lines[:1]
-            return {"error": said[-1].removeprefix("Caused by").lstrip(": ")[:200]}
+            causes = [line for line in lines if line.startswith(("Caused by:", ": "))] or lines[:1]
+            return {"error": causes[-1].removeprefix("Caused by").lstrip(": ")[:200]}
         return {"result": result, "cpu": cpu, "wall": wall, "reading": reading}
 
     questions = json.load(sys.stdin)
-    json.dump([answered(*each) for each in enumerate(questions)], out)
+    json.dump([answer(*each) for each in enumerate(questions)], out)
     out.flush()
 
 

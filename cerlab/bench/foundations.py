@@ -82,8 +82,8 @@ def random_stream(name: str, events: int) -> Stream:
     >>> [event.type for event in random_stream("S1", 5)]
     ['E', 'D', 'E', 'A', 'D']
     """
-    drawn = Random(_SEED).choices("ABCDE", WEIGHTS[name], k=events)
-    return in_memory(pa.table({"type": drawn}))
+    types = Random(_SEED).choices("ABCDE", WEIGHTS[name], k=events)
+    return in_memory(pa.table({"type": types}))
 
 
 def measure_foundations(events: int, runs: int) -> Iterator[StrategyRun | ConsumptionRun]:
@@ -124,8 +124,8 @@ def measure_strategy(
     name: str, formula: str, strategy: Strategy | None, stream: Stream, runs: int
 ) -> StrategyRun:
     """A formula of `QUERIES` on a stream that is called `name`."""
-    selected = f"{strategy.value} *" if strategy else "*"
-    query = parse_query(f"SELECT {selected} WHERE {QUERIES[formula]}")
+    selection = f"{strategy.value} *" if strategy else "*"
+    query = parse_query(f"SELECT {selection} WHERE {QUERIES[formula]}")
     visits, _ = process(query, stream)
     timing = timing_of(partial(process, query, stream), runs, warm=True)
     return StrategyRun(

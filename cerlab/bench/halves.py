@@ -40,30 +40,30 @@ def measure_halves(name: str, query: Query, stream: Stream, rounds: int) -> Halv
     """Measure a query in two rounds or more, after one that warms up."""
     half = len(stream) // 2
     rows = [_round(query, stream, half) for _ in range(rounds + 1)][1:]
-    first, second = (read.answers for read in rows[-1])
+    first, second = (half_run.answers for half_run in rows[-1])
     ratios = [max(a.cpu, SHORTEST) / max(b.cpu, SHORTEST) for a, b in rows]
     low, middle, high = quantiles(ratios, n=4, method="inclusive")
     return Halves(name, rounds, first, second, middle, low, high)
 
 
-class _Read(NamedTuple):
+class _HalfRun(NamedTuple):
     cpu: float
     answers: int
 
 
-def _round(query: Query, stream: Stream, half: int) -> tuple[_Read, _Read]:
+def _round(query: Query, stream: Stream, half: int) -> tuple[_HalfRun, _HalfRun]:
     """One run over both halves."""
     run = stream_evaluation(query.plan, query.learned, stream.time)
 
-    def read(start: int) -> _Read:
+    def read(start: int) -> _HalfRun:
         before = process_time()
-        answers = _listed(run, stream, start, start + half)
-        return _Read(process_time() - before, answers)
+        answers = _count_answers(run, stream, start, start + half)
+        return _HalfRun(process_time() - before, answers)
 
     return read(0), read(half)
 
 
-def _listed(run: Evaluation[AnswerBatch], stream: Stream, start: int, end: int) -> int:
+def _count_answers(run: Evaluation[AnswerBatch], stream: Stream, start: int, end: int) -> int:
     """How many answers some events complete."""
     count = 0
     for begin in range(start, end, BATCH):

@@ -44,26 +44,26 @@ def _measure_lengths(name: str, query: Query, table: Any, runs: int) -> Iterator
         "table": _same,
     }
     for form, form_of in forms.items():
-        left = list(ways)
+        remaining = list(ways)
         for length in (n for n in LENGTHS if n <= table.num_rows):
             events = form_of(table.slice(0, length))
             calls: dict[str, Callable[[], Any]] = {
-                way: partial(evaluate, query, events, evaluator=way) for way in left
+                way: partial(evaluate, query, events, evaluator=way) for way in remaining
             }
-            seconds = _measured({**calls, "run": partial(_table, query, events)}, runs)
-            least = max(min(seconds[way] for way in left), SHORTEST)
+            seconds = _median_seconds({**calls, "run": partial(_table, query, events)}, runs)
+            least = max(min(seconds[way] for way in remaining), SHORTEST)
             head = {"query": name, "events": length, "form": form}
             row: dict[str, Any] = {**head, **dict.fromkeys(ways), **seconds}
             yield {**row, "auto_of_best": seconds["auto"] / least}
-            if "tecs" in left and seconds["tecs"] > HOPELESS * least:
-                left.remove("tecs")
+            if "tecs" in remaining and seconds["tecs"] > HOPELESS * least:
+                remaining.remove("tecs")
 
 
 def _table(query: Query, events: Any) -> Any:
     return query.run(events).to_arrow()
 
 
-def _repeated(call: Callable[[], Any], times: int) -> None:
+def _repeat(call: Callable[[], Any], times: int) -> None:
     for _ in range(times):
         call()
 
@@ -72,12 +72,12 @@ def _same(table: Any) -> Any:
     return table
 
 
-def _measured(calls: dict[str, Callable[[], Any]], runs: int) -> dict[str, float]:
+def _median_seconds(calls: dict[str, Callable[[], Any]], runs: int) -> dict[str, float]:
     """Median CPU seconds of each call, in turns."""
     times = {way: 1 + int(_ENOUGH / max(once(call)[0], SHORTEST)) for way, call in calls.items()}
     seconds: dict[str, list[float]] = {way: [] for way in calls}
     for _ in range(runs):
         for way, call in calls.items():
-            spent = once(partial(_repeated, call, times[way]))[0]
-            seconds[way].append(spent / times[way])
+            total = once(partial(_repeat, call, times[way]))[0]
+            seconds[way].append(total / times[way])
     return {way: median(each) for way, each in seconds.items()}

@@ -2,7 +2,7 @@
 
     python -m cerlab.bench.memory STREAM.arrow < QUERY
 
-writes what it found as one JSON object. It is the resident set of the whole process, as Linux
+writes its figures as one JSON object. It is the resident set of the whole process, as Linux
 counts it in ``/proc``: the interpreter, the libraries, the kernels, the stream as columns, and
 what the run adds. The first figure is without the last part, so that the difference is the run's.
 """

@@ -43,8 +43,8 @@ def plain(stream: Stream) -> Any:
 
     columns = {}
     for name, column in stream.columns.items():
-        coded = pa.types.is_dictionary(column.type)
-        columns[name] = decoded(column) if coded else column
+        is_coded = pa.types.is_dictionary(column.type)
+        columns[name] = decoded(column) if is_coded else column
     table = pa.table(columns)
     empty = "stream" in columns and columns["stream"].null_count == len(stream)
     return table.drop_columns("stream") if empty else table

@@ -70,7 +70,7 @@ def measure_paths(name: str, query: Query, stream: Stream, runs: int) -> Iterato
         for _ in range(runs):
             for each, path in paths.items():
                 seconds[each].append(path.seconds())
-    cpu = {each: median(measured) for each, measured in seconds.items()}
+    cpu = {each: median(samples) for each, samples in seconds.items()}
     for each, path in paths.items():
         least = max(cpu[path.floor], SHORTEST)
         row = {"query": name, "path": each, "cpu": cpu[each], "floor": path.floor}
@@ -84,8 +84,8 @@ def measure_paths(name: str, query: Query, stream: Stream, runs: int) -> Iterato
 
 def _with_bytecode(folder: Path) -> dict[str, str]:
     """The environment of processes as users have it: Python keeps the bytecode of modules."""
-    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPYCACHEPREFIX": str(folder)}
+    rest = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**rest, "PYTHONPYCACHEPREFIX": str(folder)}
 
 
 def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, PathRun]:
@@ -159,7 +159,7 @@ def _single_pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
 
 def _pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
     """Microseconds of an event, in pushes of each size."""
-    made = {}
+    quantiles = {}
     for size, events in SIZES.items():
         rows = plain(stream).slice(0, events).to_pylist()
         session, times = query.open(), []
@@ -168,16 +168,16 @@ def _pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
             before = time.thread_time_ns()
             session.push(some)
             times.append((time.thread_time_ns() - before) / 1e3 / len(some))
-        made[f"an event, pushed by {size:,}"] = _quantiles(sorted(times))
-    return made
+        quantiles[f"an event, pushed by {size:,}"] = _quantiles(sorted(times))
+    return quantiles
 
 
 def _fixed_work() -> None:
     sum(k * k for k in range(200))
 
 
-def _quantiles(ordered: list[float]) -> dict[str, float]:
-    return {"microseconds": median(ordered), "p99": ordered[99 * len(ordered) // 100]}
+def _quantiles(times: list[float]) -> dict[str, float]:
+    return {"microseconds": median(times), "p99": times[99 * len(times) // 100]}
 
 
 def _processes(
@@ -201,9 +201,9 @@ def _processes(
 
 def _process(arguments: list[str], environment: dict[str, str]) -> float:
     command = [sys.executable, "-m", "cerlab", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as started:
-        _, status, used = os.wait4(started.pid, 0)
-        started.returncode = os.waitstatus_to_exitcode(status)
-    if started.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {started.returncode}")
-    return used.ru_utime + used.ru_stime
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime

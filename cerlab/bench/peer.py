@@ -46,30 +46,30 @@ class Peer:
         if program is None:
             raise _missing(python or PYTHON, "there is no such program")
         self._python = str(Path(program).absolute())  # it runs elsewhere
-        with ExitStack() as opened:
-            folder = Path(opened.enter_context(TemporaryDirectory(prefix="cerlab-bench-")))
+        with ExitStack() as resources:
+            folder = Path(resources.enter_context(TemporaryDirectory(prefix="cerlab-bench-")))
             (folder / "declaration.txt").write_text(schema_text(schema))
             _write_events(stream, schema, folder / "events.csv")
-            self._log = opened.enter_context(open(folder / "log.txt", "w+"))
+            self._log = resources.enter_context(open(folder / "log.txt", "w+"))
             words = [self._python, str(Path(peer_child.__file__).resolve()), str(folder)]
             # The package writes its log files where it runs.
             self._child = ServerProcess(words, None, log=self._log, folder=folder)
-            opened.callback(self._child.stop)
+            resources.callback(self._child.stop)
             if "error" in (reply := self._exchange({})):
                 raise _missing(self._python, reply["error"])
-            self._opened = opened.pop_all()
+            self._resources = resources.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._opened.close()
+        self._resources.close()
 
-    def measure(self, query: Query, measured: Measurement) -> Against:
-        """Measure a query on the events that `measured` is of; raises `UsageError` if it dies."""
-        if measured.answers > MOST_ANSWERS:
+    def measure(self, query: Query, ours: Measurement) -> Against:
+        """Measure a query on the events that `ours` is of; raises `UsageError` if it dies."""
+        if ours.answers > MOST_ANSWERS:
             return Against(error=f"not run: more than {MOST_ANSWERS:,} answers")
-        question = {"query": strict_text(query), "runs": min(FEW, measured.runs)}
+        question = {"query": strict_text(query), "runs": min(FEW, ours.runs)}
         reply = self._exchange(question)
         if "error" in reply:
             return Against(error=reply["error"])
@@ -77,8 +77,8 @@ class Peer:
         return Against(
             **asdict(timing),
             result=reply["answers"],
-            times=timing.cpu / measured.cpu,
-            times_wall=timing.wall / measured.wall,
+            times=timing.cpu / ours.cpu,
+            times_wall=timing.wall / ours.wall,
         )
 
     def _exchange(self, question: object) -> dict[str, Any]:
@@ -130,13 +130,13 @@ def strict_text(query: Query) -> str:
 
 def _write_events(stream: Stream, schema: Schema, path: Path) -> None:
     """One line for each event: its type, and the attributes in the order of its declaration."""
-    declared = {e.name: [a.name for a in e.attributes] for s in schema.streams for e in s.events}
+    names = {e.name: [a.name for a in e.attributes] for s in schema.streams for e in s.events}
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
         for batch in _table(stream).to_batches(max_chunksize=1 << 16):
             columns = batch.to_pydict()
             for row, kind in enumerate(columns["type"]):
-                writer.writerow([kind, *(columns[name][row] for name in declared[kind])])
+                writer.writerow([kind, *(columns[name][row] for name in names[kind])])
 
 
 def _table(stream: Stream) -> Any:

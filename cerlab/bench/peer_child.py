@@ -22,8 +22,8 @@ from typing import Any
 def events_of(pycer: Any, folder: Path) -> list[Any]:
     """The events as the package has them, made before anything is timed."""
     server = pycer.PyOfflineServer()
-    declared = server.declare_stream((folder / "declaration.txt").read_text())
-    of_name = {event.name: event for event in declared.events_info}
+    declaration = server.declare_stream((folder / "declaration.txt").read_text())
+    of_name = {event.name: event for event in declaration.events_info}
     make = {
         pycer.PyValueTypes.INT64: lambda text: pycer.PyIntValue(int(text)),
         pycer.PyValueTypes.DOUBLE: lambda text: pycer.PyDoubleValue(float(text)),

@@ -106,8 +106,8 @@ def _case(name: str, window: int, stream: Stream) -> _Case:
     """A pattern in a window; checks that the query has the same complex events."""
     plan = register_plan(parse_sremo(sremo(PATTERNS[name], window)))
     query = parse_query(ceql(PATTERNS[name], window)).registers
-    counted = RegisterEvaluation(plan, stream)
-    case = _Case(window, plan, counted.estimate(), counted.configurations.visits)
+    run = RegisterEvaluation(plan, stream)
+    case = _Case(window, plan, run.estimate(), run.configurations.visits)
     if case.is_listed:
         same = digest(RegisterEvaluation(plan, stream)) == digest(RegisterEvaluation(query, stream))
     else:
@@ -121,20 +121,20 @@ def digest(run: RegisterEvaluation) -> tuple[int, int]:
     count = total = 0
     for batch in run.answers():
         count += len(batch)
-        total += int(_mixed(batch).sum(dtype=np.uint64))
+        total += int(_hashes(batch).sum(dtype=np.uint64))
     return count, total % 2**64
 
 
-def _mixed(batch: AnswerBatch) -> np.ndarray:
+def _hashes(batch: AnswerBatch) -> np.ndarray:
     """A number for each answer: uint64 (answers,)."""
     odd, shift = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
     positions = (batch.positions.astype(np.uint64) + np.uint64(1)) * odd
     positions = (positions ^ (positions >> shift)) * odd
     sums = np.concatenate(([np.uint64(0)], np.cumsum(positions, dtype=np.uint64)))
-    mixed = sums[batch.offsets[1:]] - sums[batch.offsets[:-1]]
-    mixed = (mixed ^ batch.start.astype(np.uint64)) * odd + batch.end.astype(np.uint64)
-    mixed *= odd
-    result: np.ndarray = mixed ^ (mixed >> shift)
+    hashes = sums[batch.offsets[1:]] - sums[batch.offsets[:-1]]
+    hashes = (hashes ^ batch.start.astype(np.uint64)) * odd + batch.end.astype(np.uint64)
+    hashes *= odd
+    result: np.ndarray = hashes ^ (hashes >> shift)
     return result
 
 

@@ -46,7 +46,7 @@ def sequence(
     factor: int = 1,
     joint: str = ";",
     strategy: str = "",
-    chosen: str = "*",
+    selection: str = "*",
     clauses: str = "",
 ) -> str:
     """``Pn``, or without `output` ``Pn'``, whose last event never occurs.
@@ -68,7 +68,7 @@ def sequence(
         pattern = f"({pattern}) AS {label}"
         filters.insert(0, f"{label}[{condition}]")
     lines = [
-        f"SELECT {strategy} {chosen} FROM S" if strategy else f"SELECT {chosen} FROM S",
+        f"SELECT {strategy} {selection} FROM S" if strategy else f"SELECT {selection} FROM S",
         f"WHERE {pattern}",
         "FILTER " + " AND ".join(filters),
         f"WITHIN {factor * family.window} [{family.time}]",
@@ -93,7 +93,7 @@ def sequences(family: Sequences) -> dict[str, str]:
     queries |= {f"{P}{n}": sequence(family, n) for n in LENGTHS}
     queries |= {f"{P}3 {each}": sequence(family, 3, strategy=each) for each in STRATEGIES}
     queries[f"{P}3 contiguous"] = sequence(family, 3, joint=":")
-    queries[f"{P}3 projected"] = sequence(family, 3, chosen=family.steps[2].label)
+    queries[f"{P}3 projected"] = sequence(family, 3, selection=family.steps[2].label)
     return queries | consuming({name: queries[name] for name in (f"{P}{n}" for n in LENGTHS)})
 
 

@@ -46,7 +46,7 @@ NO_ORDER = "unsorted"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a design found and needed, in seconds."""
+    """The answers of a design, and what it needed, in seconds."""
 
     design: str
     answers: int
@@ -181,17 +181,17 @@ def _evaluate(query: Query, tables: Iterable[Any]) -> tuple[int, float]:
     engine, answers = 0.0, 0
     run = stream_evaluation(query.plan, query.learned)
     for table in tables:
-        started = process_time()
+        start = process_time()
         columns = dict(zip(table.column_names, table.columns, strict=True))
         answers += sum(map(len, run.push(columns, table.num_rows)))
-        engine += process_time() - started
+        engine += process_time() - start
     return answers + sum(map(len, run.finish())), engine
 
 
 def _columns(query: Query) -> list[str]:
     """What a query of this stream reads, with its window's time and the positions."""
-    named = (name for name in ("name", "volume", "price", "stock_time") if name in query.text)
-    return ["type", POSITION, *named]
+    attributes = (name for name in ("name", "volume", "price", "stock_time") if name in query.text)
+    return ["type", POSITION, *attributes]
 
 
 def _apart(query: Query, folder: str, cores: int) -> list[Cost]:
@@ -212,17 +212,17 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
 
     spark = session(f"local[{cores}]", {"spark.sql.shuffle.partitions": str(2 * cores)})
     frame = spark.read.parquet(f"{folder}/{IN_ORDER}")
-    unsorted = spark.read.parquet(f"{folder}/{IN_NONE}")
+    in_none = spark.read.parquet(f"{folder}/{IN_NONE}")
     request = request_of(frame, query, POSITION)
 
-    def written() -> int:
+    def write_files() -> int:
         with TemporaryDirectory(prefix="cerlab-bench-") as out:
             return write_answers(request, file_ranges(request), f"{out}/answers")
 
-    def handed_over() -> DataFrame:
+    def hand_over() -> DataFrame:
         return answers_in_files(request, file_ranges(request))
 
-    def moved(frame: DataFrame, mode: str | None = None) -> Callable[[], DataFrame]:
+    def on_rows(frame: DataFrame, mode: str | None = None) -> Callable[[], DataFrame]:
         def answers_of_rows() -> DataFrame:
             rows = frame.where(f"{POSITION} >= 0")  # no bare scan any more
             each = request_of(rows, query, position=POSITION, mode=mode)
@@ -230,27 +230,27 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
 
         return answers_of_rows
 
-    designs = {"handed over": handed_over, "rows": moved(frame), NO_ORDER: moved(unsorted)}
+    designs = {"handed over": hand_over, "rows": on_rows(frame), NO_ORDER: on_rows(in_none)}
     if query.plan.partition:
-        designs["by key"] = moved(frame, "keys")
+        designs["by key"] = on_rows(frame, "keys")
     try:
-        costs = [_cost("written", written, written)]
+        costs = [_cost("written", write_files, write_files)]
         for name, make in designs.items():
-            costs.append(_cost(name, partial(_counted, make), partial(_nowhere, make)))
+            costs.append(_cost(name, partial(_count, make), partial(_nowhere, make)))
         return costs
     finally:
         spark.stop()
 
 
-def _cost(design: str, counted: Callable[[], int], job: Callable[[], object]) -> Cost:
+def _cost(design: str, count_answers: Callable[[], int], job: Callable[[], object]) -> Cost:
     """CPU of all processes and wall seconds of a job, after another that counts its answers."""
-    count = counted()
+    count = count_answers()
     cpu, wall = cpu_of_all(), perf_counter()
     job()
     return Cost(design, count, cpu_of_all() - cpu, perf_counter() - wall)
 
 
-def _counted(make: Callable[[], DataFrame]) -> int:
+def _count(make: Callable[[], DataFrame]) -> int:
     answers: int = make().count()
     return answers
 
@@ -268,5 +268,5 @@ def cpu_of_all() -> float:
 
 
 if __name__ == "__main__":
-    measured = on_spark(parse_query(sys.stdin.read()), sys.argv[1], int(sys.argv[2]))
-    print(json.dumps(list(map(asdict, measured))))
+    costs = on_spark(parse_query(sys.stdin.read()), sys.argv[1], int(sys.argv[2]))
+    print(json.dumps(list(map(asdict, costs))))

@@ -56,8 +56,8 @@ def measure_streams(cores: int, numbers_of_keys: list[int]) -> Iterator[StreamCo
             _through(spark, Path(place) / "warm", numbers_of_keys[0], WARM)
             for keys in numbers_of_keys:
                 before = cpu_of_all()
-                answers, late, written = _through(spark, Path(place) / str(keys), keys, FILES)
-                cpu, rows = cpu_of_all() - before - written, ROWS * FILES
+                answers, late, writing = _through(spark, Path(place) / str(keys), keys, FILES)
+                cpu, rows = cpu_of_all() - before - writing, ROWS * FILES
                 yield StreamCost(keys, cores, rows, answers, late, cpu, rows / cpu)
     finally:
         spark.stop()
@@ -70,14 +70,14 @@ def _through(spark: SparkSession, place: Path, keys: int, files: int) -> tuple[i
 
     before = cpu_of_all()
     _write(place / "in", keys, files)
-    written = cpu_of_all() - before
+    writing = cpu_of_all() - before
     columns = "type string, key string, price double, t bigint, id bigint"
     arriving = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
     frame = arriving.parquet(str(place / "in"))
     query = QUERY.format(width=EVENTS_OF_A_WINDOW * keys)
     answers = match_stream(frame, query, position="id", lateness=LATENESS)
     done = write_stream(answers, str(place / "out"), str(place / "checkpoint"))
-    return done.answers, done.late, written
+    return done.answers, done.late, writing
 
 
 def _write(folder: Path, keys: int, files: int) -> None:

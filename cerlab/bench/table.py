@@ -127,14 +127,14 @@ def write_table(rows: Iterable[Row], file: TextIO) -> None:
         some = list(group)
         values = {key: {row[key] for row in some} for key in COLUMNS if key in keys}
         head = [key for key in ("stream", "events") if len(values.get(key, ())) == 1]
-        shown = [key for key in values if key not in head and not values[key] <= {None, ""}]
+        columns = [key for key in values if key not in head and not values[key] <= {None, ""}]
         title = ", ".join(_text(key, some[0]) + " events" * (key == "events") for key in head)
         table = Table(title=title or None)
-        for key in shown:
+        for key in columns:
             side: Literal["left", "right"] = "left" if key in TEXTS else "right"
             table.add_column(COLUMNS[key].title, justify=side, no_wrap=True)
         for row in some:
-            table.add_row(*(_text(key, row) for key in shown))
+            table.add_row(*(_text(key, row) for key in columns))
         console.print(table)
 
 
