@@ -32,8 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
     try:
         words = sys.argv[1:] if argv is None else argv
-        called = [word for word in words if not word.startswith("-")][:1]
-        arguments = parser_of(called).parse_args(words)
+        names = [word for word in words if not word.startswith("-")][:1]
+        arguments = parser_of(names).parse_args(words)
     except SystemExit as stop:  # argparse has printed its own message
         return int(stop.code or 0)
     with warnings.catch_warnings(), _stopped_by_exceptions():
@@ -53,8 +53,8 @@ def _stopped_by_exceptions() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    known = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has one
-    numbers = [n for n in known if n is not None and signal.getsignal(n) is signal.SIG_DFL]
+    signals = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has one
+    numbers = [n for n in signals if n is not None and signal.getsignal(n) is signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, stop)
     try:
@@ -129,8 +129,8 @@ COMMANDS = {
 """The commands: the module of each, with its options; the function; and what it is for."""
 
 
-def parser_of(called: Collection[str]) -> argparse.ArgumentParser:
-    """The parser; of the commands only those that are called are imported."""
+def parser_of(names: Collection[str]) -> argparse.ArgumentParser:
+    """The parser; of the commands only these are imported."""
     parser = argparse.ArgumentParser(
         prog="cerlab", description="A research workbench for complex event recognition."
     )
@@ -138,7 +138,7 @@ def parser_of(called: Collection[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="called")
     for name, (module, function, purpose) in COMMANDS.items():
         command = commands.add_parser(name, help=purpose)
-        if name in called:
+        if name in names:
             implementation = import_module(f"cerlab.cli.{module}")
             implementation.add_options(command)
             add_limits(command)

@@ -1,4 +1,4 @@
-"""What is said on standard error when the last event was read: names that none has, no answers."""
+"""The warnings on standard error after the last event: names that none has, no answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cerlab.io.formats import is_pipe
 from cerlab.model.event import Event, TypeColumn
 from cerlab.model.stream import Stream
 
-_SHARED = ("language", "schema", "type", "time")
+_WHY_OPTIONS = ("language", "schema", "type", "time")
 """Options that the question why is to be asked with too."""
 
 
@@ -52,10 +52,10 @@ class AnswerWarnings:
         arguments = self._arguments
         if self._requirements.attributes and not is_pipe(arguments.events):
             self._all_names(arguments.events)
-        shared = {name: value for name in _SHARED if (value := getattr(arguments, name))}
-        if isinstance(shared.get("type"), TypeColumn):
-            shared["type-column"] = shared.pop("type")
-        options = [f"--{name}={value}" for name, value in shared.items()]
+        values = {name: value for name in _WHY_OPTIONS if (value := getattr(arguments, name))}
+        if isinstance(values.get("type"), TypeColumn):
+            values["type-column"] = values.pop("type")
+        options = [f"--{name}={value}" for name, value in values.items()]
         events = "EVENTS" if arguments.events == "-" else arguments.events
         command = shlex.join(["cerlab", "why", arguments.query, events, *options])
         if not isinstance(self._query, Pattern):

@@ -38,9 +38,9 @@ def bench(arguments: argparse.Namespace) -> int:
 
 
 def _by_stream(
-    arguments: argparse.Namespace, chosen: dict[str, dict[str, str]]
+    arguments: argparse.Namespace, selection: dict[str, dict[str, str]]
 ) -> Iterator[dict[str, Any]]:
-    for name, texts in chosen.items():
+    for name, texts in selection.items():
         stream, source = _stream(arguments, name)
         queries = {each: parse_query(text) for each, text in texts.items()}
         head = {"stream": name, "source": source, "decoy": arguments.decoy, "events": len(stream)}
@@ -70,31 +70,33 @@ def _query_texts(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
     from cerlab.bench.queries import QUICK, catalogue, of_figures
 
     streams = STREAMS if arguments.stream == "all" else (arguments.stream,)
-    known = {stream: catalogue(stream) for stream in streams}
+    catalogues = {stream: catalogue(stream) for stream in streams}
     match arguments.queries:
         case "all":
-            return known
+            return catalogues
         case None | "figures":
             names_of = QUICK.__getitem__ if arguments.queries is None else of_figures
-            return {s: {name: known[s][name] for name in names_of(s)} for s in streams}
+            return {s: {name: catalogues[s][name] for name in names_of(s)} for s in streams}
     names = [name.strip() for name in arguments.queries.split(",")]
-    everything = {name for texts in known.values() for name in texts}
+    everything = {name for texts in catalogues.values() for name in texts}
     for name in names:
         if name not in everything:
             raise UsageError(
                 "CER0816", f"no query is called '{name}'", hint=_hint(name, everything)
             )
-    chosen = {s: {name: known[s][name] for name in names if name in known[s]} for s in streams}
-    return {stream: texts for stream, texts in chosen.items() if texts}
+    selection = {
+        s: {name: catalogues[s][name] for name in names if name in catalogues[s]} for s in streams
+    }
+    return {stream: texts for stream, texts in selection.items() if texts}
 
 
-def _hint(name: str, known: set[str]) -> str:
+def _hint(name: str, names: set[str]) -> str:
     from cerlab.bench.queries import catalogue
 
     for stream in STREAMS:
         if name in catalogue(stream):
             return f"it is asked of --stream {stream}"
-    return nearest(name, sorted(known))
+    return nearest(name, sorted(names))
 
 
 def _stream(arguments: argparse.Namespace, name: str) -> tuple[Stream, str]:
@@ -128,9 +130,9 @@ def _on_paths(
     from cerlab.bench.lengths import measure_lengths
     from cerlab.bench.paths import measure_paths
 
-    measured = measure_lengths if arguments.lengths else measure_paths
+    measure = measure_lengths if arguments.lengths else measure_paths
     for name, query in queries.items():
-        yield from measured(name, query, stream, arguments.runs or PATH_RUNS)
+        yield from measure(name, query, stream, arguments.runs or PATH_RUNS)
 
 
 def _measurements(
@@ -141,23 +143,23 @@ def _measurements(
     from cerlab.bench.peer import Peer
     from cerlab.bench.streams import SCHEMAS
 
-    with ExitStack() as opened:
+    with ExitStack() as resources:
         peer = memory = None
         if "pycer" in arguments.against:
-            peer = opened.enter_context(Peer(stream, SCHEMAS[name], arguments.pycer_python))
+            peer = resources.enter_context(Peer(stream, SCHEMAS[name], arguments.pycer_python))
         if arguments.memory:
-            memory = opened.enter_context(MemoryOf(stream))
+            memory = resources.enter_context(MemoryOf(stream))
         for each, query in queries.items():
-            measured = measure(each, query, stream, arguments.runs or 11)
-            row = asdict(measured)
+            ours = measure(each, query, stream, arguments.runs or 11)
+            row = asdict(ours)
             if arguments.count:
-                row |= asdict(measure_count(query, stream, measured))
+                row |= asdict(measure_count(query, stream, ours))
             if memory is not None:
                 row |= asdict(memory.measure(query.text))
             if "tecs" in arguments.against:
                 row |= asdict(measure_tecs(query, stream, arguments.prefix or 2_000))
             if peer is not None:
-                row |= peer.measure(query, measured).row("pycer")
+                row |= peer.measure(query, ours).row("pycer")
             yield row
 
 

@@ -29,7 +29,7 @@ def conflicts(arguments: argparse.Namespace) -> dict[str, object]:
     registers = arguments.queries in ("registers", "srt")
     foundations = arguments.queries == "foundations"
     of_rows = arguments.queries == "rows"
-    sized = arguments.data or arguments.memory or arguments.prefix
+    has_size = arguments.data or arguments.memory or arguments.prefix
     beside = set(arguments.against or ()) - {"flink"}
     if of_rows:
         others = arguments.decoy or arguments.count or arguments.pairs or beside
@@ -37,9 +37,9 @@ def conflicts(arguments: argparse.Namespace) -> dict[str, object]:
         f"--queries {arguments.queries} goes with --data, --events, --memory, --prefix and --runs "
         "alone": registers and others,
         "--queries foundations goes with --events and --runs alone": foundations
-        and (others or sized),
+        and (others or has_size),
         "--queries rows goes with --runs and --against flink alone": of_rows
-        and (others or sized or arguments.stream != "stocks" or arguments.events != EVENTS),
+        and (others or has_size or arguments.stream != "stocks" or arguments.events != EVENTS),
         "--against flink needs --queries rows": "flink" in (arguments.against or ())
         and not of_rows,
         "--flink-python needs --against flink": arguments.flink_python
@@ -78,8 +78,8 @@ def _registers(
 
     windows = OF_FIGURES if arguments.queries == "srt" else None
     head = {"stream": "stocks", "source": source, "events": len(stream)}
-    with ExitStack() as opened:
-        memory = opened.enter_context(MemoryOf(stream, PROGRAM)) if arguments.memory else None
+    with ExitStack() as resources:
+        memory = resources.enter_context(MemoryOf(stream, PROGRAM)) if arguments.memory else None
         for row in measure_patterns(stream, runs, arguments.prefix or 20_000, windows):
             figures = head | asdict(row)
             if memory is not None:

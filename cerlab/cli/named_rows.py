@@ -51,8 +51,11 @@ def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
     from cerlab.evaluate.aggregate_request import selected_request
     from cerlab.evaluate.aggregated import group_totals
 
-    refused = {"--columns": arguments.columns, "--evaluator": arguments.evaluator not in _COMPILED}
-    for option in (name for name, value in refused.items() if value):
+    conflicts = {
+        "--columns": arguments.columns,
+        "--evaluator": arguments.evaluator not in _EVALUATORS,
+    }
+    for option in (name for name, value in conflicts.items() if value):
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
     request = selected_request(query)
@@ -69,4 +72,4 @@ def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
     warnings.finish(None if totals.some or arguments.limit == 0 else 0)
 
 
-_COMPILED = ("auto", "compiled")
+_EVALUATORS = ("auto", "compiled")

@@ -79,17 +79,17 @@ def bar(
         transient=True,
     )
     task = progress.add_task(what, total=total)
-    started = time.monotonic()
+    begin = time.monotonic()
     try:
-        passed = shown = 0
+        count = next_update = 0
         for part in parts:
-            if passed >= shown:
-                shown = passed + _EVERY
-                if not progress.live.is_started and time.monotonic() - started > _PATIENCE_SECONDS:
+            if count >= next_update:
+                next_update = count + _EVERY
+                if not progress.live.is_started and time.monotonic() - begin > _PATIENCE_SECONDS:
                     progress.start()
-                progress.update(task, completed=passed)
+                progress.update(task, completed=count)
             yield part
-            passed += length(part)
+            count += length(part)
     finally:
         progress.stop()
 

@@ -39,9 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def refuse_options(given: Mapping[str, object]) -> None:
+def refuse_options(options: Mapping[str, object]) -> None:
     """Raise `Unsupported` for the first option that is given and says nothing of row patterns."""
-    if option := next((name for name, value in given.items() if value), None):
+    if option := next((name for name, value in options.items() if value), None):
         message, hint = f"{option} does not go with row patterns", "leave it out"
         raise Unsupported("CER0451", message, hint=hint)
 
@@ -78,9 +78,9 @@ def _print(tables: Iterable[Any], file: TextIO) -> None:
 
 def _lines(tables: Iterable[Any], file: TextIO) -> None:
     for table in tables:
-        file.writelines(json.dumps(row, default=_written) + "\n" for row in table.to_pylist())
+        file.writelines(json.dumps(row, default=_json_text) + "\n" for row in table.to_pylist())
 
 
-def _written(value: Any) -> str:
+def _json_text(value: Any) -> str:
     """Moments as ISO 8601; what JSON has no form for as text."""
     return value.isoformat() if isinstance(value, date | datetime) else str(value)

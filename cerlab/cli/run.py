@@ -80,8 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
     """``cerlab run`` of what was read."""
-    summed = isinstance(query, Pattern) and query.ast.aggregates
-    if summed or arguments.columns is not None or arguments.format == "csv":
+    has_totals = isinstance(query, Pattern) and query.ast.aggregates
+    if has_totals or arguments.columns is not None or arguments.format == "csv":
         from cerlab.cli import named_rows
 
         return named_rows.run(query, arguments)
@@ -185,21 +185,21 @@ def _sink(
             yield sink
         return
 
-    def shown(answer: ComplexEvent) -> dict[int, frozenset[str]]:
+    def attributes_of(answer: ComplexEvent) -> dict[int, frozenset[str]]:
         if isinstance(query, SremoPattern) or history is None:
             return {}
         return shown_attributes(query, history, answer)
 
     with output(arguments.output) as file:
         if arguments.format == "ndjson":
-            yield NdjsonSink(file, history, shown)
+            yield NdjsonSink(file, history, attributes_of)
             return
-        kept = _Kept()
-        yield kept
-        _table(kept.answers, file, labels=arguments.labels)
+        collector = _Collector()
+        yield collector
+        _table(collector.answers, file, labels=arguments.labels)
 
 
-class _Kept:
+class _Collector:
     """A sink that keeps all answers: a table needs them before its columns have a width."""
 
     def __init__(self) -> None:
@@ -223,10 +223,10 @@ def _table(answers: Iterable[ComplexEvent | Valuation], file: TextIO, *, labels:
     table = Table("start", "end", "labels" if labels else "positions")
     for answer in answers:
         if isinstance(answer, Valuation):
-            listed = "  ".join(f"{label}: {_positions(D)}" for label, D in answer.labels.items())
+            cell = "  ".join(f"{label}: {_positions(D)}" for label, D in answer.labels.items())
         else:
-            listed = _positions(answer.positions)
-        table.add_row(str(answer.start), str(answer.end), listed)
+            cell = _positions(answer.positions)
+        table.add_row(str(answer.start), str(answer.end), cell)
     Console(file=file).print(table)
 
 

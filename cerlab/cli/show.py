@@ -48,19 +48,19 @@ _WRITERS: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea | Ucea], str]] = 
 }
 
 
-def _of_written(write: Callable[[Any], str]) -> Callable[[Any], str]:
+def _by_exploration(write: Callable[[Any], str]) -> Callable[[Any], str]:
     """The same of a deterministic machine, which is explored and written out for it."""
     return lambda machine: write(as_cea(machine))
 
 
-_SAID: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
+_KINDS: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
     (CEL_KINDS, "a formula", {"text": tree_text}),
     (SREMO_KINDS, "a SREMO", {"text": sremo_tree_text}),
     ((Vcea, IntervalCea), "a machine", {"text": machine_text, **_WRITERS}),
     (
         (DeterministicCea, StrategyCea),
         "a deterministic machine",
-        {"text": det_text, **{form: _of_written(write) for form, write in _WRITERS.items()}},
+        {"text": det_text, **{form: _by_exploration(write) for form, write in _WRITERS.items()}},
     ),
     ((Srt, EpsilonSrt), "a transducer", {"text": machine_text, "tikz": machine_tikz}),
     ((MintermTable,), "a table", {"text": lambda table: grid_text(table_grid(table))}),
@@ -97,25 +97,25 @@ def show(arguments: argparse.Namespace) -> int:
     pattern = read_pattern(arguments)
     read = None if arguments.events is None else partial(whole_stream, pattern, arguments)
     value = stage(pattern, arguments.what, read)
-    written = _rendered(value, arguments.format, arguments.theme)
-    if isinstance(written, bytes):
-        _write_bytes(written, arguments)
+    content = _render(value, arguments.format, arguments.theme)
+    if isinstance(content, bytes):
+        _write_bytes(content, arguments)
         return OK
     with output(arguments.output) as file:
-        file.write(written if written.endswith("\n") else written + "\n")
+        file.write(content if content.endswith("\n") else content + "\n")
     return OK
 
 
-def _rendered(value: Any, form: Any, theme: Any) -> str | bytes:
+def _render(value: Any, form: Any, theme: Any) -> str | bytes:
     """The value in a format: text, or bytes where that is none."""
     if form == "svg" and isinstance(value, Timeline):
         return value.svg(theme or "light")
-    name, writers = next((n, w) for kinds, n, w in _SAID if isinstance(value, kinds))
+    name, writers = next((n, w) for kinds, n, w in _KINDS if isinstance(value, kinds))
     if form in writers:
         return writers[form](value)
-    drawn = ("svg",) if isinstance(value, Timeline) else ("dot", *FORMS)
-    if form not in drawn:
-        hint = ", ".join([*writers, *drawn])
+    formats = ("svg",) if isinstance(value, Timeline) else ("dot", *FORMS)
+    if form not in formats:
+        hint = ", ".join([*writers, *formats])
         raise Unsupported("CER0410", f"{name} is not written as {form}", hint=hint)
     if form == "dot":
         return dot_text(value, theme)
@@ -123,11 +123,11 @@ def _rendered(value: Any, form: Any, theme: Any) -> str | bytes:
     return bytes_of.decode() if form == "svg" else bytes_of
 
 
-def _write_bytes(drawn: bytes, arguments: argparse.Namespace) -> None:
+def _write_bytes(data: bytes, arguments: argparse.Namespace) -> None:
     """To the file of ``-o``, else to standard output where that is no terminal."""
     if arguments.output is not None:
         with whole_file(arguments.output) as file:
-            file.write(drawn)
+            file.write(data)
         return
     if sys.stdout.isatty():
         raise UsageError(
@@ -136,4 +136,4 @@ def _write_bytes(drawn: bytes, arguments: argparse.Namespace) -> None:
             hint="name a file: -o OUT",
         )
     sys.stdout.flush()
-    sys.stdout.buffer.write(drawn)
+    sys.stdout.buffer.write(data)

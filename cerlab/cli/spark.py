@@ -156,12 +156,12 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
         partition=arguments.partition,
         columns=_columns(arguments),
     )
-    found = first_pass(request)
+    ranges = first_pass(request)
     if arguments.explain:
-        print(explanation(request, found, query.text))
+        print(explanation(request, ranges, query.text))
         return OK
     output, overwrite = arguments.output, arguments.overwrite
-    rows = write(request, found, output, overwrite=overwrite, events=files)
+    rows = write(request, ranges, output, overwrite=overwrite, events=files)
     if not arguments.quiet:
         command = shlex.join(["cerlab", "why", arguments.query, place])
         ask = "cerlab why says why, of a copy on this machine" if files else f"{command} says why"
@@ -209,8 +209,8 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
         stream_answers(request), arguments.output, checkpoint, follow=arguments.follow
     )
     counts = f"{done.events:,} events, {done.answers:,} answers, {done.late:,} late rows"
-    ended = f"in {done.batches:,} micro-batches; {done.buckets:,} buckets of keys have a state"
-    print(f"{counts} {ended}", file=sys.stderr)
+    states = f"in {done.batches:,} micro-batches; {done.buckets:,} buckets of keys have a state"
+    print(f"{counts} {states}", file=sys.stderr)
     return OK
 
 
@@ -223,14 +223,14 @@ def _columns(arguments: argparse.Namespace) -> str | list[str] | None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    needed = ("query", "input") if arguments.explain else ("query", "input", "output")
+    names = ("query", "input") if arguments.explain else ("query", "input", "output")
     if arguments.stream:
-        needed = (*needed, "position", "lateness")
+        names = (*names, "position", "lateness")
         _refuse(arguments, "order_by", "overwrite", why="a batch")
     else:
         _refuse(arguments, "lateness", "lag", "checkpoint", "follow", why="--stream")
     missing = [
-        name if name == "query" else f"--{name}" for name in needed if not getattr(arguments, name)
+        name if name == "query" else f"--{name}" for name in names if not getattr(arguments, name)
     ]
     if missing:
         raise UsageError(
@@ -239,10 +239,10 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _refuse(arguments: argparse.Namespace, *names: str, why: str) -> None:
-    given = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
-    if given:
+    options = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
+    if options:
         raise UsageError(
-            "CER0886", f"{', '.join(given)} has a meaning for {why} only", hint="leave them out"
+            "CER0886", f"{', '.join(options)} has a meaning for {why} only", hint="leave them out"
         )
 
 
@@ -297,28 +297,26 @@ def _progress(spark: SparkSession) -> Iterator[None]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    shown = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    bars = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
     over = threading.Event()
-    watched = (context.statusTracker(), shown, over)
-    thread = threading.Thread(target=_watch, args=watched, daemon=True)
+    watch_arguments = (context.statusTracker(), bars, over)
+    thread = threading.Thread(target=_watch, args=watch_arguments, daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
-        shown.stop()
+        bars.stop()
 
 
-def _watch(tracker: Any, shown: Any, over: Any) -> None:
-    task = shown.add_task("starting", total=None)
+def _watch(tracker: Any, bars: Any, over: Any) -> None:
+    task = bars.add_task("starting", total=None)
     over.wait(2.0)
     while not over.wait(0.5):
-        if not shown.live.is_started:
-            shown.start()
+        if not bars.live.is_started:
+            bars.start()
         for number in tracker.getActiveStageIds():
             if (stage := tracker.getStageInfo(number)) is not None:
                 done = stage.numCompletedTasks
-                shown.update(
-                    task, description=stage.name[:40], completed=done, total=stage.numTasks
-                )
+                bars.update(task, description=stage.name[:40], completed=done, total=stage.numTasks)

@@ -86,8 +86,8 @@ def answers_on_file(
 
     axis = axis or io.time_of_file(path, options["schema"])
     run = stream_evaluation(query.plan, query.learned, axis)
-    needed = attributes_read(query.plan, query.machine, axis)
-    batches = io.batches(path, attributes=needed, **options)
+    attributes = attributes_read(query.plan, query.machine, axis)
+    batches = io.batches(path, attributes=attributes, **options)
     return _answers_on_batches(run, watch(bar(batches, "evaluating", about(path), len)))
 
 
