@@ -42,14 +42,14 @@ def flink_figures(
         ]
         words = [program, str(Path(flink_child.__file__).resolve()), folder]
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 words, input=json.dumps(questions), capture_output=True, text=True, timeout=SECONDS
             )
         except subprocess.TimeoutExpired:
             return _all(clauses, f"no answer in {SECONDS:g} s")
-    if done.returncode:
-        return _all(clauses, (done.stderr.strip().splitlines() or ["it ended"])[-1][:200])
-    return dict(zip(clauses, json.loads(done.stdout), strict=True))
+    if process.returncode:
+        return _all(clauses, (process.stderr.strip().splitlines() or ["it ended"])[-1][:200])
+    return dict(zip(clauses, json.loads(process.stdout), strict=True))
 
 
 def _all(clauses: Mapping[str, str], error: str) -> dict[str, dict[str, Any]]:

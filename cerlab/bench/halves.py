@@ -55,12 +55,12 @@ def _round(query: Query, stream: Stream, half: int) -> tuple[_HalfRun, _HalfRun]
     """One run over both halves."""
     run = stream_evaluation(query.plan, query.learned, stream.time)
 
-    def read(start: int) -> _HalfRun:
+    def read_half(start: int) -> _HalfRun:
         before = process_time()
         answers = _count_answers(run, stream, start, start + half)
         return _HalfRun(process_time() - before, answers)
 
-    return read(0), read(half)
+    return read_half(0), read_half(half)
 
 
 def _count_answers(run: Evaluation[AnswerBatch], stream: Stream, start: int, end: int) -> int:

@@ -65,11 +65,11 @@ class MemoryOf:
     def measure(self, text: str) -> Memory:
         """Run a query in a fresh process."""
         command = [sys.executable, "-m", self._program, str(self._file)]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise _cannot((done.stderr.strip().splitlines() or ["its process said nothing"])[-1])
-        print(done.stderr, end="", file=sys.stderr)
-        return Memory(**json.loads(done.stdout))
+        process = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if process.returncode:
+            raise _cannot((process.stderr.strip().splitlines() or ["its process said nothing"])[-1])
+        print(process.stderr, end="", file=sys.stderr)
+        return Memory(**json.loads(process.stdout))
 
 
 def _cannot(why: str) -> UsageError:

@@ -55,13 +55,13 @@ def floor(file: Path) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = _read(file)
+    table = _read_table(file)
     for column in table.columns:
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             pc.sum(column)
 
 
-def _read(file: Path) -> Any:
+def _read_table(file: Path) -> Any:
     match file.suffix:
         case ".csv":
             import pyarrow.csv as csv

@@ -85,7 +85,7 @@ def measure_patterns(
         rounds = [[_seconds(each, stream) for each in cases] for _ in range(runs)]
         for n, each in enumerate(cases):
             seconds = median(times[n] for times in rounds)
-            read, slow = _algorithm_1(each.plan, stream, first_events)
+            length, slow = _algorithm_1(each.plan, stream, first_events)
             yield PatternMeasurement(
                 query=name,
                 window=each.window,
@@ -96,9 +96,9 @@ def measure_patterns(
                 events_per_second=len(stream) / seconds,
                 of_first_window=median(times[0] / times[n] for times in rounds),
                 visits=each.visits / len(stream),
-                algorithm_1_events=read,
-                algorithm_1_events_per_second=read / slow,
-                against_algorithm_1=len(stream) / seconds * slow / max(read, 1),
+                algorithm_1_events=length,
+                algorithm_1_events_per_second=length / slow,
+                against_algorithm_1=len(stream) / seconds * slow / max(length, 1),
             )
 
 
@@ -151,17 +151,17 @@ def _seconds(case: _Case, stream: Stream) -> float:
 
 def _algorithm_1(plan: RegisterPlan, stream: Stream, events: Stream) -> tuple[int, float]:
     """How many of the first events Algorithm 1 reads, and its CPU seconds."""
-    runs, read, count = Runs(plan), 0, 0
+    runs, length, count = Runs(plan), 0, 0
     begin = process_time()
     for position, event in enumerate(events):
         try:
             count += len(runs.advance(event, position))
         except ResourceLimit:
             break
-        read = position + 1
+        length = position + 1
         if process_time() - begin > SECONDS:
             break
     seconds = max(process_time() - begin, SHORTEST)
-    same = io.from_arrow(pa.table(dict(stream.columns)).slice(0, read))
+    same = io.from_arrow(pa.table(dict(stream.columns)).slice(0, length))
     assert RegisterEvaluation(plan, same).estimate() == count, "Algorithm 1 finds other answers"
-    return read, seconds
+    return length, seconds

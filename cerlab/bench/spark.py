@@ -144,8 +144,8 @@ def _plain(schema: Any) -> Any:
 def _local(query: Query, folder: Path) -> tuple[int, float, float]:
     """Answers, CPU seconds with reading, and those of the engine alone, all on one core."""
     files = sorted(folder.iterdir())
-    _read(query, files[:1])  # what is compiled and learnt once
-    return _read(query, files)
+    _evaluate_files(query, files[:1])  # what is compiled and learnt once
+    return _evaluate_files(query, files)
 
 
 def _local_sorting(query: Query, folder: Path) -> tuple[int, float]:
@@ -160,7 +160,7 @@ def _local_sorting(query: Query, folder: Path) -> tuple[int, float]:
     return answers, process_time() - before
 
 
-def _read(query: Query, files: list[Path]) -> tuple[int, float, float]:
+def _evaluate_files(query: Query, files: list[Path]) -> tuple[int, float, float]:
     before = process_time()
     answers, engine = _evaluate(query, (_table(query, path) for path in files))
     return answers, process_time() - before, engine
@@ -197,10 +197,10 @@ def _columns(query: Query) -> list[str]:
 def _apart(query: Query, folder: str, cores: int) -> list[Cost]:
     """A Spark of its own for each number of cores: a process has one session."""
     command = [sys.executable, "-m", "cerlab.bench.spark", folder, str(cores)]
-    done = subprocess.run(command, input=query.text, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"Spark on {cores} cores: {done.stderr[-2000:]}")
-    return [Cost(**cost) for cost in json.loads(done.stdout.splitlines()[-1])]
+    process = subprocess.run(command, input=query.text, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(f"Spark on {cores} cores: {process.stderr[-2000:]}")
+    return [Cost(**cost) for cost in json.loads(process.stdout.splitlines()[-1])]
 
 
 def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:

@@ -76,8 +76,8 @@ def _through(spark: SparkSession, place: Path, keys: int, files: int) -> tuple[i
     frame = arriving.parquet(str(place / "in"))
     query = QUERY.format(width=EVENTS_OF_A_WINDOW * keys)
     answers = match_stream(frame, query, position="id", lateness=LATENESS)
-    done = write_stream(answers, str(place / "out"), str(place / "checkpoint"))
-    return done.answers, done.late, writing
+    result = write_stream(answers, str(place / "out"), str(place / "checkpoint"))
+    return result.answers, result.late, writing
 
 
 def _write(folder: Path, keys: int, files: int) -> None:

@@ -35,7 +35,7 @@ class AnswerWarnings:
             yield batch
 
     def read(self, stream: Stream) -> None:
-        """A part of what is read, or all of it."""
+        """Read a part of the stream, or all of it."""
         self._some = self._some or bool(len(stream))
         self._requirements.read(stream)
 

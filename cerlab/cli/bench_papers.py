@@ -50,7 +50,7 @@ def conflicts(arguments: argparse.Namespace) -> dict[str, object]:
 def paper_rows(
     arguments: argparse.Namespace, stocks: Callable[[], tuple[Stream, str]]
 ) -> Iterator[dict[str, Any]]:
-    """What is measured; `stocks` gives the stream and where it is from."""
+    """The rows of measurements; `stocks` gives the stream and where it is from."""
     runs = arguments.runs or 11
     match arguments.queries:
         case "foundations":

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
-    """``cerlab run`` of what was read."""
+    """``cerlab run`` of a query."""
     has_totals = isinstance(query, Pattern) and query.ast.aggregates
     if has_totals or arguments.columns is not None or arguments.format == "csv":
         from cerlab.cli import named_rows

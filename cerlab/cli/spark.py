@@ -205,11 +205,11 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
     use_rocksdb(spark)
     spark.conf.set("spark.sql.shuffle.partitions", arguments.parts or 2 * parallelism(frame))
     claim(spark, checkpoint, digest(request.job))
-    done = write_stream(
+    result = write_stream(
         stream_answers(request), arguments.output, checkpoint, follow=arguments.follow
     )
-    counts = f"{done.events:,} events, {done.answers:,} answers, {done.late:,} late rows"
-    states = f"in {done.batches:,} micro-batches; {done.buckets:,} buckets of keys have a state"
+    counts = f"{result.events:,} events, {result.answers:,} answers, {result.late:,} late rows"
+    states = f"in {result.batches:,} micro-batches; {result.buckets:,} buckets of keys have a state"
     print(f"{counts} {states}", file=sys.stderr)
     return OK
 
@@ -318,5 +318,5 @@ def _watch(tracker: Any, bars: Any, over: Any) -> None:
             bars.start()
         for number in tracker.getActiveStageIds():
             if (stage := tracker.getStageInfo(number)) is not None:
-                done = stage.numCompletedTasks
-                bars.update(task, description=stage.name[:40], completed=done, total=stage.numTasks)
+                count, total = stage.numCompletedTasks, stage.numTasks
+                bars.update(task, description=stage.name[:40], completed=count, total=total)

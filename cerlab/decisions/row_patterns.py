@@ -171,9 +171,9 @@ def _check_scans(left: rp.RowPattern, right: rp.RowPattern) -> None:
         raise undecidable("WITHIN", "leave it out")
 
 
-def _check_keys(query: rp.RowPattern, read: set[str]) -> None:
+def _check_keys(query: rp.RowPattern, columns: set[str]) -> None:
     for column in (*query.partition_by, *(item.column for item in query.order_by)):
-        if column.name.casefold() in read:
+        if column.name.casefold() in columns:
             raise undecidable(f"a condition reads the key {column.name}", "read another column")
 
 

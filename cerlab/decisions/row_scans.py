@@ -55,12 +55,12 @@ class Side:
         """The live set at a row, from that at the next one."""
         return self.live.before(following, self.letters[node])
 
-    def go_on(self, q: int, R: At) -> tuple[str | None, int | None]:
+    def go_on(self, q: int, R: SideRow) -> tuple[str | None, int | None]:
         """What a match in a state does: a label and the state after it, or it ends."""
         step = self.live.step(q, self.letters[R.node], R.following)
         return (None, None) if step is None else (step.variable, step.target)
 
-    def begin(self, R: At) -> tuple[ScanStep, int | None]:
+    def begin(self, R: SideRow) -> tuple[ScanStep, int | None]:
         """What begins at a row: a match, an empty one, or nothing."""
         q = self.live.table.first_row if R.first else 0
         if not self.live.lives(self.before(R.following, R.node), q):
@@ -68,7 +68,7 @@ class Side:
         label, target = self.go_on(q, R)
         return ScanStep(empty=label is None, begins=label is not None, label=label), target
 
-    def scan(self, q: int | None, R: At) -> tuple[ScanStep, int | None]:
+    def scan(self, q: int | None, R: SideRow) -> tuple[ScanStep, int | None]:
         """What a scan past the last row of each match does."""
         if q is None:
             return self.begin(R)
@@ -79,7 +79,7 @@ class Side:
         return step._replace(ends=True), target
 
 
-class At(NamedTuple):
+class SideRow(NamedTuple):
     """A row of a side: its node, the live set at the next row, whether it is the first one."""
 
     node: int
@@ -101,7 +101,7 @@ class Scans:
     bad: Bad
     initial: Hashable = (None, None)
 
-    def moves(self, config: Any, at: tuple[At, At]) -> Moves:
+    def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
         """The one thing that both do."""
         (left, p), (right, q) = (
             side.scan(state, R) for side, state, R in zip(self.sides, config, at, strict=True)
@@ -117,7 +117,7 @@ class Starts:
     bad: Bad
     initial: Hashable = None
 
-    def moves(self, config: Any, at: tuple[At, At]) -> Moves:
+    def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
         """Pass a row over, or let the match of each begin there; then go on in both."""
         if config is None:
             yield False, None
@@ -144,7 +144,7 @@ class Covers:
     bad: Bad
     initial: Hashable = (frozenset(), frozenset())
 
-    def moves(self, config: Any, at: tuple[At, At]) -> Moves:
+    def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
         """All matches go on together."""
         steps, after = [], []
         for side, states, R in zip(self.sides, config, at, strict=True):
@@ -201,7 +201,7 @@ def _future(G: RowGraph, sides: tuple[Side, Side]) -> Future:
     return F
 
 
-class Here(NamedTuple):
+class SearchRow(NamedTuple):
     """A row of the search: whether it is the first, what both are in, all that may follow."""
 
     first: bool
@@ -212,36 +212,36 @@ class Here(NamedTuple):
 def shortest_path(G: RowGraph, both: Scans | Starts | Covers) -> list[int] | None:
     """The nodes of a shortest table with a difference, None if there is no such table."""
     F, first = _future(G, both.sides), frozenset(G.first)
-    level = [Here(True, both.initial, rest) for rest in F.following if rest.node in first]
-    parents: dict[Here, Here | None] = dict.fromkeys(level)
+    level = [SearchRow(True, both.initial, rest) for rest in F.following if rest.node in first]
+    parents: dict[SearchRow, SearchRow | None] = dict.fromkeys(level)
     depth, best = 1, None
-    end: tuple[Here, Rest | None] | None = None
+    end: tuple[SearchRow, Rest | None] | None = None
     while level and (best is None or depth < best):
         _limit(len(parents))
         after = []
-        for here in level:
-            for following in F.following[here.rest]:
+        for row in level:
+            for following in F.following[row.rest]:
                 live = following.live if following else (0, 0)
-                left, right = (At(here.rest.node, b, here.first) for b in live)
-                for bad, target in both.moves(here.config, (left, right)):
+                left, right = (SideRow(row.rest.node, b, row.first) for b in live)
+                for bad, target in both.moves(row.config, (left, right)):
                     length = depth + (F.length[following] if following else 0)
                     if bad and (best is None or length < best):
-                        best, end = length, (here, following)
+                        best, end = length, (row, following)
                     if bad or following is None:
                         continue
-                    if (there := Here(False, target, following)) not in parents:
-                        parents[there] = here
-                        after.append(there)
+                    if (next_row := SearchRow(False, target, following)) not in parents:
+                        parents[next_row] = row
+                        after.append(next_row)
         level, depth = after, depth + 1
     return None if end is None else _path(F, parents, *end)
 
 
 def _path(
-    F: Future, parents: dict[Here, Here | None], here: Here, following: Rest | None
+    F: Future, parents: dict[SearchRow, SearchRow | None], row: SearchRow, following: Rest | None
 ) -> list[int]:
     """The nodes up to a row, and the shortest rest."""
     path: list[int] = []
-    at: Here | None = here
+    at: SearchRow | None = row
     while at is not None:
         path.append(at.rest.node)
         at = parents[at]

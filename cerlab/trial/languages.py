@@ -114,7 +114,7 @@ class RowPatterns:
 
     def answers(self, case: Case) -> Sequence[Any]:
         """The answers by the reference."""
-        query = parse_rows(case.text)  # what is made of parts may be ill-formed
+        query = parse_rows(case.text)  # one of parts may be ill-formed
         result: list[Row] = match_recognize(
             query, arrow(case.data), evaluator="reference"
         ).to_pylist()

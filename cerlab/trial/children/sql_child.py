@@ -59,17 +59,21 @@ def program(words: list[str], template: str) -> tuple[Callable[[], str], Run]:
     """The version and the runner of a program; it prints the rows as JSON."""
 
     def run(sql: str) -> list[dict[str, Any]]:
-        done = subprocess.run(words, input=template % sql + ";\n", capture_output=True, text=True)
-        if done.returncode or "rror" in done.stderr:
-            raise RuntimeError(" ".join(done.stderr.split()) or f"exit status {done.returncode}")
-        rows: list[dict[str, Any]] = json.loads(done.stdout.strip() or "[]") or []
+        process = subprocess.run(
+            words, input=template % sql + ";\n", capture_output=True, text=True
+        )
+        if process.returncode or "rror" in process.stderr:
+            raise RuntimeError(
+                " ".join(process.stderr.split()) or f"exit status {process.returncode}"
+            )
+        rows: list[dict[str, Any]] = json.loads(process.stdout.strip() or "[]") or []
         return rows
 
     def version() -> str:
         nothing = subprocess.DEVNULL
         command = [words[0], "--version"]
-        done = subprocess.run(command, stdin=nothing, capture_output=True, text=True)
-        return done.stdout.strip()
+        process = subprocess.run(command, stdin=nothing, capture_output=True, text=True)
+        return process.stdout.strip()
 
     return version, run
 
