@@ -64,13 +64,13 @@ def why(
     >>> print(why("<type = 'A'>^ -> r . <TRUE>* . <v > r.v>^", events, [0, 2]).failure)
     event 2 fails v > r.v: v is 0, r is event 0 with v 1
     """
-    stream, marked = io.as_stream(events, **how), tuple(sorted({_whole(p) for p in positions}))
+    stream, marks = io.as_stream(events, **how), tuple(sorted({_whole(p) for p in positions}))
     start, end = (None if p is None else _whole(p) for p in (start, end))
     pattern = any_pattern(query, logic=logic)
     if isinstance(pattern, SremoPattern):
-        return explain_sremo(SremoQuestion(pattern.ast, stream, marked, start, end))
+        return explain_sremo(SremoQuestion(pattern.ast, stream, marks, start, end))
     first_order = pattern.logic == "fo"
-    return explain_query(Question(pattern.ast, stream, marked, start, end, first_order=first_order))
+    return explain_query(Question(pattern.ast, stream, marks, start, end, first_order=first_order))
 
 
 def _whole(position: int) -> int:

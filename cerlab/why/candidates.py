@@ -92,14 +92,14 @@ def candidates(question: Question, region: Region, allowance: int) -> list[Candi
 
     Raises `ResourceLimit` where there are too many partial derivations.
     """
-    ranked = [
+    entries = [
         (cost(candidate.failures), blame(candidate.failures), n, _length(candidate), candidate)
         for n, place in enumerate(places(question, *region))
         if cost(place.failures) <= allowance
         for candidate in _in_place(question, place, allowance)
     ]
-    allowed = [each for each in ranked if each[0] <= allowance]
-    return [candidate for *_, candidate in sorted(allowed, key=lambda each: each[:-1])]
+    affordable = [each for each in entries if each[0] <= allowance]
+    return [candidate for *_, candidate in sorted(affordable, key=lambda each: each[:-1])]
 
 
 def _length(candidate: Candidate) -> int:
@@ -110,16 +110,16 @@ def _length(candidate: Candidate) -> int:
 def _in_place(question: Question, place: Place, allowance: int) -> Iterator[Candidate]:
     substream = place.substream
     meter = Meter(question.ast.window, question.time, substream)
-    marked = tuple(map(place.local, question.positions))
+    marks = tuple(map(place.local, question.positions))
     start, end = (None if p is None else place.local(p) for p in (question.start, question.end))
-    lo, hi = _allowed(question, place, meter, NEAR if allowance else 0)
+    lo, hi = _search_interval(question, place, meter, NEAR if allowance else 0)
     at = substream.positions
-    goal = Goal(substream.events, at, marked, lo, hi, allowance, start, end)
+    goal = Goal(substream.events, at, marks, lo, hi, allowance, start, end)
     clauses = fo_derivations if question.first_order else derivations
     for d in clauses(Part(goal, question.formula, question.path, question.context)):
-        failures, V, outside = place.failures + d.failures, d.valuation, marked
+        failures, V, outside = place.failures + d.failures, d.valuation, marks
         if V is not None:
-            outside = tuple(i for i in marked if not V.start <= i <= V.end)
+            outside = tuple(i for i in marks if not V.start <= i <= V.end)
         failures += goal.leftover(outside)
         if V is not None:
             real = (at[V.start], at[V.end])
@@ -128,14 +128,14 @@ def _in_place(question: Question, place: Place, allowance: int) -> Iterator[Cand
         yield Candidate(place, d, failures + not_strict(question, place))
 
 
-def _allowed(question: Question, place: Place, meter: Meter, near: int) -> tuple[int, int]:
-    """Where a valuation may be: what is known of it, and as far beyond as the window allows.
+def _search_interval(question: Question, place: Place, meter: Meter, near: int) -> tuple[int, int]:
+    """Where a valuation may be: the anchors, and as far beyond as the window allows.
 
     So many events near to it are looked at in any case.
     """
-    known = [i for i in map(place.local, question.anchors) if i >= 0]
+    anchors = [i for i in map(place.local, question.anchors) if i >= 0]
     opens, closes = unmarked_ends(question.formula, question.context)
-    first, last, n = min(known), max(known), len(place.substream.positions)
+    first, last, n = min(anchors), max(anchors), len(place.substream.positions)
     lo, hi = first, last
     if opens and question.start is None:
         while lo > 0 and (first - lo < near or meter.fits(lo - 1, last)):
@@ -158,5 +158,5 @@ def not_strict(question: Question, place: Place) -> tuple[Failure, ...]:
 
 def nearest(question: Question, region: Region) -> Candidate:
     """The candidate that costs least to mend; there is always one, without any event at worst."""
-    tried = (candidates(question, region, allowance) for allowance in passes())
-    return next(some for some in tried if some)[0]
+    batches = (candidates(question, region, allowance) for allowance in passes())
+    return next(some for some in batches if some)[0]

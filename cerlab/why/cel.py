@@ -101,11 +101,11 @@ def relabelled(phi: cel.As | cel.Project | cel.Rename, V: Valuation | None) -> V
     match phi:
         case cel.As(_, X):
             labels[X] = complex_event(V).positions
-        case cel.Project(kept, _):
-            labels = {X: D for X, D in labels.items() if X in kept}
+        case cel.Project(visible, _):
+            labels = {X: D for X, D in labels.items() if X in visible}
         case cel.Rename(old, new, _):
-            moved = labels.pop(old, ())
-            labels[new] = labels.get(new, ()) + moved
+            positions = labels.pop(old, ())
+            labels[new] = labels.get(new, ()) + positions
         case _:
             assert_never(phi)
     return Valuation(V.start, V.end, labels)
@@ -120,15 +120,15 @@ def false_filter(here: Part, phi: cel.Filter, V: Valuation) -> Failure:
     """Why a condition is false of a valuation; without an allowance it is not said."""
     goal, _, path, _ = here
     if goal.allowance < LIGHT:
-        return _REFUSED
+        return _REFUSAL
     why = why_false(phi.condition, V, goal.events, goal.at)
-    blamed = tuple(goal.at[i] for i in sorted(why.blamed))
-    altered = (Alter(goal.at[i]) for i in sorted(why.enough))
-    repairs: tuple[Repair, ...] = (Relax(path, phi.body), *altered)
-    return Failure(Kind.FILTER, why.words, str(phi), path, blamed, repairs)
+    positions = tuple(goal.at[i] for i in sorted(why.positions))
+    alterations = (Alter(goal.at[i]) for i in sorted(why.enough))
+    repairs: tuple[Repair, ...] = (Relax(path, phi.body), *alterations)
+    return Failure(Kind.FILTER, why.words, str(phi), path, positions, repairs)
 
 
-_REFUSED = Failure(Kind.FILTER, "not said: no failure is allowed")
+_REFUSAL = Failure(Kind.FILTER, "not said: no failure is allowed")
 """Stands for a filter that fails where the chart refuses it anyway: its words would cost most."""
 
 
@@ -187,10 +187,10 @@ def _longer(
                 return
             gap = (_gap(here, here.phi, end, start),)
         if not here.context.loose:
-            skipped = goal.between(end, start)
-            if HEAVY * len(skipped) > goal.allowance:
+            marks = goal.between(end, start)
+            if HEAVY * len(marks) > goal.allowance:
                 return
-            gap += goal.leftover(skipped)
+            gap += goal.leftover(marks)
         for d in by_start[start]:
             spend(own=goal.budget)
             yield concatenation(before, gap, d, union(before.valuation, d.valuation), goal.at)
@@ -219,9 +219,9 @@ def _overlapping(
                 continue
             failures, V = _both(a, b), union(a.valuation, b.valuation)
             if V is not None and not context.loose:
-                taken = _positions_of(V, context.visible)
+                visible = _positions_of(V, context.visible)
                 inside = goal.between(V.start - 1, V.end + 1)
-                failures += goal.leftover(p for p in inside if p not in taken)
+                failures += goal.leftover(p for p in inside if p not in visible)
             yield Derivation(phi, path, V, (a, b), failures)
 
 
@@ -236,12 +236,12 @@ def _positions_of(V: Valuation, labels: Iterable[str]) -> set[int]:
 def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
     """Whether `a` asks for another type of an event that `b` takes: no event has two types."""
     V = b.valuation
-    taken = set() if V is None else {goal.at[i] for i in _positions_of(V, V.labels)}
-    retyped = [other.repairs[0] for other in b.failures if other.repairs]
+    positions = set() if V is None else {goal.at[i] for i in _positions_of(V, V.labels)}
+    retypes = [other.repairs[0] for other in b.failures if other.repairs]
     return any(
         failure.kind is Kind.TYPE
-        and not taken.isdisjoint(failure.positions)
-        and failure.repairs[0] not in retyped
+        and not positions.isdisjoint(failure.positions)
+        and failure.repairs[0] not in retypes
         for failure in a.failures
     )
 

@@ -74,17 +74,17 @@ def item(context: Context, d: CelDerivation) -> Hashable:
 def _outside(here: Part, d: CelDerivation) -> int:
     """What it costs that a part which begins or ends the whole does it at the wrong place."""
     goal, context, V = here.goal, here.context, d.valuation
-    marked = goal.marks or ()
+    marks = goal.marks or ()
     if V is None or context.loose:
         return 0
-    left_out = missed = 0
+    left_out = wrong_ends = 0
     if context.leading:
-        left_out += bisect_left(marked, V.start)
-        missed += goal.start is not None and V.start != goal.start
+        left_out += bisect_left(marks, V.start)
+        wrong_ends += goal.start is not None and V.start != goal.start
     if context.trailing:
-        left_out += len(marked) - bisect_right(marked, V.end)
-        missed += goal.end is not None and V.end != goal.end
-    return HEAVY * (left_out + min(missed, 1))  # one repair of the interval mends both ends
+        left_out += len(marks) - bisect_right(marks, V.end)
+        wrong_ends += goal.end is not None and V.end != goal.end
+    return HEAVY * (left_out + min(wrong_ends, 1))  # one repair of the interval mends both ends
 
 
 def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
@@ -109,12 +109,12 @@ def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
 
 def _candidates(goal: Goal) -> Iterable[int]:
     """Where an atom may take an event that is in the answer."""
-    marked = goal.marks or ()
+    marks = goal.marks or ()
     if goal.allowance < HEAVY:
-        return marked
+        return marks
     if goal.hi - goal.lo < NARROW:
         return range(goal.lo, goal.hi + 1)
-    near = {p + d for p in marked for d in range(-NEARBY, NEARBY + 1)}
+    near = {p + d for p in marks for d in range(-NEARBY, NEARBY + 1)}
     return sorted(near & set(range(goal.lo, goal.hi + 1)))
 
 

@@ -35,15 +35,15 @@ def first_passing(
     `exact` are those without failures; with it comes the clause that stops it, if any does.
     """
     checks = Checks(question, max(candidate.interval[1] for candidate in exact))
-    stopped: list[tuple[int, Candidate, Failure]] = []
+    rejections: list[tuple[int, Candidate, Failure]] = []
     for candidate in exact:
         for stage, check in enumerate((checks.consumption, checks.selection, checks.limit)):
             if (failure := check(candidate)) is not None:
-                stopped.append((stage, candidate, failure))
+                rejections.append((stage, candidate, failure))
                 break
         else:
             return candidate, ()
-    _, furthest, failure = max(stopped, key=lambda each: each[0])
+    _, furthest, failure = max(rejections, key=lambda each: each[0])
     return furthest, (failure,)
 
 
@@ -53,7 +53,7 @@ class Checks:
     def __init__(self, question: Question, last: int) -> None:
         self._question = question
         self._last = last
-        self._chosen: dict[tuple[Key, int], Failure | None] = {}
+        self._preferences: dict[tuple[Key, int], Failure | None] = {}
 
     def _answers(self, ast: CeqlQuery) -> list[ComplexEvent]:
         """What an evaluator answers up to the last end, in its order."""
@@ -102,11 +102,11 @@ class Checks:
         if strategy is None or strategy is Strategy.STRICT:  # which looks at no others
             return None
         place = (candidate.place.key, candidate.interval[1])
-        if place not in self._chosen:
-            self._chosen[place] = self._preferred(strategy, candidate)
-        return self._chosen[place]
+        if place not in self._preferences:
+            self._preferences[place] = self._preference_failure(strategy, candidate)
+        return self._preferences[place]
 
-    def _preferred(self, strategy: Strategy, candidate: Candidate) -> Failure | None:
+    def _preference_failure(self, strategy: Strategy, candidate: Candidate) -> Failure | None:
         """The answer that the strategy keeps in the place of this one.
 
         The strategy is before WITHIN, so it may start anywhere after the last event consumed.
@@ -117,8 +117,8 @@ class Checks:
         every = places(question, begin, end)
         S = next(each.substream for each in every if each.key == candidate.place.key)
         repairs, rival = (question.without_strategy,), self._rival(strategy, S)
-        dropped = dropped_for(strategy, rival, S.positions, strategy.value, (), repairs)
-        return next(iter(dropped), None)
+        failures = dropped_for(strategy, rival, S.positions, strategy.value, (), repairs)
+        return next(iter(failures), None)
 
     def _rival(self, strategy: Strategy, S: Substream) -> ComplexEvent | None:
         """The first answer on a substream, that ends with its last event, which is preferred."""
@@ -150,10 +150,10 @@ class Checks:
         if ComplexEvent(start, end, self._question.positions) in of_end:
             return None
         part = f"LIMIT {limit.per_end}"
-        listed = ", ".join(positions_text(m.positions) for m in of_end[:3])
+        others = ", ".join(positions_text(m.positions) for m in of_end[:3])
         return Failure(
             Kind.LIMIT,
-            f"it is an answer, but {part} gives others that end here: {listed or 'none'}",
+            f"it is an answer, but {part} gives others that end here: {others or 'none'}",
             part,
             repairs=(Without("limit"),),
             rival=of_end[0] if of_end else None,

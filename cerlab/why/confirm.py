@@ -37,11 +37,11 @@ def confirm(question: Question, exact: Sequence[Candidate]) -> None:
     if (plan := plan_of(question.ast, first_order=question.first_order)) is None:
         return
     for candidate in exact[:1]:
-        agreed = _accepted(plan.cea, question, *candidate.interval)
-        assert agreed, "a derivation was found that the automaton does not accept"
+        agrees = _automaton_accepts(plan.cea, question, *candidate.interval)
+        assert agrees, "a derivation was found that the automaton does not accept"
     if not exact and (interval := _only_interval(question)) is not None:
-        agreed = not _accepted(plan.cea, question, *interval)
-        assert agreed, "the automaton accepts what no derivation was found for"
+        agrees = not _automaton_accepts(plan.cea, question, *interval)
+        assert agrees, "the automaton accepts what no derivation was found for"
 
 
 def _only_interval(question: Question) -> tuple[int, int] | None:
@@ -55,7 +55,7 @@ def _only_interval(question: Question) -> tuple[int, int] | None:
     return None if start is None or end is None else (start, end)
 
 
-def _accepted(cea: IntervalCea, question: Question, start: int, end: int) -> bool:
+def _automaton_accepts(cea: IntervalCea, question: Question, start: int, end: int) -> bool:
     """Whether the automaton accepts the marks on an interval that the window holds."""
     (place, *others) = places(question, start, end)
     if (
@@ -66,13 +66,13 @@ def _accepted(cea: IntervalCea, question: Question, start: int, end: int) -> boo
     ):
         return False
     substream = place.substream
-    marked = tuple(map(place.local, question.positions))
+    marks = tuple(map(place.local, question.positions))
     meter = Meter(question.ast.window, question.time, substream)
-    inside = all(0 <= p < len(substream.events) for p in marked)
+    inside = all(0 <= p < len(substream.events) for p in marks)
     return (
         inside
         and meter.fits(0, len(substream.events) - 1)
-        and accepts(cea, substream.events, marked)
+        and accepts(cea, substream.events, marks)
     )
 
 
@@ -94,14 +94,14 @@ def _plan(e: Sremo) -> RegisterPlan | None:
         return None
 
 
-def _shows(plan: RegisterPlan, events: Sequence[Event], marked: Positions, lo: int) -> bool | None:
+def _shows(plan: RegisterPlan, events: Sequence[Event], marks: Positions, lo: int) -> bool | None:
     """Whether some run from `lo` on marks exactly these positions; None where that costs much."""
-    if not all(_fits(window, events, marked) for window in plan.windows):
+    if not all(_fits(window, events, marks) for window in plan.windows):
         return False
     leaving = outgoing(plan.srt)
     configurations = {(plan.srt.q0, Registers())}
-    for i in range(lo, marked[-1] + 1):
-        t, mark = events[i], Mark.TAKE if i in marked else Mark.SKIP
+    for i in range(lo, marks[-1] + 1):
+        t, mark = events[i], Mark.TAKE if i in marks else Mark.SKIP
         configurations = {
             (move.target, v.written(move.writes, t))
             for q, v in configurations
@@ -113,7 +113,7 @@ def _shows(plan: RegisterPlan, events: Sequence[Event], marked: Positions, lo: i
     return any(q in plan.srt.F for q, _ in configurations)
 
 
-def _fits(window: MarkWindow, events: Sequence[Event], marked: Positions) -> bool:
+def _fits(window: MarkWindow, events: Sequence[Event], marks: Positions) -> bool:
     if isinstance(window, EventWindow):
-        return marked[-1] - marked[0] <= window.width
-    return duration(marked, events, window.attribute) <= window.width
+        return marks[-1] - marks[0] <= window.width
+    return duration(marks, events, window.attribute) <= window.width

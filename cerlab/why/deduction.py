@@ -147,9 +147,9 @@ class Goal:
         return self.marks is not None and i in self.marks
 
     def between(self, after: int, before: int) -> Positions:
-        """The marked positions that lie strictly between two."""
-        marked = self.marks or ()
-        return marked[bisect_right(marked, after) : bisect_left(marked, before)]
+        """The marks that lie strictly between two."""
+        marks = self.marks or ()
+        return marks[bisect_right(marks, after) : bisect_left(marks, before)]
 
     @property
     def narrow(self) -> bool:
@@ -157,7 +157,7 @@ class Goal:
         return self.hi - self.lo < NARROW
 
     def leftover(
-        self, marked: Iterable[int], lack: str = "no part of the formula takes it"
+        self, positions: Iterable[int], lack: str = "no part of the formula takes it"
     ) -> tuple[Failure, ...]:
         """Marked positions whose events nothing takes."""
         return tuple(
@@ -167,7 +167,7 @@ class Goal:
                 positions=(self.at[i],),
                 repairs=(Drop(self.at[i]),),
             )
-            for i in marked
+            for i in positions
         )
 
 
@@ -203,9 +203,9 @@ class Chart(Generic[D]):
         self._best[key] = (rank, d)
         return True
 
-    def all(self, offered: Iterable[D] = ()) -> list[D]:
-        """The best ones, in the order in which their items came; some may be offered before."""
-        for d in offered:
+    def all(self, candidates: Iterable[D] = ()) -> list[D]:
+        """The best ones, in the order of their items; `candidates` are offered before."""
+        for d in candidates:
             self.offer(d)
         return [d for _, d in self._best.values()]
 

@@ -39,32 +39,34 @@ def explain_query(question: Question) -> Why:
         )
     if failures := out_of_stream(question.anchors, question.stream):
         return Why(False, question.positions, None, failures, None, {})
-    searched: list[Region] = []
+    searched_regions: list[Region] = []
     for region in regions(question):
-        searched.append(region)
+        searched_regions.append(region)
         if whole := candidates(question, region, 0):
             confirm(question, whole)
             best, failures = first_passing(question, whole)
             return _of_query(question, best, failures, region)
     confirm(question, [])
-    best = nearest(question, searched[0])
-    return _of_query(question, best, best.failures, searched[0])
+    best = nearest(question, searched_regions[0])
+    return _of_query(question, best, best.failures, searched_regions[0])
 
 
 def _of_query(
     question: Question, best: Candidate, failures: tuple[Failure, ...], region: Region
 ) -> Why:
-    derivation = _moved(best.derivation, best.place.substream.positions)
+    derivation = _in_whole_stream(best.derivation, best.place.substream.positions)
     return _why(question, derivation, failures, region)
 
 
-def _moved(d: CelDerivation, at: Sequence[int]) -> CelDerivation:
+def _in_whole_stream(d: CelDerivation, at: Sequence[int]) -> CelDerivation:
     """A derivation of a substream in positions of the whole stream."""
     V = d.valuation
     if V is not None:
         labels = {X: tuple(at[i] for i in D) for X, D in V.labels.items()}
         V = Valuation(at[V.start], at[V.end], labels)
-    return replace(d, valuation=V, children=tuple(_moved(child, at) for child in d.children))
+    return replace(
+        d, valuation=V, children=tuple(_in_whole_stream(child, at) for child in d.children)
+    )
 
 
 def explain_sremo(question: SremoQuestion) -> Why:
@@ -101,12 +103,12 @@ def _why(
     question: Question | SremoQuestion,
     derivation: CelDerivation | SremoDerivation,
     failures: tuple[Failure, ...],
-    searched: Region,
+    region: Region,
 ) -> Why:
     """The answer, with the events at the positions that are asked for or that a node names."""
-    named = {p for node in derivation for p in _positions(node.valuation)} | {*question.positions}
-    events = {p: question.stream[p] for p in sorted(named)}
-    return Why(not failures, question.positions, derivation, failures, searched, events, question)
+    positions = {*question.positions}.union(*(_positions(n.valuation) for n in derivation))
+    events = {p: question.stream[p] for p in sorted(positions)}
+    return Why(not failures, question.positions, derivation, failures, region, events, question)
 
 
 def _positions(value: Valuation | Reading | None) -> Iterator[int]:

@@ -189,8 +189,8 @@ def cost(failures: Sequence[Failure]) -> int:
     while len(left) > 1:
         counts = Counter(repair for failure in left for repair in failure.repairs)
         best = counts.most_common(1)[0][0] if counts else None
-        mended = [f for f in left if not f.repairs or best in f.repairs]
-        total += max(map(weight, mended))
+        group = [f for f in left if not f.repairs or best in f.repairs]
+        total += max(map(weight, group))
         left = [f for f in left if f.repairs and best not in f.repairs]
     return total + sum(map(weight, left))
 

@@ -23,19 +23,19 @@ from cerlab.predicates.syntax import Predicate, atoms
 from cerlab.predicates.text import name_text, predicate_text, value_text
 from cerlab.predicates.truth import compare, kind_of, satisfies
 
-SHOWN = 3
+MOST_EXAMPLES = 3
 """How many events or pairs of events are written out."""
 
 
 class WhyFalse(NamedTuple):
     """The words for a condition that does not hold, and the events that they are about.
 
-    `blamed` are the positions of all events that it fails on, `enough` those of the events each of
+    `positions` are those of all events that it fails on, `enough` those of the events each of
     which, with other values, would let it hold.
     """
 
     words: str
-    blamed: frozenset[int]
+    positions: frozenset[int]
     enough: frozenset[int]
 
 
@@ -52,8 +52,8 @@ def why_false(
     words = "; ".join(each.words for each in texts)
     if len(ways) > 1:
         words = f"no side of {predicate_text(condition)} holds: {words}"
-    blamed = frozenset[int]().union(*(each.blamed for each in texts))
-    return WhyFalse(words, blamed, blamed.intersection(*(each.enough for each in texts)))
+    positions = frozenset[int]().union(*(each.positions for each in texts))
+    return WhyFalse(words, positions, positions.intersection(*(each.enough for each in texts)))
 
 
 def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[int]) -> WhyFalse:
@@ -64,7 +64,7 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
             verb = "fails" if len(failing) == 1 else "fail"
             values = "; ".join(
                 f"{values_text(S[i], P)}{f' at {at[i]}' if len(failing) > 1 else ''}"
-                for i in failing[:SHOWN]
+                for i in failing[:MOST_EXAMPLES]
             )
             words = f"{name_text(X)} at {where} {verb} {predicate_text(P)}: {values}"
             return WhyFalse(words, frozenset(failing), _only(failing))
@@ -75,19 +75,19 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
                 for j in V.labels.get(y.label, ())
                 if not compare(op, value_of(S[i], x.attribute), value_of(S[j], y.attribute))
             ]
-            shown = ", ".join(
+            sides = ", ".join(
                 f"{_side(x, S[i], at[i])} {op.value} {_side(y, S[j], at[j])}"
-                for i, j in pairs[:SHOWN]
+                for i, j in pairs[:MOST_EXAMPLES]
             )
-            words = f"{predicate_text(condition)} is false: {shown}"
-            blamed = frozenset(i for pair in pairs for i in pair)
+            words = f"{predicate_text(condition)} is false: {sides}"
+            positions = frozenset(i for pair in pairs for i in pair)
             ways = [_may_mend(S, i, x, j, y) for i, j in pairs]
-            return WhyFalse(words, blamed, blamed.intersection(*ways))
+            return WhyFalse(words, positions, positions.intersection(*ways))
         case Application():
-            taken = sorted({i for X in labels_of(condition) for i in V.labels.get(X, ())})
-            where = _enumeration(at[i] for i in taken)
+            events = sorted({i for X in labels_of(condition) for i in V.labels.get(X, ())})
+            where = _enumeration(at[i] for i in events)
             words = f"{predicate_text(condition)} is false of the events at {where}"
-            return WhyFalse(words, frozenset(taken), frozenset())
+            return WhyFalse(words, frozenset(events), frozenset())
         case _:
             assert_never(condition)
 

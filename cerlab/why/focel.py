@@ -33,14 +33,14 @@ Choice: TypeAlias = Mapping[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where filters look their variables up: what is chosen of nu.
+    """Where filters look their variables up: the choice of nu beforehand.
 
-    `shared` are the variables on both sides of some ``;``, `types` the event types of the formula,
+    `shared_variables` are on both sides of some ``;``, `types` are the event types of the formula,
     which are labels as variables are.
     """
 
-    chosen: Choice
-    shared: frozenset[str]
+    choice: Choice
+    shared_variables: frozenset[str]
     types: frozenset[str]
 
 
@@ -82,7 +82,7 @@ def _derivations(here: Part, scope: Scope) -> list[CelDerivation]:
 
 def bindings_item(d: CelDerivation, scope: Scope) -> tuple[tuple[str, int | None], ...]:
     """Which of the variables that matter later are bound, to which event."""
-    names = scope.shared | scope.chosen.keys()
+    names = scope.shared_variables | scope.choice.keys()
     return tuple((x, _event(node)) for x, node in sorted(_bindings(d, names).items()))
 
 
@@ -91,13 +91,13 @@ def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
     goal, phi, *_ = here
     own = vdef_plus(phi)
     names = sorted(x for x in own if _needs_lookup(phi, x, outside.types))
-    around = {x: p for x, p in outside.chosen.items() if x not in own}
+    around = {x: p for x, p in outside.choice.items() if x not in own}
     candidates = (*(goal.marks or ()), *((None,) if goal.allowance >= LIGHT else ()))
     best = chart(here)
     for events in product(candidates, repeat=len(names)):
         spend(own=goal.budget)
         nu: Choice = dict(zip(names, events, strict=True))
-        scope = replace(outside, chosen={**around, **nu}, shared=_on_both_sides(phi))
+        scope = replace(outside, choice={**around, **nu}, shared_variables=_on_both_sides(phi))
         best.all(d for d in _derivations(here, scope) if _takes(d, nu))
     return best.all()
 
@@ -143,13 +143,13 @@ def _at_variable(
     With several atoms of one variable that is asked when it is known which of them are taken.
     """
     x = phi.label
-    if x in scope.shared or x not in scope.chosen or scope.chosen[x] == _event(d):
+    if x in scope.shared_variables or x not in scope.choice or scope.choice[x] == _event(d):
         yield here.above(d, relabelled(phi, d.valuation))
 
 
 def _one_event_each(goal: Goal, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
     """A sequence, which fails where both sides bind a variable: it would have two events."""
-    before, after = (_bindings(side, scope.shared) for side in d.children)
+    before, after = (_bindings(side, scope.shared_variables) for side in d.children)
     failures = tuple(
         failure
         for x, node in after.items()
@@ -162,11 +162,11 @@ def _one_event_each(goal: Goal, d: CelDerivation, scope: Scope) -> Iterator[CelD
 def _two_events(goal: Goal, x: str, one: CelDerivation, other: CelDerivation) -> Iterator[Failure]:
     first, second = _event(one), _event(other)
     if first is not None and second is not None:
-        taken = goal.at[first], goal.at[second]
-        words = f"{name_text(x)} is event {taken[0]} and event {taken[1]}: a variable is one event"
+        pair = goal.at[first], goal.at[second]
+        words = f"{name_text(x)} is event {pair[0]} and event {pair[1]}: a variable is one event"
         assert isinstance(other.part, cel.As)
         weaker = Relax(other.path, other.part.body)
-        yield Failure(Kind.VARIABLE, words, str(other.part), other.path, taken, (weaker,))
+        yield Failure(Kind.VARIABLE, words, str(other.part), other.path, pair, (weaker,))
 
 
 def _event(node: CelDerivation) -> int | None:
@@ -198,7 +198,7 @@ def _filter(here: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iter
 
 def event_of(x: str, d: CelDerivation, scope: Scope) -> Positions:
     """``nu(x)``, as one position or none."""
-    if x in scope.chosen:
-        p = scope.chosen[x]
+    if x in scope.choice:
+        p = scope.choice[x]
         return () if p is None else (p,)
     return () if d.valuation is None else d.valuation.labels.get(x, ())

@@ -69,11 +69,11 @@ def why_false(guard: pred.Guard, position: int, v: Contents, events: Sequence[Ev
     false = [side for side, holds in sides.items() if not holds]
     texts = (f"{predicate_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
     words = f"event {position} fails {' and '.join(texts)}"
-    kept = [side for side, holds in sides.items() if holds]
-    weaker = pred.all_of(kept)
+    true = [side for side, holds in sides.items() if holds]
+    weaker = pred.all_of(true)
     alone = frozenset.intersection(*(_may_mend(side, position, v, events) for side in false))
     repairs = tuple(Alter(p) for p in sorted(alone, key=lambda p: (p != position, p)))
-    return WhyFalse(words, weaker, (*_retyped(guard, false, position, v, events), *repairs))
+    return WhyFalse(words, weaker, (*_retypes(guard, false, position, v, events), *repairs))
 
 
 def conjuncts(guard: pred.Guard) -> Iterator[pred.Guard]:
@@ -85,7 +85,7 @@ def conjuncts(guard: pred.Guard) -> Iterator[pred.Guard]:
         yield guard
 
 
-def _retyped(
+def _retypes(
     guard: pred.Guard,
     false: Sequence[pred.Guard],
     position: int,

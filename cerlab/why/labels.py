@@ -111,8 +111,8 @@ def unmarked_ends(phi: Formula, context: Context) -> tuple[bool, bool]:
     """Whether a valuation may begin, and may end, with an event that is not in the answer."""
     match phi:
         case cel.Atom(R, _):
-            hidden = R not in context.visible
-            return hidden, hidden
+            is_hidden = R not in context.visible
+            return is_hidden, is_hidden
         case cel.Not():
             return True, True
         case cel.Seq(left, right) | cel.Concat(left, right):

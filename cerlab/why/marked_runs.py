@@ -17,11 +17,11 @@ PositionList: TypeAlias = "tuple[int, PositionList] | None"
 """The positions that a run has taken, the last first, as a linked list: runs share their tails."""
 
 
-def accepts(cea: IntervalCea, events: Sequence[Event], marked: Positions) -> bool:
+def accepts(cea: IntervalCea, events: Sequence[Event], marks: Positions) -> bool:
     """Whether some run over all the events takes exactly the marked ones."""
     states = {cea.q0}
     for i, t in enumerate(events):
-        mark = Mark.TAKE if i in marked else Mark.SKIP
+        mark = Mark.TAKE if i in marks else Mark.SKIP
         states = {
             move.target
             for move in cea.Delta
@@ -34,20 +34,20 @@ class Run(NamedTuple):
     """A run: where it began, what it has taken, and whether that is more than the marked ones."""
 
     start: int
-    taken: PositionList
+    positions: PositionList
     more: bool
 
 
 def larger_answer(
-    cea: IntervalCea, events: Sequence[Event], marked: Positions
+    cea: IntervalCea, events: Sequence[Event], marks: Positions
 ) -> ComplexEvent | None:
     """An answer that ends with the last event and takes the marked ones and others, if any does.
 
-    Of the runs in one state, one that has taken more and one that has not are kept: the first may
+    Of the runs in one state, one that has taken more and one that has not are enough: the first may
     go on as the second does. Linear in the events.
     """
-    goal = frozenset(marked)
-    first = min(marked, default=len(events) - 1)
+    goal = frozenset(marks)
+    first = min(marks, default=len(events) - 1)
     runs: dict[tuple[int, bool], Run] = {}
     for i, t in enumerate(events):
         step: dict[tuple[int, bool], Run] = {}
@@ -59,13 +59,13 @@ def larger_answer(
                 if (move.target, run.more) in step and not takes:
                     continue
                 if satisfies(t, move.predicate):
-                    taken = (i, run.taken) if takes else run.taken
+                    positions = (i, run.positions) if takes else run.positions
                     more = run.more or (takes and i not in goal)
-                    step.setdefault((move.target, more), Run(run.start, taken, more))
+                    step.setdefault((move.target, more), Run(run.start, positions, more))
         runs = step
     for (q, more), run in runs.items():
         if q in cea.F and more:
-            return ComplexEvent(run.start, len(events) - 1, _positions(run.taken))
+            return ComplexEvent(run.start, len(events) - 1, _as_tuple(run.positions))
     return None
 
 
@@ -78,9 +78,9 @@ def _to_continue(
         yield cea.q0, Run(i, None, False)
 
 
-def _positions(taken: PositionList) -> Positions:
-    listed = []
-    while taken is not None:
-        position, taken = taken
-        listed.append(position)
-    return tuple(reversed(listed))
+def _as_tuple(positions: PositionList) -> Positions:
+    numbers = []
+    while positions is not None:
+        position, positions = positions
+        numbers.append(position)
+    return tuple(reversed(numbers))

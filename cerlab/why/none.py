@@ -82,12 +82,14 @@ def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
     return WhyNone(len(stream), None, absent, tuple(changes), tuple(untried))
 
 
-def _enough(tried: Iterator[Weaker], stream: Stream) -> tuple[list[Change], list[tuple[str, str]]]:
+def _enough(
+    candidates: Iterator[Weaker], stream: Stream
+) -> tuple[list[Change], list[tuple[str, str]]]:
     """The changes that give an answer, and those that cannot be tried, with the reason."""
     changes, untried = [], []
-    for words, repair, changed in tried:
+    for words, repair, query in candidates:
         try:
-            answer = _first(changed, stream)
+            answer = _first(query, stream)
         except (Unsupported, ResourceLimit) as error:
             poll()
             untried.append((words, error.message))
@@ -105,10 +107,10 @@ def _wider(ast: CeqlQuery, stream: Stream) -> Change | None:
     """The narrowest window that gives an answer; a wider one never takes the last answer away."""
     if ast.window is None or _first(replace(ast, window=None), stream) is None:
         return None
-    width, widened = _steps(ast.window)
+    width, window_of = _steps(ast.window)
 
     def attempt(steps: int) -> ComplexEvent | None:
-        return _first(replace(ast, window=widened(steps)), stream)
+        return _first(replace(ast, window=window_of(steps)), stream)
 
     low, high = width, max(1, 2 * width)
     while (wide := attempt(high)) is None:
@@ -117,7 +119,7 @@ def _wider(ast: CeqlQuery, stream: Stream) -> Change | None:
         middle = (low + high) // 2
         answer = attempt(middle)
         low, high, wide = (middle, high, wide) if answer is None else (low, middle, answer)
-    window = widened(high)
+    window = window_of(high)
     words = f"WITHIN {window_text(window)} for {window_text(ast.window)}"
     return Change(words, Widen(window), wide)
 

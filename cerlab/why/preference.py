@@ -96,14 +96,14 @@ def dropped_for(
 
 def _rival_words(strategy: Strategy, rival: ComplexEvent) -> str:
     """Why a strategy drops an answer: what is there instead."""
-    listed = positions_text(rival.positions)
+    positions = positions_text(rival.positions)
     match strategy:
         case Strategy.MAX:
-            return f"a larger answer contains it (MAX): {listed}"
+            return f"a larger answer contains it (MAX): {positions}"
         case Strategy.NXT:
-            return f"NEXT takes {listed}, which has the earlier event where the two first differ"
+            return f"NEXT takes {positions}, which has the earlier event where the two first differ"
         case Strategy.LAST:
-            return f"LAST takes {listed}, which has the event where the two last differ"
+            return f"LAST takes {positions}, which has the event where the two last differ"
         case Strategy.STRICT:
             return "STRICT takes positions without a hole only"
         case _:

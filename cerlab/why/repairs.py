@@ -70,7 +70,7 @@ def holds(question: AnyQuestion) -> bool:
     if not all(0 <= p < n for p in (*P, question.start or 0, question.end or 0)):
         return False
     try:
-        return _is_answer(question) if isinstance(question, Question) else _shown(question)
+        return _is_answer(question) if isinstance(question, Question) else _stream_shows(question)
     except CerlabError:
         return False
 
@@ -88,7 +88,7 @@ def _is_answer(question: Question) -> bool:
     return False
 
 
-def _shown(question: SremoQuestion) -> bool:
+def _stream_shows(question: SremoQuestion) -> bool:
     check_sremo(question.e)
     P = question.positions
     if not P or other_interval((P[0], P[-1]), question.start, question.end):
@@ -101,15 +101,15 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
     S, P = question.stream, question.positions
     match repair:
         case Retype(p, name):
-            yield _spliced(question, p, 1, replace(S[p], type=name))
+            yield _with_events(question, p, 1, replace(S[p], type=name))
         case Alter(p):
             for t in _variants(question, S[p]):
-                yield _spliced(question, p, 1, t)
+                yield _with_events(question, p, 1, t)
         case Insert(path, after, before):
             yield from _with_one_more(question, path, after, before)
-        case Remove(gone):
-            for p in reversed(gone):
-                question = _spliced(question, p, 1)
+        case Remove(positions):
+            for p in reversed(positions):
+                question = _with_events(question, p, 1)
             yield question
         case Give(p):
             yield replace(question, positions=tuple(sorted({*P, p})))
@@ -129,7 +129,7 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
             assert_never(repair)
 
 
-def _spliced(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQuestion:
+def _with_events(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQuestion:
     """The question with other events in the place of n from p on; positions move with theirs."""
     S = question.stream
     stream = Stream((*S.events[:p], *events, *S.events[p + n :]), time=S.time)
@@ -171,7 +171,7 @@ def _with_one_more(
             if not isinstance(part, cel.Atom) or t.type == part.type
         )
         for t in islice(variants, MAX_TRIES // len(places) // 2):
-            longer = _spliced(question, p, 0, t)
+            longer = _with_events(question, p, 0, t)
             yield replace(longer, positions=tuple(sorted({*longer.positions, p})))
             yield longer
 
@@ -184,8 +184,8 @@ def _variants(question: AnyQuestion, t: Event) -> Iterator[Event]:
     every += [[(name, value) for value in values] for name, values in attributes.items()]
     for n in range(len(every) + 1):
         for group in combinations(every, n):
-            for chosen in product(*group):
-                changes: dict[str, Any] = dict(chosen)
+            for pairs in product(*group):
+                changes: dict[str, Any] = dict(pairs)
                 kind, stream = changes.pop("type", t.type), changes.pop("stream", t.stream)
                 yield Event(kind, {**t.attributes, **changes}, stream)
 
@@ -224,9 +224,9 @@ def _alternatives(
 
 def _near(values: Iterable[Value]) -> list[Value]:
     """The values, none, and the numbers next to them."""
-    listed = list(values)
-    numbers = [v for v in listed if isinstance(v, int | float) and not isinstance(v, bool)]
-    return [*listed, None, *(v + 1 for v in numbers), *(v - 1 for v in numbers)]
+    every = list(values)
+    numbers = [v for v in every if isinstance(v, int | float) and not isinstance(v, bool)]
+    return [*every, None, *(v + 1 for v in numbers), *(v - 1 for v in numbers)]
 
 
 def _distinct(values: Iterable[Any], own: Any) -> list[Any]:

@@ -78,40 +78,40 @@ def cell_text(value: Value) -> str:
 
 
 def why_rows_text(why: WhyRows) -> str:
-    """The verdict in a line, the reasons, then the rows that are taken."""
-    listed = f"rows {', '.join(map(str, why.rows))}" if why.rows else ""
-    lines = [f"{'a match' if why.holds else 'no match'}{': ' if listed else ''}{listed}"]
+    """The verdict in a line, the reasons, then the rows of the reading."""
+    numbers = f"rows {', '.join(map(str, why.rows))}" if why.rows else ""
+    lines = [f"{'a match' if why.holds else 'no match'}{': ' if numbers else ''}{numbers}"]
     lines += [f"  {reason}" for reason in why.reasons]
-    lines += map(_taken_text, why.taken)
+    lines += map(_row_text, why.taken)
     if why.others:
-        lines += ["the match:", *map(_taken_text, why.others)]
+        lines += ["the match:", *map(_row_text, why.others)]
     for change in why.changes:
         rows = ", ".join(map(str, change.rows))
         lines.append(f"without the condition of {name_text(change.variable)}: rows {rows}")
     return "\n".join(lines)
 
 
-def _taken_text(taken: MappedRow) -> str:
-    head = f"  {taken.row} {name_text(taken.variable)}"
-    if taken.condition is None:
+def _row_text(row: MappedRow) -> str:
+    head = f"  {row.row} {name_text(row.variable)}"
+    if row.condition is None:
         return head
-    return f"{head}: {taken.condition}" + (f", {read_text(taken.read)}" if taken.read else "")
+    return f"{head}: {row.condition}" + (f", {read_text(row.read)}" if row.read else "")
 
 
 def why_rows_to_json(why: WhyRows) -> dict[str, Any]:
     """All of it, as plain JSON values."""
 
-    def of(taken: MappedRow) -> dict[str, Any]:
-        read = {name: cell_text(value) for name, value in taken.read}
-        return {**taken._asdict(), "read": read}
+    def of(row: MappedRow) -> dict[str, Any]:
+        read = {name: cell_text(value) for name, value in row.read}
+        return {**row._asdict(), "read": read}
 
     return {
         "holds": why.holds,
         "rows": list(why.rows),
         "kind": None if why.kind is None else why.kind.value,
         "reasons": list(why.reasons),
-        "taken": [of(taken) for taken in why.taken],
-        "others": [of(taken) for taken in why.others],
+        "taken": [of(row) for row in why.taken],
+        "others": [of(row) for row in why.others],
         "changes": [change._asdict() for change in why.changes],
     }
 

@@ -45,7 +45,7 @@ class Reader:
     """The pattern of a query on the rows of a partition from s on, as the N-th match.
 
     `until` is the row before which a reading has to end, None if it may end anywhere. `labels` are
-    those of the nearest reading so far, `dead_ends` what was tried after it.
+    those of the nearest reading so far, `dead_ends` the attempts after it.
     """
 
     query: rp.RowPattern
@@ -77,12 +77,12 @@ class Reader:
                     return tuple(labels)
                 self._dead_end(labels, Attempt(None, self.s + len(labels)))
             else:
-                tried = self.attempt(labels, step.variable)
-                if tried.holds is True:
+                attempt = self.attempt(labels, step.variable)
+                if attempt.holds is True:
                     labels.append(step.variable)
                     path.append(self._steps(step.target, labels))
                 else:
-                    self._dead_end(labels, tried)
+                    self._dead_end(labels, attempt)
         raise ResourceLimit(
             "CER0697",
             f"why a row pattern does not match tries up to {MAX_STEPS:,} steps from a row",
@@ -129,12 +129,12 @@ class Reader:
         name = self.query.order_by[0].column.name
         return ((name, self.T.value(i, name)), (f"FIRST({name})", self.T.value(self.s, name)))
 
-    def _dead_end(self, labels: list[str], tried: Attempt) -> None:
-        """Keep what was tried after the reading that comes farthest, of these the preferred."""
+    def _dead_end(self, labels: list[str], attempt: Attempt) -> None:
+        """Keep an attempt after the reading that comes farthest, of these the preferred."""
         if len(labels) > len(self.labels) or not self.dead_ends:
             self.labels, self.dead_ends = tuple(labels), []
-        if tuple(labels) == self.labels and tried not in self.dead_ends:
-            self.dead_ends.append(tried)
+        if tuple(labels) == self.labels and attempt not in self.dead_ends:
+            self.dead_ends.append(attempt)
 
 
 def _readings(e: ex.Expression | ex.AllRows) -> Iterator[ex.Expression]:

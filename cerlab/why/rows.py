@@ -58,11 +58,11 @@ def why_rows(query: str | RowPattern, table: Any, rows: Iterable[int] | None = N
     scope = _Scope.of(query, as_table(table))
     if rows is None:
         return _why_none(scope)
-    asked = tuple(sorted(set(rows)))
-    if not asked:
+    numbers = tuple(sorted(set(rows)))
+    if not numbers:
         message = "no rows are given"
         raise UsageError("CER0835", message, hint="leave them out, for why there is no match")
-    return _out_of_place(scope, asked) or _why_these(scope, asked)
+    return _out_of_place(scope, numbers) or _why_these(scope, numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,10 @@ class _Scope:
         M = machine(replace(self.query, define=define), Binding(self.M.names, ()))
         return replace(self, M=M)
 
-    def scanned(self, positions: Sequence[int]) -> Iterator[tuple[int, Labels | None, int]]:
+    def scan_matches(self, positions: Sequence[int]) -> Iterator[tuple[int, Labels | None, int]]:
         """Where the scan stands, the match there or None, and its number (rows.md 7.1)."""
-        for found in search_of(self.M, self.columns, positions).scan():
-            yield found.s, None if found.labels is None else tuple(found.labels), found.number
+        for result in search_of(self.M, self.columns, positions).scan():
+            yield result.s, None if result.labels is None else tuple(result.labels), result.number
 
     def reader(self, positions: Sequence[int], s: int, N: int, until: int | None) -> Reader:
         """The readings of a partition from its row s on; until row `until`, or however far."""
@@ -102,25 +102,25 @@ class _Scope:
         return Reader(self.query, automaton, Partition(rows, self.M.names), s, N, until)
 
 
-def _out_of_place(scope: _Scope, asked: tuple[int, ...]) -> WhyRows | None:
+def _out_of_place(scope: _Scope, rows: tuple[int, ...]) -> WhyRows | None:
     """Rows that no match can have: not in the table, in several partitions, with gaps."""
-    if outside := [row for row in asked if not 0 <= row < scope.length]:
+    if outside := [row for row in rows if not 0 <= row < scope.length]:
         words = f"row {outside[0]} is out of the table, which has {scope.length:,} rows"
-        return WhyRows(False, asked, kind=RowKind.ROW, reasons=(words,))
-    positions = _partition_of(scope, asked[0])
-    if away := [row for row in asked if row not in positions]:
+        return WhyRows(False, rows, kind=RowKind.ROW, reasons=(words,))
+    positions = _partition_of(scope, rows[0])
+    if away := [row for row in rows if row not in positions]:
         keys = ", ".join(
-            f"{c.name} is {cell_text(column[asked[0]])} and {cell_text(column[away[0]])}"
+            f"{c.name} is {cell_text(column[rows[0]])} and {cell_text(column[away[0]])}"
             for c in scope.query.partition_by
             for column in (scope.columns[scope.M.names[c.name]],)
         )
-        words = f"rows {asked[0]} and {away[0]} are in different partitions: {keys}"
-        return WhyRows(False, asked, kind=RowKind.PARTITION, reasons=(words,))
-    places = [i for i, row in enumerate(positions) if row in asked]
+        words = f"rows {rows[0]} and {away[0]} are in different partitions: {keys}"
+        return WhyRows(False, rows, kind=RowKind.PARTITION, reasons=(words,))
+    places = [i for i, row in enumerate(positions) if row in rows]
     between = positions[places[0] : places[-1] + 1]
-    if gaps := [row for row in between if row not in asked]:
+    if gaps := [row for row in between if row not in rows]:
         words = f"row {gaps[0]} stands between them, and the rows of a match are consecutive"
-        return WhyRows(False, asked, kind=RowKind.GAP, reasons=(words,))
+        return WhyRows(False, rows, kind=RowKind.GAP, reasons=(words,))
     return None
 
 
@@ -128,31 +128,32 @@ def _partition_of(scope: _Scope, row: int) -> Sequence[int]:
     return next(positions for positions in scope.partitions if row in positions)
 
 
-def _why_these(scope: _Scope, asked: tuple[int, ...]) -> WhyRows:
+def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
     """Whether consecutive rows of a partition are a match."""
-    positions = _partition_of(scope, asked[0])
-    s = min(positions.index(row) for row in asked)
+    positions = _partition_of(scope, rows[0])
+    s = min(positions.index(row) for row in rows)
     before, here, number = _scan_to(scope, positions, s)
-    if here is not None and len(here) == len(asked):
-        return WhyRows(True, asked, _taken(scope, positions, s, here, number))
-    reader = scope.reader(positions, s, number, s + len(asked))
+    if here is not None and len(here) == len(rows):
+        return WhyRows(True, rows, _mapped_rows(scope, positions, s, here, number))
+    reader = scope.reader(positions, s, number, s + len(rows))
     labels = reader.reading()
     if labels is None:
-        reasons = tuple(_words(tried, reader, positions) for tried in reader.dead_ends)
-        taken = _taken(scope, positions, s, reader.labels, number)
-        return WhyRows(False, asked, taken, RowKind.CONDITION, reasons)
-    taken = _taken(scope, positions, s, labels, number)
+        reasons = tuple(_words(attempt, reader, positions) for attempt in reader.dead_ends)
+        mapped_rows = _mapped_rows(scope, positions, s, reader.labels, number)
+        return WhyRows(False, rows, mapped_rows, RowKind.CONDITION, reasons)
+    mapped_rows = _mapped_rows(scope, positions, s, labels, number)
     if here is not None:
-        others = _taken(scope, positions, s, here, number)
-        return WhyRows(False, asked, taken, RowKind.PREFERRED, (_preferred(taken, others),), others)
+        others = _mapped_rows(scope, positions, s, here, number)
+        words = _preference_words(mapped_rows, others)
+        return WhyRows(False, rows, mapped_rows, RowKind.PREFERRED, (words,), others)
     assert before is not None, "the search and the readings disagree on the match at a row"
-    first, found, of = before
-    others = _taken(scope, positions, first, found, of)
+    first, earlier, of = before
+    others = _mapped_rows(scope, positions, first, earlier, of)
     words = (
         f"the match at row {others[0].row} is found before, and AFTER MATCH SKIP "
         f"{skip_text(scope.query.skip)} does not go on at row {positions[s]}"
     )
-    return WhyRows(False, asked, taken, RowKind.SKIPPED, (words,), others)
+    return WhyRows(False, rows, mapped_rows, RowKind.SKIPPED, (words,), others)
 
 
 def _scan_to(
@@ -160,7 +161,7 @@ def _scan_to(
 ) -> tuple[tuple[int, Labels, int] | None, Labels | None, int]:
     """The last match before s that has rows, the match at s, and what number it gets or would."""
     before, number = None, 0
-    for at, labels, N in scope.scanned(positions):
+    for at, labels, N in scope.scan_matches(positions):
         if at == s:
             return before, labels, N + (labels is None)
         if at > s:
@@ -171,43 +172,43 @@ def _scan_to(
     return before, None, number + 1
 
 
-def _preferred(taken: tuple[MappedRow, ...], others: tuple[MappedRow, ...]) -> str:
+def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRow, ...]) -> str:
     """Where the match takes a choice that stands before the one of the rows."""
-    at = f"the match at row {taken[0].row} is another:"
-    for ours, theirs in zip(taken, others, strict=False):
+    at = f"the match at row {mapped_rows[0].row} is another:"
+    for ours, theirs in zip(mapped_rows, others, strict=False):
         if ours.variable != theirs.variable:
-            tried = f"where {name_text(ours.variable)} is only tried after it"
-            return f"{at} {name_text(theirs.variable)} takes row {theirs.row} {tried}"
-    if len(others) > len(taken):
-        more = others[len(taken)]
+            order = f"where {name_text(ours.variable)} is only tried after it"
+            return f"{at} {name_text(theirs.variable)} takes row {theirs.row} {order}"
+    if len(others) > len(mapped_rows):
+        more = others[len(mapped_rows)]
         return f"{at} to go on, {name_text(more.variable)} takes row {more.row}, is preferred"
-    more = taken[len(others)]
+    more = mapped_rows[len(others)]
     return f"{at} to end before row {more.row} is preferred to {name_text(more.variable)}"
 
 
-def _taken(
+def _mapped_rows(
     scope: _Scope, positions: Sequence[int], s: int, labels: Labels, N: int
 ) -> tuple[MappedRow, ...]:
     """The rows of a reading, each with its condition and what that reads."""
     reader = scope.reader(positions, s, N, None)
     conditions = {d.variable: expression_text(d.condition) for d in scope.query.define}
-    taken = []
+    rows = []
     for j, variable in enumerate(labels):
         read = reader.attempt(list(labels[:j]), variable).read
-        taken.append(MappedRow(positions[s + j], variable, conditions.get(variable), read))
-    return tuple(taken)
+        rows.append(MappedRow(positions[s + j], variable, conditions.get(variable), read))
+    return tuple(rows)
 
 
 def _why_none(scope: _Scope) -> WhyRows:
     """Why there is no match with a row, or the first one."""
     for positions in scope.partitions:
-        for s, labels, N in scope.scanned(positions):
+        for s, labels, N in scope.scan_matches(positions):
             if labels:
-                taken = _taken(scope, positions, s, labels, N)
-                return WhyRows(True, tuple(row.row for row in taken), taken)
+                mapped_rows = _mapped_rows(scope, positions, s, labels, N)
+                return WhyRows(True, tuple(row.row for row in mapped_rows), mapped_rows)
     nearest: tuple[Reader, Sequence[int]] | None = None
     for positions in scope.partitions:
-        for s, labels, N in scope.scanned(positions):
+        for s, labels, N in scope.scan_matches(positions):
             reader = scope.reader(positions, s, N + 1, None)
             if labels is not None or reader.reading() is not None:
                 continue
@@ -218,42 +219,42 @@ def _why_none(scope: _Scope) -> WhyRows:
         words = "every match is empty" if scope.length else "the table has no rows"
         return WhyRows(False, (), kind=RowKind.CONDITION, reasons=(words,), changes=changes)
     reader, positions = nearest
-    reasons = tuple(_words(tried, reader, positions) for tried in reader.dead_ends)
-    taken = _taken(scope, positions, reader.s, reader.labels, reader.N)
-    return WhyRows(False, (), taken, RowKind.CONDITION, reasons, changes=changes)
+    reasons = tuple(_words(attempt, reader, positions) for attempt in reader.dead_ends)
+    mapped_rows = _mapped_rows(scope, positions, reader.s, reader.labels, reader.N)
+    return WhyRows(False, (), mapped_rows, RowKind.CONDITION, reasons, changes=changes)
 
 
 def _changes(scope: _Scope) -> Iterator[Without]:
     """The conditions without each of which there is a match."""
     for definition in scope.query.define:
         weaker = scope.without(definition.variable)
-        found = (
+        matches = (
             tuple(positions[s : s + len(labels)])
             for positions in scope.partitions
-            for s, labels, _ in weaker.scanned(positions)
+            for s, labels, _ in weaker.scan_matches(positions)
             if labels
         )
-        if (rows := next(found, None)) is not None:
+        if (rows := next(matches, None)) is not None:
             yield Without(definition.variable, rows)
 
 
-def _words(tried: Attempt, reader: Reader, positions: Sequence[int]) -> str:
-    """What kept a reading from going on."""
-    variable, row = tried.variable, tried.row
+def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
+    """What an attempt fails by."""
+    variable, row = attempt.variable, attempt.row
     if variable is None:
         if row is None:
             return "an anchor, ^ or $, does not stand at the edge of the partition"
         return f"the pattern is complete before row {positions[row]}"
     name = name_text(variable)
     if row is None:
-        ended = reader.until is None or reader.until == len(positions)
+        at_end = reader.until is None or reader.until == len(positions)
         return (
-            f"{name} is to take one more row, and {'there is none' if ended else 'none is asked'}"
+            f"{name} is to take one more row, and {'there is none' if at_end else 'none is asked'}"
         )
     cannot = f"{name} cannot take row {positions[row]}:"
-    read = f", {read_text(tried.read)}" if tried.read else ""
+    read = f", {read_text(attempt.read)}" if attempt.read else ""
     if not reader.admits(row):
         return f"{cannot} WITHIN ends before it{read}"
     condition = next(d.condition for d in reader.query.define if d.variable == variable)
-    how = "is NULL" if tried.holds is None else "does not hold"
+    how = "is NULL" if attempt.holds is None else "does not hold"
     return f"{cannot} {expression_text(condition)} {how}{read}"

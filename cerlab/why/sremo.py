@@ -159,7 +159,7 @@ def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...
     goal = link.part.goal
     match link.operator.e:
         case sre.SkipAny():
-            yield from _skipped(goal, before.end)
+            yield from _any_gap(goal, before.end)
         case sre.SkipNext() as e:
             yield from _without_instance(before, link, e)
         case _:
@@ -168,7 +168,7 @@ def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...
                 yield from _too_far(goal, before.end, link)
 
 
-def _skipped(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...]]]:
+def _any_gap(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...]]]:
     """Any gap, as long as it leaves out no more marked positions than allowed."""
     for k in range(end, goal.stop + 1):
         failures = goal.leftover_between(end, k)
@@ -183,25 +183,25 @@ def _without_instance(
     """The gaps that hold no instance of the next part, which runs with what is stored."""
     part = link.part._replace(v=before.registers)
     instances: list[Reading] = []
-    for k, failures in _skipped(part.goal, before.end):
+    for k, failures in _any_gap(part.goal, before.end):
         if others := _without_marks(part._replace(i=k)):
             instances.append(min((d.valuation for d in others), key=lambda r: r.end))
-        held = instance_in_gap(e, link, [r for r in instances if r.end <= k])
-        if held and part.goal.allowance < LIGHT:
+        wrong = instance_in_gap(e, link, [r for r in instances if r.end <= k])
+        if wrong and part.goal.allowance < LIGHT:
             return
-        yield k, held + failures
+        yield k, wrong + failures
 
 
-def instance_in_gap(e: sre.SkipNext, link: Link, held: list[Reading]) -> tuple[Failure, ...]:
+def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tuple[Failure, ...]:
     """What is wrong with a gap that holds instances of what comes next."""
-    if not held:
+    if not instances:
         return ()
-    first, path = min(held, key=lambda r: (r.end, -r.start)), link.operator.path
+    first, path = min(instances, key=lambda r: (r.end, -r.start)), link.operator.path
     words = (
         f"@ skips no instance of {part_text(link.part.e)}, and {_events_text(first)} would be one"
     )
     repairs: tuple[Repair, ...] = (Relax(path, sre.SkipAny(e.operands)),)
-    if all(r == first for r in held) and first.end == first.start + 1:
+    if all(r == first for r in instances) and first.end == first.start + 1:
         repairs += (Alter(first.start), Remove((first.start,)))
     return (
         Failure(Kind.NEGATION, words, part_text(e), path, first.ends, repairs, rival_of(first)),
@@ -212,10 +212,10 @@ def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[
     """Gaps where the operator allows none."""
     near = goal.stop if goal.narrow else min(goal.stop, end + NEARBY)
     for k in sorted({*range(end + 1, near), *goal.between(end, goal.stop)}):
-        skipped = goal.leftover_between(end, k)
-        if LIGHT + HEAVY * len(skipped) > goal.allowance:
+        left_out = goal.leftover_between(end, k)
+        if LIGHT + HEAVY * len(left_out) > goal.allowance:
             return
-        yield k, (_gap(link.operator, end, k), *skipped)
+        yield k, (_gap(link.operator, end, k), *left_out)
 
 
 def _gap(operator: Part, end: int, start: int) -> Failure:
@@ -249,9 +249,9 @@ def _without_marks(part: Part) -> list[SremoDerivation]:
     return readings(part._replace(goal=goal))
 
 
-def _of_negation(here: Part, taken: Iterable[SremoDerivation]) -> Iterator[SremoDerivation]:
-    """The events from i on that the body does not take; `taken` are derivations of it."""
-    goal, by_end = here.goal, {d.valuation.end: d.valuation for d in taken}
+def _of_negation(here: Part, derivations: Iterable[SremoDerivation]) -> Iterator[SremoDerivation]:
+    """The events from i on that the body does not take; `derivations` are those of the body."""
+    goal, by_end = here.goal, {d.valuation.end: d.valuation for d in derivations}
     for j in range(here.i, goal.stop + 1):
         failures = goal.leftover_between(here.i, j)
         if HEAVY * len(failures) > goal.allowance:
@@ -259,18 +259,18 @@ def _of_negation(here: Part, taken: Iterable[SremoDerivation]) -> Iterator[Sremo
         if j in by_end:
             if goal.allowance < LIGHT:
                 continue
-            failures += (_negated(here, by_end[j]),)
+            failures += (_negation_failure(here, by_end[j]),)
         yield here.up_to(j, *failures)
 
 
-def _negated(here: Part, taken: Reading) -> Failure:
+def _negation_failure(here: Part, reading: Reading) -> Failure:
     assert isinstance(here.e, sre.Negation)
-    words = f"{part_text(here.e)} fails: {part_text(here.e.body)} takes {_events_text(taken)}"
+    words = f"{part_text(here.e)} fails: {part_text(here.e.body)} takes {_events_text(reading)}"
     repairs: tuple[Repair, ...] = (Relax(here.path, SKIP),)
-    if taken.end == taken.start + 1:
-        repairs += (Alter(taken.start),)
-    rival = rival_of(taken)
-    return Failure(Kind.NEGATION, words, part_text(here.e), here.path, taken.ends, repairs, rival)
+    if reading.end == reading.start + 1:
+        repairs += (Alter(reading.start),)
+    rival = rival_of(reading)
+    return Failure(Kind.NEGATION, words, part_text(here.e), here.path, reading.ends, repairs, rival)
 
 
 def rival_of(r: Reading) -> ComplexEvent | None:
@@ -299,7 +299,7 @@ def _agreeing(
                 spend(own=here.goal.budget)
                 more = _same_missing(a.failures, b.failures)
                 failures = a.failures + tuple(f for f in more if f not in a.failures)
-                v = _merged(e, here.v, r.registers, other.registers)
+                v = _contents_of_both(e, here.v, r.registers, other.registers)
                 yield Derivation(e, here.path, replace(r, registers=v), (a, b), failures)
     if here.goal.allowance >= LIGHT:
         yield from (_alone(here, d, has=e.left, lacks=e.right) for d in lefts)
@@ -323,12 +323,12 @@ def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) ->
                 yield other
 
 
-def _merged(e: sre.Intersection, v: Contents, v1: Contents, v2: Contents) -> Contents:
+def _contents_of_both(e: sre.Intersection, v: Contents, v1: Contents, v2: Contents) -> Contents:
     """v1 on what the left side writes, v2 on what the right side writes, v elsewhere."""
     W1, W2 = writes(e.left), writes(e.right)
-    kept = {r: p for r, p in v if r not in W1 | W2}
+    others = {r: p for r, p in v if r not in W1 | W2}
     own = {r: p for W, after in ((W1, v1), (W2, v2)) for r, p in after if r in W}
-    return tuple(sorted({**kept, **own}.items()))
+    return tuple(sorted({**others, **own}.items()))
 
 
 def _alone(here: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> SremoDerivation:

@@ -89,9 +89,9 @@ def nearest(question: SremoQuestion) -> SremoCandidate | Failure:
     Of those that cost the same, the one that blames fewest events is first, then the shortest.
     """
     for allowance in takewhile(lambda cost: cost <= FARTHEST, passes()):
-        ranked = [(_rank(each), each) for each in _candidates(question, allowance)]
-        if allowed := [each for each in ranked if each[0][0] <= allowance]:
-            return min(allowed, key=lambda each: each[0])[1]
+        entries = [(_rank(each), each) for each in _candidates(question, allowance)]
+        if affordable := [each for each in entries if each[0][0] <= allowance]:
+            return min(affordable, key=lambda each: each[0])[1]
     words = f"any reading fails more than {FARTHEST // HEAVY} obligations at these positions"
     return Failure(Kind.FAR, words)
 
@@ -116,7 +116,7 @@ def _candidates(question: SremoQuestion, allowance: int) -> Iterator[SremoCandid
             return
         for d in readings(root._replace(i=i)):
             failures = tuple(_at_an_end(root, failure) for failure in d.failures)
-            if (inside := _reported(d, _consistent_repairs(d, failures))) is not None:
+            if (inside := _failures_of_shown(d, _consistent_repairs(d, failures))) is not None:
                 after = root.goal.leftover_between(d.valuation.end, root.goal.stop)
                 yield SremoCandidate(d, before + inside + after + interval)
 
@@ -163,8 +163,8 @@ def _weakest(failures: list[Failure]) -> Guard:
         for repair in failure.repairs
         if isinstance(repair, Relax) and isinstance(repair.into, sre.Terminal)
     ]
-    kept = [side for side in ways[0] if all(side in way for way in ways)]
-    return all_of(kept)
+    common = [side for side in ways[0] if all(side in way for way in ways)]
+    return all_of(common)
 
 
 def _events_taken(d: SremoDerivation, path: Path) -> set[int]:
@@ -173,7 +173,9 @@ def _events_taken(d: SremoDerivation, path: Path) -> set[int]:
     return {p for node in nodes for p in range(node.valuation.start, node.valuation.end)}
 
 
-def _reported(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...] | None:
+def _failures_of_shown(
+    d: SremoDerivation, failures: tuple[Failure, ...]
+) -> tuple[Failure, ...] | None:
     """The failures of a derivation that a stream shows once they are mended; None of others.
 
     Its last event is marked then (SRT Def. 32).

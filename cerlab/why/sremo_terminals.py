@@ -55,8 +55,8 @@ class MarkGoal(Goal):
         self, v: Contents, writes: frozenset[str], position: int | None
     ) -> Contents:
         """``v[W <- t]``, by the positions of events (SRT Def. 12)."""
-        followed = dict.fromkeys(writes & self.read, position)
-        return tuple(sorted({**dict(v), **followed}.items()))
+        contents = dict.fromkeys(writes & self.read, position)
+        return tuple(sorted({**dict(v), **contents}.items()))
 
     def leftover_between(self, start: int, stop: int) -> tuple[Failure, ...]:
         """The marked positions from `start` to before `stop`, which nothing there marks."""

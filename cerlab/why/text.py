@@ -50,7 +50,7 @@ def derivation_text(
 
     def line(node: CelDerivation | SremoDerivation) -> str:
         failing = any(failure.path == node.path for failure in node.failures)
-        words = f"{_part(node)} {_taken(node, events or {})}".rstrip()
+        words = f"{_part(node)} {_value_text(node, events or {})}".rstrip()
         return f"{words} ✗" if failing else words
 
     return tree_lines(root, line, lambda node: node.children)
@@ -63,7 +63,7 @@ def _part(node: CelDerivation | SremoDerivation) -> str:
     return expression_node_text(node.part) if node.children else part_text(node.part)
 
 
-def _taken(node: CelDerivation | SremoDerivation, events: Mapping[int, Event]) -> str:
+def _value_text(node: CelDerivation | SremoDerivation, events: Mapping[int, Event]) -> str:
     """``[0, 2]  A {0}  B {2}``, ``[0, 2]  ^ {0, 2}  r = 0``; of a part for one event the event."""
     value = node.valuation
     if value is None or (isinstance(value, Reading) and value.end == value.start):

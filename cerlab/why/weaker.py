@@ -39,7 +39,7 @@ def weaker(query: CeqlQuery) -> Iterator[Weaker]:
     ['leave out SELECT LAST', 'leave out x[v > 1]', "';' for ':' before B"]
     """
     yield from _clauses(query)
-    yield from _changed(query, _here)
+    yield from _weaker_queries(query, _here)
 
 
 def shorter(query: CeqlQuery) -> Iterator[Weaker]:
@@ -49,10 +49,10 @@ def shorter(query: CeqlQuery) -> Iterator[Weaker]:
     >>> [each.words for each in shorter(parse_ceql("SELECT * WHERE A AS x ; B : C")[0])]
     ['leave out C', 'leave out A AS x', 'leave out B']
     """
-    yield from _changed(query, _without_an_operand)
+    yield from _weaker_queries(query, _without_an_operand)
 
 
-def _changed(
+def _weaker_queries(
     query: CeqlQuery, changes: Callable[[Formula], Iterator[tuple[str, Formula]]]
 ) -> Iterator[Weaker]:
     for path, words, into in _places(query.formula, (), changes):
@@ -74,14 +74,14 @@ def _clauses(query: CeqlQuery) -> Iterator[Weaker]:
 
 def without(query: CeqlQuery, clause: str) -> CeqlQuery:
     """The query without a clause: from, partition, strategy, consume or limit."""
-    cleared: dict[str, dict[str, Any]] = {
+    defaults: dict[str, dict[str, Any]] = {
         "from": {"streams": ()},
         "partition": {"partition": ()},
         "strategy": {"strategy": None},
         "consume": {"consume": Consume.NONE},
         "limit": {"limit": None},
     }
-    return replace(query, **cleared[clause])
+    return replace(query, **defaults[clause])
 
 
 def _places(
@@ -99,7 +99,7 @@ def _places(
 def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
     match phi:
         case cel.Filter(body, condition):
-            for words, rest in _dropped(condition):
+            for words, rest in _weaker_conditions(condition):
                 yield f"leave out {words}", body if rest is None else cel.Filter(body, rest)
         case cel.Concat(left, right):
             yield f"';' for ':' before {formula_text(right)}", cel.Seq(left, right)
@@ -121,18 +121,18 @@ def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
     """One operand alone; operands that are such a formula have places of their own."""
     if not isinstance(phi, cel.Seq | cel.Concat | cel.All):
         return
-    for gone, kept in ((phi.left, phi.right), (phi.right, phi.left)):
-        if not isinstance(gone, cel.Seq | cel.Concat | cel.All):
-            yield f"leave out {formula_text(gone)}", kept
+    for operand, rest in ((phi.left, phi.right), (phi.right, phi.left)):
+        if not isinstance(operand, cel.Seq | cel.Concat | cel.All):
+            yield f"leave out {formula_text(operand)}", rest
 
 
-def _dropped(condition: Condition) -> Iterator[tuple[str, Condition | None]]:
+def _weaker_conditions(condition: Condition) -> Iterator[tuple[str, Condition | None]]:
     """The condition without one of those that it is the conjunction of; None is no condition."""
     match condition:
         case pred.And(left, right):
-            for text, rest in _dropped(left):
+            for text, rest in _weaker_conditions(left):
                 yield text, right if rest is None else pred.And(rest, right)
-            for text, rest in _dropped(right):
+            for text, rest in _weaker_conditions(right):
                 yield text, left if rest is None else pred.And(left, rest)
         case On(label, predicate):
             for part, left_over in _conjuncts(predicate):

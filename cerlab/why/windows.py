@@ -48,30 +48,30 @@ class Meter:
         """How far the interval is outside the window."""
         if self.window is None or self.fits(start, end):
             return ()
-        at, spanned = self._substream.positions, self.span(start, end)
+        at, span = self._substream.positions, self.span(start, end)
         part = f"WITHIN {window_text(self.window)}"
-        more = _amount(self.window, spanned)
-        return (_outside(part, (), more, (at[start], at[end]), Widen(_wide(self.window, spanned))),)
+        more = _amount(self.window, span)
+        return (_outside(part, (), more, (at[start], at[end]), Widen(_wide(self.window, span))),)
 
 
 def out_of_window(e: sre.Window, path: Path, d: Reading, S: Sequence[Event]) -> Iterator[Failure]:
     """By how much a reading of the body is outside the window around it."""
-    measured = _extent(e, d, S)
-    if measured > e.width:
+    extent = _extent(e, d, S)
+    if extent > e.width:
         part = node_text(e)
         ends = (
             (d.start, d.end - 1) if isinstance(e, sre.LengthWindow) else (d.marks[0], d.marks[-1])
         )
-        more = number_text(measured - (e.width if isinstance(e.width, int) else Fraction(e.width)))
-        wider = Relax(path, _wider(e, measured))
+        more = number_text(extent - (e.width if isinstance(e.width, int) else Fraction(e.width)))
+        wider = Relax(path, _wider(e, extent))
         yield _outside(part, path, more, ends, wider)
 
 
-def _wider(e: sre.Window, measured: Instant) -> sre.Window:
+def _wider(e: sre.Window, extent: Instant) -> sre.Window:
     """The smallest window of its kind that holds so much."""
     if isinstance(e, sre.Within):
-        return replace(e, width=_number(measured))
-    return replace(e, width=int(measured))
+        return replace(e, width=_number(extent))
+    return replace(e, width=int(extent))
 
 
 def _outside(part: str, path: Path, more: str, ends: tuple[int, int], repair: Repair) -> Failure:
@@ -91,9 +91,9 @@ def _extent(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
             assert_never(e)
 
 
-def _amount(window: Window, spanned: Instant) -> str:
+def _amount(window: Window, span: Instant) -> str:
     """By how much the span is more than the window."""
-    more = spanned - _width(window)
+    more = span - _width(window)
     match window:
         case EventWindow():
             return f"{more:,} event{'' if more == 1 else 's'}"
@@ -119,22 +119,22 @@ def number_text(amount: Instant) -> str:
     return f"{int(whole):,}" if whole.denominator == 1 else f"{float(whole):,}"
 
 
-def _wide(window: Window, spanned: Instant) -> Window:
+def _wide(window: Window, span: Instant) -> Window:
     """The smallest window of its kind that holds so much."""
     match window:
         case EventWindow():
-            return EventWindow(int(spanned))
+            return EventWindow(int(span))
         case TimeWindow():
-            return TimeWindow(math.ceil(spanned))
+            return TimeWindow(math.ceil(span))
         case AttributeWindow():
-            return replace(window, width=_number(spanned))
+            return replace(window, width=_number(span))
         case _:
             assert_never(window)
 
 
-def _number(spanned: Instant) -> int | float:
+def _number(span: Instant) -> int | float:
     """The smallest number, whole if it can be, that is not less than the span."""
-    whole = Fraction(spanned)
+    whole = Fraction(span)
     if whole.denominator == 1:
         return int(whole)
     near = float(whole)

@@ -110,7 +110,7 @@ def first_is_blamed(failures: Sequence[Failure]) -> int:
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any]]] = [
     (cel_atoms, "contexts", showing_projections),
     (table, "relabelled", as_without_its_label),
-    (clauses.Checks, "_preferred", no_rival),
+    (clauses.Checks, "_preference_failure", no_rival),
     (clauses.Checks, "_consumer", no_rival),
     (windows.Meter, "fits", strict_fits),
     (table, "inside", nothing_inside),
