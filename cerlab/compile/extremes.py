@@ -57,14 +57,14 @@ that one to be enough for both."""
 
 
 class Knowledge(NamedTuple):
-    """What is known of the two labels of a comparison."""
+    """The summaries of the two labels of a comparison."""
 
     left: Summary
     right: Summary
 
 
 class Way(NamedTuple):
-    """A way to remember an event: when, which registers are written, what is known then."""
+    """A way to remember an event: when, which registers it writes, the summary then."""
 
     when: pred.Guard
     writes: frozenset[str]
@@ -85,9 +85,9 @@ class Side:
 
 
 def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str]) -> LabelledSrt:
-    """The runs of A whose labels satisfy a comparison: a state is one of A, and what is known.
+    """The runs of A whose labels satisfy a comparison: a state is one of A, and the knowledge.
 
-    What is known of a label is forgotten where no event of the other may come any more. `name`
+    The summary of a label is forgotten where no event of the other may come any more. `name`
     gives a fresh register for a label. Raises `Unsupported` (see `why_unbounded`).
     """
     A = trim(A)
@@ -101,8 +101,8 @@ def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
     )
     later = labels_later(A)
 
-    def follow(known: Knowledge, t: Step) -> Iterator[tuple[Label, Knowledge]]:
-        for when, writes, then in _read(*sides, known, t.labels, later[t.target]):
+    def follow(knowledge: Knowledge, t: Step) -> Iterator[tuple[Label, Knowledge]]:
+        for when, writes, then in _read(*sides, knowledge, t.labels, later[t.target]):
             if when != pred.FALSE:
                 yield Label(pred.all_of((t.guard, when)), t.labels, t.writes | writes), then
 
@@ -115,15 +115,15 @@ def _side(of: LabelAttribute, op: pred.Operator, name: Callable[[str], str]) -> 
 
 
 def _read(
-    left: Side, right: Side, known: Knowledge, labels: frozenset[str], later: frozenset[str]
+    left: Side, right: Side, knowledge: Knowledge, labels: frozenset[str], later: frozenset[str]
 ) -> Iterator[tuple[pred.Guard, frozenset[str], Knowledge]]:
     """The ways to read an event with some labels, where those of `later` may still come."""
     is_left, is_right = left.label in labels, right.label in labels
     guards = []
     if is_left:
-        guards.append(_guard_against(left, right, known.right))
+        guards.append(_guard_against(left, right, knowledge.right))
     if is_right:
-        guards.append(_guard_against(right, left, known.left))
+        guards.append(_guard_against(right, left, knowledge.left))
     if is_left and is_right:
         guards.append(
             pred.Comparison(
@@ -132,17 +132,17 @@ def _read(
         )
     lefts = _ways_after(
         left,
-        known.left,
+        knowledge.left,
         here=is_left,
-        needed=right.label in later,
-        alone=known.right == NOTHING and not is_right,
+        relevant=right.label in later,
+        alone=knowledge.right == NOTHING and not is_right,
     )
     rights = _ways_after(
         right,
-        known.right,
+        knowledge.right,
         here=is_right,
-        needed=left.label in later,
-        alone=known.left == NOTHING and not is_left,
+        relevant=left.label in later,
+        alone=knowledge.left == NOTHING and not is_left,
     )
     for first, second in product(lefts, rights):
         when = pred.all_of((*guards, first.when, second.when))
@@ -150,17 +150,17 @@ def _read(
 
 
 def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
-    """Whether the event being read, as one of a side, goes with what is known of the other."""
+    """Whether the event being read, as one of a side, goes with the summary of the other."""
     if summary == INCOMPARABLE:
         return pred.FALSE
     return pred.all_of(_against(side, side.op, other, n) for n in range(summary))
 
 
 def _ways_after(
-    side: Side, summary: Summary, *, here: bool, needed: bool, alone: bool
+    side: Side, summary: Summary, *, here: bool, relevant: bool, alone: bool
 ) -> Iterator[Way]:
-    """The ways to go on with what is known of a side, after an event that is of it or not."""
-    if not needed:
+    """The ways to go on with the summary of a side, after an event that is of it or not."""
+    if not relevant:
         yield Way(pred.EVERYTHING, NONE, NOTHING)
     elif here:
         yield from _memories(side, summary, alone=alone)
@@ -190,10 +190,10 @@ def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
         yield Way(pred.negation(pred.disjunction(further, within)), NONE, INCOMPARABLE)
 
 
-def _against(side: Side, op: pred.Operator, kept: Side, n: int) -> pred.Guard:
-    """The event being read, as one of a side, compared with the n-th that is kept of a side."""
-    stored = pred.RegisterAttribute(kept.register(n), kept.attribute)
-    return pred.RegisterComparison(op, pred.Attribute(side.attribute), stored)
+def _against(side: Side, op: pred.Operator, other: Side, n: int) -> pred.Guard:
+    """The event being read, as one of a side, compared with the n-th in a register of a side."""
+    register = pred.RegisterAttribute(other.register(n), other.attribute)
+    return pred.RegisterComparison(op, pred.Attribute(side.attribute), register)
 
 
 def why_unbounded(A: LabelledSrt, condition: Correlation) -> str | None:

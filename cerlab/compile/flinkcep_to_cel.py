@@ -56,11 +56,11 @@ def flink_query(pattern: FlinkPattern) -> CeqlQuery:
         if isinstance(part, NotPart):
             prefixes = [_forbid(pattern, k, part, prefix) for prefix in prefixes]
         else:
-            skipped = prefixes if part.optional else []
+            without_part = prefixes if part.optional else []
             after = [_take(pattern, k, part, prefix) for prefix in prefixes]
-            prefixes = [_withheld(pattern, k, part, prefix) for prefix in (*skipped, *after)]
-    ended = [formula for prefix in prefixes for formula in _matches_of(prefix)]
-    formula = reduce(cel.Or, ended)
+            prefixes = [_withhold(pattern, k, part, prefix) for prefix in (*without_part, *after)]
+    matches = [formula for prefix in prefixes for formula in _matches_of(prefix)]
+    formula = reduce(cel.Or, matches)
     if cel.size(formula) > MAX_NODES:
         raise _no_cel("the formula is too long; use smaller bounds")
     window = pattern.window
@@ -125,8 +125,8 @@ def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix
     inner: tuple[EventTest, ...] = ()
     if isinstance(following, NotPart) and following.anywhere:
         inner = (following.test,)
-    bounded = part.quantified and part.hi != part.lo and part.hi is not None
-    if bounded and (inner or prefix.nots):
+    is_bounded = part.quantified and part.hi != part.lo and part.hi is not None
+    if is_bounded and (inner or prefix.nots):
         raise _no_cel("notFollowedBy beside times(n, m), where FlinkCEP forgets it in part")
     if prefix.greedy is not None:
         if part.optional:
@@ -135,7 +135,7 @@ def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix
     return _Prefix(_then(prefix, part, _body(part, part.lo, part.hi, inner)))
 
 
-def _withheld(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
+def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
     """A greedy part keeps away what it could take, until the next part takes an event."""
     if not part.greedy or part.lo == part.hi or k + 1 == len(pattern.parts):
         return prefix
@@ -186,8 +186,8 @@ def _filter(phi: cel.Formula, label: str, test: EventTest) -> cel.Formula:
 def _body(part: Part, lo: int, hi: int | None, away: tuple[EventTest, ...]) -> cel.Formula:
     """The events of a part, from its first one to its last."""
     once = step = _once(part)
-    relaxed = (part.test,) if part.inner is Contiguity.RELAXED else ()
-    tests = (*relaxed, *(() if part.until is None else (part.until,)), *away)
+    own_test = (part.test,) if part.inner is Contiguity.RELAXED else ()
+    tests = (*own_test, *(() if part.until is None else (part.until,)), *away)
     anything = part.inner is Contiguity.ANY and not tests
     if part.inner is not Contiguity.STRICT and not anything:
         step = cel.Or(once, cel.Concat(cel.ConcatPlus(_none_of(tests)), once))
@@ -217,8 +217,8 @@ def _once(part: Part) -> cel.Formula:
             test.type, stop if test.predicate is None else pred.And(test.predicate, stop)
         )
     atom: cel.Formula = cel.Atom(test.type)
-    named = atom if part.name == test.type else cel.As(atom, part.name)
-    return _filter(named, part.name, test)
+    variable = atom if part.name == test.type else cel.As(atom, part.name)
+    return _filter(variable, part.name, test)
 
 
 def _matches_of(prefix: _Prefix) -> list[cel.Formula]:

@@ -36,16 +36,16 @@ def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
     (erratum E4). Raises `IllFormed` for those, `Unsupported` for filters that are not over one
     variable, predicates from Python, strategies, and operators outside FO-CEL.
     """
-    named = with_variables(phi)
-    for psi in subformulas(named):
+    formula = with_variables(phi)
+    for psi in subformulas(formula):
         if isinstance(psi, Select):
             _refuse(f"{psi.strategy.value}(..) inside a formula of FO-CEL")
         if isinstance(psi, Filter) and isinstance(psi.condition, Application):
             _refuse(f"'{psi.condition.predicate.name}', a predicate from Python")
-    if not unary(named):
+    if not unary(formula):
         _refuse("filters over several variables")
-    check_scopes(named)
-    normal = lp_normal_form(named)
+    check_scopes(formula)
+    normal = lp_normal_form(formula)
     return _construct(normal if safe(normal) else safe_form(normal))
 
 

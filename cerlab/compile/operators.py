@@ -61,8 +61,8 @@ def compose(
             return iteration(machine(body), gaps=False)
         case cel.Project(_, body):
             A = machine(body)
-            kept = ((t, P, labels) for t in A.Delta for P, labels in _kept(phi, t.labels))
-            return replace(A, Delta=tuple(_demand(t, P)._replace(labels=L) for t, P, L in kept))
+            cases = ((t, P, L) for t in A.Delta for P, L in _cases(phi, t.labels))
+            return replace(A, Delta=tuple(_demand(t, P)._replace(labels=L) for t, P, L in cases))
         case cel.Rename(old, new, body):
             return relabel(machine(body), lambda L: L - {old} | {new} if old in L else L)
         case _:
@@ -90,7 +90,7 @@ def _demand(t: Any, P: Predicate) -> Any:
     return t._replace(**{test: conjunction(getattr(t, test), P)})
 
 
-def _kept(phi: cel.Project, labels: frozenset[str]) -> list[tuple[Predicate, frozenset[str]]]:
+def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[Predicate, frozenset[str]]]:
     """What a projection keeps of the labels of an event: by what its stream is."""
     kinds: list[tuple[Predicate, frozenset[str]]] = [(EVERYTHING, labels & phi.labels)]
     for X in sorted(labels & {label for _, label in phi.of_streams}):
@@ -98,10 +98,10 @@ def _kept(phi: cel.Project, labels: frozenset[str]) -> list[tuple[Predicate, fro
         of_them = reduce(disjunction, streams)
         kinds = [
             kind
-            for P, kept in kinds
+            for P, L in kinds
             for kind in (
-                (conjunction(P, of_them), kept | {X}),
-                (conjunction(P, negation(of_them)), kept),
+                (conjunction(P, of_them), L | {X}),
+                (conjunction(P, negation(of_them)), L),
             )
         ]
     return kinds

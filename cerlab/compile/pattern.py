@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Logic: TypeAlias = Literal["so", "fo"]
 """What the variables of a formula are: sets of events, or one event each."""
 
-Labelled = TypeVar("Labelled", Vcea, LabelledSrt)
+LabelledMachine = TypeVar("LabelledMachine", Vcea, LabelledSrt)
 
 
 def _has_registers(pattern: AnyPattern) -> bool:
@@ -106,8 +106,8 @@ class Pattern:
         """What engines run; raises `Unsupported` for what has no automaton."""
         if self.logic == "so":
             return compile_query(self.ast)
-        translated = unary_fo_to_so(selected_formula(self.ast))
-        return compile_query(replace(self.ast, formula=translated, items=None))
+        formula = unary_fo_to_so(selected_formula(self.ast))
+        return compile_query(replace(self.ast, formula=formula, items=None))
 
     @cached_property
     def has_automaton(self) -> bool:
@@ -127,14 +127,16 @@ class Pattern:
             return self.plan.vcea
         return self._first_order_labels(cel_to_vcea)
 
-    def _first_order_labels(self, compiled: Callable[[Formula], Labelled]) -> Labelled:
+    def _first_order_labels(
+        self, construct: Callable[[Formula], LabelledMachine]
+    ) -> LabelledMachine:
         """The automaton of a formula with variables as labels, those that the text has."""
         formula = selected_formula(self.ast)
-        translated, variable = labelled_fo_to_so(formula)
-        written = defined_labels(formula)
+        so_formula, variable = labelled_fo_to_so(formula)
+        names = defined_labels(formula)
         return relabel(
-            compiled(translated),
-            lambda L: written.intersection(variable.get(label, label) for label in L),
+            construct(so_formula),
+            lambda L: names.intersection(variable.get(label, label) for label in L),
         )
 
     @property
@@ -178,8 +180,8 @@ class Pattern:
         """
         if self.logic == "so":
             return correlated_plan(self.ast)
-        translated = _without_variables(selected_formula(self.ast))
-        return correlated_plan(replace(self.ast, formula=translated, items=None))
+        formula = _without_variables(selected_formula(self.ast))
+        return correlated_plan(replace(self.ast, formula=formula, items=None))
 
     @cached_property
     def labelled_registers(self) -> LabelledSrt:

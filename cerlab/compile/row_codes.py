@@ -56,8 +56,8 @@ def label_read(e: ex.Expression) -> tuple[ex.Edge, int] | None:
         case ex.First(ex.Classifier()) | ex.Last(ex.Classifier()):
             return e, 0
         case ex.Prev(body, j) | ex.Next(body, j):
-            found = label_read(body)
-            return None if found is None else (found[0], -j if isinstance(e, ex.Prev) else j)
+            inner = label_read(body)
+            return None if inner is None else (inner[0], -j if isinstance(e, ex.Prev) else j)
         case _:
             return None
 

@@ -158,9 +158,9 @@ def spread(values: Values, length: int) -> Values:
 
 def ranks(values: Values) -> Values:
     """The places of texts or integers among those there are, in order; NULL where one is."""
-    encoded = pc.dictionary_encode(values)
-    ordered = pc.sort_indices(pc.sort_indices(encoded.dictionary))
-    return ordered.cast(pa.int64()).take(encoded.indices)
+    codes = pc.dictionary_encode(values)
+    order = pc.sort_indices(pc.sort_indices(codes.dictionary))
+    return order.cast(pa.int64()).take(codes.indices)
 
 
 _COMPARISONS: dict[ex.ComparisonOperator, Callable[[Values, Values], Values]] = {
@@ -185,17 +185,17 @@ def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Value
         case ex.Is(body, None):
             return pc.is_null(part(body))
         case ex.Is(body, truth):
-            tested = part(body)
-            return pc.fill_null(tested if truth else pc.invert(tested), False)
+            operand = part(body)
+            return pc.fill_null(operand if truth else pc.invert(operand), False)
         case ex.In(body, members):
-            tested = part(body)
-            held = [comparison(ex.ComparisonOperator.EQ, tested, part(m)) for m in members]
-            return _any(held)
+            operand = part(body)
+            tests = [comparison(ex.ComparisonOperator.EQ, operand, part(m)) for m in members]
+            return _any_of(tests)
         case ex.Between(body, low, high):
-            tested = part(body)
+            operand = part(body)
             return pc.and_kleene(
-                comparison(ex.ComparisonOperator.GE, tested, part(low)),
-                comparison(ex.ComparisonOperator.LE, tested, part(high)),
+                comparison(ex.ComparisonOperator.GE, operand, part(low)),
+                comparison(ex.ComparisonOperator.LE, operand, part(high)),
             )
         case ex.Comparison(sign, left, right):
             return comparison(sign, part(left), part(right))
@@ -216,9 +216,9 @@ def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Value
 _NOTHING = pa.scalar("", pa.large_string())
 
 
-def _any(held: list[Values]) -> Values:
-    either = held[0]
-    for each in held[1:]:
+def _any_of(tests: list[Values]) -> Values:
+    either = tests[0]
+    for each in tests[1:]:
         either = pc.or_kleene(either, each)
     return either
 
@@ -298,8 +298,8 @@ def _case(e: ex.Case, part: Callable[[ex.Expression], Values]) -> Values:
     if len({each.type for each in (*results, result)}) > 1:
         raise NotColumnar
     for (test, _), value in zip(reversed(e.branches), reversed(results), strict=True):
-        tested = part(test)
+        condition = part(test)
         if operand is not None:
-            tested = comparison(ex.ComparisonOperator.EQ, operand, tested)
-        result = pc.if_else(pc.fill_null(tested, False), value, result)
+            condition = comparison(ex.ComparisonOperator.EQ, operand, condition)
+        result = pc.if_else(pc.fill_null(condition, False), value, result)
     return result

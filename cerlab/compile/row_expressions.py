@@ -67,11 +67,11 @@ def _step(body: ex.Expression, j: int, names: Names) -> OfMapping:
     else:
         landing, at = _landing(ex.Last(body)), at_row(body, names)
 
-    def stepped(m: GrowingMapping) -> Any:
+    def value(m: GrowingMapping) -> Any:
         p = landing(m)
         return None if p is None or not 0 <= p + j < m.length else at(m, p + j)
 
-    return stepped
+    return value
 
 
 def _aggregate(
@@ -83,11 +83,11 @@ def _aggregate(
     at, fold = at_row(body, names), ops.FOLDS[function]
     key = next(_KEYS)
 
-    def aggregated(m: GrowingMapping) -> Any:
+    def value(m: GrowingMapping) -> Any:
         state = m.fold(key, x, final, fold.empty, lambda state, p: fold.step(state, at(m, p)))
         return fold.result(state)
 
-    return aggregated
+    return value
 
 
 _KEYS = count()
@@ -121,34 +121,34 @@ def _operation(
     """An operator applied to its operands, whatever these are functions of."""
     match e:
         case ex.And(left, right):
-            return _applied(ops.conjunction, (left, right), part)
+            return _apply(ops.conjunction, (left, right), part)
         case ex.Or(left, right):
-            return _applied(ops.disjunction, (left, right), part)
+            return _apply(ops.disjunction, (left, right), part)
         case ex.Not(body):
-            return _applied(ops.negation, (body,), part)
+            return _apply(ops.negation, (body,), part)
         case ex.Is(body, truth):
-            return _applied(lambda a: a is truth, (body,), part)
+            return _apply(lambda a: a is truth, (body,), part)
         case ex.In(body, members):
-            return _applied(ops.member, (body, *members), part)
+            return _apply(ops.member, (body, *members), part)
         case ex.Between(body, low, high):
-            return _applied(ops.between, (body, low, high), part)
+            return _apply(ops.between, (body, low, high), part)
         case ex.Comparison(sign, left, right):
-            return _applied(ops.comparison(sign), (left, right), part)
+            return _apply(ops.comparison(sign), (left, right), part)
         case ex.Negative(body):
-            return _applied(ops.strict(operator.neg), (body,), part)
+            return _apply(ops.strict(operator.neg), (body,), part)
         case ex.Arithmetic(sign, left, right):
-            return _applied(ops.ARITHMETIC[sign], (left, right), part)
+            return _apply(ops.ARITHMETIC[sign], (left, right), part)
         case ex.Concatenation(left, right):
-            return _applied(ops.strict(operator.add), (left, right), part)
+            return _apply(ops.strict(operator.add), (left, right), part)
         case ex.Call(function, arguments):
-            return _applied(ops.FUNCTIONS[function], arguments, part)
+            return _apply(ops.FUNCTIONS[function], arguments, part)
         case ex.Case():
             return _case(e, part)
         case _:
             assert_never(e)
 
 
-def _applied(
+def _apply(
     function: ops.Function,
     operands: Sequence[ex.Expression],
     part: Callable[[ex.Expression], Callable[..., Any]],
@@ -165,14 +165,14 @@ def _case(e: ex.Case, part: Callable[[ex.Expression], Callable[..., Any]]) -> Ca
     operand = part(e.operand) if e.operand is not None else None
     otherwise = part(e.otherwise) if e.otherwise is not None else lambda *at: None
 
-    def chosen(*at: Any) -> Any:
+    def value(*at: Any) -> Any:
         for test, result in branches:
-            tested = test(*at) if operand is None else ops.equal(operand(*at), test(*at))
-            if tested is True:
+            truth = test(*at) if operand is None else ops.equal(operand(*at), test(*at))
+            if truth is True:
                 return result(*at)
         return otherwise(*at)
 
-    return chosen
+    return value
 
 
 def of_row(e: ex.Expression, own: frozenset[str | None]) -> bool:
@@ -203,11 +203,11 @@ def registers_read(e: ex.Expression, own: frozenset[str | None]) -> set[Register
             label = isinstance(e, ex.Classifier)
             return set() if x in own else {Register("last", x, 1, label)}
         case ex.First(body, j) | ex.Last(body, j):
-            x, label = ex.variable_of(body), _labelled(body)
+            x, label = ex.variable_of(body), _reads_label(body)
             kind: Literal["first", "last"] = "first" if isinstance(e, ex.First) else "last"
             return {Register(kind, x, j + 1, label)}
         case ex.Prev(body) | ex.Next(body):
-            if _labelled(body):
+            if _reads_label(body):
                 return {Register("other", None)}
             edge = isinstance(body, ex.First | ex.Last)
             x = ex.variable_of(body)
@@ -221,18 +221,18 @@ def registers_read(e: ex.Expression, own: frozenset[str | None]) -> set[Register
             return {r for part in parts for r in registers_read(part, own)}
 
 
-def _labelled(e: ex.Expression) -> bool:
+def _reads_label(e: ex.Expression) -> bool:
     return any(isinstance(part, ex.Classifier) for part in ex.subexpressions(e))
 
 
 def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashable] | None:
     """The registers' values, as a function of the mapping; None where they do not suffice."""
-    listed = sorted(set(read), key=repr)
-    if not listed or any(register.kind == "other" for register in listed):
+    registers = sorted(set(read), key=repr)
+    if not registers or any(register.kind == "other" for register in registers):
         return None
 
     def values(m: GrowingMapping) -> Hashable:
-        return tuple(_register(register, m) for register in listed)
+        return tuple(_register(register, m) for register in registers)
 
     return values
 
@@ -241,5 +241,5 @@ def _register(r: Register, m: GrowingMapping) -> Hashable:
     positions = m.positions.get(r.name, [])
     if r.kind == "number":
         return len(positions)
-    kept = positions[: r.rows] if r.kind == "first" else positions[-r.rows :]
-    return (*kept, *(m.labels[p - m.s] for p in kept)) if r.labels else tuple(kept)
+    rows = positions[: r.rows] if r.kind == "first" else positions[-r.rows :]
+    return (*rows, *(m.labels[p - m.s] for p in rows)) if r.labels else tuple(rows)

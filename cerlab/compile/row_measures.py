@@ -42,7 +42,7 @@ class ResultRows(NamedTuple):
     """The match it is of, counted in the batch."""
     row: Int64s
     """The row whose columns it has."""
-    seen: Int64s
+    visible: Int64s
     """How many rows of the match RUNNING sees."""
 
 
@@ -62,7 +62,7 @@ class MeasureInput:
 
     R: OrderedRows
     M: Matches
-    shown: ResultRows
+    result: ResultRows
     variables: Sequence[str]
     members: Mapping[str | None, frozenset[str]]
     offsets: Int64s
@@ -73,25 +73,25 @@ class MeasureInput:
         """Whether every row of a match is one of a name."""
         return len(self.members[x]) == len(self.variables)
 
-    def labelled(self, x: str | None) -> tuple[Int64s, Int64s]:
+    def places_of(self, x: str | None) -> tuple[Int64s, Int64s]:
         """The places of the labels that are in set(x), and how many there are before each place."""
         if x not in self.of_name:
             taking = np.array([v in self.members[x] for v in self.variables], np.bool_)
-            held = taking[self.M.variable]
-            counts = np.concatenate([[0], np.cumsum(held)])
-            self.of_name[x] = np.flatnonzero(held), counts
+            is_member = taking[self.M.variable]
+            counts = np.concatenate([[0], np.cumsum(is_member)])
+            self.of_name[x] = np.flatnonzero(is_member), counts
         return self.of_name[x]
 
     def rows(self, x: str | None, *, final: bool = False) -> Rows:
         """rows(x, RUNNING), rows(x, FINAL)."""
-        match = self.shown.match
+        match = self.result.match
         begin = self.offsets[match]
-        seen = np.maximum(self.M.length[match], 0) if final else self.shown.seen
+        visible = np.maximum(self.M.length[match], 0) if final else self.result.visible
         if self.has_all(x):
-            return Rows(begin, seen)
-        _, counts = self.labelled(x)
+            return Rows(begin, visible)
+        _, counts = self.places_of(x)
         first = counts[begin]
-        return Rows(first, counts[begin + seen] - first)
+        return Rows(first, counts[begin + visible] - first)
 
     def landing(self, e: ex.Edge) -> tuple[Int64s, Flags]:
         """The label that FIRST or LAST lands on, and whether there is one."""
@@ -101,14 +101,14 @@ class MeasureInput:
         nth = begin + (e.offset if isinstance(e, ex.First) else length - 1 - e.offset)
         if self.has_all(x):
             return np.where(there, nth, 0), there
-        places, _ = self.labelled(x)
+        places, _ = self.places_of(x)
         if not len(places):
             return np.zeros(len(there), np.int64), there
         return places[np.where(there, nth, 0)], there
 
     def row_of(self, label: Int64s) -> Int64s:
         """The row that a label stands at, in the match of each row of the result."""
-        match = self.shown.match
+        match = self.result.match
         return self.M.start[match] + label - self.offsets[match]
 
 
@@ -118,32 +118,32 @@ def measure(e: ex.Expression, S: MeasureInput) -> Values:
         case ex.Literal(constant):
             return literal(constant)
         case ex.Column():
-            return _landed(ex.Last(e), S, 0)
+            return _value_at_landing(ex.Last(e), S, 0)
         case ex.Classifier():
             return _label(ex.Last(e), S)
         case ex.MatchNumber():
-            return pa.array(S.M.number[S.shown.match])
+            return pa.array(S.M.number[S.result.match])
         case ex.First(ex.Classifier()) | ex.Last(ex.Classifier()):
             return _label(e, S)
         case ex.First() | ex.Last():
-            return _landed(e, S, 0)
+            return _value_at_landing(e, S, 0)
         case ex.Prev(body, j) | ex.Next(body, j):
             edge = body if isinstance(body, ex.First | ex.Last) else ex.Last(body)
-            return _landed(edge, S, -j if isinstance(e, ex.Prev) else j)
+            return _value_at_landing(edge, S, -j if isinstance(e, ex.Prev) else j)
         case ex.Aggregate():
             return _aggregate(e, S)
         case _:
             return operation(e, lambda part: measure(part, S))
 
 
-def _landed(edge: ex.Edge, S: MeasureInput, step: int) -> Values:
+def _value_at_landing(edge: ex.Edge, S: MeasureInput, step: int) -> Values:
     """The argument at the row where FIRST or LAST lands, or some rows on from there."""
     label, there = S.landing(edge)
     row = S.row_of(label)
     if step:
-        stepped = row + step
-        there = there & stepped_inside(S.R, np.where(there, row, 0), stepped)
-        row = stepped
+        target = row + step
+        there = there & stepped_inside(S.R, np.where(there, row, 0), target)
+        row = target
     return take_rows(spread(at_rows(edge.body, S.R), len(S.R)), row, there)
 
 
@@ -160,10 +160,10 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
     rows = S.rows(x, final=e.final)
     if isinstance(e.body, ex.AllRows):
         return pa.array(rows.length)
-    places, _ = S.labelled(x)
+    places, _ = S.places_of(x)
     values = _of_labels(spread(at_rows(e.body, S.R), len(S.R)), places, S)
     present = pc.is_valid(values).to_numpy(zero_copy_only=False)
-    count = _summed(present.astype(np.int64), rows)
+    count = _sums(present.astype(np.int64), rows)
     match e.function:
         case ex.AggregateFunction.COUNT:
             return pa.array(count)
@@ -175,7 +175,7 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
             whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
             if int(np.abs(whole, dtype=np.float64).max(initial=0)) * len(whole) >= 1 << 52:
                 raise NotColumnar
-            total = pa.array(_summed(whole, rows), mask=count == 0)
+            total = pa.array(_sums(whole, rows), mask=count == 0)
             if e.function is ex.AggregateFunction.SUM:
                 return total
             return pc.divide(total.cast(pa.float64()), pa.array(np.maximum(count, 1)))
@@ -187,10 +187,10 @@ def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
     return values.take(pa.array(S.M.start[match] + places - S.offsets[match]))
 
 
-def _summed(values: Int64s, rows: Rows) -> Int64s:
+def _sums(values: Int64s, rows: Rows) -> Int64s:
     totals = np.concatenate([[0], np.cumsum(values)])
-    summed: Int64s = totals[rows.begin + rows.length] - totals[rows.begin]
-    return summed
+    sums: Int64s = totals[rows.begin + rows.length] - totals[rows.begin]
+    return sums
 
 
 def _best(
@@ -204,7 +204,7 @@ def _best(
     """MIN and MAX, as the best so far of the rows of each match."""
     if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
         raise NotColumnar
-    places, counts = S.labelled(x)
+    places, counts = S.places_of(x)
     numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).copy()
     there = present.astype(np.uint8)
     begins = np.zeros(len(places) + 1, np.uint8)

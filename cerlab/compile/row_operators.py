@@ -25,14 +25,14 @@ def comparison(sign: ex.ComparisonOperator) -> Function:
     """``a sign b``; NaN equals itself and is greater than every number."""
     compare = _OPERATORS[sign]
 
-    def compared(a: Any, b: Any) -> bool | None:
+    def test(a: Any, b: Any) -> bool | None:
         if a is None or b is None:
             return None
         if a != a or b != b:  # a NaN
             return compare(a != a, b != b)
         return compare(a, b)
 
-    return compared
+    return test
 
 
 equal = comparison(ex.ComparisonOperator.EQ)
@@ -149,7 +149,7 @@ class Total(NamedTuple):
     special: float | None = None
 
 
-def _added(total: Total, value: Any) -> Total:
+def _add(total: Total, value: Any) -> Total:
     if value is None:
         return total
     n, whole, parts, special = total
@@ -157,15 +157,15 @@ def _added(total: Total, value: Any) -> Total:
         return Total(n + 1, whole + value, parts, special)
     if not math.isfinite(value):
         return Total(n + 1, whole, parts, value if special is None else special + value)
-    kept = []
+    partials = []
     for part in parts:
         high, low = (value, part) if abs(value) >= abs(part) else (part, value)
         value = high + low
         if math.isinf(value):
             return Total(n + 1, whole, (), value)
         if rest := low - (value - high):
-            kept.append(rest)
-    return Total(n + 1, whole, (*kept, value), special)
+            partials.append(rest)
+    return Total(n + 1, whole, (*partials, value), special)
 
 
 def _sum(total: Total) -> Any:
@@ -186,13 +186,13 @@ def _best(takes: Function) -> Fold:
     return Fold(None, step, lambda best: best)
 
 
-_divided = strict(operator.truediv)
+_division = strict(operator.truediv)
 
 FOLDS: dict[ex.AggregateFunction, Fold] = {
     ex.AggregateFunction.COUNT: Fold(0, lambda n, value: n + (value is not None), lambda n: n),
-    ex.AggregateFunction.SUM: Fold(Total(), _added, _sum),
+    ex.AggregateFunction.SUM: Fold(Total(), _add, _sum),
     ex.AggregateFunction.AVG: Fold(
-        Total(), _added, lambda t: _divided(_sum(t), t.numbers) if t.numbers else None
+        Total(), _add, lambda t: _division(_sum(t), t.numbers) if t.numbers else None
     ),
     ex.AggregateFunction.MIN: _best(comparison(ex.ComparisonOperator.LT)),
     ex.AggregateFunction.MAX: _best(comparison(ex.ComparisonOperator.GT)),

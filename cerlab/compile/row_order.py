@@ -26,12 +26,12 @@ from cerlab.model.clauses import TimeWindow
 def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows:
     """All partitions of a table, by first appearance; raises as `row_columns` says."""
     n = table.num_rows
-    unordered = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names)
-    partition = _partitions(query, unordered)
-    keys = [key for item in query.order_by for key in _keys(item, unordered)]
+    table_rows = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names)
+    partition = _partitions(query, table_rows)
+    keys = [key for item in query.order_by for key in _keys(item, table_rows)]
     if partition is not None:
         keys.insert(0, partition)
-    order = None if _sorted(keys) else np.lexsort(keys[::-1])
+    order = None if _is_sorted(keys) else np.lexsort(keys[::-1])
     last = np.zeros(n, np.uint8)
     last[-1:] = 1
     if partition is not None:
@@ -72,15 +72,15 @@ def _keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
     return [*keys, -values if values.dtype == np.float64 else ~values]
 
 
-def _sorted(keys: list[NDArray[Any]]) -> bool:
+def _is_sorted(keys: list[NDArray[Any]]) -> bool:
     """Whether rows stand in the order of their keys already."""
     if not keys:
         return True
-    tied = np.ones(max(0, len(keys[0]) - 1), np.bool_)
+    ties = np.ones(max(0, len(keys[0]) - 1), np.bool_)
     for key in keys:
-        if (tied & (key[1:] < key[:-1])).any():
+        if (ties & (key[1:] < key[:-1])).any():
             return False
-        tied &= key[1:] == key[:-1]
+        ties &= key[1:] == key[:-1]
     return True
 
 

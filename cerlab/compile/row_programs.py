@@ -65,7 +65,7 @@ _FOLDS = {
 _LABEL = {do.FIRST: do.FIRST_LABEL, do.LAST: do.LAST_LABEL}
 
 MOST_REGISTERS = 64
-"""What has failed is kept with that many numbers at most."""
+"""A failure is kept with that many numbers at most."""
 
 
 @dataclass(slots=True)
@@ -96,14 +96,14 @@ class Compiler:
 
     def code(self, e: ex.Expression) -> Code:
         """The operators that leave the value of an expression on the stack."""
-        found = self._operand(e)
-        return found if isinstance(found, Code) else self._number(found)
+        operand = self._operand(e)
+        return operand if isinstance(operand, Code) else self._number(operand)
 
     def _operand(self, e: ex.Expression) -> Code | Read | Label:
         if of_row(e, self.own):
             return Read(at_rows(e, self.R), OWN)
-        if (labelled := label_read(e)) is not None:
-            edge, step = labelled
+        if (label := label_read(e)) is not None:
+            edge, step = label
             names = pa.array(self.variables, pa.large_string())
             step = max(-self.longest, min(step, self.longest))
             return Label(names, self._landing(edge), step)
@@ -114,8 +114,8 @@ class Compiler:
                 return Read(at_rows(body, self.R), self._landing(e))
             case ex.Prev(body, j) | ex.Next(body, j):
                 edge = body if isinstance(body, ex.First | ex.Last) else ex.Last(body)
-                stepped = type(e)(edge.body, j)
-                return Read(at_rows(stepped, self.R), self._landing(edge))
+                neighbour = type(e)(edge.body, j)
+                return Read(at_rows(neighbour, self.R), self._landing(edge))
             case ex.MatchNumber():
                 return self._load(do.NUMBER, 0, 0, 0, "integer", len(self.R))
             case ex.Aggregate():
@@ -145,9 +145,9 @@ class Compiler:
             where, table = _LABEL[where], len(self.labels) - 1
             return self._load(where, self.name(name), offset, table, kind, most, read.step)
         k = self.name(name) if where != do.OWN else 0
-        return self._load(where, k, offset, self._stored(read.values), kind, most)
+        return self._load(where, k, offset, self._column_number(read.values), kind, most)
 
-    def _stored(self, values: Values) -> int:
+    def _column_number(self, values: Values) -> int:
         """The number of a column of doubles."""
         column = spread(values, len(self.R))
         null = pc.is_null(column).to_numpy(zero_copy_only=False).astype(np.uint8)
@@ -181,7 +181,7 @@ class Compiler:
                 raise NotColumnar  # sums of doubles are rounded once
             most *= self.longest
         within(most)
-        self.folds.append((which, x, self._stored(values)))
+        self.folds.append((which, x, self._column_number(values)))
         if which == do.COUNT:
             kind, most = "integer", self.longest
         elif which == do.AVG:
@@ -191,26 +191,26 @@ class Compiler:
     def _operation(self, e: ex.Operation) -> Code:
         match e:
             case ex.And(left, right):
-                return self._applied(do.AND, left, right)
+                return self._apply(do.AND, left, right)
             case ex.Or(left, right):
-                return self._applied(do.OR, left, right)
+                return self._apply(do.OR, left, right)
             case ex.Not(body):
-                return self._applied(do.NOT, body)
+                return self._apply(do.NOT, body)
             case ex.Is(body, None):
                 return self._is_null(self._operand(body))
             case ex.Is(body, truth):
                 return operator_code("boolean", self.code(body), op=(do.IS, int(bool(truth))))
             case ex.In(body, members):
-                tests = [self._compared(do.EQ, body, member) for member in members]
+                tests = [self._comparison(do.EQ, body, member) for member in members]
                 either = tests[0]
                 for test in tests[1:]:
                     either = operator_code("boolean", either, test, op=(do.OR, 0))
                 return either
             case ex.Between(body, low, high):
-                least, most = self._compared(do.GE, body, low), self._compared(do.LE, body, high)
-                return operator_code("boolean", least, most, op=(do.AND, 0))
+                tests = [self._comparison(do.GE, body, low), self._comparison(do.LE, body, high)]
+                return operator_code("boolean", *tests, op=(do.AND, 0))
             case ex.Comparison(sign, left, right):
-                return self._compared(_COMPARISONS[sign], left, right)
+                return self._comparison(_COMPARISONS[sign], left, right)
             case ex.Negative(body):
                 return self._arithmetic(do.NEGATE, body)
             case ex.Arithmetic(sign, left, right):
@@ -222,7 +222,7 @@ class Compiler:
             case ex.Call(ex.Function.CHAR_LENGTH, (text,)):
                 return self._length(self._operand(text))
             case ex.Call(ex.Function.COALESCE, arguments):
-                return self._coalesced([self.code(each) for each in arguments])
+                return self._coalesce([self.code(each) for each in arguments])
             case ex.Call(ex.Function.NULLIF, (left, right)):
                 return operator_code(
                     *common([self.code(left), self.code(right)]), op=(do.NULL_IF, 0)
@@ -234,7 +234,7 @@ class Compiler:
             case _:
                 assert_never(e)
 
-    def _applied(self, op: int, *parts: ex.Expression) -> Code:
+    def _apply(self, op: int, *parts: ex.Expression) -> Code:
         return operator_code("boolean", *(self.code(part) for part in parts), op=(op, 0))
 
     def _is_null(self, operand: Code | Read | Label) -> Code:
@@ -251,14 +251,14 @@ class Compiler:
         lengths = pc.utf8_length(operand.values).cast(pa.int64())
         return self._number(operand._replace(values=lengths))
 
-    def _compared(self, op: int, left: ex.Expression, right: ex.Expression) -> Code:
+    def _comparison(self, op: int, left: ex.Expression, right: ex.Expression) -> Code:
         a, b = self._operand(left), self._operand(right)
         if not isinstance(a, Code) and not isinstance(b, Code) and by_rank(a.values, b.values):
-            a, b = (self._column(each, "ranked") for each in self._ranked(a, b))
+            a, b = (self._column(each, "ranked") for each in self._joint_ranks(a, b))
         codes = [each if isinstance(each, Code) else self._number(each) for each in (a, b)]
         return operator_code("boolean", *codes, op=(op, 0))
 
-    def _ranked(self, a: Read | Label, b: Read | Label) -> tuple[Read | Label, Read | Label]:
+    def _joint_ranks(self, a: Read | Label, b: Read | Label) -> tuple[Read | Label, Read | Label]:
         """Two columns, of rows or labels, by the ranks of their values among those of both."""
         n = len(self.R)
         both = [spread(each.values, n) for each in (a, b)]
@@ -276,7 +276,7 @@ class Compiler:
             within(most)
         return operator_code("double" if double else "integer", *codes, op=(op, 0), most=most)
 
-    def _coalesced(self, codes: list[Code]) -> Code:
+    def _coalesce(self, codes: list[Code]) -> Code:
         kind, *_ = common(codes)
         result = codes[-1]
         for code in reversed(codes[:-1]):
@@ -287,12 +287,14 @@ class Compiler:
         results = [self.code(result) for _, result in e.branches]
         otherwise = self.code(ex.Literal(None) if e.otherwise is None else e.otherwise)
         kind, *_ = common([*results, otherwise])
-        chosen = otherwise
+        value = otherwise
         for (test, _), result in zip(reversed(e.branches), reversed(results), strict=True):
             operand = e.operand
-            tested = self.code(test) if operand is None else self._compared(do.EQ, operand, test)
-            chosen = operator_code(kind, tested, result, chosen, op=(do.CHOOSE, 0))
-        return chosen._replace(most=max(code.most for code in (*results, otherwise)))
+            condition = (
+                self.code(test) if operand is None else self._comparison(do.EQ, operand, test)
+            )
+            value = operator_code(kind, condition, result, value, op=(do.CHOOSE, 0))
+        return value._replace(most=max(code.most for code in (*results, otherwise)))
 
 
 def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
@@ -306,9 +308,9 @@ def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
             C.own = frozenset(x for x, members in sets.items() if v in members)
             ops += C.code(conditions[v]).ops
         first.append(len(ops))
-    registers = None if M.memory is Memory.NONE else _kept(C, M)
+    registers = None if M.memory is Memory.NONE else _failure_registers(C, M)
     n, deepest = len(R), len(ops) + 1
-    made = do.Programs(
+    programs = do.Programs(
         np.array(first, np.int32),
         np.array([op for op, _ in ops], np.int32),
         np.array([argument for _, argument in ops], np.int32),
@@ -321,19 +323,19 @@ def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
         np.zeros(deepest, np.float64),
         np.zeros(deepest, np.uint8),
     )
-    named = np.array([[v in sets[x] for x in C.names] for v in variables], np.uint8)
-    return MatchConditions(made, named.reshape(len(named), len(C.names)), registers)
+    membership = np.array([[v in sets[x] for x in C.names] for v in variables], np.uint8)
+    return MatchConditions(programs, membership.reshape(len(membership), len(C.names)), registers)
 
 
-def _kept(C: Compiler, M: Machine) -> Int32s:
+def _failure_registers(C: Compiler, M: Machine) -> Int32s:
     """The registers, each row by itself; where the match begins, if a failure holds so long."""
-    listed = [(do.OWN, 0, 0)] if M.memory is Memory.MATCH else []
+    registers = [(do.OWN, 0, 0)] if M.memory is Memory.MATCH else []
     for r in sorted(M.read, key=repr):
         where = {"first": do.FIRST, "last": do.LAST, "number": do.SIZE}[r.kind]
         places = range(min(max(1, r.rows), C.longest))
-        listed += [(where, C.name(r.name), j) for j in places]
+        registers += [(where, C.name(r.name), j) for j in places]
         if r.labels:
-            listed += [(_LABEL[where], C.name(r.name), j) for j in places]
-        if len(listed) > MOST_REGISTERS:
+            registers += [(_LABEL[where], C.name(r.name), j) for j in places]
+        if len(registers) > MOST_REGISTERS:
             raise NotColumnar
-    return np.array(listed, np.int32).reshape(-1, 3)
+    return np.array(registers, np.int32).reshape(-1, 3)

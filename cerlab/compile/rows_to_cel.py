@@ -24,7 +24,7 @@ MAX_NODES = 2_000
 """Bounds of quantifiers are written out; so many nodes a formula may have."""
 
 
-class Spelled(NamedTuple):
+class Translation(NamedTuple):
     """A pattern as a formula of its matches that map rows, None if there are none, and whether it
     may map none.
     """
@@ -41,12 +41,12 @@ def formula_of(query: rp.RowPattern) -> cel.Formula:
         )
     if query.within is not None:
         raise no_cel("WITHIN steers the preference", "leave it out")
-    defined = {d.variable: d.condition for d in query.define}
-    atoms = {v: _atom(v, defined.get(v)) for v in rp.variables(query.pattern)}
-    spelled = _spelled(query.pattern, atoms)
-    if spelled.empty or spelled.formula is None:
+    conditions = {d.variable: d.condition for d in query.define}
+    atoms = {v: _atom(v, conditions.get(v)) for v in rp.variables(query.pattern)}
+    translation = _translate(query.pattern, atoms)
+    if translation.empty or translation.formula is None:
         raise no_cel("empty matches are no complex events", "a pattern that needs a row")
-    return spelled.formula
+    return translation.formula
 
 
 def no_cel(why: str, hint: str) -> Unsupported:
@@ -55,10 +55,10 @@ def no_cel(why: str, hint: str) -> Unsupported:
 
 
 def _atom(v: str, condition: ex.Expression | None) -> cel.Formula:
-    named = cel.As(cel.Atom(ROW), v)
+    variable = cel.As(cel.Atom(ROW), v)
     if condition is None or condition == ex.Literal(True):
-        return named
-    return cel.Filter(named, On(v, _predicate(condition, v)))
+        return variable
+    return cel.Filter(variable, On(v, _predicate(condition, v)))
 
 
 _OPERATORS = {
@@ -104,51 +104,51 @@ def _constant(e: ex.Expression) -> pred.Constant:
     )
 
 
-def _spelled(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Spelled:
+def _translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
     """One arm per production; exclusions only mark rows."""
     match p:
         case rp.Variable(v):
-            return Spelled(atoms[v], False)
+            return Translation(atoms[v], False)
         case rp.Empty():
-            return Spelled(None, True)
+            return Translation(None, True)
         case rp.PartitionStart() | rp.PartitionEnd():
             raise no_cel("an anchor", "a pattern without ^ and $")
         case rp.Concat(parts):
-            whole = Spelled(None, True)
+            whole = Translation(None, True)
             for part in parts:
-                whole = _then(whole, _spelled(part, atoms))
+                whole = _then(whole, _translate(part, atoms))
             return whole
         case rp.Alternation(parts):
-            whole = Spelled(None, False)
+            whole = Translation(None, False)
             for part in parts:
-                each = _spelled(part, atoms)
-                whole = Spelled(_either(whole.formula, each.formula), whole.empty or each.empty)
+                each = _translate(part, atoms)
+                whole = Translation(_either(whole.formula, each.formula), whole.empty or each.empty)
             return whole
         case rp.Permute():
-            return _spelled(rp.expand_permute(p), atoms)
+            return _translate(rp.expand_permute(p), atoms)
         case rp.Exclusion(body):
-            return _spelled(body, atoms)
+            return _translate(body, atoms)
         case rp.Repetition(body, lo, hi):
-            return _iterated(_spelled(body, atoms), lo, hi)
+            return _iterate(_translate(body, atoms), lo, hi)
         case _:
             assert_never(p)
 
 
-def _iterated(body: Spelled, lo: int, hi: int | None) -> Spelled:
+def _iterate(body: Translation, lo: int, hi: int | None) -> Translation:
     """The least number of iterations one after the other, then any number or up to the rest."""
-    whole = Spelled(None, True)
+    whole = Translation(None, True)
     for _ in range(lo if hi is not None else lo - 1):
         whole = _then(whole, body)
     if hi is None:
         many = None if body.formula is None else cel.ConcatPlus(body.formula)
-        return _then(whole, Spelled(many, lo == 0 or body.empty))
-    rest = Spelled(None, True)
+        return _then(whole, Translation(many, lo == 0 or body.empty))
+    rest = Translation(None, True)
     for _ in range(hi - lo):
-        rest = Spelled(_then(body, rest).formula, True)
+        rest = Translation(_then(body, rest).formula, True)
     return _then(whole, rest)
 
 
-def _then(left: Spelled, right: Spelled) -> Spelled:
+def _then(left: Translation, right: Translation) -> Translation:
     both: cel.Formula | None = None
     if left.formula is not None and right.formula is not None:
         both = cel.Concat(left.formula, right.formula)
@@ -158,7 +158,7 @@ def _then(left: Spelled, right: Spelled) -> Spelled:
         both = _either(both, right.formula)
     if right.empty:
         both = _either(both, left.formula)
-    return Spelled(both, left.empty and right.empty)
+    return Translation(both, left.empty and right.empty)
 
 
 def _either(left: cel.Formula | None, right: cel.Formula | None) -> cel.Formula | None:

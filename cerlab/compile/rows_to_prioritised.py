@@ -19,16 +19,16 @@ class Todo(NamedTuple):
     """A pattern that is to be read, and whether its rows are excluded."""
 
     pattern: rp.Pattern
-    excluded: bool
+    is_excluded: bool
 
 
 class Loop(NamedTuple):
-    """A quantifier after `done` iterations, as many as matter; `moved`: the last mapped a row."""
+    """A quantifier after `iterations`, as many as matter; `has_mapped`: the last has a row."""
 
     pattern: rp.Repetition
-    excluded: bool
-    done: int
-    moved: bool
+    is_excluded: bool
+    iterations: int
+    has_mapped: bool
 
 
 Stack: TypeAlias = tuple[Todo | Loop, ...]
@@ -51,21 +51,21 @@ def follow(
     left out, as its future is the same and its choices come later.
     """
     with step_budget("the automaton of a row pattern", "make bounds smaller", own=1):
-        return _followed(w, at_start, at_end, every=every)
+        return _steps(w, at_start, at_end, every=every)
 
 
-def _followed(
+def _steps(
     w: Stack, at_start: bool, at_end: bool, *, every: bool
 ) -> tuple[Open[Stack] | Accept, ...]:
     steps: list[Open[Stack] | Accept] = []
-    met = set[Stack]()
+    visited_stacks = set[Stack]()
     pending = [w]
     while pending:
         spend(TRANSITION)
         w = pending.pop()
-        if w in met:
+        if w in visited_stacks:
             continue
-        met.add(w)
+        visited_stacks.add(w)
         if not w:
             steps.append(ACCEPT)
             if not every:
@@ -73,22 +73,22 @@ def _followed(
             continue
         head, rest = w[0], w[1:]
         if isinstance(head, Todo) and isinstance(head.pattern, rp.Variable):
-            steps.append(Open(head.pattern.name, head.excluded, _moved(rest)))
+            steps.append(Open(head.pattern.name, head.is_excluded, _after_row(rest)))
         else:
             pending.extend(reversed(_choices(head, rest, at_start, at_end)))
     return tuple(steps)
 
 
-def _moved(w: Stack) -> Stack:
+def _after_row(w: Stack) -> Stack:
     """The stack after a row: every loop under way has mapped one."""
-    return tuple(each._replace(moved=True) if isinstance(each, Loop) else each for each in w)
+    return tuple(each._replace(has_mapped=True) if isinstance(each, Loop) else each for each in w)
 
 
 def _choices(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> list[Stack]:
     """The stacks that the head may be replaced by, in order of preference (rows.md 5.2 b to f)."""
     if isinstance(head, Loop):
         return _iterations(head, rest)
-    p, excluded = head
+    p, is_excluded = head
     match p:
         case rp.Variable():
             raise AssertionError("a variable reads a row")
@@ -99,26 +99,26 @@ def _choices(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> li
         case rp.PartitionEnd():
             return [rest] if at_end else []
         case rp.Concat(parts):
-            return [(*(Todo(part, excluded) for part in parts), *rest)]
+            return [(*(Todo(part, is_excluded) for part in parts), *rest)]
         case rp.Alternation(parts):
-            return [(Todo(part, excluded), *rest) for part in parts]
+            return [(Todo(part, is_excluded), *rest) for part in parts]
         case rp.Permute():
-            return [(Todo(rp.expand_permute(p), excluded), *rest)]
+            return [(Todo(rp.expand_permute(p), is_excluded), *rest)]
         case rp.Exclusion(body):
             return [(Todo(body, True), *rest)]
         case rp.Repetition():
-            return [(Loop(p, excluded, 0, True), *rest)]
+            return [(Loop(p, is_excluded, 0, True), *rest)]
         case _:
             assert_never(p)
 
 
 def _iterations(loop: Loop, rest: Stack) -> list[Stack]:
     """Stop or more, at the end of an iteration and before the first (rows.md 5.2 f)."""
-    p, excluded, done, moved = loop
-    if done >= p.lo and (not moved or done == p.hi):
+    p, is_excluded, n, has_mapped = loop
+    if n >= p.lo and (not has_mapped or n == p.hi):
         return [rest]
-    counted = done + 1 if p.hi is not None else min(done + 1, p.lo)
-    more: Stack = (Todo(p.body, excluded), Loop(p, excluded, counted, False), *rest)
-    if done < p.lo:
+    iterations = n + 1 if p.hi is not None else min(n + 1, p.lo)
+    more: Stack = (Todo(p.body, is_excluded), Loop(p, is_excluded, iterations, False), *rest)
+    if n < p.lo:
         return [more]
     return [rest, more] if p.reluctant else [more, rest]

@@ -53,7 +53,7 @@ def machine(query: RowPattern, binding: Binding) -> Machine:
     rowwise = {v for v, e in reads.items() if of_row(e, _own(v, sets))}
     read = [r for v, e in reads.items() for r in registers_read(e, _own(v, sets))]
     bodies = (*reads.values(), *(measure.expression for measure in query.measures))
-    used = {None, *(x for body in bodies for x in ex.qualifiers(body))}
+    qualifiers = {None, *(x for body in bodies for x in ex.qualifiers(body))}
     names, registers = binding.names, registers_of(read)
     return Machine(
         query,
@@ -62,7 +62,7 @@ def machine(query: RowPattern, binding: Binding) -> Machine:
         {v: _truth(at_row(e, names)) for v, e in reads.items() if v in rowwise},
         {v: _truth(of_mapping(e, names)) for v, e in reads.items() if v not in rowwise},
         tuple(of_mapping(measure.expression, names) for measure in query.measures),
-        {v: [x for x in used if v in sets[x]] for v in rp.variables(query.pattern)},
+        {v: [x for x in qualifiers if v in sets[x]] for v in rp.variables(query.pattern)},
         _memory(query, read, registers),
         registers,
         frozenset(read),
@@ -79,14 +79,14 @@ def _memory(
     registers: Callable[[GrowingMapping], Hashable] | None,
 ) -> Memory:
     """The shortest that any condition needs; WITHIN reads where the match begins."""
-    numbered = any(
+    reads_number = any(
         isinstance(part, ex.MatchNumber)
         for definition in query.define
         for part in ex.subexpressions(definition.condition)
     )
     if read and registers is None:
         return Memory.NONE
-    return Memory.MATCH if numbered or query.within is not None else Memory.PARTITION
+    return Memory.MATCH if reads_number or query.within is not None else Memory.PARTITION
 
 
 def _truth(function: Callable[..., Any]) -> Callable[..., bool]:
@@ -105,8 +105,8 @@ def result_positions(
     for positions in partitions(M, columns, length):
         for row, values in _of_partition(M, columns, positions):
             rows.append(row)
-            for listed, value in zip(measures, values, strict=True):
-                listed.append(value)
+            for column, value in zip(measures, values, strict=True):
+                column.append(value)
     return rows, measures
 
 
@@ -142,11 +142,11 @@ def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> No
 
 def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
     """The search for matches in the partition of these rows."""
-    used = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
-    mapped = GrowingMapping(used, len(positions), M.names_of)
-    resume, within = _resume(M.query, positions), _within(M, used)
+    values = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
+    mapping = GrowingMapping(values, len(positions), M.names_of)
+    resume, within = _resume(M.query, positions), _within(M, values)
     return Search(
-        M.automaton, mapped, M.at_row, M.of_mapping, within, resume, M.memory, M.registers
+        M.automaton, mapping, M.at_row, M.of_mapping, within, resume, M.memory, M.registers
     )
 
 
@@ -155,34 +155,34 @@ def _of_partition(
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The rows that the result has of one partition, with their measures."""
     search = search_of(M, columns, positions)
-    mapped = search.mapping
-    covered = 0
-    for found in search.scan():
-        for j, values in _emitted(M, mapped, found, covered):
+    mapping = search.mapping
+    matched_end = 0
+    for result in search.scan():
+        for j, values in _result_rows(M, mapping, result, matched_end):
             yield positions[j], values
-        if found.labels:
-            covered = max(covered, found.s + len(found.labels))
+        if result.labels:
+            matched_end = max(matched_end, result.s + len(result.labels))
 
 
-def _emitted(
-    M: Machine, mapped: GrowingMapping, found: ScanResult, covered: int
+def _result_rows(
+    M: Machine, mapping: GrowingMapping, result: ScanResult, matched_end: int
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Rows of the partition and measures; rows before `covered` are in earlier matches."""
-    rows, s = M.query.rows, found.s
-    if found.labels is None:
-        if rows is rp.Rows.WITH_UNMATCHED and s >= covered:
+    """Rows of the partition and measures; rows before `matched_end` are in earlier matches."""
+    rows, s = M.query.rows, result.s
+    if result.labels is None:
+        if rows is rp.Rows.WITH_UNMATCHED and s >= matched_end:
             yield s, (None,) * len(M.measures)
     elif rows is rp.Rows.ONE:
-        yield 0, tuple(measure(mapped) for measure in M.measures)
-    elif not found.labels:
+        yield 0, tuple(measure(mapping) for measure in M.measures)
+    elif not result.labels:
         if rows is not rp.Rows.OMIT_EMPTY:
-            yield s, tuple(measure(mapped) for measure in M.measures)
+            yield s, tuple(measure(mapping) for measure in M.measures)
     else:
-        for j, excluded in enumerate(found.is_excluded):
-            if not excluded:
-                mapped.visible = j + 1
-                yield s + j, tuple(measure(mapped) for measure in M.measures)
-        mapped.visible = None
+        for j, is_excluded in enumerate(result.is_excluded):
+            if not is_excluded:
+                mapping.visible = j + 1
+                yield s + j, tuple(measure(mapping) for measure in M.measures)
+        mapping.visible = None
 
 
 def _within(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
@@ -190,11 +190,11 @@ def _within(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
     d = M.query.within
     if d is None:
         return None
-    listed = columns[M.names[M.query.order_by[0].column.name]]
-    times = listed
+    column = columns[M.names[M.query.order_by[0].column.name]]
+    times = column
     width: int | float
     if isinstance(d, TimeWindow):
-        times = [None if t is None else t.nanoseconds for t in listed]
+        times = [None if t is None else t.nanoseconds for t in column]
         width = d.nanoseconds
     else:
         width = d
@@ -241,5 +241,5 @@ def failures(M: Machine) -> str:
     if M.memory is Memory.NONE:
         return "it backtracks: what conditions read of the match is not of bounded size"
     scope = "the partition" if M.memory is Memory.PARTITION else "the search of one match"
-    held = "" if M.registers is None else " with the same registers, the rows that are read,"
-    return f"what fails in a state at a row{held} is not tried again in {scope}"
+    registers = "" if M.registers is None else " with the same registers, the rows that are read,"
+    return f"what fails in a state at a row{registers} is not tried again in {scope}"

@@ -93,12 +93,12 @@ def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> Compi
     begins, slow = _begins(R), ByValue(R, M.names_of)
     variables = rp.variables(query.pattern)
     of_rows = [d for d in query.define if d.variable not in M.of_mapping]
-    held = {d.variable: _held(d, begins, slow) for d in of_rows}
-    lettered = LetteredRows(variables, *_letters(variables, held, len(R)), R.last)
+    truths = {d.variable: _truths(d, begins, slow) for d in of_rows}
+    rows = LetteredRows(variables, *_letters(variables, truths, len(R)), R.last)
     if M.of_mapping or query.within is not None:
-        walk: Walk | RegisterSearch = _search(M, steps, R, lettered)
+        walk: Walk | RegisterSearch = _search(M, steps, R, rows)
     else:
-        walk = Walk(LiveSets(steps), lettered)
+        walk = Walk(LiveSets(steps), rows)
     return CompiledScan(M, R, begins, walk, slow)
 
 
@@ -106,31 +106,31 @@ class NotTaken(Exception):
     """Why there is no compiled form of a query on a table."""
 
 
-def _search(M: Machine, steps: StepTable, R: OrderedRows, lettered: LetteredRows) -> RegisterSearch:
+def _search(M: Machine, steps: StepTable, R: OrderedRows, rows: LetteredRows) -> RegisterSearch:
     """The compiled search, for conditions that read the match."""
     try:
         conditions = match_conditions(M, R)
         limit = window_ends(M.query, R)
     except REFUSALS:
         raise NotTaken("what conditions read of the match has no form over columns") from None
-    return RegisterSearch(steps, lettered, conditions, limit)
+    return RegisterSearch(steps, rows, conditions, limit)
 
 
-def _held(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray[np.bool_]:
+def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray[np.bool_]:
     """Whether the condition of a variable is TRUE, at each row."""
     R = slow.rows
     try:
         values = spread(at_rows(definition.condition, R), len(R))
-        held: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+        truths: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
     except REFUSALS:
         slow.what.append(f"the condition of {definition.variable}")
         value = at_row(definition.condition, R.names)
-        held = np.zeros(len(R), np.bool_)
+        truths = np.zeros(len(R), np.bool_)
         for begin in np.unique(begins).tolist():
-            mapped = slow.partition(begin)
-            for i in range(mapped.length):
-                held[begin + i] = value(mapped, i) is True
-    return held
+            mapping = slow.partition(begin)
+            for i in range(mapping.length):
+                truths[begin + i] = value(mapping, i) is True
+    return truths
 
 
 def _begins(R: OrderedRows) -> Int64s:
@@ -144,22 +144,22 @@ def _begins(R: OrderedRows) -> Int64s:
 
 
 def _letters(
-    variables: Sequence[str], held: Mapping[str, NDArray[np.bool_]], length: int
+    variables: Sequence[str], truths: Mapping[str, NDArray[np.bool_]], length: int
 ) -> tuple[list[Letter], Int32s]:
     """The letters there are, and the number of each row's: which variables hold there."""
-    always = frozenset(v for v in variables if v not in held)
+    always = frozenset(v for v in variables if v not in truths)
     code = np.zeros(length, np.int64)
-    for k, truths in enumerate(held.values()):
-        code |= truths.astype(np.int64) << k
-    if len(held) <= _SMALL:
+    for k, holds in enumerate(truths.values()):
+        code |= holds.astype(np.int64) << k
+    if len(truths) <= _SMALL:
         there = np.flatnonzero(np.bincount(code, minlength=1))
-        number = np.zeros(1 << len(held), np.int32)
+        number = np.zeros(1 << len(truths), np.int32)
         number[there] = np.arange(len(there))
         letter = number[code]
     else:
         there, inverse = np.unique(code, return_inverse=True)
         letter = inverse.astype(np.int32)
-    names = list(held)
+    names = list(truths)
     letters = [always.union(v for k, v in enumerate(names) if int(c) >> k & 1) for c in there]
     return letters, letter
 
@@ -174,26 +174,26 @@ def result_of_scan(W: CompiledScan) -> Result:
     measures: list[list[Any]] = [[] for _ in query.measures]
     try:
         for M in W.walk.matches(_going(query)):
-            shown = _shown(query, M, begins)
-            rows.append(shown.row if R.order is None else R.order[shown.row])
-            for listed, values in zip(measures, _measures(W, M, shown), strict=True):
-                listed.append(values)
-    except Stuck as found:
-        row = found.row if R.order is None else int(R.order[found.row])
-        raise stuck(row, query.skip, absent=found.absent) from None
-    return Result(np.concatenate(rows), [_joined(listed) for listed in measures])
+            result_rows = _result_rows(query, M, begins)
+            rows.append(result_rows.row if R.order is None else R.order[result_rows.row])
+            for column, values in zip(measures, _measures(W, M, result_rows), strict=True):
+                column.append(values)
+    except Stuck as error:
+        row = error.row if R.order is None else int(R.order[error.row])
+        raise stuck(row, query.skip, absent=error.absent) from None
+    return Result(np.concatenate(rows), [_one_column(column) for column in measures])
 
 
-def _joined(batches: list[Any]) -> Any:
+def _one_column(batches: list[Any]) -> Any:
     """One column of several, of values if any of them is."""
     if len(batches) == 1:
         return batches[0]
     if all(isinstance(batch, pa.Array) for batch in batches):
         return pa.concat_arrays(batches)
-    return [v for batch in batches for v in _listed(batch)]
+    return [v for batch in batches for v in _values(batch)]
 
 
-def _listed(batch: Any) -> Any:
+def _values(batch: Any) -> Any:
     return batch.to_pylist() if isinstance(batch, pa.Array) else batch
 
 
@@ -211,7 +211,7 @@ def _going(query: rp.RowPattern) -> ScanOptions:
     )
 
 
-def _shown(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
+def _result_rows(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
     """The rows of the result that a batch of matches has (rows.md 8.1 to 8.3)."""
     count = len(M.start)
     if query.rows is rp.Rows.ONE:
@@ -225,23 +225,23 @@ def _shown(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
     row = M.start[match] + j
     if (M.length > 0).all() and not M.is_excluded.any():
         return ResultRows(match, row, j + 1)
-    mapped = M.length[match] > 0
-    seen = np.where(mapped, j + 1, 0)
-    kept = np.ones(len(match), np.bool_)
-    kept[mapped] = M.is_excluded == 0
-    return ResultRows(match[kept], row[kept], seen[kept])
+    is_mapped = M.length[match] > 0
+    visible = np.where(is_mapped, j + 1, 0)
+    keep = np.ones(len(match), np.bool_)
+    keep[is_mapped] = M.is_excluded == 0
+    return ResultRows(match[keep], row[keep], visible[keep])
 
 
-def _measures(W: CompiledScan, M: Matches, shown: ResultRows) -> Iterator[Any]:
+def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[Any]:
     """The values of each measure."""
     query = W.machine.query
     S = MeasureInput(
-        W.rows, M, shown, rp.variables(query.pattern), rp.members(query), offsets_of(M)
+        W.rows, M, result_rows, rp.variables(query.pattern), rp.members(query), offsets_of(M)
     )
-    unmatched = M.length[shown.match] < 0
+    is_unmatched = M.length[result_rows.match] < 0
     for each in query.measures:
         try:
-            yield null_where(measure(each.expression, S), len(shown.row), unmatched)
+            yield null_where(measure(each.expression, S), len(result_rows.row), is_unmatched)
         except REFUSALS:
             if (name := f"the measure {each.name}") not in W.slow.what:
                 W.slow.what.append(name)
@@ -251,28 +251,28 @@ def _measures(W: CompiledScan, M: Matches, shown: ResultRows) -> Iterator[Any]:
 def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> Iterator[Any]:
     """The values of a measure, one row of the result after the other."""
     M, value = S.M, of_mapping(e, W.rows.names)
-    current, mapped = -1, GrowingMapping({}, 0, {})
-    for match, seen in zip(S.shown.match.tolist(), S.shown.seen.tolist(), strict=True):
+    current, mapping = -1, GrowingMapping({}, 0, {})
+    for match, visible in zip(S.result.match.tolist(), S.result.visible.tolist(), strict=True):
         if M.length[match] < 0:
             yield None
             continue
         if match != current:
             current, begin = match, int(W.begins[M.start[match]])
-            mapped = W.slow.partition(begin)
-            mapped.begin(int(M.start[match]) - begin, int(M.number[match]))
+            mapping = W.slow.partition(begin)
+            mapping.begin(int(M.start[match]) - begin, int(M.number[match]))
             first = S.offsets[match]
             for k in range(first, first + M.length[match]):
-                mapped.push(S.variables[M.variable[k]], bool(M.is_excluded[k]))
-        mapped.visible = seen
-        yield value(mapped)
+                mapping.push(S.variables[M.variable[k]], bool(M.is_excluded[k]))
+        mapping.visible = visible
+        yield value(mapping)
 
 
 def explanation_lines(W: CompiledScan) -> list[str]:
     """What the scan was, in words."""
     reading = W.machine.of_mapping
     conditions = [d.variable for d in W.machine.query.define if d.variable not in reading]
-    listed = f" of the conditions of {', '.join(conditions)}" if conditions else ""
-    what = f"{len(W.walk.table.steps) - 1} states, {len(W.walk.letters)} outcomes{listed}"
+    words = f" of the conditions of {', '.join(conditions)}" if conditions else ""
+    what = f"{len(W.walk.table.steps) - 1} states, {len(W.walk.letters)} outcomes{words}"
     lines = [f"the compiled scan: {what}"]
     if isinstance(W.walk, RegisterSearch):
         lines = [f"the compiled search: {what}", failures(W.machine)]

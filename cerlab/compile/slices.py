@@ -53,15 +53,15 @@ WHOLE = Slice()
 
 def after(here: Slice, e: sre.Sremo) -> Slice:
     """What follows e in a sequence that consumes the slice."""
-    marked = always_marks(e)
-    spans = (replace(span, before=span.before or marked) for span in here.spans)
+    has_mark = always_marks(e)
+    spans = (replace(span, before=span.before or has_mark) for span in here.spans)
     return replace(here, spans=tuple(spans))
 
 
 def before(here: Slice, e: sre.Sremo) -> Slice:
     """What comes before e in a sequence that consumes the slice."""
-    marked = always_marks(e)
-    spans = (replace(span, after=span.after or marked) for span in here.spans)
+    has_mark = always_marks(e)
+    spans = (replace(span, after=span.after or has_mark) for span in here.spans)
     return replace(here, spans=tuple(spans))
 
 

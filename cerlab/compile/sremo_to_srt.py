@@ -60,7 +60,7 @@ def sremo_to_srt(e: sre.Sremo, around: Slice = WHOLE) -> EpsilonSrt:
     (8, 3, 5, ['r'])
     """
     check_sremo(e)
-    return _compiled(e, _Surroundings(registers(e), around, count(1)))
+    return _compile(e, _Surroundings(registers(e), around, count(1)))
 
 
 def registers(e: sre.Sremo) -> frozenset[str]:
@@ -69,7 +69,7 @@ def registers(e: sre.Sremo) -> frozenset[str]:
     return reads(e).union(*(terminal.writes for terminal in terminals))
 
 
-def _compiled(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
+def _compile(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
     match e:
         case sre.Epsilon():
             return empty_word()
@@ -78,19 +78,19 @@ def _compiled(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
         case sre.Terminal(phi, marked, W):
             return one_event(phi, Mark.TAKE if marked else Mark.SKIP, W, here.R)
         case sre.Concat(left, right):
-            first = _compiled(left, replace(here, slice=before(here.slice, right)))
-            second = _compiled(right, replace(here, slice=after(here.slice, left)))
+            first = _compile(left, replace(here, slice=before(here.slice, right)))
+            second = _compile(right, replace(here, slice=after(here.slice, left)))
             return sequence(first, second)
         case sre.Alternation(left, right):
-            return choice(_compiled(left, here), _compiled(right, here))
+            return choice(_compile(left, here), _compile(right, here))
         case sre.Star(body):
-            return star(_compiled(body, here))
+            return star(_compile(body, here))
         case sre.SpanWindow(body, w):
             inside = replace(here, slice=here.slice.in_span(w))
-            return _as_part(span_window(without_epsilon(_compiled(body, inside)), w))
+            return _as_part(span_window(without_epsilon(_compile(body, inside)), w))
         case sre.LengthWindow(body, w):
             inside = replace(here, slice=here.slice.in_length(w))
-            return _as_part(length_window(without_epsilon(_compiled(body, inside)), w))
+            return _as_part(length_window(without_epsilon(_compile(body, inside)), w))
         case sre.Within():
             raise Unsupported(
                 "CER0486",
@@ -98,17 +98,17 @@ def _compiled(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
                 hint='put it around the whole expression, or use evaluator="reference"',
             )
         case sre.Intersection(left, right):
-            parts = (without_epsilon(_compiled(part, here)) for part in (left, right))
+            parts = (without_epsilon(_compile(part, here)) for part in (left, right))
             return _as_part(product(*parts))
         case sre.Negation(body):
-            return _as_part(_negated(body, here))
+            return _as_part(_negation(body, here))
         case sre.Plus() | sre.Option() | sre.SkipAny() | sre.SkipNext():
-            return _compiled(rewritten(e), here)
+            return _compile(rewritten(e), here)
         case _:
             assert_never(e)
 
 
-def _negated(body: sre.Sremo, here: _Surroundings) -> Srt:
+def _negation(body: sre.Sremo, here: _Surroundings) -> Srt:
     """What consumes and marks nothing that the body consumes (SRT Sec. 5.2; SRT Cor. 43).
 
     A body that writes nothing which it reads later is determinised as it is. Another one is
@@ -117,7 +117,7 @@ def _negated(body: sre.Sremo, here: _Surroundings) -> Srt:
     none of the match, so windows on marks bound what is in it only by its own length.
     """
     alone = replace(here, slice=Slice(here.slice.longest))
-    T = quotient(without_dead_writes(smaller(_compiled(body, alone))))
+    T = quotient(without_dead_writes(smaller(_compile(body, alone))))
     if not written_registers(T):
         return complement(T)
     bounds = [n for n in (longest(T), here.slice.longest) if n is not None]

@@ -103,11 +103,11 @@ def as_pattern(
 
 def read_ceql(text: str, schema: Schema | str | None = None, kind: type[P] = Pattern) -> P:  # type: ignore[assignment]  # mypy: defaults of type variables
     """The pattern of a CEQL text; `schema` is added to what the text declares."""
-    ast, declared, source = parse_ceql(text)
+    ast, inner, source = parse_ceql(text)
     outer = parse_schema(schema) if isinstance(schema, str) else schema
-    if declared and outer:
-        outer = Schema(outer.streams + declared.streams)
-    return kind(ast, schema=outer or declared, source=source)
+    if inner and outer:
+        outer = Schema(outer.streams + inner.streams)
+    return kind(ast, schema=outer or inner, source=source)
 
 
 def warn_of(pattern: Pattern) -> None:

@@ -13,8 +13,8 @@ def vcea_to_cea(A: Vcea) -> IntervalCea:
     reachable from it, numbered breadth first; ``q0`` is 0.
     """
 
-    marked = {
+    successors = {
         q: [((t.predicate, Mark.TAKE if t.labels else Mark.SKIP), t.target) for t in steps]
         for q, steps in outgoing(A).items()
     }
-    return explore(START, marked.__getitem__, A.F.__contains__, IntervalCea)
+    return explore(START, successors.__getitem__, A.F.__contains__, IntervalCea)

@@ -227,7 +227,7 @@ def test_the_explanation_says_what_runs() -> None:
 # -- wrong versions ------------------------------------------------------------------------------
 
 ADMITTED = row_order.window_ends
-LANDING, KEPT = row_programs.Compiler._landing, row_programs._kept
+LANDING, KEPT = row_programs.Compiler._landing, row_programs._failure_registers
 MATCH_CONDITIONS = row_programs.match_conditions
 
 
@@ -277,7 +277,7 @@ def labels_in_another_order(self: Any, a: Any, b: Any) -> Any:
     return turned[0], turned[1]
 
 
-RANKED = row_programs.Compiler._ranked
+RANKED = row_programs.Compiler._joint_ranks
 OTHER_END = dict(zip(row_programs._LABEL, reversed(row_programs._LABEL.values()), strict=True))
 AGREEMENT: Judge = on_seeds(agree, 3_000)
 MERGED = [
@@ -308,13 +308,13 @@ TEXT_ROWS: Judge = on_rows(each_alike, [row for row in CONDITIONS if row[1] is T
 MUTANTS = [
     mutant(BY_HAND, row_programs.Compiler, "_landing", first_is_last),
     mutant(BY_HAND, row_programs.Compiler, "_landing", offsets_dropped),
-    mutant(BY_MERGING_ROWS, row_programs, "_kept", no_registers),
-    mutant(BY_MERGING, row_programs, "_kept", no_registers_of_labels),
+    mutant(BY_MERGING_ROWS, row_programs, "_failure_registers", no_registers),
+    mutant(BY_MERGING, row_programs, "_failure_registers", no_registers_of_labels),
     mutant(BY_MERGING, rows_to_walk, "match_conditions", failures_where_none_hold),
     mutant(AGREEMENT, rows_to_walk, "window_ends", within_admits_equality),
-    mutant(TEXT_ROWS, row_programs.Compiler, "_ranked", ranked_apart),
+    mutant(TEXT_ROWS, row_programs.Compiler, "_joint_ranks", ranked_apart),
     mutant(BY_LABELS, row_programs, "_LABEL", OTHER_END, id="labels_of_the_other_end"),
-    mutant(BY_LABELS, row_programs.Compiler, "_ranked", labels_in_another_order),
+    mutant(BY_LABELS, row_programs.Compiler, "_joint_ranks", labels_in_another_order),
 ]
 
 

@@ -210,7 +210,7 @@ CHOICES = rows_to_prioritised._choices
 
 def empty_iterations_rejected(loop: Loop, rest: Stack) -> list[Stack]:
     """JavaScript's rule."""
-    return ITERATIONS(loop, rest) if loop.moved or loop.done < loop.pattern.lo else []
+    return ITERATIONS(loop, rest) if loop.has_mapped or loop.iterations < loop.pattern.lo else []
 
 
 def always_greedy(loop: Loop, rest: Stack) -> list[Stack]:
@@ -235,7 +235,7 @@ def right_before_left(head: Todo | Loop, rest: Stack, start: bool, end: bool) ->
 
 def exclusion_ends_early(head: Todo | Loop, rest: Stack, start: bool, end: bool) -> list[Stack]:
     nested = isinstance(head, Todo) and isinstance(head.pattern, rp.Concat)
-    return CHOICES(head._replace(excluded=False) if nested else head, rest, start, end)
+    return CHOICES(head._replace(is_excluded=False) if nested else head, rest, start, end)
 
 
 def always_for_the_partition(query: Any, read: Any, registers: Any) -> Memory:
@@ -284,7 +284,7 @@ MUTANTS = [
     mutant(AGREEMENT, rows_to_prioritised, "_iterations", empty_iterations_rejected),
     mutant(AGREEMENT, rows_to_prioritised, "_iterations", always_greedy),
     mutant(AGREEMENT, rows_to_prioritised, "_iterations", one_too_many),
-    mutant(AGREEMENT, rows_to_prioritised, "_moved", loops_forget_rows),
+    mutant(AGREEMENT, rows_to_prioritised, "_after_row", loops_forget_rows),
     mutant(AGREEMENT, rows_to_prioritised, "_choices", right_before_left),
     mutant(AGREEMENT, rows_to_prioritised, "_choices", exclusion_ends_early),
     mutant(AGREEMENT, rows_to_search, "_memory", always_for_the_partition),

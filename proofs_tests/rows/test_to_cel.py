@@ -107,7 +107,7 @@ def test_conditions_are_comparisons() -> None:
     }
 
 
-SPELLED, THEN = compiled._spelled, compiled._then
+SPELLED, THEN = compiled._translate, compiled._then
 
 
 def gaps_allowed(left: Any, right: Any) -> Any:
@@ -123,11 +123,11 @@ def one_iteration_too_few(body: Any, lo: int, hi: int | None) -> Any:
     return ITERATED(body, max(0, lo - 1) if lo > 1 else lo, hi)
 
 
-ITERATED = compiled._iterated
+ITERATED = compiled._iterate
 AGREEMENT: Judge = on_seeds(agree, 1_000)
 MUTANTS = [
     mutant(AGREEMENT, compiled, "_then", gaps_allowed),
-    mutant(AGREEMENT, compiled, "_iterated", one_iteration_too_few),
+    mutant(AGREEMENT, compiled, "_iterate", one_iteration_too_few),
 ]
 
 

@@ -156,8 +156,8 @@ def test_batches_of_matches_make_one_column() -> None:
     for count in (1, 2, 3):
         arrays = [pa.array([n, None]) for n in range(count)]
         flat = [value for n in range(count) for value in (n, None)]
-        assert rows_to_walk._joined(arrays).to_pylist() == flat
-        assert rows_to_walk._joined([*arrays, [7]]) == [*flat, 7]
+        assert rows_to_walk._one_column(arrays).to_pylist() == flat
+        assert rows_to_walk._one_column([*arrays, [7]]) == [*flat, 7]
 
 
 def test_sums_and_means() -> None:
@@ -238,7 +238,7 @@ def test_the_explanation_says_what_runs() -> None:
 # -- wrong versions ------------------------------------------------------------------------------
 
 LEADS = live._leads
-SHOWN, GOING, KEYS = rows_to_walk._shown, rows_to_walk._going, row_order._keys
+SHOWN, GOING, KEYS = rows_to_walk._result_rows, rows_to_walk._going, row_order._keys
 
 
 def nothing_ends_at_the_last_row(steps: Any) -> bool:
@@ -278,7 +278,7 @@ AGREEMENT: Judge = on_seeds(agree, 3_000)
 MUTANTS = [
     mutant(AGREEMENT, live, "_accepts", nothing_ends_at_the_last_row),
     mutant(AGREEMENT, live, "_leads", only_the_best_step_leads),
-    mutant(AGREEMENT, rows_to_walk, "_shown", excluded_rows_shown),
+    mutant(AGREEMENT, rows_to_walk, "_result_rows", excluded_rows_shown),
     mutant(AGREEMENT, rows_to_walk, "_going", always_past_the_last_row),
     mutant(AGREEMENT, row_order, "_keys", never_nulls_first),
     mutant(AGREEMENT, row_columns, "stepped_inside", partitions_flow_together),
