@@ -40,11 +40,11 @@ class Matches:
 
     def __iter__(self) -> Iterator[ComplexEvent]:
         answers: Iterator[ComplexEvent]
-        numbered = self._access if self._workers > 1 else vars(self).get("_access")
-        if self._workers > 1 and isinstance(numbered, BatchAccess):
-            answers = chain.from_iterable(numbered.batches())
-        elif isinstance(numbered, ListAccess):
-            answers = iter(numbered)
+        access = self._access if self._workers > 1 else vars(self).get("_access")
+        if self._workers > 1 and isinstance(access, BatchAccess):
+            answers = chain.from_iterable(access.batches())
+        elif isinstance(access, ListAccess):
+            answers = iter(access)
         else:
             answers = AUTO.answers(self.query, self.stream)
         first = next(answers, None)
@@ -104,8 +104,8 @@ class Matches:
         """The derivation of an answer, or of the k-th one (`cerlab.why`); of others why not.
 
         >>> from cerlab import parse_query
-        >>> found = parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}])
-        >>> print(found.why(0))
+        >>> matches = parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}])
+        >>> print(matches.why(0))
         a match: {0, 1} in [0, 1]
         ; [0, 1]  A {0}  B {1}
         ├─ A 0: A()

@@ -60,12 +60,12 @@ def to_cel(pattern: FlinkPattern) -> str:
     WITHIN 9 [t]
     """
     if pattern.skip.to is not SkipTo.NO_SKIP:
-        raise _pruned(pattern)
+        raise _skip_error(pattern)
     query = flink_query(pattern)
     return formula_text(query.formula) if query.window is None else query_text(query)
 
 
-def _pruned(pattern: FlinkPattern) -> Unsupported:
+def _skip_error(pattern: FlinkPattern) -> Unsupported:
     """The error that CEL has no skip strategy, with a shortest stream on which it makes one."""
     message = f"CEL cannot say this of FlinkCEP: {pattern.skip.to.value} prunes by matches"
     every = to_cel(replace(pattern, skip=EVERY_MATCH))
@@ -106,7 +106,7 @@ def difference(
     >>> print(difference(begin("A").followedBy("B"), "A ; B"))
     Difference(events=[{'type': 'A'}, {'type': 'B'}, {'type': 'B'}], of_flink=[], of_cel=[(0, 2)])
     """
-    compiled = as_pattern(query)
+    cel_pattern = as_pattern(query)
     kinds = dict.fromkeys((*(part.test.type for part in pattern.parts), OTHER))
     alphabet = [{"type": kind} for kind in kinds] if events is None else list(map(dict, events))
     for length in range(1, at_most + 1):
@@ -114,11 +114,11 @@ def difference(
             stream = [dict(each) for each in word]
             read = io.as_stream(stream)
             theirs = {_positions(match) for match in flink_matches(pattern, read.events)}
-            answers = {answer.positions for answer in answers_of(compiled, read, "auto")}
+            answers = {answer.positions for answer in answers_of(cel_pattern, read, "auto")}
             if theirs != answers:
                 return Difference(stream, sorted(theirs - answers), sorted(answers - theirs))
     return None
 
 
 def _positions(match: Valuation) -> Positions:
-    return tuple(sorted(i for listed in match.labels.values() for i in listed))
+    return tuple(sorted(i for positions in match.labels.values() for i in positions))

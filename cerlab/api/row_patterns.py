@@ -43,18 +43,18 @@ def match_recognize(
     >>> match_recognize(clause, [{"x": 3}, {"x": 4}, {"x": 6}, {"x": 5}, {"x": 7}]).to_pylist()
     [{'low': 3, 'high': 6}, {'low': 5, 'high': 7}]
     """
-    parsed = parse_rows(query) if isinstance(query, str) else query
+    pattern = parse_rows(query) if isinstance(query, str) else query
     rows = as_table(table)
     if evaluator == "reference":
-        binding = bind(parsed, column_kinds(rows))
-        found = result_rows(parsed, binding, value_rows(rows, binding.names.values()))
-        measures = [[row.measures[i] for row in found] for i in range(len(parsed.measures))]
-        return result_table(rows, binding, [row.row for row in found], measures)
+        binding = bind(pattern, column_kinds(rows))
+        result = result_rows(pattern, binding, value_rows(rows, binding.names.values()))
+        measures = [[row.measures[i] for row in result] for i in range(len(pattern.measures))]
+        return result_table(rows, binding, [row.row for row in result], measures)
     if evaluator not in get_args(RowEvaluator):
         hint = nearest(evaluator, get_args(RowEvaluator))
         raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
-    compiled = None if evaluator == "auto" else evaluator == "compiled"
-    return by_rows.recognise(parsed, rows, compiled=compiled)
+    is_compiled = None if evaluator == "auto" else evaluator == "compiled"
+    return by_rows.recognise(pattern, rows, compiled=is_compiled)
 
 
 def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
@@ -66,14 +66,14 @@ def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
     by columns: every condition and measure
     the search, on tables of fewer than 1,000 rows
     """
-    parsed = parse_rows(query) if isinstance(query, str) else query
+    pattern = parse_rows(query) if isinstance(query, str) else query
     rows = as_table(table)
-    binding = bind(parsed, column_kinds(rows))
-    M = machine(parsed, binding)
-    found = by_rows.compiled_scan(M, binding, rows)
-    if isinstance(found, str):
-        return Explanation((f"the search, as {found}", failures(M)))
+    binding = bind(pattern, column_kinds(rows))
+    M = machine(pattern, binding)
+    scan = by_rows.compiled_scan(M, binding, rows)
+    if isinstance(scan, str):
+        return Explanation((f"the search, as {scan}", failures(M)))
     from cerlab.compile.rows_to_walk import explanation_lines
 
     short = f"the search, on tables of fewer than {by_rows.SHORT:,} rows"
-    return Explanation((*explanation_lines(found[0]), *([short] if by_rows.SHORT else ())))
+    return Explanation((*explanation_lines(scan[0]), *([short] if by_rows.SHORT else ())))

@@ -101,20 +101,20 @@ def rows_to_cel(query: RowQuery) -> InCel:
     >>> print(rows_to_cel(clause.format("A+ B")).exact, rows_to_cel(clause.format("A B*")).table)
     True [{'x': 2}, {'x': 0}]
     """
-    (parsed,) = _read(None, query)
-    formula = formula_of(parsed)
-    table = two_ends(parsed)
+    (pattern,) = _read(None, query)
+    formula = formula_of(pattern)
+    table = two_ends(pattern)
     return InCel(str(formula), table is None, table)
 
 
 def _read(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
     """The queries; of columns that given rows have."""
-    parsed = tuple(parse_rows(each) if isinstance(each, str) else each for each in queries)
+    patterns = tuple(parse_rows(each) if isinstance(each, str) else each for each in queries)
     if rows is not None:
         kinds = column_kinds(as_table(list(rows)))
-        for query in parsed:
+        for query in patterns:
             bind(query, kinds)
-    return parsed
+    return patterns
 
 
 def _dicts(rows: Rows) -> list[dict[str, Any]] | None:

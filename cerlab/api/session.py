@@ -63,8 +63,8 @@ class Session:
             if isinstance(error, BadData):
                 error.matches = matches
             else:
-                begun = self._run.position != before
-                self._stopped = begun or not isinstance(error, UsageError)
+                has_begun = self._run.position != before
+                self._stopped = has_begun or not isinstance(error, UsageError)
             raise
         finally:
             self.pushed += self._run.position - before
@@ -113,17 +113,17 @@ class RowSession:
     def __init__(
         self,
         query: Pattern,
-        opened: Callable[[bytes | None], Session],
+        open_session: Callable[[bytes | None], Session],
         columns: Iterable[str] | None,
         state: bytes | None,
     ) -> None:
-        """`opened` gives the session of a state of its own."""
+        """`open_session` gives the session of a state of its own."""
         self._query = query
         self._columns = None if columns is None else list(columns)
         inner, self._offset, self._events = None, 0, list[Event]()
         if state is not None:
             inner, self._offset, self._events = _rows_of_state(query, state)
-        self._session = opened(inner)
+        self._session = open_session(inner)
         answer_columns(query, Stream(()), self._columns)
 
     @property
@@ -182,16 +182,16 @@ class RowSession:
 
 
 def _rows_of_state(query: Pattern, state: bytes) -> tuple[bytes, int, list[Event]]:
-    """The session's own state, the position of the first event kept, and the events kept."""
+    """The session's own state, the position of the first of its events, and these."""
     from cerlab.engine.general.state_check import bad_state, expect
     from cerlab.evaluate.session_state import UNREADABLE, state_from_bytes
 
     _, body = state_from_bytes("rows", query.plan, state)
     try:
-        inner, offset, events = body
+        inner, offset, rows = body
         expect(type(offset) is int, "the first event")
-        kept = [Event(kind, dict(attributes), stream) for kind, stream, attributes in events]
-        return bytes.fromhex(inner), offset, kept
+        events = [Event(kind, dict(attributes), stream) for kind, stream, attributes in rows]
+        return bytes.fromhex(inner), offset, events
     except UNREADABLE as error:
         raise bad_state(str(error)) from None
 

@@ -78,7 +78,7 @@ class SqlSession:
             hint = "pip install duckdb"
             message = "what is around MATCH_RECOGNIZE is run by DuckDB, which is not installed"
             raise UsageError("CER0869", message, hint=hint) from None
-        self._failed: type[Exception] = duckdb.Error
+        self._error: type[Exception] = duckdb.Error
         self.connection = duckdb.connect()
         self._matches = 0
 
@@ -88,22 +88,22 @@ class SqlSession:
         while (clause := _first_clause(text)) is not None:
             self._matches += 1
             name = f"cerlab_match_{self._matches}"
-            self.connection.register(name, self._matched(text, clause))
+            self.connection.register(name, self._match_table(text, clause))
             text = f"{text[: clause.begin]}{name}{text[clause.end :]}"
-        return self._executed(text)
+        return self._execute(text)
 
-    def _executed(self, text: str) -> Any:
+    def _execute(self, text: str) -> Any:
         try:
-            done = self.connection.sql(text)
-            return None if done is None else done.to_arrow_table()
-        except self._failed as error:
+            result = self.connection.sql(text)
+            return None if result is None else result.to_arrow_table()
+        except self._error as error:
             message = " ".join(str(error).split())
             hint = "what is around MATCH_RECOGNIZE is DuckDB's SQL"
             raise UsageError("CER0869", f"DuckDB: {message}", hint=hint) from None
 
-    def _matched(self, text: str, clause: _Clause) -> Any:
+    def _match_table(self, text: str, clause: _Clause) -> Any:
         """The result of a clause; its input is a query with the WITH that is in scope."""
-        rows = self._executed(f"{_with_before(text, clause.begin)}SELECT * FROM {clause.input}")
+        rows = self._execute(f"{_with_before(text, clause.begin)}SELECT * FROM {clause.input}")
         return match_recognize(f"SELECT * FROM {clause.name} {clause.clause}", rows)
 
 
@@ -113,10 +113,10 @@ def _first_clause(text: str) -> _Clause | None:
         return None
     tokens = tokens_of(text)
     for i, token in enumerate(tokens):
-        opened = i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.L_PAREN
-        if token.text.upper() == "MATCH_RECOGNIZE" and opened and i:
+        opens = i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.L_PAREN
+        if token.text.upper() == "MATCH_RECOGNIZE" and opens and i:
             first, alias = _input_from(tokens, i)
-            begin, end = tokens[first].start, tokens[_closed(tokens, i + 1)].end + 1
+            begin, end = tokens[first].start, tokens[_closing(tokens, i + 1)].end + 1
             if first and tokens[first - 1].text.upper() not in _BEFORE_TABLES:
                 place = place_at(text, token.start, len(token.text))
                 hint = "put the join into a subquery: FROM (SELECT ..) AS t MATCH_RECOGNIZE (..)"
@@ -124,8 +124,8 @@ def _first_clause(text: str) -> _Clause | None:
             input_text = text[begin : token.start].strip()
             name = input_text
             if ")" in input_text or "." in input_text:
-                named = _named(tokens, i - 1) if alias is None else alias
-                name = "input" if named is None else text[named.start : named.end + 1]
+                table = _table_name(tokens, i - 1) if alias is None else alias
+                name = "input" if table is None else text[table.start : table.end + 1]
             return _Clause(begin, end, input_text, name, text[token.start : end])
     return None
 
@@ -137,24 +137,24 @@ def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
     """
     at, alias = i - 1, None
     if tokens[at].token_type == TokenType.R_PAREN:
-        named = _opened(tokens, at) - 1
-        if named > 0 and _is_name(tokens[named]) and _may_be_aliased(tokens[named - 1]):
-            at = named  # the columns of an alias
+        name_at = _opening(tokens, at) - 1
+        if name_at > 0 and _is_name(tokens[name_at]) and _may_be_aliased(tokens[name_at - 1]):
+            at = name_at  # the columns of an alias
     if at and _is_name(tokens[at]) and _may_be_aliased(tokens[at - 1]):
         alias = tokens[at]
         at -= 2 if tokens[at - 1].token_type == TokenType.ALIAS else 1
     if tokens[at].token_type == TokenType.R_PAREN:
-        at = _opened(tokens, at)
+        at = _opening(tokens, at)
         return (at - 1 if at and _is_name(tokens[at - 1]) else at), alias  # a table function
     while at > 1 and tokens[at - 1].token_type == TokenType.DOT:
         at -= 2
     return at, alias
 
 
-def _named(tokens: list[Token], at: int) -> Token | None:
+def _table_name(tokens: list[Token], at: int) -> Token | None:
     """What names a table without an alias that ends there: its last name, or its function's."""
     if tokens[at].token_type == TokenType.R_PAREN:
-        at = _opened(tokens, at) - 1
+        at = _opening(tokens, at) - 1
     return tokens[at] if at >= 0 and _is_name(tokens[at]) else None
 
 
@@ -167,7 +167,7 @@ def _is_name(token: Token) -> bool:
     return bool(is_name(token)) and token.text.upper() not in _NOT_ALIASES
 
 
-def _closed(tokens: list[Token], at: int) -> int:
+def _closing(tokens: list[Token], at: int) -> int:
     """The token that closes the parenthesis there."""
     depth = 0
     for i in range(at, len(tokens)):
@@ -178,7 +178,7 @@ def _closed(tokens: list[Token], at: int) -> int:
     return len(tokens) - 1  # not closed: an error of whoever reads the text
 
 
-def _opened(tokens: list[Token], at: int) -> int:
+def _opening(tokens: list[Token], at: int) -> int:
     depth = 0
     for i in range(at, -1, -1):
         depth += tokens[i].token_type == TokenType.R_PAREN
@@ -207,7 +207,7 @@ def _with_parts(tokens: list[Token]) -> Iterator[int]:
             at += 1
         if at == len(tokens):
             return
-        at = _closed(tokens, at)
+        at = _closing(tokens, at)
         yield at
         if at + 1 == len(tokens) or tokens[at + 1].token_type != TokenType.COMMA:
             return

@@ -142,8 +142,8 @@ def _name(
 def _row(name: str, pattern: AnyPattern, stream: Stream, evaluator: EvaluatorName) -> Row:
     from cerlab.viz.timeline import Row
 
-    listed = list(islice(answers_of(pattern, stream, evaluator), MOST_ANSWERS + 1))
-    if len(listed) <= MOST_ANSWERS:
-        return Row(name, tuple(sorted(listed, key=by_end)), len(listed))
+    answers = list(islice(answers_of(pattern, stream, evaluator), MOST_ANSWERS + 1))
+    if len(answers) <= MOST_ANSWERS:
+        return Row(name, tuple(sorted(answers, key=by_end)), len(answers))
     total = AUTO.count(pattern, stream) if pattern.has_automaton else None
-    return Row(name, tuple(sorted(listed, key=by_end)), total, listed[-1].end)
+    return Row(name, tuple(sorted(answers, key=by_end)), total, answers[-1].end)

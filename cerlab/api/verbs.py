@@ -89,9 +89,9 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     True
     """
     pattern, stream = any_pattern(query), io.as_stream(events, **how)
-    counted = AUTO.count(pattern, stream)
-    warn_about_answers(pattern, stream, counted, as_list=False)
-    return counted
+    total = AUTO.count(pattern, stream)
+    warn_about_answers(pattern, stream, total, as_list=False)
+    return total
 
 
 def matches(sremo: str | Sremo, events: Any, **how: Unpack[io.HowToRead]) -> frozenset[Positions]:
