@@ -134,11 +134,11 @@ def literal(constant: object) -> Values:
 
 def inside(R: OrderedRows, rows: Int64s) -> NDArray[np.bool_]:
     """Whether these rows, one for each row, lie in its partition."""
-    return stepped_inside(R, np.arange(len(R)), rows)
+    return in_same_partition(R, np.arange(len(R)), rows)
 
 
-def stepped_inside(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[np.bool_]:
-    """Whether rows lie in the partitions of the rows that were stepped from."""
+def in_same_partition(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[np.bool_]:
+    """Whether rows lie in the partitions of the rows that a step begins at."""
     within: NDArray[np.bool_] = (rows >= 0) & (rows < len(R))
     if R.partition is not None:
         there = np.where(within, rows, 0)

@@ -21,10 +21,10 @@ from cerlab.compile.row_columns import (
     OrderedRows,
     Values,
     at_rows,
+    in_same_partition,
     literal,
     operation,
     spread,
-    stepped_inside,
     take_rows,
 )
 from cerlab.engine.kernels.arrays import Int64s
@@ -142,7 +142,7 @@ def _value_at_landing(edge: ex.Edge, S: MeasureInput, step: int) -> Values:
     row = S.row_of(label)
     if step:
         target = row + step
-        there = there & stepped_inside(S.R, np.where(there, row, 0), target)
+        there = there & in_same_partition(S.R, np.where(there, row, 0), target)
         row = target
     return take_rows(spread(at_rows(edge.body, S.R), len(S.R)), row, there)
 

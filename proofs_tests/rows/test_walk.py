@@ -281,7 +281,7 @@ MUTANTS = [
     mutant(AGREEMENT, rows_to_walk, "_result_rows", excluded_rows_shown),
     mutant(AGREEMENT, rows_to_walk, "_going", always_past_the_last_row),
     mutant(AGREEMENT, row_order, "_keys", never_nulls_first),
-    mutant(AGREEMENT, row_columns, "stepped_inside", partitions_flow_together),
+    mutant(AGREEMENT, row_columns, "in_same_partition", partitions_flow_together),
     mutant(AGREEMENT, row_measures.MeasureInput, "rows", running_is_final),
 ]
 
