@@ -170,7 +170,7 @@ def hands_over(pattern: Any, k: int, part: Any, prefix: Any) -> Any:
 AGREEMENT: Judge = on_seeds(agree, 1_500)
 TABLE: Judge = on_rows(lambda row: _says(*row), SAYS)
 MUTANTS = [
-    mutant(AGREEMENT, compiled, "_withheld", hands_over),
+    mutant(AGREEMENT, compiled, "_withhold", hands_over),
     mutant(TABLE, compiled, "_with_gap", first_may_be_any),
     mutant(TABLE, compiled, "_body", one_too_few),
     mutant(TABLE, compiled, "_body", not_away),
