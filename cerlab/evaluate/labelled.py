@@ -193,7 +193,7 @@ def answer_columns(
     named = named_columns(pattern, columns, stream.columns, empty=not known)
     key = partition_attributes(pattern.ast)
     made = AnswerColumns(
-        named, stream, key=key, repeated=repeatable_labels(pattern), positions=positions
+        named, stream, key=key, repeatable=repeatable_labels(pattern), positions=positions
     )
     return made, frozenset(column.label for column in named)
 

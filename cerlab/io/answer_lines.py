@@ -27,8 +27,8 @@ def answer_lines(answers: AnswerBatch) -> str:
     width = len(str(int(answers.end.max())))
     room = len(answers) * (_AROUND + 2 * width) + (end - begin) * (width + len(_COMMA))
     out = np.empty(room, np.uint8)
-    written = write_lines(answers.start, answers.end, answers.offsets, answers.positions, out)
-    return out[:written].tobytes().decode("ascii")
+    length = write_lines(answers.start, answers.end, answers.offsets, answers.positions, out)
+    return out[:length].tobytes().decode("ascii")
 
 
 @kernel

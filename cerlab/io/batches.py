@@ -64,9 +64,9 @@ def batches(
         with open_quarantine(quarantine, path) as on_bad_row:
             whole = schema is not None or on_bad_row is not None or attributes is None
             types = type if isinstance(type, TypeColumn) else "type"
-            needed = None if whole else {types, "stream", *(attributes or ())}
+            names = None if whole else {types, "stream", *(attributes or ())}
             reading = Reading(str(path), schema, on_bad_row, type)
-            yield from _of_columns(Path(path), kind, reading, axis, size, needed)
+            yield from _of_columns(Path(path), kind, reading, axis, size, names)
         return
     options: dict[str, Any] = {"type": type, "schema": schema, "format": kind, "size": size}
     for parts in part_groups(read_parts(path, quarantine=quarantine, **options), size):
@@ -79,15 +79,15 @@ def _of_columns(
     reading: Reading,
     axis: TimeAxis | None,
     size: int,
-    needed: Collection[str] | None,
+    names: Collection[str] | None,
 ) -> Iterator[Stream]:
     """By columns where that is safe, else row by row, for each batch anew."""
     before = 0
     fields = columnar.arrow_schema(path, kind)
     nothing = columnar.no_rows(fields)
     next(arrow.table_events(nothing, reading), None)  # is there a type?
-    names = None if needed is None else columnar.readable_apart(fields, needed)
-    for batch in columnar.record_batches(path, kind, size, names or None):
+    to_read = None if names is None else columnar.readable_apart(fields, names)
+    for batch in columnar.record_batches(path, kind, size, to_read or None):
         table = arrow.as_table(batch, reading.file)
 
         def load(table: Any = table, before: int = before) -> Iterator[Event]:
@@ -115,8 +115,8 @@ def known_length(path: str | PathLike[str], format: str | None = None) -> int | 
 
 def estimated_length(path: str | PathLike[str], format: str | None = None) -> int:
     """About how many events a file has, by its first lines; raises as `known_length`."""
-    if (known := known_length(path, format)) is not None:
-        return known
+    if (length := known_length(path, format)) is not None:
+        return length
     with Path(path).open("rb") as raw:
         sample = raw.read(_SAMPLE)
     return Path(path).stat().st_size * (sample.count(b"\n") + 1) // (len(sample) + 1)
@@ -143,8 +143,8 @@ def time_of_schema(schema: Schema | None) -> TimeAxis | None:
 
 
 def _only(names: set[str]) -> TimeAxis | None:
-    found = names - {"type", "stream"}
-    return TimeAxis(found.pop()) if len(found) == 1 else None
+    attributes = names - {"type", "stream"}
+    return TimeAxis(attributes.pop()) if len(attributes) == 1 else None
 
 
 def moments_of(schema: Schema) -> set[str]:

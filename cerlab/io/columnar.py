@@ -32,8 +32,8 @@ def record_batches(
 
 def _parquet_batches(path: Path, size: int, names: Sequence[str] | None) -> Iterator[Any]:
     fields = _arrow_schema(path, "parquet")
-    coded = [field.name for field in fields if is_text(field.type)] if names is not None else None
-    options = {"pre_buffer": False, "buffer_size": _PAGES, "read_dictionary": coded}
+    texts = [field.name for field in fields if is_text(field.type)] if names is not None else None
+    options = {"pre_buffer": False, "buffer_size": _PAGES, "read_dictionary": texts}
     with arrow.parquet_file(path, **options) as file:
         yield from file.iter_batches(batch_size=size, columns=names)
 

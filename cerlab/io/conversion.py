@@ -157,10 +157,10 @@ def conform(value: Value, kind: AttributeType, place: Callable[[], DataPlace]) -
             raise _wrong_type(repr(value), kind, place())
 
 
-def _wrong_type(shown: str, kind: AttributeType, place: DataPlace) -> BadData:
+def _wrong_type(text: str, kind: AttributeType, place: DataPlace) -> BadData:
     return BadData(
         "CER0721",
-        f"{shown} is no {kind.value}",
+        f"{text} is no {kind.value}",
         place=place,
         hint="the schema declares it so; on the command line --quarantine FILE goes on without",
     )
@@ -170,56 +170,58 @@ def declared_event(
     schema: Schema, name: str, stream: str | None, place: Callable[[], DataPlace]
 ) -> EventDeclaration:
     """The declaration of a row's event type; raises `BadData` if there is none."""
-    declared = schema.event(name, stream)
-    if declared is None:
+    declaration = schema.event(name, stream)
+    if declaration is None:
         raise BadData(
             "CER0722",
             f"event type '{name}' is not declared",
             place=place(),
             hint=nearest(name, schema.event_names()),
         )
-    return declared
+    return declaration
 
 
 def conform_event(event: Event, reading: Reading, row: int) -> Event:
     """An event with typed values, checked against a schema if there is one."""
     if reading.schema is None:
         return event
-    declared = declared_event(reading.schema, event.type, event.stream, lambda: reading.place(row))
+    declaration = declared_event(
+        reading.schema, event.type, event.stream, lambda: reading.place(row)
+    )
     attributes: dict[str, Value] = {}
     for name, value in event.attributes.items():
-        attribute = declared.attribute(name)
+        attribute = declaration.attribute(name)
         if attribute is None:
-            raise no_attribute(declared, name, reading.place(row, name))
+            raise no_attribute(declaration, name, reading.place(row, name))
         attributes[name] = conform(
             value,
             attribute.type,
             partial(reading.place, row, name),
         )
-    require_all(declared, attributes, reading.place(row))
+    require_all(declaration, attributes, reading.place(row))
     return Event(event.type, attributes, event.stream)
 
 
-def no_attribute(declared: EventDeclaration, name: str, place: DataPlace) -> BadData:
+def no_attribute(declaration: EventDeclaration, name: str, place: DataPlace) -> BadData:
     """The error for an attribute that the type does not have."""
-    known = [each.name for each in declared.attributes]
+    names = [each.name for each in declaration.attributes]
     return BadData(
         "CER0723",
-        f"{declared.name} has no attribute '{name}'",
+        f"{declaration.name} has no attribute '{name}'",
         place=place,
-        hint=nearest(name, known),
+        hint=nearest(name, names),
     )
 
 
 def require_all(
-    declared: EventDeclaration, attributes: Mapping[str, Value], place: DataPlace
+    declaration: EventDeclaration, attributes: Mapping[str, Value], place: DataPlace
 ) -> None:
     """Raise `BadData` if an attribute that is not nullable is missing or NULL."""
-    for attribute in declared.attributes:
+    for attribute in declaration.attributes:
         if not attribute.nullable and attributes.get(attribute.name) is None:
             raise BadData(
                 "CER0724",
-                f"{declared.name} needs '{attribute.name}', which is missing or NULL",
+                f"{declaration.name} needs '{attribute.name}', which is missing or NULL",
                 place=DataPlace(place.file, place.row, attribute.name),
                 hint=f"declare it as {attribute.name}:{attribute.type.value}? if it may be",
             )
@@ -234,10 +236,10 @@ def no_type(names: Iterable[str], place: DataPlace) -> BadData:
     return BadData("CER0736", "there is no column 'type'", place=place, hint=hint)
 
 
-def no_type_column(wanted: str, names: Iterable[str], place: DataPlace) -> BadData:
+def no_type_column(column: str, names: Iterable[str], place: DataPlace) -> BadData:
     """The error that the column of event types is not there."""
-    message = f"there is no column '{wanted}', which is to hold the event types"
-    return BadData("CER0736", message, place=place, hint=nearest(wanted, names))
+    message = f"there is no column '{column}', which is to hold the event types"
+    return BadData("CER0736", message, place=place, hint=nearest(column, names))
 
 
 def duplicate_column(names: list[str], file: str, row: int | None = None) -> BadData:

@@ -55,26 +55,26 @@ def _event(text: str, reading: Reading, row: int) -> Event:
     stream, event_type, inside = match.groups()
     pairs = _pairs(inside, reading, row)
     attributes: dict[str, Value] = {}
-    declared = None
+    declaration = None
     if reading.schema is not None:
-        declared = declared_event(reading.schema, event_type, stream, lambda: reading.place(row))
+        declaration = declared_event(reading.schema, event_type, stream, lambda: reading.place(row))
     for name, raw in pairs.items():
-        quoted = raw[:1] in ("'", '"')
-        value = raw[1:-1].replace(raw[0] * 2, raw[0]) if quoted else raw
+        is_quoted = raw[:1] in ("'", '"')
+        value = raw[1:-1].replace(raw[0] * 2, raw[0]) if is_quoted else raw
 
         def place(name: str = name) -> DataPlace:
             return reading.place(row, name)
 
-        if declared is not None:
-            attribute = declared.attribute(name)
+        if declaration is not None:
+            attribute = declaration.attribute(name)
             if attribute is None:
-                raise no_attribute(declared, name, place())
-            missing = not quoted and raw.upper() in ("", "NULL")
+                raise no_attribute(declaration, name, place())
+            missing = not is_quoted and raw.upper() in ("", "NULL")
             attributes[name] = None if missing else convert(value, attribute.type, place)
         else:
-            attributes[name] = value if quoted else infer(value, place)
-    if declared is not None:
-        require_all(declared, attributes, reading.place(row))
+            attributes[name] = value if is_quoted else infer(value, place)
+    if declaration is not None:
+        require_all(declaration, attributes, reading.place(row))
     return Event(event_type, attributes, stream)
 
 

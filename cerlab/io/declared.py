@@ -29,11 +29,11 @@ AS_WRITTEN = (AttributeType.STRING, AttributeType.TIMESTAMP)
 
 def declared_types(schema: Schema) -> dict[str, AttributeType] | None:
     """The type of each attribute; None where event types declare one of that name differently."""
-    found: dict[str, AttributeType] = {}
+    types: dict[str, AttributeType] = {}
     for attribute in (a for s in schema.streams for event in s.events for a in event.attributes):
-        if found.setdefault(attribute.name, attribute.type) is not attribute.type:
+        if types.setdefault(attribute.name, attribute.type) is not attribute.type:
             return None
-    return found
+    return types
 
 
 def table_columns(table: Any, reading: Reading) -> Mapping[str, Column] | None:
@@ -58,30 +58,32 @@ def declared_rows(rows: Rows, schema: Schema, *, lenient: bool = False) -> Rows:
     types = declared_types(schema)
     if types is None:
         raise UndecidedCells
-    columns = {name: _declared(c, types.get(name), name) for name, c in rows.columns.items()}
+    columns = {name: _cast_column(c, types.get(name), name) for name, c in rows.columns.items()}
     if lenient and any(_has_margin(columns[name]) for name in columns if name in types):
         raise UndecidedCells
     groups = list(_groups(rows, schema))
     names = []
-    for declared, given, where in groups:
-        known = tuple(name for name in given if declared.attribute(name) is not None)
-        others = set(given) - set(known)
-        required = {each.name for each in declared.attributes if not each.nullable}
+    for declaration, attributes, where in groups:
+        own = tuple(name for name in attributes if declaration.attribute(name) is not None)
+        others = set(attributes) - set(own)
+        non_nullable = {each.name for each in declaration.attributes if not each.nullable}
         if others and not (lenient and all(_is_null(columns[n], where()) for n in others)):
             raise UndecidedCells
-        if not required <= set(known) or any(_has_null(columns[n], where) for n in required):
+        if not non_nullable <= set(own) or any(_has_null(columns[n], where) for n in non_nullable):
             raise UndecidedCells
-        names.append(known)
+        names.append(own)
     if not lenient:
         return replace(rows, columns=columns)
-    kept = {"type", "stream"}.union(*names)
-    columns = {name: column for name, column in columns.items() if name in kept}
+    names_in_use = {"type", "stream"}.union(*names)
+    columns = {name: column for name, column in columns.items() if name in names_in_use}
     if len(set(names)) == 1:
         return Rows(columns, rows.count, (names[0],))
-    return Rows(columns, rows.count, tuple(names), _numbered([where() for *_, where in groups]))
+    return Rows(
+        columns, rows.count, tuple(names), _group_numbers([where() for *_, where in groups])
+    )
 
 
-def _declared(column: Column, kind: AttributeType | None, name: str) -> Column:
+def _cast_column(column: Column, kind: AttributeType | None, name: str) -> Column:
     """The values of an attribute as its type has them."""
     from pyarrow import float64, types
 
@@ -132,10 +134,10 @@ def _moments(column: Any, name: str) -> Any:
         }
     except BadData:
         raise UndecidedCells from None
-    made = array_of([moments.get(text) for text in texts])
-    if made is None:  # beyond 64 bits
+    array = array_of([moments.get(text) for text in texts])
+    if array is None:  # beyond 64 bits
         raise UndecidedCells
-    return made
+    return array
 
 
 Where = Callable[[], Any]
@@ -158,10 +160,10 @@ def _groups(
         rest, shape = divmod(code, shapes)
         kind, place = divmod(rest, len(streams) + 1)
         stream = streams[place] if place < len(streams) else None
-        declared = schema.event(types[kind], stream)
-        if declared is None:
+        declaration = schema.event(types[kind], stream)
+        if declaration is None:
             raise UndecidedCells
-        yield declared, rows.names[shape], partial(np.equal, codes, code)
+        yield declaration, rows.names[shape], partial(np.equal, codes, code)
 
 
 def _codes(column: Any) -> tuple[list[str], Any]:
@@ -181,8 +183,8 @@ def _nulls(column: Any) -> Any:
     """Where a column is NULL."""
     import pyarrow as pa
 
-    made = column.is_null()
-    whole = made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+    nulls = column.is_null()
+    whole = nulls.combine_chunks() if isinstance(nulls, pa.ChunkedArray) else nulls
     return numbers_of(whole.cast(pa.uint8())).astype(bool)
 
 
@@ -194,13 +196,13 @@ def _has_null(column: Any, where: Where) -> bool:
     return column.null_count > 0 and bool(_nulls(column)[where()].any())
 
 
-def _numbered(groups: list[Any]) -> Any:
+def _group_numbers(groups: list[Any]) -> Any:
     """The number of the group of each row, uint8."""
     import numpy as np
 
     if len(groups) > 256:
         raise UndecidedCells
-    made = np.zeros(len(groups[0]), np.uint8)
+    numbers = np.zeros(len(groups[0]), np.uint8)
     for number, where in enumerate(groups):
-        made[where] = number
-    return made
+        numbers[where] = number
+    return numbers

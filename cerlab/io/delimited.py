@@ -53,9 +53,9 @@ class Header(NamedTuple):
 
 def read_lines(lines: Iterable[str], reading: Reading) -> Iterator[Event]:
     """The events of a CSV text; raises `BadData` with file, row (the line) and column."""
-    counted = _LineCounter(lines)
-    header = read_header(counted, reading)
-    yield from read_rows(counted, header, reading, before=counted.number)
+    counter = _LineCounter(lines)
+    header = read_header(counter, reading)
+    yield from read_rows(counter, header, reading, before=counter.number)
 
 
 class _LineCounter:
@@ -77,8 +77,8 @@ class _LineCounter:
 def read_header(lines: Iterable[str], reading: Reading) -> Header:
     """The header of a CSV text, without the lines below it; raises as `read_lines`."""
     file, schema, type_name = reading.file, reading.schema, reading.type_name
-    wanted = type_name if isinstance(type_name, TypeColumn) else "type"
-    row, first, delimiter = _header_line(iter(lines), wanted)
+    type_column = type_name if isinstance(type_name, TypeColumn) else "type"
+    row, first, delimiter = _header_line(iter(lines), type_column)
     again = chain([first], lines)
     strict = Reading(file)
     header: list[str] = next(_rows(again, strict, before=row - 1, delimiter=delimiter), (0, []))[1]
@@ -100,22 +100,22 @@ def read_header(lines: Iterable[str], reading: Reading) -> Header:
     return Header(tuple(header), False, None, delimiter)
 
 
-def _header_line(lines: Iterator[str], wanted: str) -> tuple[int, str, str]:
+def _header_line(lines: Iterator[str], type_column: str) -> tuple[int, str, str]:
     """The number of the line with the header, its text, and what its cells are apart by.
 
-    A comment with a cell that is `wanted` is the header.
+    A comment with a cell that is `type_column` is the header.
     """
     for row, line in enumerate(lines, start=1):
         text = line.removeprefix("\ufeff")
         if text.startswith("#"):
             names = re.split(r"[,;|\t]", text[1:].strip())
-            if wanted not in [name.strip() for name in names]:
+            if type_column not in [name.strip() for name in names]:
                 continue
             text = text[1:].lstrip()
         if text.strip():
             counts = {each: text.count(each) for each in ";\t|"}
-            found = max(counts, key=counts.__getitem__)
-            return row, text, found if counts[found] and "," not in text else ","
+            separator = max(counts, key=counts.__getitem__)
+            return row, text, separator if counts[separator] and "," not in text else ","
     return 1, "", ","
 
 
@@ -138,9 +138,9 @@ def read_rows(
         try:
             reading.check("".join(cells), row)
             if header.positional:
-                yield _positional(cells, reading, row)
+                yield _event_by_position(cells, reading, row)
             else:
-                yield _named(header.names, cells, reading, row)
+                yield _event_by_header(header.names, cells, reading, row)
         except BadData as error:
             reading.reject(apart.join(cells), error)
 
@@ -154,12 +154,12 @@ def _rows(
     delimiter: str = ",",
 ) -> Iterator[tuple[int, list[str]]]:
     """The lines where rows begin, and their cells; bad rows go to `on_bad_row`."""
-    taken: list[str] = []
-    given = lines if reading.on_bad_row is None else _recording(lines, taken)
-    reader = csv.reader(given, strict=True, delimiter=delimiter)
+    row_lines: list[str] = []
+    source = lines if reading.on_bad_row is None else _recording(lines, row_lines)
+    reader = csv.reader(source, strict=True, delimiter=delimiter)
     line = before + 1
     while not enough():
-        taken.clear()
+        row_lines.clear()
         try:
             cells = next(reader)
         except StopIteration:
@@ -172,16 +172,16 @@ def _rows(
                 hint="a quote inside quotes is written twice",
             )
             bad.__suppress_context__ = True
-            reading.reject("".join(taken), bad)
+            reading.reject("".join(row_lines), bad)
         else:
             if cells:
                 yield line, cells
         line = before + reader.line_num + 1
 
 
-def _recording(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+def _recording(lines: Iterable[str], record: list[str]) -> Iterator[str]:
     for line in lines:
-        taken.append(line)
+        record.append(line)
         yield line
 
 
@@ -202,16 +202,16 @@ def _check_length(cells: Sequence[str], names: Sequence[str], reading: Reading, 
         )
 
 
-def _positional(cells: list[str], reading: Reading, row: int) -> Event:
+def _event_by_position(cells: list[str], reading: Reading, row: int) -> Event:
     assert reading.schema is not None
-    declared = declared_event(reading.schema, cells[0].strip(), None, lambda: reading.place(row))
-    names = [attribute.name for attribute in declared.attributes]
+    declaration = declared_event(reading.schema, cells[0].strip(), None, lambda: reading.place(row))
+    names = [attribute.name for attribute in declaration.attributes]
     _check_length(cells, ["type", *names], reading, row)
     raw = dict(zip(names, cells[1:], strict=True))
-    return _declared_event(declared.name, None, raw, reading.schema, reading, row)
+    return _declared_event(declaration.name, None, raw, reading.schema, reading, row)
 
 
-def _named(header: Sequence[str], cells: list[str], reading: Reading, row: int) -> Event:
+def _event_by_header(header: Sequence[str], cells: list[str], reading: Reading, row: int) -> Event:
     _check_length(cells, header, reading, row)
     raw = dict(zip(header, cells, strict=True))
     event_type = raw.pop("type", "") or type_of_all(reading.type_name)
@@ -243,18 +243,18 @@ def _declared_event(
     reading: Reading,
     row: int,
 ) -> Event:
-    declared = declared_event(schema, event_type, stream, lambda: reading.place(row, "type"))
+    declaration = declared_event(schema, event_type, stream, lambda: reading.place(row, "type"))
     attributes: dict[str, Value] = {}
     for name, cell in raw.items():
-        attribute = declared.attribute(name)
+        attribute = declaration.attribute(name)
         if attribute is None:
             if cell == "":  # the column of another event type
                 continue
-            raise no_attribute(declared, name, reading.place(row, name))
+            raise no_attribute(declaration, name, reading.place(row, name))
 
         def place(name: str = name) -> DataPlace:
             return reading.place(row, name)
 
         attributes[name] = None if cell == "" else convert(cell.strip(), attribute.type, place)
-    require_all(declared, attributes, reading.place(row))
+    require_all(declaration, attributes, reading.place(row))
     return Event(event_type, attributes, stream)

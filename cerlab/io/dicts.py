@@ -14,21 +14,21 @@ _SHAPES = 256
 """The most sets of keys."""
 
 
-def rows_of_dicts(given: Sequence[Any]) -> Rows | None:
+def rows_of_dicts(dicts: Sequence[Any]) -> Rows | None:
     """The events of some dicts by columns of values, ``type`` and ``stream`` last.
 
     None where each has to be looked at: what is no dict, keys and values that are no text and no
     `Value` as they stand, dicts without a type, and very many sets of keys.
     """
-    if not given or set(map(type, given)) != {dict}:
+    if not dicts or set(map(type, dicts)) != {dict}:
         return None
-    shapes = dict.fromkeys(map(tuple, given))
+    shapes = dict.fromkeys(map(tuple, dicts))
     names = dict.fromkeys(name for shape in shapes for name in shape)
     if len(shapes) > _SHAPES or not all(type(name) is str for name in names):
         return None
-    columns = {name: [row.get(name) for row in given] for name in names}
+    columns = {name: [row.get(name) for row in dicts] for name in names}
     types = columns.pop("type", [])
-    streams = columns.pop("stream", [None] * len(given))
+    streams = columns.pop("stream", [None] * len(dicts))
     if set(map(type, types)) != {str} or not all(types):
         return None
     if not set(map(type, streams)) <= {str, type(None)}:
@@ -42,6 +42,6 @@ def rows_of_dicts(given: Sequence[Any]) -> Rows | None:
     except UnicodeEncodeError:  # half of a surrogate pair
         return None
     numbers = {shape: n for n, shape in enumerate(shapes)}
-    known = tuple(tuple(n for n in shape if n not in ("type", "stream")) for shape in shapes)
-    shape = array("B", map(numbers.__getitem__, map(tuple, given))) if len(shapes) > 1 else None
-    return Rows(columns, len(given), known, shape)
+    attributes = tuple(tuple(n for n in shape if n not in ("type", "stream")) for shape in shapes)
+    shape = array("B", map(numbers.__getitem__, map(tuple, dicts))) if len(shapes) > 1 else None
+    return Rows(columns, len(dicts), attributes, shape)

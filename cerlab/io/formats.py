@@ -70,13 +70,13 @@ def empty(file: str) -> BadData:
     )
 
 
-def format_of(file: Path, given: str | None = None) -> str | None:
+def format_of(file: Path, format: str | None = None) -> str | None:
     """The format of a file; None if the first line of its text has to tell.
 
     >>> format_of(Path("events.parquet"))
     'parquet'
     """
-    return given or FORMATS.get(file.suffix.lower()) or _magic(file)
+    return format or FORMATS.get(file.suffix.lower()) or _magic(file)
 
 
 def _magic(file: Path) -> str | None:

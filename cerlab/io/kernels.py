@@ -68,8 +68,8 @@ def scan(data: Bytes, begin: int, end: int, shapes: Shapes, cells: Cells) -> tup
     count = shapes.first.shape[0] - 1
     while at < end and row < cells.shape.shape[0]:
         after = -1
-        for tried in range(count):
-            s = (last + tried) % count
+        for turn in range(count):
+            s = (last + turn) % count
             columns = cells.stop.shape[0]
             if shapes.first[s + 1] - shapes.first[s] <= columns:  # it lacks some of them
                 for column in range(columns):

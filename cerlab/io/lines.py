@@ -45,7 +45,7 @@ class Lines(Iterator[str]):
             if not self.more():
                 raise StopIteration
             stop = self.block.find(b"\n", self.at) + 1 or self.end
-            text = self._decoded(self.block[self.at : stop])
+            text = self._decode(self.block[self.at : stop])
             self.at = stop
             self._pending.extend(StringIO(text, newline="") if "\r" in text else (text,))
         self.number += 1
@@ -89,14 +89,14 @@ class Lines(Iterator[str]):
 
     def first_text(self) -> str | None:
         """The first line that is not blank, which is not taken; None if there is none."""
-        block, at, taken = self.block, self.at, []
+        block, at, lines = self.block, self.at, []
         for line in self:
-            taken.append(line)
+            lines.append(line)
             if line.strip():
                 if self.block is block and self.begins:  # as bytes, which may have a shape
-                    self.at, self.number = at, self.number - len(taken)
+                    self.at, self.number = at, self.number - len(lines)
                 else:
-                    self.put_back(taken)
+                    self.put_back(lines)
                 return line
         return None
 
@@ -108,7 +108,7 @@ class Lines(Iterator[str]):
         self.at = 0
         self.end = len(self.block) if self._over else self.block.rfind(b"\n") + 1
 
-    def _decoded(self, line: bytes) -> str:
+    def _decode(self, line: bytes) -> str:
         try:
             return line.decode("utf-8", "strict" if self._strict else "surrogateescape")
         except UnicodeDecodeError as error:

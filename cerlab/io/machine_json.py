@@ -58,8 +58,8 @@ def machine_to_json(A: Machine) -> str:
     head = {"format": FORMAT, "version": VERSION, **machine_to_value(A)}
     transitions = head.pop("transitions")
     lines = [f"  {_dumps(name)}: {_dumps(value)}," for name, value in head.items()]
-    listed = ",\n".join(f"    {_dumps(transition)}" for transition in transitions)
-    inside = f"\n{listed}\n  " if listed else ""
+    rows = ",\n".join(f"    {_dumps(transition)}" for transition in transitions)
+    inside = f"\n{rows}\n  " if rows else ""
     return "\n".join(["{", *lines, f'  "transitions": [{inside}]', "}", ""])
 
 

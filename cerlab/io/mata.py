@@ -130,14 +130,14 @@ def proposition_text(atom: pred.Atom) -> str:
     '{"kind": "comparison", "operator": "=", "left": {"kind": "attribute", "name": "v"},
       "right": {"kind": "negated", "operand": {"kind": "constant", "value": {"int": 1}}}}'
     """
-    encoded = _json_text(atom)
+    as_json = _json_text(atom)
     try:
         text = predicate_text(atom)
-        if text.isprintable() and _json_text(_ceql_atom(text)) == encoded:
+        if text.isprintable() and _json_text(_ceql_atom(text)) == as_json:
             return text
     except (CerlabError, AssertionError, OverflowError):
         pass  # it has no text, or one that does not read back
-    return encoded
+    return as_json
 
 
 def _json_text(P: pred.Predicate | None) -> str:

@@ -42,18 +42,18 @@ def read_column(text: str) -> NamedColumn:
     >>> read_column("first(b.price)")
     NamedColumn(name='first(b.price)', label='b', attribute='price', function='first')
     """
-    found = _COLUMN.fullmatch(text)
-    if found is None or bool(found["f"]) != bool(found["close"]):
+    match = _COLUMN.fullmatch(text)
+    if match is None or bool(match["f"]) != bool(match["close"]):
         raise UsageError(
             "CER0862",
             f"'{text}' is no column of answers",
             hint='for example "b.price", "first(b.price)", "count(b)", or "b" for its positions',
         )
-    function = found["f"] and found["f"].lower()
+    function = match["f"] and match["f"].lower()
     if function is not None and function not in FUNCTIONS:
         hint = f"there are {', '.join(FUNCTIONS)}; matches.aggregate has sums over all answers"
-        raise UsageError("CER0862", f"no column is made by '{found['f']}'", hint=hint)
-    names = [name and name.strip("`") for name in (found["x"], found["a"])]
+        raise UsageError("CER0862", f"no column is made by '{match['f']}'", hint=hint)
+    names = [name and name.strip("`") for name in (match["x"], match["a"])]
     return NamedColumn(text.strip(), names[0], names[1], function)
 
 
@@ -87,7 +87,7 @@ def names_in(stream: Stream) -> Collection[str] | None:
 class AnswerColumns:
     """Columns of rows of answers, made by taking from the columns of a stream.
 
-    `key` are the attributes of PARTITION BY; `repeated` are the labels that may hold several
+    `key` are the attributes of PARTITION BY; `repeatable` are the labels that may hold several
     events, whose columns are lists. `positions` are those of the events, where `stream` is
     a part of a longer one.
     """
@@ -98,13 +98,13 @@ class AnswerColumns:
         stream: Stream,
         *,
         key: Sequence[str] = (),
-        repeated: Collection[str] = (),
+        repeatable: Collection[str] = (),
         positions: Int64s | None = None,
     ) -> None:
         self._columns = columns
         self._stream = stream
         self._key = tuple(dict.fromkeys(key))
-        self._repeated = repeated
+        self._repeatable = repeatable
         self._positions = positions
         self._sources: dict[str, Any] = {}
 
@@ -114,45 +114,45 @@ class AnswerColumns:
         import pyarrow as pa
 
         start, end = pa.array(rows.start), pa.array(rows.end)
-        made = {"start": self._place(start), "end": self._place(end)}
+        columns = {"start": self._place(start), "end": self._place(end)}
         for attribute in self._key:
-            made[attribute] = self._source(attribute).take(start)
-        labelled: dict[str, _LabelEvents] = {}
+            columns[attribute] = self._source(attribute).take(start)
+        events: dict[str, _LabelEvents] = {}
         shape = _one_shape(rows)
         offsets = cache(lambda each: np.arange(len(rows.offsets)) * each)
         for column in self._columns:
-            if column.label not in labelled:
-                labelled[column.label] = _label_events(rows, shape, column.label, offsets)
-            made[column.name] = self._column(column, labelled[column.label])
-        return pa.table(made)
+            if column.label not in events:
+                events[column.label] = _label_events(rows, shape, column.label, offsets)
+            columns[column.name] = self._column(column, events[column.label])
+        return pa.table(columns)
 
-    def _column(self, column: NamedColumn, held: _LabelEvents) -> Any:
+    def _column(self, column: NamedColumn, events: _LabelEvents) -> Any:
         import numpy as np
         import pyarrow as pa
 
-        several = column.function is None and column.label in self._repeated
-        if held.single and not several and column.function != "count":
-            return self._values(column, pa.array(held.positions))
-        counts = np.diff(held.offsets)
+        several = column.function is None and column.label in self._repeatable
+        if events.single and not several and column.function != "count":
+            return self._values(column, pa.array(events.positions))
+        counts = np.diff(events.offsets)
         if column.function == "count" and column.attribute is None:
             return pa.array(counts)
         if column.function == "count":
-            values = self._values(column, pa.array(held.positions))
+            values = self._values(column, pa.array(events.positions))
             present = np.concatenate([[0], np.cumsum(np.asarray(values.is_valid()))])
-            return pa.array(np.diff(present[held.offsets]))
+            return pa.array(np.diff(present[events.offsets]))
         if several:
-            values = self._values(column, pa.array(held.positions))
-            return pa.ListArray.from_arrays(pa.array(held.offsets.astype(np.int32)), values)
-        at = held.offsets[1:] - 1 if column.function == "last" else held.offsets[:-1]
+            values = self._values(column, pa.array(events.positions))
+            return pa.ListArray.from_arrays(pa.array(events.offsets.astype(np.int32)), values)
+        at = events.offsets[1:] - 1 if column.function == "last" else events.offsets[:-1]
         missing = counts == 0
         if not missing.any():
-            chosen = pa.array(
-                held.positions if len(held.positions) == len(at) else held.positions[at]
+            positions = pa.array(
+                events.positions if len(events.positions) == len(at) else events.positions[at]
             )
         else:
-            padded = np.concatenate([held.positions, [0]])
-            chosen = pa.array(padded[np.where(missing, len(padded) - 1, at)], mask=missing)
-        return self._values(column, chosen)
+            with_zero = np.concatenate([events.positions, [0]])
+            positions = pa.array(with_zero[np.where(missing, len(with_zero) - 1, at)], mask=missing)
+        return self._values(column, positions)
 
     def _values(self, column: NamedColumn, positions: Any) -> Any:
         """The values at some positions; NULL at NULL."""
@@ -249,8 +249,8 @@ def _label_events(
     if inside.all():
         return _LabelEvents(rows.offsets, rows.positions)
     offsets, positions = np.zeros_like(rows.offsets), np.empty_like(rows.positions)
-    held = hold(inside, rows.marks, rows.offsets, rows.positions, offsets, positions)
-    return _LabelEvents(offsets, positions[:held])
+    count = hold(inside, rows.marks, rows.offsets, rows.positions, offsets, positions)
+    return _LabelEvents(offsets, positions[:count])
 
 
 def _is_double(value: int) -> bool:

@@ -66,8 +66,8 @@ def _event(line: str, reading: Reading, row: int) -> Event:
     type_name = reading.type_name
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
             raise BadData(
@@ -76,7 +76,7 @@ def _event(line: str, reading: Reading, row: int) -> Event:
                 place=reading.place(row, twice),
                 hint="which of the two counts is not for a reader to guess",
             )
-        return found
+        return fields
 
     try:
         read = json.loads(line, object_pairs_hook=once)

@@ -38,7 +38,7 @@ def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
     """
     if "\0" in os.fspath(path):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), os.fspath(path))
-    hidden = os.path.realpath(path)
+    file_path = os.path.realpath(path)
     try:
         now = os.stat(path) if os.path.exists(path) else None
         number = _descriptor(os.path.abspath(path))
@@ -50,30 +50,30 @@ def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
             with open(path, "wb") as file:
                 yield file
         else:
-            folder, name = os.path.split(hidden)
-            hidden = os.path.join(folder, f".{name[:40]}.{uuid4().hex}")
-            yield from _renamed(hidden, os.path.join(folder, name), now)
+            folder, name = os.path.split(file_path)
+            file_path = os.path.join(folder, f".{name[:40]}.{uuid4().hex}")
+            yield from _temporary_file(file_path, os.path.join(folder, name), now)
     except OSError as error:
-        if error.filename == hidden or error.errno in _FULL:
+        if error.filename == file_path or error.errno in _FULL:
             error.filename = os.fspath(path)
         raise
 
 
-def _renamed(hidden: str, target: str, now: os.stat_result | None) -> Iterator[BinaryIO]:
-    """A file under a `hidden` name that becomes the `target`, which is `now` another or none."""
+def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> Iterator[BinaryIO]:
+    """A file under a `temporary` name that becomes the `target`, which is `now` another or none."""
     if now is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
-    with open(hidden, "xb") as file:
+    with open(temporary, "xb") as file:
         try:
             yield file
             file.close()
-            _to_disk(hidden)
+            _to_disk(temporary)
             if now is not None:
-                os.chmod(hidden, stat.S_IMODE(now.st_mode))
-            os.replace(hidden, target)
+                os.chmod(temporary, stat.S_IMODE(now.st_mode))
+            os.replace(temporary, target)
         except BaseException:
             with suppress(OSError):
-                os.unlink(hidden)
+                os.unlink(temporary)
             raise
 
 
@@ -93,8 +93,8 @@ def _to_disk(path: str) -> None:
 
 def _descriptor(path: str) -> int | None:
     """The descriptor of this process that a path is, perhaps by links; None if it is another."""
-    if (found := _DESCRIPTOR.fullmatch(path)) is not None:
-        return int(found[1])
+    if (match := _DESCRIPTOR.fullmatch(path)) is not None:
+        return int(match[1])
     if not os.path.islink(path) or not os.path.exists(path):
         return None
     return _descriptor(os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path))))
@@ -114,17 +114,17 @@ def whole_columns(
     import pyarrow as pa
     from pyarrow import parquet
 
-    made = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
+    open_writer = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
     with whole_file(path) as file:
         if not _is_written_in_place(path):
-            with made(file, schema, **options) as writer:
+            with open_writer(file, schema, **options) as writer:
                 yield writer
             return
-        with TemporaryFile() as held:
-            with made(held, schema, **options) as writer:
+        with TemporaryFile() as buffer:
+            with open_writer(buffer, schema, **options) as writer:
                 yield writer
-            held.seek(0)
-            copyfileobj(held, file)
+            buffer.seek(0)
+            copyfileobj(buffer, file)
 
 
 @contextmanager
@@ -145,35 +145,35 @@ def refuse_same(
     Whatever the paths are called: links and hard links are followed. ``-`` is standard input or
     output; None is no file. Keys are what users call them.
     """
-    taken = {_identity(path, 0): name for name, path in inputs.items() if path is not None}
+    owners = {_identity(path, 0): name for name, path in inputs.items() if path is not None}
     for name, path in outputs.items():
-        found = None if path is None else _identity(path, 1)
-        if found is None:
+        identity = None if path is None else _identity(path, 1)
+        if identity is None:
             continue
-        if (other := taken.get(found)) is not None:
+        if (other := owners.get(identity)) is not None:
             raise UsageError(
                 "CER0825",
                 f"{name} is the same file as {other}",
                 hint="name another file to write to",
             )
-        taken[found] = name
+        owners[identity] = name
 
 
 def _identity(path: AnyPath, dash: int) -> object:
     """Equal for paths to one file; None for pipes, devices and what no file can be."""
     try:
-        found = os.fstat(dash) if path == "-" else os.stat(path)
+        status = os.fstat(dash) if path == "-" else os.stat(path)
     except OSError:
         return None if path == "-" else os.path.realpath(path)
     except ValueError:  # a NUL byte: whoever opens it says so
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
+def _escape(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4)), error.end
 
 
-codecs.register_error(ESCAPE, _escaped)
+codecs.register_error(ESCAPE, _escape)

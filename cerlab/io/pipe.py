@@ -50,12 +50,12 @@ def _announcing(lines: Iterator[str], tell: Callable[[], None]) -> Iterator[str]
 
 def _lines(raw: BinaryIO, tell: Callable[[], None], errors: str) -> Iterator[str]:
     """Lines end as in text files: with ``\\n``, ``\\r\\n`` or ``\\r``."""
-    begun: list[str] = []  # a line whose end has not come yet
+    partial: list[str] = []  # a line whose end has not come yet
     for text in _texts(raw, tell, errors):
-        begun.append(text)
-        if not text or "\n" in text or "\r" in text or begun[0].endswith("\r"):
-            lines = list(StringIO("".join(begun), newline=""))
-            begun = [] if not text or lines[-1].endswith("\n") else [lines.pop()]
+        partial.append(text)
+        if not text or "\n" in text or "\r" in text or partial[0].endswith("\r"):
+            lines = list(StringIO("".join(partial), newline=""))
+            partial = [] if not text or lines[-1].endswith("\n") else [lines.pop()]
             yield from lines
 
 

@@ -28,15 +28,15 @@ def open_quarantine(to: Quarantine | None, source: AnyPath) -> Iterator[OnBadRow
         yield to
         return
     refuse_same({"the quarantine": to}, {"the source": source})
-    written = 0
+    count = 0
 
     def on_bad_row(row: str, error: BadData) -> None:
-        nonlocal written
-        written += 1
+        nonlocal count
+        count += 1
         record = {"row": row.rstrip("\r\n"), "code": error.code, "error": str(error)}
         file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
     with whole_text(to) as file, suppress(GeneratorExit):  # of a reader that had enough
         yield on_bad_row
-    if written:
-        print(f"{written:,} rows could not be read; they are in {to}", file=sys.stderr)
+    if count:
+        print(f"{count:,} rows could not be read; they are in {to}", file=sys.stderr)

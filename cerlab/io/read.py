@@ -53,21 +53,23 @@ class Stream(Events):
         if of_one or not isinstance(events, Iterable):
             raise _no_events(events)
         axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
-        declared = parse_schema(schema) if isinstance(schema, str) else schema
-        given = tuple(events)
-        rows = rows_of_dicts(given) if declared is None and type is None else None
+        schema = parse_schema(schema) if isinstance(schema, str) else schema
+        records = tuple(events)
+        rows = rows_of_dicts(records) if schema is None and type is None else None
         if rows is not None:
             super().__init__((), time=axis)
             self._events, self._length = None, rows.count
             self._lists, self._load = rows.columns, rows.events
             return
-        made = tuple(each for each in given if isinstance(each, Event))
-        if len(made) < len(given):
-            made = events_of_dicts(given, type)
-            if declared is not None:
-                reading = Reading("the events", declared)
-                made = tuple(conform_event(event, reading, n) for n, event in enumerate(made, 1))
-        super().__init__(made, time=axis, schema=declared)
+        events = tuple(each for each in records if isinstance(each, Event))
+        if len(events) < len(records):
+            events = events_of_dicts(records, type)
+            if schema is not None:
+                reading = Reading("the events", schema)
+                events = tuple(
+                    conform_event(event, reading, n) for n, event in enumerate(events, 1)
+                )
+        super().__init__(events, time=axis, schema=schema)
 
     @classmethod
     def read(
@@ -117,8 +119,8 @@ class Stream(Events):
             return stream
         schema = parse_schema(schema) if isinstance(schema, str) else schema
         reading = Reading("the events", schema)
-        checked = [conform_event(event, reading, n) for n, event in enumerate(stream, 1)]
-        return cls(checked, time=stream.time, schema=schema)
+        valid_events = [conform_event(event, reading, n) for n, event in enumerate(stream, 1)]
+        return cls(valid_events, time=stream.time, schema=schema)
 
     def to_arrow(self) -> Any:
         """A pyarrow Table of the events: ``type``, ``stream`` if some have one, the attributes.
@@ -147,13 +149,13 @@ def events_table(stream: Events) -> Any:
     import pyarrow as pa
 
     columns = stream.columns
-    given = [name for name in columns if name not in ("type", "stream")]
-    made = {name: arrow_column(columns[name], name) for name in ("type", *given)}
+    attributes = [name for name in columns if name not in ("type", "stream")]
+    arrays = {name: arrow_column(columns[name], name) for name in ("type", *attributes)}
     if "stream" in columns and len(stream):
         streams = arrow_column(columns["stream"], "stream")
         if streams.null_count < len(stream):
-            made["stream"] = streams
-    return pa.table(made)
+            arrays["stream"] = streams
+    return pa.table(arrays)
 
 
 def read(
@@ -186,7 +188,7 @@ def read(
         watch(read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine))
     )
     stream = stream_of(parts, axis, schema, Stream)
-    return Stream(_sorted(stream.events, axis), time=axis, schema=schema) if sort else stream
+    return Stream(_sort_by_time(stream.events, axis), time=axis, schema=schema) if sort else stream
 
 
 def _table_kind(path: str | PathLike[str], format: str | None) -> str | None:
@@ -198,13 +200,13 @@ def _table_kind(path: str | PathLike[str], format: str | None) -> str | None:
     return kind if kind in COLUMNAR else None
 
 
-def _sorted(events: tuple[Event, ...], axis: TimeAxis | None) -> list[Event]:
+def _sort_by_time(events: tuple[Event, ...], axis: TimeAxis | None) -> list[Event]:
     axis = axis or only_timestamp(events)
     if axis is None:
         raise UsageError("CER0810", "sorting needs to know the time", hint="add --time COLUMN:UNIT")
     clock = clock_for(TimeWindow(0), axis)
-    timed = [(clock(event, position), event) for position, event in enumerate(events)]
-    return [event for _, event in sorted(timed, key=lambda pair: pair[0])]
+    pairs = [(clock(event, position), event) for position, event in enumerate(events)]
+    return [event for _, event in sorted(pairs, key=lambda pair: pair[0])]
 
 
 def read_events(
@@ -313,9 +315,9 @@ class HowToReadTable(HowToRead, total=False):
 
 def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     """A stream of the rows of a pyarrow Table, or of what can be one; options as `Stream.read`."""
-    if (made := arrow.as_table(table, as_codes=True)) is None:
+    if (arrow_table := arrow.as_table(table, as_codes=True)) is None:
         raise _no_events(table)
-    return _of_table(made, **how)
+    return _of_table(arrow_table, **how)
 
 
 def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
@@ -337,10 +339,10 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     return Stream(events, **how)
 
 
-def _no_events(given: Any) -> UsageError:
+def _no_events(value: Any) -> UsageError:
     """The error for what is no sequence of events."""
     return UsageError(
         "CER0812",
-        f"{type(given).__name__} holds no events",
+        f"{type(value).__name__} holds no events",
         hint='a list of dicts with a "type" key, a table, a data frame or a path does',
     )

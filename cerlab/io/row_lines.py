@@ -40,13 +40,13 @@ def _cells(column: Any, name: str) -> Sequence[Any]:
 
     if not pa.types.is_list(column.type):
         return [shown_value(value) for value in values_of(column, name)]
-    found: list[list[Any]] = []
+    lists: list[list[Any]] = []
     for chunk in column.chunks:
         values = [shown_value(value) for value in values_of(chunk.flatten(), name)]
         ends = chunk.offsets.to_pylist()
         first = ends[0]
-        found += [values[a - first : b - first] for a, b in pairwise(ends)]
-    return found
+        lists += [values[a - first : b - first] for a, b in pairwise(ends)]
+    return lists
 
 
 def _cell(value: Any) -> Any:

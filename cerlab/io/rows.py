@@ -80,22 +80,22 @@ def batched(events: Iterator[Event], size: int) -> Iterator[list[Event]]:
 
 def part_groups(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
     """Parts together, `size` events at most; an error comes after the events before it."""
-    held: list[Part] = []
+    group: list[Part] = []
     count = 0
     iterator = iter(parts)
     while True:
         try:
             part = next(iterator, None)
         except BadData:
-            if held:
-                yield held
+            if group:
+                yield group
             raise
-        if held and (part is None or count + length(part) > size):
-            yield held
-            held, count = [], 0
+        if group and (part is None or count + length(part) > size):
+            yield group
+            group, count = [], 0
         if part is None:
             return
-        held.append(part)
+        group.append(part)
         count += length(part)
 
 

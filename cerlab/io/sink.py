@@ -64,8 +64,8 @@ class NdjsonSink:
         if self._events is None and isinstance(answer, ComplexEvent):
             self._file.write(_line(answer.start, answer.end, list(answer.positions)))
             return
-        made = record(answer, self._events, self._projection)
-        self._file.write(json.dumps(made, ensure_ascii=False) + "\n")
+        fields = record(answer, self._events, self._projection)
+        self._file.write(json.dumps(fields, ensure_ascii=False) + "\n")
 
     def batch(self, answers: AnswerBatch) -> None:
         """Write the lines of a batch."""
@@ -99,8 +99,8 @@ class ParquetSink:
     def one(self, answer: ComplexEvent | Valuation) -> None:
         """Keep an answer for the next group."""
         self._single.append(answer)
-        listed = answer if isinstance(answer, ComplexEvent) else complex_event(answer)
-        self._count(1, len(listed.positions))
+        plain = answer if isinstance(answer, ComplexEvent) else complex_event(answer)
+        self._count(1, len(plain.positions))
 
     def batch(self, answers: AnswerBatch) -> None:
         """Keep a batch for the next group."""

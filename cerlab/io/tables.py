@@ -186,8 +186,8 @@ def result_table(table: Any, binding: Binding, rows: Any, measures: Sequence[Any
         match column:
             case InputColumn(_, source):
                 columns.append(_takeable(table.column(source)).take(indices))
-            case MeasureColumn(name, index, typed):
-                columns.append(_measure_array(measures[index], name, typed, table.schema))
+            case MeasureColumn(name, index, measure_type):
+                columns.append(_measure_array(measures[index], name, measure_type, table.schema))
     if not columns:
         return pa.table({})
     return pa.Table.from_arrays(columns, names=names)
@@ -200,21 +200,21 @@ def _takeable(column: Any) -> Any:
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
-def _measure_array(values: Any, name: str, typed: StaticType, schema: Any) -> Any:
+def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any) -> Any:
     import pyarrow as pa
 
-    arrow_type = _measure_type(typed, schema)
+    arrow_type = _arrow_type(measure_type, schema)
     if isinstance(values, pa.Array) and not pa.types.is_dictionary(arrow_type):
-        if typed.kind is Kind.MOMENT:  # nanoseconds
+        if measure_type.kind is Kind.MOMENT:  # nanoseconds
             values = values.cast(pa.timestamp("ns", getattr(arrow_type, "tz", None)))
         return values.cast(arrow_type)
     if isinstance(values, pa.Array):
         return pa.array(values.to_pylist(), arrow_type)
-    if typed.kind is Kind.MOMENT:
+    if measure_type.kind is Kind.MOMENT:
         moments = [v.nanoseconds if isinstance(v, Timestamp) else None for v in values]
         zone = getattr(arrow_type, "tz", None)
         return pa.array(moments, pa.timestamp("ns", zone)).cast(arrow_type)
-    if typed.kind is Kind.DOUBLE:
+    if measure_type.kind is Kind.DOUBLE:
         values = [_float(value) for value in values]
     try:
         return pa.array(values, arrow_type)
@@ -227,12 +227,12 @@ def _measure_array(values: Any, name: str, typed: StaticType, schema: Any) -> An
         ) from None
 
 
-def _measure_type(typed: StaticType, schema: Any) -> Any:
+def _arrow_type(measure_type: StaticType, schema: Any) -> Any:
     import pyarrow as pa
     from pyarrow import types
 
-    if typed.column is not None:
-        own = schema.field(typed.column).type
+    if measure_type.column is not None:
+        own = schema.field(measure_type.column).type
         if not types.is_decimal(own) and not types.is_string_view(own):
             return own
     return {
@@ -242,4 +242,4 @@ def _measure_type(typed: StaticType, schema: Any) -> Any:
         Kind.TEXT: pa.string(),
         Kind.MOMENT: pa.timestamp("ns"),
         Kind.NULL: pa.null(),
-    }[typed.kind]
+    }[measure_type.kind]

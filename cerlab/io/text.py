@@ -43,15 +43,15 @@ def text_events(lines: Iterable[str], kind: str | None, reading: Reading) -> Ite
 
     Raises `BadData` with file, row and column; `UsageError` for a `kind` that there is not.
     """
-    numbered = _decoded(lines, reading.file, strict=reading.on_bad_row is None)
+    iterator = _valid_lines(lines, reading.file, strict=reading.on_bad_row is None)
     first: list[str] = []
-    for line in numbered:
+    for line in iterator:
         first.append(line)
         if line.strip():
             break
     else:
         raise empty(reading.file)
-    rest = chain(first, numbered)
+    rest = chain(first, iterator)
     match known_kind(kind or looks_like(first[-1])):
         case "ndjson" if ndjson.begins_array(first[-1]):
             yield from ndjson.read_array(rest, reading)
@@ -67,8 +67,8 @@ def text_events(lines: Iterable[str], kind: str | None, reading: Reading) -> Ite
 def known_kind(kind: str) -> str:
     """The format of a text; raises `UsageError` for one that there is not."""
     if kind not in ("ndjson", "core", "csv"):
-        known = ", ".join(sorted(set(FORMATS.values())))
-        raise UsageError("CER0811", f"unknown format '{kind}'", hint=f"known: {known}")
+        formats = ", ".join(sorted(set(FORMATS.values())))
+        raise UsageError("CER0811", f"unknown format '{kind}'", hint=f"known: {formats}")
     return kind
 
 
@@ -89,11 +89,11 @@ def text_parts(lines: Lines, kind: str, reading: Reading, size: int, length: int
     reader = _Reader(lines, kind, reading)
     types = {} if reading.schema is None else declared_types(reading.schema)
     by_shape = length >= BY_SHAPE and types is not None
-    known = _KnownShapes(kind, reading, types or {}, reader.header) if by_shape else None
-    run = 1 if known else size
+    shape_reader = _KnownShapes(kind, reading, types or {}, reader.header) if by_shape else None
+    run = 1 if shape_reader else size
     while lines.more():
-        if known is not None and lines.begins:
-            rows = known.rows(lines, min(size, ROWS))
+        if shape_reader is not None and lines.begins:
+            rows = shape_reader.rows(lines, min(size, ROWS))
             if isinstance(rows, int):
                 yield from reader.parts(rows, size)
                 continue
@@ -102,10 +102,10 @@ def text_parts(lines: Lines, kind: str, reading: Reading, size: int, length: int
                 if rows.count >= MANY:
                     run = 1
                 continue
-            if known.learn(lines):
+            if shape_reader.learn(lines):
                 continue
         yield from reader.parts(run, size)
-        run = min(2 * run, LONGEST, size) if known else size
+        run = min(2 * run, LONGEST, size) if shape_reader else size
 
 
 class _Reader:
@@ -218,7 +218,7 @@ def _until(lines: Iterator[str], enough: Callable[[], bool]) -> Iterator[str]:
         yield line
 
 
-def _decoded(lines: Iterable[str], file: str, *, strict: bool) -> Iterator[str]:
+def _valid_lines(lines: Iterable[str], file: str, *, strict: bool) -> Iterator[str]:
     """The lines; if `strict` what is no UTF-8, or holds NUL, is an error with its row.
 
     Else it is left to the readers, who know which lines are one row.

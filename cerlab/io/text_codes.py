@@ -37,11 +37,11 @@ def numbered_texts(data: Bytes, start: Int32s, stop: Int32s) -> tuple[Int32s, In
 
     number, first = room(len(start), np.int32), np.empty(MOST_TEXTS, np.int32)
     slots = np.full(4 * MOST_TEXTS, -1, np.int32)
-    seen = TextDictionary(
+    dictionary = TextDictionary(
         slots, first, np.empty(MOST_TEXTS, np.uint64), np.empty(MOST_TEXTS, np.uint64)
     )
-    given = _only_read(data), _only_read(start), _only_read(stop)
-    count = number_texts(*given, seen, number)
+    arrays = _only_read(data), _only_read(start), _only_read(stop)
+    count = number_texts(*arrays, dictionary, number)
     return None if count < 0 else (number, first[:count])
 
 
@@ -64,13 +64,13 @@ def coded_text(column: Any) -> Any | None:
         return None
     chunks = []
     for chunk in column.chunks:
-        if (made := _coded(chunk)) is None:
+        if (codes := _coded_chunk(chunk)) is None:
             return None
-        chunks.append(made)
+        chunks.append(codes)
     return pa.chunked_array(chunks).unify_dictionaries()
 
 
-def _coded(chunk: Any) -> Any | None:
+def _coded_chunk(chunk: Any) -> Any | None:
     import numpy as np
     import pyarrow as pa
 
@@ -93,9 +93,9 @@ def _coded(chunk: Any) -> Any | None:
     if chunk.null_count:
         nulls = numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
         stop = np.where(nulls, np.int32(-1), stop)
-    if (numbered := numbered_texts(data, start, stop)) is None:
+    if (numbering := numbered_texts(data, start, stop)) is None:
         return None
-    number, first = numbered
+    number, first = numbering
     dictionary = chunk.take(array_from(first))
     try:
         dictionary.validate(full=True)
@@ -116,14 +116,14 @@ def coded_frame(frame: Any) -> Any | None:
     if len(frame) < MANY or not plain or not all(isinstance(name, str) for name in frame.columns):
         return None
     columns = [frame.iloc[:, n] for n in range(frame.shape[1])]
-    coded = [_coded_objects(c.to_numpy()) if c.dtype == object else None for c in columns]
-    if not any(coded):
+    code_columns = [_coded_objects(c.to_numpy()) if c.dtype == object else None for c in columns]
+    if not any(code_columns):
         return None
-    made = [
+    arrays = [
         pa.array(column, from_pandas=True) if codes is None else codes
-        for column, codes in zip(columns, coded, strict=True)
+        for column, codes in zip(columns, code_columns, strict=True)
     ]
-    return pa.Table.from_arrays(made, names=list(frame.columns))
+    return pa.Table.from_arrays(arrays, names=list(frame.columns))
 
 
 def _coded_objects(values: Any) -> Any | None:
@@ -137,9 +137,9 @@ def _coded_objects(values: Any) -> Any | None:
     addresses = np.frombuffer(values.tobytes(), np.int64)
     if len(np.unique(addresses[:MANY])) > MOST_TEXTS:
         return None
-    numbered = array_from(addresses).dictionary_encode()
-    number = numbers_of(numbered.indices)
-    first = room(len(numbered.dictionary), np.int64)
+    numbering = array_from(addresses).dictionary_encode()
+    number = numbers_of(numbering.indices)
+    first = room(len(numbering.dictionary), np.int64)
     first[number[::-1]] = np.arange(len(number) - 1, -1, -1)
     objects = pa.array(values[first], from_pandas=True)
     if not pa.types.is_string(objects.type):

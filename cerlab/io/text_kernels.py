@@ -22,14 +22,14 @@ class TextDictionary(NamedTuple):
 
 @kernel
 def number_texts(
-    data: Bytes, start: Int32s, stop: Int32s, seen: TextDictionary, number: Int32s
+    data: Bytes, start: Int32s, stop: Int32s, table: TextDictionary, number: Int32s
 ) -> int:
     """Number the texts of some cells, equal ones alike, as they appear; how many numbers there are.
 
-    0 for NULL, which stops at -1; -1 if there are more than `seen` has room for, or one stops
+    0 for NULL, which stops at -1; -1 if there are more than `table` has room for, or one stops
     before it starts.
     """
-    slots, first, heads, lengths = seen.slots, seen.first, seen.head, seen.length
+    slots, first, heads, lengths = table.slots, table.first, table.head, table.length
     mask, count, one = np.uint64(slots.shape[0] - 1), 0, np.uint64(1)
     for i in range(start.shape[0]):
         low, high = np.int64(start[i]), np.int64(stop[i])
@@ -39,33 +39,33 @@ def number_texts(
         if high < low:
             return -1
         length, head = np.uint64(high - low), _word(data, low, high)
-        sign, at = _mixed(length, head), low + 8
+        sign, at = _mix(length, head), low + 8
         while at < high:
-            sign = _mixed(sign, _word(data, at, high))
+            sign = _mix(sign, _word(data, at, high))
             at += 8
         slot = (sign ^ (sign >> np.uint64(24))) & mask
-        known = slots[slot]
-        while known >= 0:
-            n = np.uintp(known)
+        entry = slots[slot]
+        while entry >= 0:
+            n = np.uintp(entry)
             alike = heads[n] == head and lengths[n] == length
             if alike and (high - low <= 8 or _same_rest(data, low, high, start[first[n]])):
                 break
             slot = (slot + one) & mask
-            known = slots[slot]
-        if known < 0:
+            entry = slots[slot]
+        if entry < 0:
             if count == first.shape[0]:
                 return -1
-            known = np.int32(count)
+            entry = np.int32(count)
             slots[slot], first[count], heads[count], lengths[count] = count, i, head, length
             count += 1
-        number[i] = known
+        number[i] = entry
     return count
 
 
 @inline
-def _mixed(sign: np.uint64, word: np.uint64) -> np.uint64:
-    mixed = (sign ^ word ^ (word >> np.uint64(32))) & np.uint64(0x7FFFFFFF)
-    return mixed * np.uint64(0x5BD1E995)
+def _mix(sign: np.uint64, word: np.uint64) -> np.uint64:
+    bits = (sign ^ word ^ (word >> np.uint64(32))) & np.uint64(0x7FFFFFFF)
+    return bits * np.uint64(0x5BD1E995)
 
 
 @inline

@@ -70,7 +70,7 @@ def typed_rows(
     data: Bytes,
     cells: k.Cells,
     count: int,
-    known: Layout,
+    layout: Layout,
     type_name: str | None,
     *,
     lenient: bool,
@@ -83,7 +83,7 @@ def typed_rows(
     """
     columns = {
         name: _column(data, cells, n, count, as_double=name in doubles)
-        for n, name in enumerate(known.names)
+        for n, name in enumerate(layout.names)
     }
     columns["type"] = _types(columns.get("type"), count, type_name, lenient=lenient)
     streams = columns.get("stream")
@@ -91,8 +91,8 @@ def typed_rows(
         raise UndecidedCells
     if streams is not None and lenient and not pa.types.is_null(streams.type):
         columns["stream"] = _without(streams, "")
-    names = [tuple(n for n in s.names if n not in ("type", "stream")) for s in known.shapes]
-    shape = cells.shape[:count].copy() if len(known.shapes) > 1 else None
+    names = [tuple(n for n in s.names if n not in ("type", "stream")) for s in layout.shapes]
+    shape = cells.shape[:count].copy() if len(layout.shapes) > 1 else None
     return Rows(columns, count, tuple(names), shape)
 
 
@@ -178,15 +178,15 @@ def _truths(data: Bytes, start: Int32s, nulls: NDArray[np.bool_]) -> NDArray[np.
 
 def _texts(data: Bytes, start: Int32s, stop: Int32s, *, unsure: bool) -> Any:
     """Texts in a dictionary; raises `UndecidedCells` if one that is unsure is none."""
-    if (numbered := numbered_texts(data, start, stop)) is None:
-        coded = _strings(data, start, stop).dictionary_encode()
+    if (numbering := numbered_texts(data, start, stop)) is None:
+        column = _strings(data, start, stop).dictionary_encode()
     else:
-        number, first = numbered
+        number, first = numbering
         texts = _strings(data, start[first], stop[first])
-        coded = pa.DictionaryArray.from_arrays(array_from(number, stop < 0), texts)
-    if unsure and not all(map(_is_text, coded.dictionary.to_pylist())):
+        column = pa.DictionaryArray.from_arrays(array_from(number, stop < 0), texts)
+    if unsure and not all(map(_is_text, column.dictionary.to_pylist())):
         raise UndecidedCells
-    return coded
+    return column
 
 
 def _strings(data: Bytes, start: Int32s, stop: Int32s) -> Any:

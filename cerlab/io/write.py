@@ -66,12 +66,12 @@ def row_text(row: Mapping[str, Any]) -> str:
     return json.dumps({name: shown_value(value) for name, value in row.items()}, ensure_ascii=False)
 
 
-def _event_record(position: int, event: Event, chosen: frozenset[str] | None) -> dict[str, Any]:
+def _event_record(position: int, event: Event, names: frozenset[str] | None) -> dict[str, Any]:
     stream = {"stream": event.stream} if event.stream else {}
     values = {
         name: shown_value(value)
         for name, value in event.attributes.items()
-        if chosen is None or name in chosen
+        if names is None or name in names
     }
     return {"position": position, "type": event.type, **stream, **values}
 
@@ -127,15 +127,15 @@ def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
     import pyarrow as pa
 
     schema = arrow_schema()
-    lists, made = schema.field("positions").type, []
+    lists, parts = schema.field("positions").type, []
     for batch in batches:
         pa.scalar(int(batch.offsets[-1]), pa.int32())  # the greatest of them
         offsets = batch.offsets.astype(np.int32, copy=False)
         ends, flat = [None, pa.py_buffer(offsets)], array_from(batch.positions)
         positions = pa.Array.from_buffers(lists, len(batch), ends, children=[flat])
         columns = [array_from(batch.start), array_from(batch.end), positions]
-        made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
-    return pa.Table.from_batches(made, schema=schema)
+        parts.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+    return pa.Table.from_batches(parts, schema=schema)
 
 
 def parquet_encoding(schema: Any) -> dict[str, Any]:

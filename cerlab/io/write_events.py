@@ -64,9 +64,9 @@ def _csv(events: list[Event], file: TextIO) -> None:
     writer.writerow(["type", *streams, *names])
     for n, event in enumerate(events):
         _check_names(event, n, "CSV")
-        given = {"type": event.type, "stream": event.stream, **event.attributes}
+        record = {"type": event.type, "stream": event.stream, **event.attributes}
         for name in ("type", *streams):
-            if (text := given[name]) is not None:
+            if (text := record[name]) is not None:
                 _check_plain(str(text), _at(n, name), "CSV")
         row = [event.type, *([event.stream or ""] if streams else [])]
         writer.writerow([*row, *(_cell(event.attributes.get(a), _at(n, a)) for a in names)])

@@ -73,7 +73,7 @@ def _made_on() -> tuple[object, ...]:
 
 def _made_from(kernel: Source) -> Iterator[object]:
     """Code, options and globals of a kernel and of all kernels that it reaches."""
-    pending, reached = [kernel], {kernel}
+    pending, reachable = [kernel], {kernel}
     while pending:
         each = pending.pop()
         function = each.py_func
@@ -84,8 +84,8 @@ def _made_from(kernel: Source) -> Iterator[object]:
         for name, value in _globals_of(function):
             if isinstance(value, Source):
                 yield name, value.name
-                if value not in reached:
-                    reached.add(value)
+                if value not in reachable:
+                    reachable.add(value)
                     pending.append(value)
             else:
                 yield name, _of_global(value)

@@ -15,8 +15,8 @@ MOST_BYTES = 256 << 20
 
 def directory() -> Path:
     """Where the entries are."""
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    return (Path(given) if given else _user_cache()) / "kernels"
+    place = os.environ.get("NUMBA_CACHE_DIR")
+    return (Path(place) if place else _user_cache()) / "kernels"
 
 
 def read(entry: Path) -> bytes | None:

@@ -47,8 +47,8 @@ class CompiledKernel(Source):
         if self._dispatcher is None and CompiledKernel._calls <= MOST_CALLS:
             if (call := self.alone(arguments, {}, {})) is not None:
                 CompiledKernel._calls += 1
-                native, packed = call
-                return native(packed)
+                native, buffer = call
+                return native(buffer)
             from cerlab.kernel_cache.native import types_of
 
             return self.by_numba(types_of(arguments))(*arguments)
@@ -80,8 +80,8 @@ class CompiledKernel(Source):
         """
         from cerlab.kernel_cache.native import load, types_of, unpack
 
-        _, listed, parts = unpack(arguments, before, now)
-        kinds = tuple(listed)
+        _, kind_list, parts = unpack(arguments, before, now)
+        kinds = tuple(kind_list)
         native = self._native.get(kinds)
         if native is None:
             if (types := types_of(arguments)) is None:
@@ -104,7 +104,7 @@ class RepeatedCalls:
         self._kernel = kernel
         self._last: tuple[Any, ...] = ()
         self._native: Native | None = None
-        self._packed = b""
+        self._buffer = b""
         self._records: Records = {}
 
     def __call__(self, *arguments: Any) -> Any:
@@ -117,8 +117,8 @@ class RepeatedCalls:
                 self._native = None
                 return self._kernel(*arguments)
             self._records = now
-            self._last, (self._native, self._packed) = arguments, call
-        return self._native(self._packed)
+            self._last, (self._native, self._buffer) = arguments, call
+        return self._native(self._buffer)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -86,12 +86,12 @@ class Native:
         pointer = ctypes.c_void_p
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, pointer)(address)
 
-    def __call__(self, packed: bytes) -> Any:
+    def __call__(self, buffer: bytes) -> Any:
         """Call it, without the GIL, on the packed parts; raises what the kernel raises."""
         result, error = self._result(), ctypes.POINTER(_Error)()
-        status = self._call(ctypes.addressof(result), ctypes.addressof(error), packed)
+        status = self._call(ctypes.addressof(result), ctypes.addressof(error), buffer)
         if status not in (DONE, NOTHING):
-            raise _raised(error)
+            raise _exception_of(error)
         values = tuple([getattr(result, name) for name in self._names])
         if not self._alone:
             return values
@@ -111,8 +111,8 @@ def load(kernel: Source, types: str) -> Native | None:
         return None
     head, _, code = payload.partition(b"\n")
     try:
-        known = json.loads(head)
-        if len(code) != known["length"]:
+        facts = json.loads(head)
+        if len(code) != facts["length"]:
             return None
     except (ValueError, KeyError, TypeError):  # an entry that was cut off
         return None
@@ -120,8 +120,8 @@ def load(kernel: Source, types: str) -> Native | None:
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     kernel.loads += 1
-    address = engine.get_function_address(known["name"])
-    return Native(address, known["arguments"], known["result"], alone=known["alone"])
+    address = engine.get_function_address(facts["name"])
+    return Native(address, facts["arguments"], facts["result"], alone=facts["alone"])
 
 
 def is_refused(kernel: Source, types: str) -> bool:
@@ -129,9 +129,9 @@ def is_refused(kernel: Source, types: str) -> bool:
     return read(_entry(kernel, types)) == b""
 
 
-def keep(kernel: Source, types: str, code: bytes, **known: object) -> None:
-    """Keep machine code, and what is `known` of it; no code says that it cannot be called alone."""
-    head = json.dumps({"length": len(code), **known}).encode() + b"\n"
+def keep(kernel: Source, types: str, code: bytes, **facts: object) -> None:
+    """Keep machine code, and the `facts` of it; no code says that it cannot be called alone."""
+    head = json.dumps({"length": len(code), **facts}).encode() + b"\n"
     write(_entry(kernel, types), head + code if code else b"")
 
 
@@ -193,8 +193,8 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> ArgumentP
         if kind is np.ndarray:
             shape = each.shape
             kinds += (each.dtype, len(shape), each.flags.num & _LAYOUT)
-            held = each.__array_struct__  # keeps what it says alive
-            address = _address_at(_pointer(held, None) + _DATA).value
+            capsule = each.__array_struct__  # keeps what it says alive
+            address = _address_at(_pointer(capsule, None) + _DATA).value
             parts += (0, 0, each.size, each.itemsize, address or 0, *shape, *each.strides)
             continue
         kinds.append(kind)
@@ -210,10 +210,10 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> ArgumentP
     return ArgumentParts(arguments, kinds, parts)
 
 
-def _raised(error: Any) -> BaseException:
+def _exception_of(error: Any) -> BaseException:
     """What a kernel raises."""
     if not error:
         return MemoryError()
     kind, arguments, *_ = pickle.loads(ctypes.string_at(error[0].pickle, error[0].length))
-    raised: BaseException = kind(*(arguments or ()))
-    return raised
+    exception: BaseException = kind(*(arguments or ()))
+    return exception

@@ -127,7 +127,7 @@ def _of_type(argument: Any) -> Iterator[object]:
             yield from _of_type(each)
 
 
-def keep_alone(kernel: Source, given: str, data: Any) -> None:
+def keep_alone(kernel: Source, type_text: str, data: Any) -> None:
     """Keep the machine code of what was compiled, if it needs nothing of Numba."""
     name = data.fndesc.llvm_func_name
     module = llvm.parse_bitcode(data.library._final_module.as_bitcode())
@@ -135,32 +135,34 @@ def keep_alone(kernel: Source, given: str, data: Any) -> None:
         arguments = "".join(map(_parts, data.signature.args))
         result, alone = _result(data.signature.return_type)
     except _Unknown:
-        native.keep(kernel, given, b"")
+        native.keep(kernel, type_text, b"")
         return
     as_llvm = [str(each.type) for each in module.get_function(name).arguments]
     code = b""
     if as_llvm == ["ptr", "ptr", *(_LLVM[letter] for letter in arguments)]:
-        module.link_in(llvm.parse_assembly(_packed(name, as_llvm[2:])))
+        module.link_in(llvm.parse_assembly(_wrapper(name, as_llvm[2:])))
         machine = data.library._codegen._tm
         _only(module, PREFIX + name, machine)
-        code = machine.emit_object(module) if _closed(module) else b""
-    known = {"name": PREFIX + name, "arguments": arguments, "result": result, "alone": alone}
-    native.keep(kernel, given, code, **known)
+        code = machine.emit_object(module) if _is_closed(module) else b""
+    facts = {"name": PREFIX + name, "arguments": arguments, "result": result, "alone": alone}
+    native.keep(kernel, type_text, code, **facts)
 
 
-def _packed(name: str, types: list[str]) -> str:
+def _wrapper(name: str, types: list[str]) -> str:
     """A function that takes the arguments of another one from memory, eight bytes for each."""
     loads = [
         f"%p{n} = getelementptr i64, ptr %packed, i64 {n}\n%a{n} = load {each}, ptr %p{n}"
         for n, each in enumerate(types)
     ]
-    taken = ", ".join(["ptr %result", "ptr %error", *(f"{t} %a{n}" for n, t in enumerate(types))])
+    arguments = ", ".join(
+        ["ptr %result", "ptr %error", *(f"{t} %a{n}" for n, t in enumerate(types))]
+    )
     return "\n".join(
         [
             f'declare i32 @"{name}"({", ".join(["ptr", "ptr", *types])})',
             f'define i32 @"{PREFIX}{name}"(ptr %result, ptr %error, ptr %packed) {{',
             *loads,
-            f'%status = call i32 @"{name}"({taken})',
+            f'%status = call i32 @"{name}"({arguments})',
             "ret i32 %status\n}",
         ]
     )
@@ -177,7 +179,7 @@ def _only(module: Any, name: str, machine: Any) -> None:
     passes.run(module, builder)
 
 
-def _closed(module: Any) -> bool:
+def _is_closed(module: Any) -> bool:
     """Whether all that a module names from outside is of the C library."""
     outside = [
         each.name

@@ -44,10 +44,10 @@ def answer(request: Request) -> Reply:
     and ``warnings``; or ``error`` with ``message`` and, in a query, ``line``, ``column``, ``end``.
     """
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always", cerlab.CerlabWarning)
             reply = view(request)
-        ours = (each.message for each in said if issubclass(each.category, cerlab.CerlabWarning))
+        ours = (each.message for each in records if issubclass(each.category, cerlab.CerlabWarning))
         return {**reply, "warnings": list(dict.fromkeys(map(str, ours)))}
     except CerlabError as error:
         return {"error": _error(error)}
@@ -65,29 +65,29 @@ def view(request: Request) -> Reply:
     if not isinstance(panel, str) or panel not in PANELS:
         raise _unknown("panel", panel, PANELS)
     for name in ("query", "other" if panel == "compare" else "events"):
-        given = request.get(name)
-        if not isinstance(given, str) or re.search("[\ud800-\udfff]", given):
-            raise _unknown(name, given, ("texts",))
+        text = request.get(name)
+        if not isinstance(text, str) or re.search("[\ud800-\udfff]", text):
+            raise _unknown(name, text, ("texts",))
     if not isinstance(positions, Sequence) or not all(type(n) is int for n in positions):
         raise _unknown("positions", positions, ("lists of integers",))
     return PANELS[panel](request)
 
 
-def _unknown(kind: str, name: object, known: Iterable[str]) -> UsageError:
+def _unknown(kind: str, name: object, choices: Iterable[str]) -> UsageError:
     return UsageError(
-        "CER0895", f"the lab has no {kind} {name!r}", hint=f"it has {', '.join(known)}"
+        "CER0895", f"the lab has no {kind} {name!r}", hint=f"it has {', '.join(choices)}"
     )
 
 
 def _error(error: CerlabError) -> Reply:
-    said: Reply = {"message": f"{error.code}: {error.message}", "hint": error.hint}
+    reply: Reply = {"message": f"{error.code}: {error.message}", "hint": error.hint}
     if isinstance(error.place, SourcePlace):
         span = error.place.span
-        said |= {"line": span.line, "column": span.column, "text": error.place.text}
-        said["end"] = span.end_column if span.end_line == span.line else span.column + 1
+        reply |= {"line": span.line, "column": span.column, "text": error.place.text}
+        reply["end"] = span.end_column if span.end_line == span.line else span.column + 1
     elif error.place is not None:
-        said["message"] += f" ({error.place.describe()})"
-    return said
+        reply["message"] += f" ({error.place.describe()})"
+    return reply
 
 
 def stream_of(text: str) -> cerlab.Stream:
@@ -119,11 +119,11 @@ def _check(request: Request) -> Reply:
 
 def _answers(request: Request) -> Reply:
     pattern, stream = any_pattern(request["query"]), stream_of(request["events"])
-    found = sorted(cerlab.evaluate(request["query"], stream, limit=MOST_ANSWERS), key=by_end)
-    total = len(found) if len(found) < MOST_ANSWERS else _count(pattern, stream)
+    answers = sorted(cerlab.evaluate(request["query"], stream, limit=MOST_ANSWERS), key=by_end)
+    total = len(answers) if len(answers) < MOST_ANSWERS else _count(pattern, stream)
     reply: Reply = {
         "total": str(total),
-        "answers": [[a.start, a.end, list(a.positions)] for a in found],
+        "answers": [[a.start, a.end, list(a.positions)] for a in answers],
         "html": "",
     }
     if len(stream) <= MOST_EVENTS:

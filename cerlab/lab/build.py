@@ -73,14 +73,14 @@ def build(out: Path) -> None:
     shutil.copytree(PAGE, out, dirs_exist_ok=True)
     for archive in ARCHIVES:
         (out / archive.folder).mkdir()
-        with tarfile.open(fileobj=io.BytesIO(fetch(archive))) as packed:
+        with tarfile.open(fileobj=io.BytesIO(fetch(archive))) as tar:
             for name in archive.files:
-                member = packed.extractfile(name)
+                member = tar.extractfile(name)
                 assert member is not None
                 (out / archive.folder / Path(name).name).write_bytes(member.read())
-    with zipfile.ZipFile(out / "libraries.zip", "w", zipfile.ZIP_DEFLATED) as packed_libraries:
+    with zipfile.ZipFile(out / "libraries.zip", "w", zipfile.ZIP_DEFLATED) as libraries:
         for name, content in _libraries():
-            packed_libraries.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+            libraries.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
 
 
 def _libraries() -> Iterator[tuple[str, bytes]]:

@@ -44,11 +44,11 @@ class _Handler(SimpleHTTPRequestHandler):
     def do_POST(self) -> None:
         """A request of the page: JSON in, JSON out."""
         length = int(self.headers.get("Content-Length") or 0)
-        named = self.headers.get("Host", "") == f"127.0.0.1:{self.server.server_port}"
+        is_own_host = self.headers.get("Host", "") == f"127.0.0.1:{self.server.server_port}"
         token = self.headers.get("X-Token", "")
         if (
             self.path != "/answer"
-            or not named
+            or not is_own_host
             or not secrets.compare_digest(token, self.server.token)
         ):
             self.send_error(HTTPStatus.FORBIDDEN)

@@ -27,8 +27,8 @@ def gcq_graph(query: Gcq, limit: int | None = None) -> Graph:
             edges.append(Edge(f"a{a}", variables[name], "", EdgeKind.COLUMN, {"column": n}))
     for p, predicate in enumerate(query.predicates):
         nodes.append(_box(f"p{p}", predicate_text(predicate), predicate=predicate))
-        asked = [variables[name] for name in attributes_of([predicate])]
-        edges += [Edge(f"p{p}", variable, "", EdgeKind.ASKED) for variable in asked]
+        operands = [variables[name] for name in attributes_of([predicate])]
+        edges += [Edge(f"p{p}", variable, "", EdgeKind.ASKED) for variable in operands]
     title = (
         f"Conjunctive query of {count_text(len(query.atoms), 'atom')}: {cut(gcq_text(query), 80)}"
     )

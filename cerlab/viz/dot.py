@@ -61,7 +61,7 @@ def dot_text(value: object, theme: ThemeName | None = None) -> str:
         if node.is_initial:
             lines += _start(node, look)
     lines += _columns(graph, look)
-    lines += [f"  {_edge_line(edges, look)}" for edges in _bundled(graph.edges, look)]
+    lines += [f"  {_edge_line(edges, look)}" for edges in _bundles(graph.edges, look)]
     return "\n".join([*lines, "}", ""])
 
 
@@ -104,7 +104,7 @@ def _default_shape(graph: Graph) -> tuple[str, Attributes]:
 def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
     if node.rows:
         return {"shape": "plain", "label": _table(node.rows, theme)}
-    looks: Attributes = {"label": _quoted(_label_text(node.label, theme))}
+    looks: Attributes = {"label": _quote(_label_text(node.label, theme))}
     if node.aside or node.under:
         looks["label"] = _with_small_words(node, theme)
     shape = SHAPES[node.kind]
@@ -156,7 +156,7 @@ def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
     """One rank for each layer, under its head, in the order of the layers."""
     heads = dict(graph.columns)
     for layer, words in heads.items():
-        looks = {"shape": "plaintext", "label": _quoted(_label_text(words, theme))}
+        looks = {"shape": "plaintext", "label": _quote(_label_text(words, theme))}
         if theme:
             looks |= {"fontcolor": theme.faint, "style": '""', "fontsize": "11"}
         yield f"  at{layer} {_attribute_list(looks)};"
@@ -166,12 +166,12 @@ def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
             layers.setdefault(node.layer, []).append(node.id)
     for ids in layers.values():
         yield f"  {{ rank=same; {'; '.join(ids)}; }}"
-    ordered = sorted(heads, reverse=graph.direction == "RL")
-    if len(ordered) > 1:
-        yield f"  {' -> '.join(f'at{layer}' for layer in ordered)} [style=invis];"
+    order = sorted(heads, reverse=graph.direction == "RL")
+    if len(order) > 1:
+        yield f"  {' -> '.join(f'at{layer}' for layer in order)} [style=invis];"
 
 
-def _bundled(edges: Iterable[Edge], theme: Theme | None) -> Iterator[list[Edge]]:
+def _bundles(edges: Iterable[Edge], theme: Theme | None) -> Iterator[list[Edge]]:
     """The edges that are drawn as one: of one kind between the same nodes, and all loops of one."""
     if theme is None:
         yield from ([edge] for edge in edges)
@@ -194,15 +194,15 @@ def _edge_line(bundle: list[Edge], theme: Theme | None) -> str:
     if theme:
         colour = edge_colour(theme, edge.kind)
         looks |= {"color": colour} | ({"fontcolor": colour} if "label" in looks else {})
-    listed = _attribute_list(looks)
-    return f"{source} -> {edge.target}{' ' * bool(listed)}{listed};"
+    attributes = _attribute_list(looks)
+    return f"{source} -> {edge.target}{' ' * bool(attributes)}{attributes};"
 
 
 def _words(bundle: list[Edge], theme: Theme | None) -> str:
     """A line for each edge, in its own colour where they are of several kinds."""
     words = [_label_text(edge.label, theme) for edge in bundle]
     if theme is None or len({edge.kind for edge in bundle}) == 1:
-        return _quoted(_few_lines("\n".join(filter(None, words))))
+        return _quote(_few_lines("\n".join(filter(None, words))))
     lines = [
         f'<FONT COLOR="{edge_colour(theme, edge.kind)}">{_html(line)}</FONT>'
         for edge, text in zip(bundle, words, strict=True)
@@ -228,14 +228,14 @@ def _table(rows: Iterable[tuple[Cell, ...]], theme: Theme | None) -> str:
 
 
 def _cell(cell: Cell, theme: Theme | None) -> str:
-    given = f' PORT="{cell.port}"' if cell.port else ""
-    given += f' ROWSPAN="{cell.height}"' if cell.height > 1 else ""
+    attributes = f' PORT="{cell.port}"' if cell.port else ""
+    attributes += f' ROWSPAN="{cell.height}"' if cell.height > 1 else ""
     text = "<BR/>".join(map(_html, _label_text(cell.text, theme).split("\n"))) or " "
     if cell.is_head:
         text = f"<B>{text}</B>"
     if theme:
         text = f'<FONT COLOR="{theme.ink}" POINT-SIZE="11">{text}</FONT>'
-    return f"<TD{given}>{text}</TD>"
+    return f"<TD{attributes}>{text}</TD>"
 
 
 def _label_text(label: str, theme: Theme | None) -> str:
@@ -271,7 +271,7 @@ def _value(text: str) -> str:
     return text if text[:1] in ('"', "<") or _BARE.fullmatch(text) else f'"{text}"'
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{_escape(text)}"'
 
 

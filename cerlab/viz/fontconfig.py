@@ -23,14 +23,14 @@ def without_font_warnings() -> Iterator[None]:
     except OSError:  # the program runs without standard error
         yield
         return
-    with TemporaryFile() as held:
-        os.dup2(held.fileno(), STDERR)
+    with TemporaryFile() as buffer:
+        os.dup2(buffer.fileno(), STDERR)
         try:
             yield
         finally:
             os.dup2(real, STDERR)
             os.close(real)
-            held.seek(0)
-            for line in held:
+            buffer.seek(0)
+            for line in buffer:
                 if not line.startswith(b"Fontconfig warning"):
                     os.write(STDERR, line)

@@ -77,13 +77,13 @@ def tree(
 def own_parts(value: Any) -> dict[str, Any]:
     """The production of a node, and its fields that are no subformulas."""
     below = CEL_KINDS + SREMO_KINDS
-    given = {f.name: getattr(value, f.name) for f in fields(value)}
-    kept = {
+    values = {f.name: getattr(value, f.name) for f in fields(value)}
+    parts = {
         name: part
-        for name, part in given.items()
+        for name, part in values.items()
         if not isinstance(part, below) and name != "operands"
     }
-    return {"production": type(value).__name__, **kept}
+    return {"production": type(value).__name__, **parts}
 
 
 def formula_graph(phi: cel.Formula, limit: int | None = None) -> Graph:

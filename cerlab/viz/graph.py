@@ -136,33 +136,33 @@ def graph_of(value: object, *, limit: int | None = None) -> Graph:
 def cut(graph: Graph, limit: int) -> Graph:
     """The first `limit` nodes and at most four times as many edges; the note tells of the rest."""
     nodes = graph.nodes[:limit]
-    kept = {node.id for node in nodes}
-    among = [e for e in graph.edges if e.source in kept and e.target in kept]
+    ids = {node.id for node in nodes}
+    among = [e for e in graph.edges if e.source in ids and e.target in ids]
     edges = tuple(among[: 4 * limit])
     if len(nodes) == len(graph.nodes) and len(edges) == len(among):
         return graph
-    shown = f"showing {len(nodes):,} of {len(graph.nodes):,} nodes"
-    shown += f" and {len(edges):,} of {len(graph.edges):,} edges"
-    note = f"{shown}; {graph.note}" if graph.note else shown
+    words = f"showing {len(nodes):,} of {len(graph.nodes):,} nodes"
+    words += f" and {len(edges):,} of {len(graph.edges):,} edges"
+    note = f"{words}; {graph.note}" if graph.note else words
     return replace(graph, nodes=nodes, edges=edges, note=note)
 
 
 def alt_text(graph: Graph, longest: int = 20) -> str:
     """The picture in words: what it is, its ends, what is brought forward, its first edges."""
-    called = {node.id: _name(node) for node in graph.nodes}
+    names = {node.id: _name(node) for node in graph.nodes}
     parts = [graph.title]
-    initial = [called[node.id] for node in graph.nodes if node.is_initial]
-    final = [called[node.id] for node in graph.nodes if node.kind is NodeKind.FINAL]
+    initial = [names[node.id] for node in graph.nodes if node.is_initial]
+    final = [names[node.id] for node in graph.nodes if node.kind is NodeKind.FINAL]
     if initial:
         parts.append(f"Initial: {', '.join(initial[:longest])}")
     if final:
         parts.append(f"Final: {', '.join(final[:longest])}")
-    forward = [called[node.id] for node in graph.nodes if node.is_new]
+    forward = [names[node.id] for node in graph.nodes if node.is_new]
     if forward:
         parts.append(f"Brought forward: {', '.join(forward[:longest])}")
     for edge in graph.edges[:longest]:
         says = f": {edge.label}" if edge.label else ""
-        parts.append(f"{edge.kind.value} from {called[edge.source]} to {called[edge.target]}{says}")
+        parts.append(f"{edge.kind.value} from {names[edge.source]} to {names[edge.target]}{says}")
     if len(graph.edges) > longest:
         parts.append(f"and {len(graph.edges) - longest:,} more edges")
     parts += [graph.note] if graph.note else []

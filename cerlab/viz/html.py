@@ -112,8 +112,8 @@ def strong(text: str) -> str:
 
 def items(caption: str, texts: Iterable[str]) -> str:
     """A list under a line that says what it lists."""
-    listed = "".join(f"<li>{escape(text)}</li>" for text in texts)
-    return f"{strong(caption)}<ul>{listed}</ul>"
+    entries = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return f"{strong(caption)}<ul>{entries}</ul>"
 
 
 def bars(caption: str, counts: Sequence[tuple[str, int]]) -> str:

@@ -47,18 +47,18 @@ def to_networkx(value: object) -> Any:
     except ImportError:
         hint = "pip install 'cerlab[viz]'"
         raise Unsupported("CER0416", "networkx is not installed", hint=hint) from None
-    made = MultiDiGraph(name=graph.name, title=graph.title, **graph.parts)
+    network = MultiDiGraph(name=graph.name, title=graph.title, **graph.parts)
     for node in graph.nodes:
-        made.add_node(node.id, **{"text": node.label, "kind": node.kind.value, **node.parts})
+        network.add_node(node.id, **{"text": node.label, "kind": node.kind.value, **node.parts})
     for index, edge in enumerate(graph.edges):
         if edge.kind is not EdgeKind.LISTED:
             parts = {"text": edge.label, "kind": edge.kind.value, "index": index, **edge.parts}
-            made.add_edge(edge.source, edge.target, **parts)
-    made.remove_nodes_from([n.id for n in graph.nodes if n.kind is NodeKind.TABLE])
-    return made
+            network.add_edge(edge.source, edge.target, **parts)
+    network.remove_nodes_from([n.id for n in graph.nodes if n.kind is NodeKind.TABLE])
+    return network
 
 
-def from_networkx(made: Any) -> Any:
+def from_networkx(network: Any) -> Any:
     """What `to_networkx` made this of: a machine, formula, SREMO or GCQ, or one that was edited.
 
     It reads the parts, not the labels. Raises `BadData` for graphs of other kinds or without their
@@ -69,9 +69,9 @@ def from_networkx(made: Any) -> Any:
     A ; B+
     """
     try:
-        if "language" in made.graph:
-            return _formula(made, _LANGUAGES[made.graph["language"]], _root(made))
-        return _query(made) if made.graph["kind"] == "gcq" else _machine(made)
+        if "language" in network.graph:
+            return _formula(network, _LANGUAGES[network.graph["language"]], _root(network))
+        return _query(network) if network.graph["kind"] == "gcq" else _machine(network)
     except (KeyError, TypeError, ValueError) as error:
         raise BadData(
             "CER0759",
@@ -80,66 +80,68 @@ def from_networkx(made: Any) -> Any:
         ) from None
 
 
-def _edges(made: Any) -> list[tuple[int, int, dict[str, Any]]]:
+def _edges(network: Any) -> list[tuple[int, int, dict[str, Any]]]:
     """The edges between states, in their order."""
-    number = dict(made.nodes(data="state"))
-    found = sorted(made.edges(data=True), key=lambda edge: edge[2]["index"])
-    return [(number[source], number[target], parts) for source, target, parts in found]
+    number = dict(network.nodes(data="state"))
+    edges = sorted(network.edges(data=True), key=lambda edge: edge[2]["index"])
+    return [(number[source], number[target], parts) for source, target, parts in edges]
 
 
-def _machine(made: Any) -> Any:
-    states = made.number_of_nodes()
-    parts_of = [parts for _, parts in made.nodes(data=True)]
+def _machine(network: Any) -> Any:
+    states = network.number_of_nodes()
+    parts_of = [parts for _, parts in network.nodes(data=True)]
     I = frozenset(parts["state"] for parts in parts_of if parts["initial"])
     F = frozenset(parts["state"] for parts in parts_of if parts["final"])
-    edges = _edges(made)
+    edges = _edges(network)
     moves = tuple(EmptyMove(p, q) for p, q, e in edges if e["kind"] == EdgeKind.EMPTY.value)
     read = [edge for edge in edges if edge[2]["kind"] != EdgeKind.EMPTY.value]
-    match made.graph["kind"]:
+    match network.graph["kind"]:
         case "vcea" | "ucea" as kind:
-            labelled = tuple(LabelTransition(p, e["predicate"], e["labels"], q) for p, q, e in read)
-            return (Vcea if kind == "vcea" else Ucea)(states, labelled, I, F)
+            label_transitions = tuple(
+                LabelTransition(p, e["predicate"], e["labels"], q) for p, q, e in read
+            )
+            return (Vcea if kind == "vcea" else Ucea)(states, label_transitions, I, F)
         case "srt":
-            R = made.graph["R"]
-            stored = tuple(
+            R = network.graph["R"]
+            register_transitions = tuple(
                 RegisterTransition(p, e["guard"], e["mark"], e["writes"], q) for p, q, e in read
             )
-            if made.graph["has_moves"]:
-                return EpsilonSrt(states, stored, I, F, moves=moves, R=R)
-            return Srt(states, stored, I, F, R=R)
+            if network.graph["has_moves"]:
+                return EpsilonSrt(states, register_transitions, I, F, moves=moves, R=R)
+            return Srt(states, register_transitions, I, F, R=R)
         case "cea" | "anchored_cea" | "epsilon_cea" as kind:
-            marked = tuple(Transition(p, e["predicate"], e["mark"], q) for p, q, e in read)
+            transitions = tuple(Transition(p, e["predicate"], e["mark"], q) for p, q, e in read)
             if kind == "epsilon_cea":
-                return EpsilonCea(states, marked, I, F, moves=moves)
+                return EpsilonCea(states, transitions, I, F, moves=moves)
             if kind == "anchored_cea":
-                return AnchoredCea(states, marked, I, F)
-            return IntervalCea(states, marked, I, F)
+                return AnchoredCea(states, transitions, I, F)
+            return IntervalCea(states, transitions, I, F)
         case kind:
             raise ValueError(f"graphs of the kind '{kind}' are not read back")
 
 
-def _query(made: Any) -> Gcq:
-    variable = dict(made.nodes(data="variable"))
+def _query(network: Any) -> Gcq:
+    variable = dict(network.nodes(data="variable"))
     atoms, predicates = [], []
-    for node, parts in made.nodes(data=True):
+    for node, parts in network.nodes(data=True):
         if "relation" in parts:
-            columns = sorted((c, v) for _, v, c in made.out_edges(node, data="column"))
+            columns = sorted((c, v) for _, v, c in network.out_edges(node, data="column"))
             atoms.append(Atom(parts["relation"], tuple(variable[v] for _, v in columns)))
         elif "predicate" in parts:
             predicates.append(parts["predicate"])
-    return Gcq(made.graph["head"], tuple(atoms), tuple(predicates))
+    return Gcq(network.graph["head"], tuple(atoms), tuple(predicates))
 
 
-def _root(made: Any) -> Any:
-    (root,) = (node for node, entering in made.in_degree() if entering == 0)
+def _root(network: Any) -> Any:
+    (root,) = (node for node, entering in network.in_degree() if entering == 0)
     return root
 
 
-def _formula(made: Any, productions: dict[str, Any], node: Any) -> Any:
-    parts = made.nodes[node]
+def _formula(network: Any, productions: dict[str, Any], node: Any) -> Any:
+    parts = network.nodes[node]
     production = productions[parts["production"]]
-    edges = sorted(made.out_edges(node, data="index"), key=lambda edge: edge[2])
-    below = [_formula(made, productions, child) for _, child, _ in edges]
+    edges = sorted(network.out_edges(node, data="index"), key=lambda edge: edge[2])
+    below = [_formula(network, productions, child) for _, child, _ in edges]
     names = [f.name for f in fields(production)]
     if "operands" in names:
         return production(tuple(below))

@@ -55,8 +55,8 @@ def svg(value: object, theme: Look = "auto") -> str:
     too large to lay out.
     """
     graph = graph_of(value)
-    drawn = _graphviz_output(graph, "svg", "light" if theme == "auto" else theme).decode()
-    return _accessible(drawn, graph, both=theme == "auto")
+    raw = _graphviz_output(graph, "svg", "light" if theme == "auto" else theme).decode()
+    return _accessible(raw, graph, both=theme == "auto")
 
 
 def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
@@ -107,15 +107,15 @@ def _graphviz_output(graph: Graph, form: str, theme: ThemeName) -> bytes:
     size = f"-Gdpi={DPI}" if form == "png" else ""
     with _one_at_a_time, without_font_warnings():
         poll()
-        drawn: bytes = AGraph(string=dot_text(graph, theme)).draw(
+        output: bytes = AGraph(string=dot_text(graph, theme)).draw(
             prog="dot", format=form, args=size
         )
-    return drawn
+    return output
 
 
-def _accessible(drawn: str, graph: Graph, *, both: bool) -> str:
+def _accessible(raw: str, graph: Graph, *, both: bool) -> str:
     """Graphviz's SVG as an element that says what it shows, the same bytes on every day."""
-    body = drawn[drawn.index("<svg") :]
+    body = raw[raw.index("<svg") :]
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.S)
     body = re.sub(r' (?:id|xmlns:xlink|xml:space)="[^"]*"', "", body)
     body = centre_words(raise_words(body))
@@ -137,10 +137,10 @@ def dark_where_dark(body: str) -> str:
     return f"<style>@media (prefers-color-scheme:dark){{{rules}}}{ON_ITS_OWN}</style>\n"
 
 
-def colour_rules(body: str, given: Any, wanted: Any, inside: str = "") -> str:
+def colour_rules(body: str, old: Any, new: Any, inside: str = "") -> str:
     """CSS that turns the colours of one theme, as far as they are used, into those of another."""
     rules = []
-    for one, other in zip(given.colours, wanted.colours, strict=True):
+    for one, other in zip(old.colours, new.colours, strict=True):
         for paint in ("fill", "stroke"):
             if f'{paint}="{one}"' in body:
                 rules.append(f'{inside}.cerlab-graph [{paint}="{one}"]{{{paint}:{other}}}')
@@ -155,19 +155,19 @@ def html(value: object) -> str:
     return f"{opening}{_FIT}{page_colours(inside)}{inside}</div>"
 
 
-def _width(drawn: str) -> float:
+def _width(picture: str) -> float:
     """That of an SVG of Graphviz's, in points."""
-    found = re.search(r'\bwidth="([\d.]+)pt"', drawn)
-    return float(found[1]) if found else 0
+    match = re.search(r'\bwidth="([\d.]+)pt"', picture)
+    return float(match[1]) if match else 0
 
 
-def page_colours(drawn: str) -> str:
+def page_colours(body: str) -> str:
     """A style that gives a drawing with ``"auto"`` theme the one that a Jupyter page says it has.
 
     A page may differ from what the browser prefers, which the drawing goes by on its own.
     """
     rules = "".join(
-        colour_rules(drawn, LIGHT, theme, f'[data-jp-theme-light="{word}"] ')
+        colour_rules(body, LIGHT, theme, f'[data-jp-theme-light="{word}"] ')
         for theme, word in ((DARK, "false"), (LIGHT, "true"))
     )
     return f"<style>{rules}</style>"

@@ -121,9 +121,9 @@ def _answers_text(snapshot: TecsSnapshot) -> str:
         return f"event {snapshot.position} is in no substream"
     if not snapshot.answers:
         return f"no answer ends at {snapshot.position}"
-    listed = [answer_text(x) for x in snapshot.answers[:3]]
+    answers = [answer_text(x) for x in snapshot.answers[:3]]
     more = len(snapshot.answers) > 3 or snapshot.has_more
-    return f"answers that end at {snapshot.position}: {', '.join(listed)}{', ..' if more else ''}"
+    return f"answers that end at {snapshot.position}: {', '.join(answers)}{', ..' if more else ''}"
 
 
 def snapshot_text(snapshot: TecsSnapshot) -> str:
@@ -146,8 +146,8 @@ def snapshot_text(snapshot: TecsSnapshot) -> str:
     lines += [_line(node, node.number in snapshot.new) for node in snapshot.nodes]
     for active in snapshot.active:
         final = " *" if active.is_final else ""
-        listed = ", ".join(f"t{n}" for n in active.union_list)
-        lines.append(f"  {active.name}{final} : {listed}")
+        entries = ", ".join(f"t{n}" for n in active.union_list)
+        lines.append(f"  {active.name}{final} : {entries}")
     return "\n".join([*lines, f"  {_answers_text(snapshot)}"])
 
 

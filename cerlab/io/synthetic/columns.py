@@ -28,16 +28,16 @@ def event_batches(events: Iterable[Event], schema: Schema, *, batch: int = BATCH
     """
     import pyarrow as pa
 
-    made = {AttributeType.INT: pa.int64(), AttributeType.DOUBLE: pa.float64()}
-    made |= {AttributeType.BOOLEAN: pa.bool_(), AttributeType.TIMESTAMP: pa.timestamp("ns")}
-    declared = {a.name: a.type for s in schema.streams for e in s.events for a in e.attributes}
+    arrow_types = {AttributeType.INT: pa.int64(), AttributeType.DOUBLE: pa.float64()}
+    arrow_types |= {AttributeType.BOOLEAN: pa.bool_(), AttributeType.TIMESTAMP: pa.timestamp("ns")}
+    types = {a.name: a.type for s in schema.streams for e in s.events for a in e.attributes}
     rows = iter(events)
-    while taken := tuple(islice(rows, batch)):
-        columns = {"type": _texts([event.type for event in taken])}
-        for name, kind in declared.items():
-            values = [event.attributes.get(name) for event in taken]
+    while chunk := tuple(islice(rows, batch)):
+        columns = {"type": _texts([event.type for event in chunk])}
+        for name, kind in types.items():
+            values = [event.attributes.get(name) for event in chunk]
             text = kind is AttributeType.STRING
-            columns[name] = _texts(values) if text else pa.array(values, made[kind])
+            columns[name] = _texts(values) if text else pa.array(values, arrow_types[kind])
         yield pa.record_batch(columns)
 
 
@@ -70,8 +70,8 @@ def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[
         kind, stock, lot, gap, tie, skip, step = rows.T
         stocks = np.searchsorted(shares[:-1], stock, side="right").astype(np.int8)
         ids = identity + np.cumsum(1 + (skip * 4).astype(np.int64))
-        moved = np.where(tie >= TIES, 1 + (gap * LONGEST_GAP_MS).astype(np.int64), 0)
-        times = time + np.cumsum(moved)
+        gaps = np.where(tie >= TIES, 1 + (gap * LONGEST_GAP_MS).astype(np.int64), 0)
+        times = time + np.cumsum(gaps)
         prices = np.empty(len(rows))
         for k, walk in enumerate(walks):
             here = np.flatnonzero(stocks == k)
@@ -112,5 +112,5 @@ class _Walk:
         walk = self._at + np.cumsum(steps)
         if len(walk):
             self._at = int(walk[-1])
-        folded = np.abs((walk + self._width) % (2 * self._width) - self._width)
-        return (self._low + folded) / self._TICKS_PER_DOLLAR
+        offsets = np.abs((walk + self._width) % (2 * self._width) - self._width)
+        return (self._low + offsets) / self._TICKS_PER_DOLLAR

@@ -54,7 +54,7 @@ _DEVICES = (
     _Device(idle=0.0, running=1700.0, seconds_idle=3000, seconds_running=120),  # a kettle
 )
 _HOUSEHOLDS = 17
-_REPORTED = 0.36
+_REPORT_RATE = 0.36
 _OPENING_SECONDS = 1_377_986_401
 
 
@@ -73,18 +73,18 @@ def homes(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
         for _, plug in plugs
         for d in (_DEVICES[plug],)
     ]
-    made, identity, now = 0, 0, _OPENING_SECONDS
-    while made < count:
-        heard = []
+    total, identity, now = 0, 0, _OPENING_SECONDS
+    while total < count:
+        reports = []
         for k, (_, plug) in enumerate(plugs):
             device = _DEVICES[plug]
             mean = device.seconds_running if running[k] else device.seconds_idle
             if rng.random() * mean < 1:
                 running[k] = not running[k]
-            if rng.random() < _REPORTED:
-                heard.append(k)
-        rng.shuffle(heard)
-        for k in heard[: count - made]:
+            if rng.random() < _REPORT_RATE:
+                reports.append(k)
+        rng.shuffle(reports)
+        for k in reports[: count - total]:
             home, plug = plugs[k]
             watts = _DEVICES[plug].running if running[k] else _DEVICES[plug].idle
             identity += 1 + int(rng.random() * 3)
@@ -98,5 +98,5 @@ def homes(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
                     "household_id": home,
                 },
             )
-            made += 1
+            total += 1
         now += 1

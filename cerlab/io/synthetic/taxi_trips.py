@@ -127,24 +127,24 @@ def taxis(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
     # (drop-off, taxi, pick-up, from, to) of the trip that each taxi is on
     trips = []
     for taxi in range(_TAXIS):
-        left = _OPENING_SECONDS - int(rng.random() * 600)
-        trips.append((_OPENING_SECONDS + int(rng.random() * 900), taxi, left, zone(), zone()))
+        pick_up = _OPENING_SECONDS - int(rng.random() * 600)
+        trips.append((_OPENING_SECONDS + int(rng.random() * 900), taxi, pick_up, zone(), zone()))
     heapify(trips)
     for identity in range(count):
-        arrived, taxi, left, origin, goal = trips[0]
-        yield Event("TRIP", _trip(rng, identity, taxi, left, arrived, origin, goal))
+        drop_off, taxi, pick_up, origin, goal = trips[0]
+        yield Event("TRIP", _trip(rng, identity, taxi, pick_up, drop_off, origin, goal))
         origin, goal = goal if rng.random() < _STAYS_IN_ZONE else zone(), zone()
         if rng.random() < _REGULAR_SHARE:
             origin, goal = _REGULARS[int(rng.random() * len(_REGULARS))]
-        left = arrived + 30 + int(rng.random() * 600)
-        arrived = left + 120 + int((rng.random() + rng.random()) * 640)
-        heapreplace(trips, (arrived, taxi, left, origin, goal))
+        pick_up = drop_off + 30 + int(rng.random() * 600)
+        drop_off = pick_up + 120 + int((rng.random() + rng.random()) * 640)
+        heapreplace(trips, (drop_off, taxi, pick_up, origin, goal))
 
 
 def _trip(
-    rng: Random, identity: int, taxi: int, left: int, arrived: int, origin: str, goal: str
+    rng: Random, identity: int, taxi: int, pick_up: int, drop_off: int, origin: str, goal: str
 ) -> dict[str, Value]:
-    seconds = arrived - left
+    seconds = drop_off - pick_up
     miles = round(seconds * (0.002 + rng.random() * 0.003), 2)
     fare = 2.5 + 0.5 * int(5 * miles + seconds / 120)
     card = rng.random() < 0.5
@@ -154,9 +154,9 @@ def _trip(
     return {
         "id": identity,
         "medallion": f"M{taxi:05}",
-        "hack_license": f"H{(taxi * 7 + left // 43_200) % (2 * _TAXIS):05}",
-        "pickup_datetime": left,
-        "dropoff_datetime": arrived,
+        "hack_license": f"H{(taxi * 7 + pick_up // 43_200) % (2 * _TAXIS):05}",
+        "pickup_datetime": pick_up,
+        "dropoff_datetime": drop_off,
         "trip_time_in_secs": seconds,
         "trip_distance": miles,
         "pickup_loc": origin,

@@ -89,7 +89,7 @@ class RowTables:
             names.columns,
             _stream({name: events.column(name) for name in names.attributes}, events.num_rows),
             key=names.key,
-            repeated=names.list_labels,
+            repeatable=names.list_labels,
             positions=positions,
         )
         self._schema = names.schema

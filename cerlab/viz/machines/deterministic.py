@@ -84,16 +84,16 @@ def _edge(A: ExploredCea, move: GuardedMove, words: str | None) -> Edge:
 @picture.register(ExplicitCea)
 def explicit_graph(A: ExplicitCea, limit: int | None = None) -> Graph:
     """A machine written out, whose letters are events that its tests tell apart."""
-    grouped: dict[tuple[int, Mark, int], list[int]] = {}
+    guards: dict[tuple[int, Mark, int], list[int]] = {}
     for q, row in enumerate(A.Delta):
         for (symbol, mark), target in zip(A.letters, row, strict=True):
             if target != STUCK:
-                grouped.setdefault((q, mark, target), []).append(symbol)
+                guards.setdefault((q, mark, target), []).append(symbol)
     return explored_graph(
         ExploredCea(
             "I/O-deterministic CEA, written out",
             tuple(map(str, range(A.states))),
-            tuple(GuardedMove(p, tuple(s), mark, q) for (p, mark, q), s in grouped.items()),
+            tuple(GuardedMove(p, tuple(s), mark, q) for (p, mark, q), s in guards.items()),
             A.F,
             A.predicates,
             A.symbols,
@@ -140,8 +140,8 @@ def table_grid(table: MintermTable, limit: int | None = None) -> Grid:
 
 
 def _cell(goes: tuple[int | None, int | None]) -> str:
-    marked = zip((Mark.TAKE.value, Mark.SKIP.value), goes, strict=True)
-    return " ".join(f"{mark}{q}" for mark, q in marked if q is not None) or "-"
+    moves = zip((Mark.TAKE.value, Mark.SKIP.value), goes, strict=True)
+    return " ".join(f"{mark}{q}" for mark, q in moves if q is not None) or "-"
 
 
 def _left_out(A: ExploredCea, limit: int | None) -> str:

@@ -68,12 +68,12 @@ def explore(machine: DeterministicCea | StrategyCea, *, limit: int | None = None
     With a `limit`, only the moves of so many states are looked at, in the order of discovery.
     """
     every = minterms(machine.predicates)
-    followed: list[Node] = []
+    visits: list[Node] = []
 
     def follow(node: Node) -> Iterator[Step]:
-        if limit is not None and len(followed) >= limit:
+        if limit is not None and len(visits) >= limit:
             return
-        followed.append(node)
+        visits.append(node)
         kind, q = node
         for symbol in (m.symbol for m in every):
             moves = machine.begin(q, symbol) if kind == "idle" else machine.step(q, symbol)
@@ -84,21 +84,21 @@ def explore(machine: DeterministicCea | StrategyCea, *, limit: int | None = None
                     yield (symbol, mark), ("run", target)
 
     start: Node = ("run", machine.q0) if isinstance(machine, DeterministicCea) else ("idle", 0)
-    found = crawl(start, follow)
-    grouped: dict[tuple[int, Mark, int], list[int]] = {}
-    for source, (symbol, mark), target in found.edges:
-        grouped.setdefault((source, mark, target), []).append(symbol)
+    graph = crawl(start, follow)
+    guards: dict[tuple[int, Mark, int], list[int]] = {}
+    for source, (symbol, mark), target in graph.edges:
+        guards.setdefault((source, mark, target), []).append(symbol)
     return ExploredCea(
         kind=_kind(machine),
-        states=tuple(_state(machine, node) for node in found.states),
-        moves=tuple(GuardedMove(p, tuple(s), mark, q) for (p, mark, q), s in grouped.items()),
+        states=tuple(_state(machine, node) for node in graph.states),
+        moves=tuple(GuardedMove(p, tuple(s), mark, q) for (p, mark, q), s in guards.items()),
         final=frozenset(
-            n for n, (kind, q) in enumerate(found.states) if kind == "run" and machine.final[q]
+            n for n, (kind, q) in enumerate(graph.states) if kind == "run" and machine.final[q]
         ),
         predicates=tuple(machine.predicates),
         every=tuple(m.symbol for m in every),
         exact=all(m.example is not None for m in every),
-        whole=len(followed) == len(found.states),
+        whole=len(visits) == len(graph.states),
     )
 
 
@@ -137,9 +137,9 @@ def _rivals(machine: StrategyCea, rivals: Rivals) -> str:
     return "".join(f", {name} {states_text(S, machine.cea.states)}" for name, S in parts if S)
 
 
-def states_text(states: Iterable[int], unstarted: int | None = None) -> str:
+def states_text(states: Iterable[int], before_start: int | None = None) -> str:
     """A set of states."""
-    names = ("n" if q == unstarted else str(q) for q in sorted(states))
+    names = ("n" if q == before_start else str(q) for q in sorted(states))
     return "{" + ", ".join(names) + "}"
 
 

@@ -27,8 +27,8 @@ def grid_text(grid: Grid) -> str:
     widths = [max(map(len, column)) for column in zip(*grid.rows, strict=True)]
     lines = [grid.title]
     for row in grid.rows:
-        padded = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-        lines.append("  ".join(padded).rstrip())
+        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        lines.append("  ".join(cells).rstrip())
     lines += [f"  {line}" for line in grid.legend]
     lines += [f"{'  ' * grid.has_names}.. {grid.note}"] * bool(grid.note)
     return "\n".join(lines)

@@ -25,11 +25,11 @@ def cubes(symbols: Sequence[int], every: Sequence[int], width: int) -> list[Cube
     >>> cubes([0b01], [0b00, 0b01, 0b10], 2)
     [Cube(mask=1, value=1)]
     """
-    wanted = set(symbols)
-    others = [v for v in every if v not in wanted]
-    found: list[Cube] = []
+    inside = set(symbols)
+    others = [v for v in every if v not in inside]
+    cover: list[Cube] = []
     for symbol in symbols:
-        if any(symbol & mask == value for mask, value in found):
+        if any(symbol & mask == value for mask, value in cover):
             continue
         mask = (1 << width) - 1
         bits = sorted(range(width), key=lambda bit: (symbol >> bit & 1, -bit))
@@ -37,18 +37,18 @@ def cubes(symbols: Sequence[int], every: Sequence[int], width: int) -> list[Cube
             wider = mask & ~(1 << bit)
             if all(v & wider != symbol & wider for v in others):
                 mask = wider
-        found.append(Cube(mask, symbol & mask))
-    return found
+        cover.append(Cube(mask, symbol & mask))
+    return cover
 
 
 def guard_words(
     symbols: Sequence[int], every: Sequence[int], predicates: Sequence[Predicate], most: int = 3
 ) -> str | None:
     """The condition in words, or None if it takes more than `most` cubes."""
-    found = cubes(symbols, every, len(predicates))
-    if len(found) > most:
+    cover = cubes(symbols, every, len(predicates))
+    if len(cover) > most:
         return None
-    return " OR ".join(_cube_text(cube, predicates, alone=len(found) == 1) for cube in found)
+    return " OR ".join(_cube_text(cube, predicates, alone=len(cover) == 1) for cube in cover)
 
 
 def _cube_text(cube: Cube, predicates: Sequence[Predicate], *, alone: bool) -> str:

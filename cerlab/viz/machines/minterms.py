@@ -32,7 +32,7 @@ def listed_minterms(predicates: Sequence[Predicate], schema: Schema | None = Non
     return MintermList(tuple(predicates), minterms(predicates, schema=schema))
 
 
-def minterms_grid(listed: MintermList, limit: int | None = None) -> Grid:
+def minterms_grid(vectors: MintermList, limit: int | None = None) -> Grid:
     """The list as words: a column for each predicate, and an event.
 
     >>> from cerlab.predicates.syntax import TypeIs
@@ -43,7 +43,7 @@ def minterms_grid(listed: MintermList, limit: int | None = None) -> Grid:
     -           other()
     holds       A()
     """
-    every, predicates = listed.minterms, listed.predicates
+    every, predicates = vectors.minterms, vectors.predicates
     rows = [(*map(predicate_text, predicates), "such as")]
     for m in every[:limit]:
         holds = ("holds" if m.symbol >> bit & 1 else "-" for bit in range(len(predicates)))
@@ -55,7 +55,7 @@ def minterms_grid(listed: MintermList, limit: int | None = None) -> Grid:
 
 
 @picture.register(MintermList)
-def minterms_graph(listed: MintermList, limit: int | None = None) -> Graph:
+def minterms_graph(vectors: MintermList, limit: int | None = None) -> Graph:
     """The list as one node."""
-    grid = minterms_grid(listed, limit)
+    grid = minterms_grid(vectors, limit)
     return grid_graph("minterms", grid.title, grid)

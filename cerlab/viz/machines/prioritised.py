@@ -31,11 +31,11 @@ def prioritised_graph(automaton: PrioritisedAutomaton[Any], limit: int | None = 
     if table is None:
         message = "the automaton is too large to be shown"
         raise ResourceLimit("CER0695", message, hint="make the bounds of quantifiers smaller")
-    anchored = table.steps[table.first_row] != table.steps[0]
-    shown = table.steps if anchored else table.steps[: table.first_row]
+    has_anchors = table.steps[table.first_row] != table.steps[0]
+    step_lists = table.steps if has_anchors else table.steps[: table.first_row]
     nodes: list[Node] = []
     edges: list[Edge] = []
-    for q, steps in enumerate(shown):
+    for q, steps in enumerate(step_lists):
         first = q == table.first_row
         turn = next((n for n, step in enumerate(steps, 1) if isinstance(step, Accept)), None)
         at_end = not first and bool(table.final >> q & 1)

@@ -18,8 +18,8 @@ def edge_text(t: RegisterTransition) -> str:
     >>> edge_text(RegisterTransition(0, TypeIs("B"), Mark.TAKE, frozenset({"s", "r"}), 1))
     "type = 'B' / • ↓ r, s"
     """
-    written = f" ↓ {', '.join(map(name_text, sorted(t.writes)))}" if t.writes else ""
-    return f"{predicate_text(t.guard)} / {t.mark.value}{written}"
+    writes = f" ↓ {', '.join(map(name_text, sorted(t.writes)))}" if t.writes else ""
+    return f"{predicate_text(t.guard)} / {t.mark.value}{writes}"
 
 
 @picture.register(Srt)
@@ -28,8 +28,8 @@ def srt_graph(
     T: Transducer, limit: int | None = None, *, names: Iterable[str] | None = None
 ) -> Graph:
     """A transducer; `names` are what its states are called, their numbers if it is not given."""
-    called = list(names) if names is not None else [str(q) for q in range(T.states)]
-    nodes = state_nodes(called, {T.q0}, T.F)
+    state_names = list(names) if names is not None else [str(q) for q in range(T.states)]
+    nodes = state_nodes(state_names, {T.q0}, T.F)
     edges = tuple(map(_edge, T.Delta)) + tuple(map(empty_edge, T.moves))
     registers = ", ".join(map(name_text, sorted(T.R))) or "none"
     return state_graph(

@@ -22,7 +22,7 @@ from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 
 Automaton: TypeAlias = Vcea | Ucea | IntervalCea | AnchoredCea | EpsilonCea
 
-_CALLED: dict[type[Automaton], tuple[str, str]] = {
+_NAMES: dict[type[Automaton], tuple[str, str]] = {
     Vcea: ("vcea", "VCEA"),
     Ucea: ("ucea", "UCEA"),
     IntervalCea: ("cea", "CEA"),
@@ -50,7 +50,7 @@ def state_nodes(
 
 def state_graph(
     name: str,
-    called: str,
+    heading: str,
     nodes: tuple[Node, ...],
     edges: tuple[Edge, ...],
     *,
@@ -59,7 +59,7 @@ def state_graph(
     **parts: object,
 ) -> Graph:
     """States and transitions, from left to right, with a title that counts them."""
-    title = f"{called}: {count_text(len(nodes), 'state')}, {count_text(len(edges), 'transition')}"
+    title = f"{heading}: {count_text(len(nodes), 'state')}, {count_text(len(edges), 'transition')}"
     return Graph(name, title, nodes, edges, legend=legend, note=note, parts={"kind": name, **parts})
 
 
@@ -75,12 +75,12 @@ def mark_kind(mark: Mark) -> EdgeKind:
 @picture.register(EpsilonCea)
 def automaton_graph(A: Automaton, limit: int | None = None) -> Graph:
     """An automaton; edges say predicate / mark, or predicate / labels, and empty moves ε."""
-    name, called = _CALLED[type(A)]
+    name, heading = _NAMES[type(A)]
     initial = {A.q0} if isinstance(A, IntervalCea) else A.I
     edges = tuple(map(_edge, A.Delta))
     if isinstance(A, EpsilonCea):
         edges += tuple(map(empty_edge, A.moves))
-    return state_graph(name, called, state_nodes(map(str, range(A.states)), initial, A.F), edges)
+    return state_graph(name, heading, state_nodes(map(str, range(A.states)), initial, A.F), edges)
 
 
 def _edge(t: Transition | LabelTransition) -> Edge:

@@ -17,8 +17,8 @@ from cerlab.viz.machines.exploration import ExploredCea, explore
 def machine_text(machine: object) -> str:
     """A machine that is a graph (see `graph_of`), one transition a line."""
     graph = graph_of(machine)
-    called = {node.id: node.label for node in graph.nodes}
-    edges = (f"  {called[e.source]} -> {called[e.target]}  {e.label}" for e in graph.edges)
+    names = {node.id: node.label for node in graph.nodes}
+    edges = (f"  {names[e.source]} -> {names[e.target]}  {e.label}" for e in graph.edges)
     return "\n".join([_head(machine, graph), *edges])
 
 
@@ -61,7 +61,7 @@ def explored_text(A: ExploredCea) -> str:
     return "\n".join(lines)
 
 
-def first_lines(text: str, shown: int = 50) -> str:
+def first_lines(text: str, most: int = 50) -> str:
     """A text of many lines, cut for a display, which says so.
 
     >>> print(first_lines("a\\nb\\nc\\nd", 2))
@@ -70,9 +70,9 @@ def first_lines(text: str, shown: int = 50) -> str:
     .. showing 2 of 4 lines
     """
     lines = text.split("\n")
-    if len(lines) <= shown + 1:
+    if len(lines) <= most + 1:
         return text
-    return "\n".join([*lines[:shown], f".. showing {shown} of {len(lines):,} lines"])
+    return "\n".join([*lines[:most], f".. showing {most} of {len(lines):,} lines"])
 
 
 def _set(names: Iterable[str]) -> str:

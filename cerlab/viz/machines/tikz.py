@@ -95,17 +95,17 @@ def layers(states: int, initial: list[int], moves: Iterable[tuple[int, int]]) ->
     for source, target in moves:
         after.setdefault(source, []).append(target)
     columns: list[list[int]] = []
-    seen: set[int] = set()
+    closed: set[int] = set()
     for roots in (initial, *([q] for q in range(states))):
-        column = [q for q in roots if q not in seen]
+        column = [q for q in roots if q not in closed]
         depth = 0
         while column:
             if depth == len(columns):
                 columns.append([])
             columns[depth] += column
-            seen.update(column)
-            reached = dict.fromkeys(target for q in column for target in after.get(q, ()))
-            column = [q for q in reached if q not in seen]
+            closed.update(column)
+            successors = dict.fromkeys(target for q in column for target in after.get(q, ()))
+            column = [q for q in successors if q not in closed]
             depth += 1
     return columns
 
@@ -127,5 +127,5 @@ def latex_text(text: str) -> str:
     >>> print(latex_text("50%_{a}\n"))
     50\%\_\{a\}\textbackslash{}n
     """
-    printed = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return printed.translate(_LATEX)
+    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable.translate(_LATEX)

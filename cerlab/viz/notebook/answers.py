@@ -65,30 +65,30 @@ def listing(answers: LazyAnswers) -> Listing:
     return _listings[answers]
 
 
-def showing(listed: Listing) -> str:
+def showing(excerpt: Listing) -> str:
     """``1,024 answers, showing 50``.
 
     >>> showing(Listing((ComplexEvent(0, 0, (0,)),) * 50, 10**12))
     'showing 50 of 1,000,000,000,000 answers'
     """
-    shown = len(listed.first)
-    if listed.total is None:
-        return f"showing the first {shown} answers; count() says how many there are"
-    if shown == listed.total:
-        return count_text(shown, "answer")
-    return f"showing {shown} of {count_text(listed.total, 'answer')}"
+    count = len(excerpt.first)
+    if excerpt.total is None:
+        return f"showing the first {count} answers; count() says how many there are"
+    if count == excerpt.total:
+        return count_text(count, "answer")
+    return f"showing {count} of {count_text(excerpt.total, 'answer')}"
 
 
 def answers_text(answers: LazyAnswers) -> str:
     """The first answers, one a line."""
     head = f"Answers on {count_text(len(answers.stream), 'event')}"
     try:
-        listed = listing(answers)
+        excerpt = listing(answers)
     except CerlabError as error:
         return f"{head}: {error}"
-    listed = replace(listed, first=listed.first[:IN_TEXT])
-    lines = [f"{head}: {showing(listed)}"]
-    lines += [f"  [{a.start}, {a.end}] {positions_text(a.positions, SOME)}" for a in listed.first]
+    excerpt = replace(excerpt, first=excerpt.first[:IN_TEXT])
+    lines = [f"{head}: {showing(excerpt)}"]
+    lines += [f"  [{a.start}, {a.end}] {positions_text(a.positions, SOME)}" for a in excerpt.first]
     return "\n".join(lines)
 
 
@@ -96,16 +96,16 @@ def answers_html(answers: LazyAnswers) -> str:
     """The first answers as a table with their events, under their timeline."""
     head = f"Answers on {count_text(len(answers.stream), 'event')}"
     try:
-        listed = listing(answers)
+        excerpt = listing(answers)
     except CerlabError as error:
         return block(pre(f"{head}: {error}"))
-    if not listed.first:
-        return block(note(f"{head}: {showing(listed)}"))
-    picture = within_page(_timeline(answers, listed))
-    last = max(answer.end for answer in listed.first)
-    rows = _rows(listed.first, answers.stream.head(last + 1))
+    if not excerpt.first:
+        return block(note(f"{head}: {showing(excerpt)}"))
+    picture = within_page(_timeline(answers, excerpt))
+    last = max(answer.end for answer in excerpt.first)
+    rows = _rows(excerpt.first, answers.stream.head(last + 1))
     columns = ("start", "end", "positions", "events")
-    return block(picture, table(f"{head}: {showing(listed)}", columns, rows))
+    return block(picture, table(f"{head}: {showing(excerpt)}", columns, rows))
 
 
 def answers_svg(answers: LazyAnswers) -> str:
@@ -113,8 +113,8 @@ def answers_svg(answers: LazyAnswers) -> str:
     return timeline_svg(_timeline(answers, listing(answers)))
 
 
-def _timeline(answers: LazyAnswers, listed: Listing) -> Timeline:
-    return timeline([Row("answers", listed.first, listed.total)], answers.stream)
+def _timeline(answers: LazyAnswers, excerpt: Listing) -> Timeline:
+    return timeline([Row("answers", excerpt.first, excerpt.total)], answers.stream)
 
 
 def _rows(answers: Sequence[ComplexEvent], events: Sequence[Event]) -> list[list[object]]:

@@ -70,7 +70,7 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     DeterministicCea: partial(det_text, limit=MOST),
     StrategyCea: partial(det_text, limit=MOST),
     MintermTable: lambda table: grid_text(table_grid(table, MOST)),
-    MintermList: lambda listed: grid_text(minterms_grid(listed, MOST)),
+    MintermList: lambda vectors: grid_text(minterms_grid(vectors, MOST)),
     TecsSnapshot: snapshot_text,
 }
 
@@ -133,7 +133,7 @@ for _short in (Timestamp, Failure, WhyNone):
     display.register(_short, "text/html", _words_html)
 display.register(Timestamp, "text/plain", str)
 display.register(MintermTable, "text/html", lambda table: grid_html(table_grid(table, MOST)))
-display.register(MintermList, "text/html", lambda listed: grid_html(minterms_grid(listed, MOST)))
+display.register(MintermList, "text/html", lambda vectors: grid_html(minterms_grid(vectors, MOST)))
 display.register(Why, "image/svg+xml", _why_svg)
 display.register(Why, "text/html", _why_html)
 display.register(object, display.NETWORKX, to_networkx)

@@ -22,7 +22,7 @@ from cerlab.viz.html import block, escape, items, note, pre
 from cerlab.viz.notebook.replay import Replay
 from cerlab.viz.notebook.step_list import Step, StepList, highlight_states, step_text, steps_text
 from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
-from cerlab.viz.render import html as drawn
+from cerlab.viz.render import html as picture_html
 from cerlab.viz.theme import THEMES, Theme, ThemeName
 
 WIDTH = 736
@@ -102,8 +102,8 @@ class Frames:
     def __init__(self, steps: StepList, theme: Look = "auto") -> None:
         self._steps = steps
         self._theme = theme
-        self._drawn: ThemeName = "light" if theme == "auto" else theme
-        self._colours: Theme = THEMES[self._drawn]
+        self._base_theme: ThemeName = "light" if theme == "auto" else theme
+        self._colours: Theme = THEMES[self._base_theme]
         self._machines: dict[tuple[frozenset[str], str], _Picture] = {}
         self._layouts: dict[int, _Layout] = {}
         most = max((len(step.words) for step in steps), default=0)
@@ -123,7 +123,7 @@ class Frames:
     def strip(self, first: int = 0, last: int | None = None) -> str:
         """The steps from number `first` to before `last` as one ``<svg>``."""
         numbers = range(len(self._steps))[first:last]
-        chosen = self._steps.steps[first:last]
+        steps = self._steps.steps[first:last]
         parts: list[str] = []
         top = width = 0.0
         for k in numbers:
@@ -131,8 +131,8 @@ class Frames:
             parts.append(f'<g transform="translate(0 {top:g})">{body}</g>')
             top += layout.height + _GAP
             width = max(width, layout.width)
-        title = f"{self._steps.query}: {len(chosen)} of {len(self._steps)} steps"
-        says = " ".join(f"{step.heading}. {' '.join(step.words)}" for step in chosen[:3])
+        title = f"{self._steps.query}: {len(steps)} of {len(self._steps)} steps"
+        says = " ".join(f"{step.heading}. {' '.join(step.words)}" for step in steps[:3])
         return self._sheet("\n".join(parts), width, max(top - _GAP, 1), title, says)
 
     def _frame(self, k: int) -> tuple[_Layout, str]:
@@ -160,15 +160,15 @@ class Frames:
         """That of the steps which have it in common."""
         if number not in self._layouts:
             first = number * TOGETHER
-            self._layouts[number] = self._laid_out(self._steps.steps[first : first + TOGETHER])
+            self._layouts[number] = self._lay_out(self._steps.steps[first : first + TOGETHER])
         return self._layouts[number]
 
-    def _laid_out(self, steps: Sequence[Step]) -> _Layout:
+    def _lay_out(self, steps: Sequence[Step]) -> _Layout:
         """The machine and the tECS side by side where they fit, else below each other."""
-        held: dict[tuple[object, ...], list[TecsSnapshot]] = {}
+        groups: dict[tuple[object, ...], list[TecsSnapshot]] = {}
         for step in steps:
-            held.setdefault(step.snapshot.key, []).append(step.snapshot)
-        replays = {key: Replay(snapshots, self._drawn) for key, snapshots in held.items()}
+            groups.setdefault(step.snapshot.key, []).append(step.snapshot)
+        replays = {key: Replay(snapshots, self._base_theme) for key, snapshots in groups.items()}
         width: float = _POINT * max(replay.width for replay in replays.values())
         height = _POINT * max(replay.height for replay in replays.values())
         room = WIDTH - 2 * _MARGIN
@@ -201,7 +201,7 @@ class Frames:
         active = frozenset(state.name for state in step.snapshot.active)
         if (active, way) not in self._machines:
             graph = replace(highlight_states(self._steps.machine, active), direction=way)
-            self._machines[active, way] = _Picture.of(graph, self._drawn)
+            self._machines[active, way] = _Picture.of(graph, self._base_theme)
         return self._machines[active, way]
 
     def _stream(self, step: Step) -> Iterator[str]:
@@ -225,8 +225,8 @@ class Frames:
             yield self._text(x + width / 2, 38, str(n), colour, f'{middle} font-size="11"')
 
     def _text(self, x: float, y: float, text: str, colour: str, extra: str = "") -> str:
-        said = escape(cut(text, _LONGEST))
-        return f'<text x="{x:g}" y="{y:g}" fill="{colour}" {extra}>{said}</text>'
+        words = escape(cut(text, _LONGEST))
+        return f'<text x="{x:g}" y="{y:g}" fill="{colour}" {extra}>{words}</text>'
 
     def _sheet(self, body: str, width: float, height: float, title: str, says: str) -> str:
         style = dark_where_dark(body) + page_colours(body) if self._theme == "auto" else ""
@@ -256,20 +256,20 @@ def _html(steps: StepList) -> str:
     for k, step in enumerate(steps.steps[:MOST_FRAMES]):
         button = f"{name}-{k}"
         rules.append(f"#{button}:checked~.frame.k{k}{{display:block}}")
-        chosen = ' checked=""' if k == 0 else ""
+        attribute = ' checked=""' if k == 0 else ""
         says = escape(f"{step.position} {cut(step.snapshot.event.type, 12)}")
-        buttons.append(f'<input type="radio" name="{name}" id="{button}"{chosen}/>')
+        buttons.append(f'<input type="radio" name="{name}" id="{button}"{attribute}/>')
         buttons.append(f'<label for="{button}">{says}</label>')
-    shown = [f'<div class="frame k{k}">{frame}</div>' for k, frame in enumerate(frames)]
+    panes = [f'<div class="frame k{k}">{frame}</div>' for k, frame in enumerate(frames)]
     style = f"{_BUTTONS}<style>{''.join(rules)}</style>"
-    walk = "\n".join([style, '<div class="cerlab-steps">', *buttons, *shown, "</div>"])
+    walk = "\n".join([style, '<div class="cerlab-steps">', *buttons, *panes, "</div>"])
     says = f"showing {MOST_FRAMES} of {len(steps)} steps" if len(steps) > MOST_FRAMES else ""
     return block(pre(steps.query), walk, note(says))
 
 
 def _step_html(step: Step) -> str:
     """The words, and the tECS."""
-    return block(items(step.heading, step.words), drawn(step.snapshot))
+    return block(items(step.heading, step.words), picture_html(step.snapshot))
 
 
 display.register(Step, "text/plain", step_text)

@@ -39,7 +39,7 @@ def plan_facts(plan: Plan | CorrelatedPlan) -> list[tuple[str, str]]:
         ("consume by", "" if plan.consume is Consume.NONE else plan.consume.value),
         ("limit", "" if plan.limit is None else f"{plan.limit.per_end} answers of an end"),
     ]
-    return [(name, said) for name, said in facts if said]
+    return [(name, text) for name, text in facts if text]
 
 
 def register_plan_facts(plan: RegisterPlan) -> list[tuple[str, str]]:
@@ -56,7 +56,7 @@ def _machine_facts(A: IntervalCea | Srt) -> list[tuple[str, str]]:
 
 def facts_text(facts: Facts) -> str:
     """A fact a line."""
-    return "\n".join(f"{name}: {said}" for name, said in facts)
+    return "\n".join(f"{name}: {text}" for name, text in facts)
 
 
 def facts_html(facts: Facts) -> str:

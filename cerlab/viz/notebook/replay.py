@@ -43,10 +43,10 @@ class Replay:
     def __init__(self, snapshots: Sequence[TecsSnapshot], theme: ThemeName) -> None:
         self._colours = THEMES[theme]
         graph = _together(snapshots)
-        drawn = svg(graph, theme) if graph.nodes else ""
-        self._parts = [(m[1], unescape(m[2]), m[0]) for m in _PART.finditer(drawn)]
-        box = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ([\d.]+)"', drawn)
-        self._shift = _pair(_GROUP.search(drawn))
+        picture = svg(graph, theme) if graph.nodes else ""
+        self._parts = [(m[1], unescape(m[2]), m[0]) for m in _PART.finditer(picture)]
+        box = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ([\d.]+)"', picture)
+        self._shift = _pair(_GROUP.search(picture))
         self._left, self._high = _pair(box)
         self._rights = {title: _right(part) for kind, title, part in self._parts if kind == "node"}
         self._rows: dict[int, _Row] = {}
@@ -98,14 +98,14 @@ class Replay:
         active = {each.state: each for each in snapshot.active}
         labels = {node.number: node_text(node) for node in snapshot.nodes}
         for state, row in self._rows.items():
-            listed = active[state].union_list if state in active else ()
+            entries = active[state].union_list if state in active else ()
             for n in range(row.entries):
                 top = row.top + n * _ROW
-                said = labels[listed[n]] if n < len(listed) else ""
-                yield self._cell(x, top, _ENTRY, _ROW, said)
-                if n < len(listed):
-                    yield self._link(x, top + _ROW / 2, f"t{listed[n]}")
-            ink = self._colours.ink if listed else self._colours.ghost
+                label = labels[entries[n]] if n < len(entries) else ""
+                yield self._cell(x, top, _ENTRY, _ROW, label)
+                if n < len(entries):
+                    yield self._link(x, top + _ROW / 2, f"t{entries[n]}")
+            ink = self._colours.ink if entries else self._colours.ghost
             height = _ROW * row.entries
             yield self._cell(name_x, row.top, self._column, height, self._names[state], ink=ink)
 
@@ -139,8 +139,8 @@ def _together(snapshots: Sequence[TecsSnapshot]) -> Graph:
     columns: dict[int, str] = {}
     for snapshot in snapshots:
         graph = tecs_graph(snapshot)
-        held = {node.id: node for node in graph.nodes if not node.rows}
-        nodes |= {name: node for name, node in held.items() if name not in nodes}
+        own = {node.id: node for node in graph.nodes if not node.rows}
+        nodes |= {name: node for name, node in own.items() if name not in nodes}
         edges |= {(e.source, e.target, e.kind): e for e in graph.edges if not e.port}
         columns |= dict(graph.columns)
     plain = (_plain(node) for node in nodes.values())
@@ -155,16 +155,16 @@ def _plain(node: Node) -> Node:
 
 def _states(snapshots: Sequence[TecsSnapshot]) -> dict[int, ActiveState]:
     """Each macro-state that is ever active, in that order, when its union-list is longest."""
-    found: dict[int, ActiveState] = {}
+    states: dict[int, ActiveState] = {}
     for active in (active for snapshot in snapshots for active in snapshot.active):
-        known = found.setdefault(active.state, active)
-        if len(active.union_list) > len(known.union_list):
-            found[active.state] = active
-    return found
+        longest = states.setdefault(active.state, active)
+        if len(active.union_list) > len(longest.union_list):
+            states[active.state] = active
+    return states
 
 
-def _pair(found: re.Match[str] | None) -> tuple[float, float]:
-    return (float(found[1]), float(found[2])) if found else (0.0, 0.0)
+def _pair(match: re.Match[str] | None) -> tuple[float, float]:
+    return (float(match[1]), float(match[2])) if match else (0.0, 0.0)
 
 
 def _right(part: str) -> tuple[float, float]:

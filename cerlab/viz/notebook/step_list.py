@@ -45,17 +45,17 @@ class Step:
         if not snapshot.is_read:
             return ("The event is in no substream, and changes nothing.",)
         passes = ", ".join(self.passes) or "none of the tests"
-        made = len(snapshot.new)
+        count = len(snapshot.new)
         unions = sum(n.kind == "union" for n in snapshot.nodes if n.number in snapshot.new)
-        grown = (
-            f"{count_text(made, 'new node')}, unions among them: {unions:,}"
-            if made
+        growth = (
+            f"{count_text(count, 'new node')}, unions among them: {unions:,}"
+            if count
             else "unchanged"
         )
         return (
             f"It passes: {passes}.",
             *_first_few([_move_text(*move) for move in self._moves()], "moves"),
-            f"tECS: {grown}; active macro-states: {len(snapshot.active):,}.",
+            f"tECS: {growth}; active macro-states: {len(snapshot.active):,}.",
             *_first_few(self._answers(), "answers"),
         )
 
@@ -66,8 +66,8 @@ class Step:
                     yield step.source, mark, target
 
     def _answers(self) -> list[str]:
-        listed = [f"Answer {answer_text(x)}." for x in self.snapshot.answers]
-        return [*listed, "Answers: more end here."] if self.snapshot.has_more else listed
+        sentences = [f"Answer {answer_text(x)}." for x in self.snapshot.answers]
+        return [*sentences, "Answers: more end here."] if self.snapshot.has_more else sentences
 
 
 def _move_text(source: str | None, mark: str, target: str) -> str:

@@ -34,10 +34,10 @@ TYPES = 12
 def event_text_of(event: Event) -> str:
     """As `repr`, unless that is very long or cannot be."""
     try:
-        written = repr(event)
+        text = repr(event)
     except ValueError:  # an integer of very many digits
-        written = ""
-    return written if 0 < len(written) <= LONGEST else event_text(event, LONGEST)
+        text = ""
+    return text if 0 < len(text) <= LONGEST else event_text(event, LONGEST)
 
 
 def event_html(event: Event) -> str:
@@ -51,14 +51,14 @@ def event_html(event: Event) -> str:
 
 def stream_text(stream: Stream) -> str:
     """The first events of a stream, one a line."""
-    shown = 20
+    most = 20
     lines = [f"{count_text(len(stream), 'event')}"]
-    for position, event in enumerate(stream.head(shown)):
+    for position, event in enumerate(stream.head(most)):
         values = ", ".join(f"{name}={value}" for name, value in event.attributes.items())
         prefix = f"{event.stream}>" if event.stream else ""
         lines.append(f"  {position}: {prefix}{event.type}({values})")
-    if len(stream) > shown:
-        lines.append(f"  .. showing {shown} of {len(stream):,}")
+    if len(stream) > most:
+        lines.append(f"  .. showing {most} of {len(stream):,}")
     return "\n".join(lines)
 
 
@@ -66,20 +66,20 @@ def stream_html(stream: Stream) -> str:
     """The first events in columns, and how many there are of each type."""
     first = stream.head(ROWS)
     names = list(dict.fromkeys(name for event in first for name in event.attributes))
-    said = (
+    remarks = (
         [f"showing {len(first)} of {count_text(len(stream), 'event')}"]
         if len(first) < len(stream)
         else []
     )
     if len(names) > ATTRIBUTES:
-        said.append(f"{ATTRIBUTES} of {count_text(len(names), 'attribute')}")
+        remarks.append(f"{ATTRIBUTES} of {count_text(len(names), 'attribute')}")
     caption = f"Stream of {count_text(len(stream), 'event')}{_time(stream)}"
-    shown = [_row(n, event, names[:ATTRIBUTES]) for n, event in enumerate(first)]
+    rows = [_row(n, event, names[:ATTRIBUTES]) for n, event in enumerate(first)]
     columns = ["position", "type", *(cut(name, 30) for name in names[:ATTRIBUTES])]
     if any(event.stream for event in first):
         columns.append("stream")
-        shown = [[*row, cut(e.stream or "", 40)] for row, e in zip(shown, first, strict=True)]
-    return block(table(caption, columns, shown), note("; ".join(said)), _histogram(stream))
+        rows = [[*row, cut(e.stream or "", 40)] for row, e in zip(rows, first, strict=True)]
+    return block(table(caption, columns, rows), note("; ".join(remarks)), _histogram(stream))
 
 
 def type_counts(stream: Stream) -> Counter[str]:
@@ -90,10 +90,10 @@ def type_counts(stream: Stream) -> Counter[str]:
     """
     column: Any = None if len(stream) <= FEW else stream.columns["type"]
     if hasattr(column, "value_counts"):
-        found = {row["values"]: row["counts"] for row in column.value_counts().to_pylist()}
+        counts = {row["values"]: row["counts"] for row in column.value_counts().to_pylist()}
     else:
-        found = dict(Counter(event.type for event in stream))
-    return Counter(dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))))
+        counts = dict(Counter(event.type for event in stream))
+    return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))))
 
 
 def _histogram(stream: Stream) -> str:
@@ -130,16 +130,16 @@ def stream_svg(stream: Stream) -> str:
 
 def schema_html(schema: Schema) -> str:
     """A row for each event type."""
-    declared = [(stream.name, event) for stream in schema.streams for event in stream.events]
-    rows = [[cut(s, 40), cut(event.name, 40), _attributes(event)] for s, event in declared[:ROWS]]
-    more = f"showing {ROWS} of {count_text(len(declared), 'type')}" if len(declared) > ROWS else ""
+    types = [(stream.name, event) for stream in schema.streams for event in stream.events]
+    rows = [[cut(s, 40), cut(event.name, 40), _attributes(event)] for s, event in types[:ROWS]]
+    more = f"showing {ROWS} of {count_text(len(types), 'type')}" if len(types) > ROWS else ""
     columns = ("stream", "event type", "attributes")
     return block(table("Schema", columns, rows), note(more))
 
 
 def _attributes(event: EventDeclaration) -> str:
-    listed = (f"{a.name}: {a.type.value}{'?' if a.nullable else ''}" for a in event.attributes)
-    return cut(", ".join(listed), 200)
+    texts = (f"{a.name}: {a.type.value}{'?' if a.nullable else ''}" for a in event.attributes)
+    return cut(", ".join(texts), 200)
 
 
 display.register(Event, "text/plain", event_text_of)

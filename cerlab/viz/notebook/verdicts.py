@@ -22,8 +22,8 @@ def verdict_text(verdict: Verdict) -> str:
 def witness_text(witness: Witness) -> str:
     """The stream with the answer, and its events."""
     T = witness_timeline(witness)
-    listed = [f"  {tick.position}: {event_text(tick.event)}" for tick in T.ticks]
-    return "\n".join([_witness_text(witness), timeline_text(T), *listed])
+    events = [f"  {tick.position}: {event_text(tick.event)}" for tick in T.ticks]
+    return "\n".join([_witness_text(witness), timeline_text(T), *events])
 
 
 def verdict_html(verdict: Verdict) -> str:
@@ -53,8 +53,8 @@ def _because(verdict: Verdict) -> str:
 
 def _witness(witness: Witness) -> str:
     T = witness_timeline(witness)
-    listed = "\n".join(f"{tick.position}: {event_text(tick.event)}" for tick in T.ticks)
-    return f"{note(_witness_text(witness))}\n{within_page(T)}\n{pre(listed)}"
+    events = "\n".join(f"{tick.position}: {event_text(tick.event)}" for tick in T.ticks)
+    return f"{note(_witness_text(witness))}\n{within_page(T)}\n{pre(events)}"
 
 
 def _witness_text(witness: Witness) -> str:

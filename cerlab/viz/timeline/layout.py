@@ -86,15 +86,15 @@ def timeline(
     Not in every row: 1 of 2 answers.
     """
     stream = io.as_stream(events)
-    made = tuple(_rows(rows))
-    compared = _compared(made)
+    all_rows = tuple(_rows(rows))
+    rows_of = _comparable(all_rows)
     room = (max(2, shown_events), shown_answers)
-    chosen, positions = _selection(compared, len(made), len(stream), room)
+    visible, positions = _selection(rows_of, len(all_rows), len(stream), room)
     ticks = _ticks(stream, positions, axis, (by, label or by))
-    bars = tuple(_bars(chosen, {tick.position: tick.place for tick in ticks}))
-    held = tuple(sum(n in having for having in compared.values()) for n in range(len(made)))
-    common = sum(len(having) == len(made) for having in compared.values())
-    return Timeline(ticks, made, bars, len(stream), len(compared), held, common, axis, label)
+    bars = tuple(_bars(visible, {tick.position: tick.place for tick in ticks}))
+    counts = tuple(sum(n in having for having in rows_of.values()) for n in range(len(all_rows)))
+    common = sum(len(having) == len(all_rows) for having in rows_of.values())
+    return Timeline(ticks, all_rows, bars, len(stream), len(rows_of), counts, common, axis, label)
 
 
 def _rows(rows: Mapping[str, Iterable[Answer]] | Iterable[Row]) -> Iterable[Row]:
@@ -102,26 +102,26 @@ def _rows(rows: Mapping[str, Iterable[Answer]] | Iterable[Row]) -> Iterable[Row]
         yield from rows
         return
     for name, answers in rows.items():
-        listed = {complex_event(a) if isinstance(a, Valuation) else a for a in answers}
-        yield Row(name, tuple(sorted(listed, key=by_end)), len(listed))
+        distinct = {complex_event(a) if isinstance(a, Valuation) else a for a in answers}
+        yield Row(name, tuple(sorted(distinct, key=by_end)), len(distinct))
 
 
-def _compared(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
+def _comparable(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
     """The answers that can be compared, by end, with the rows that have them.
 
     Where a row is not listed to its end, answers that end later may be in it or not.
     """
     horizons = [row.complete_before for row in rows if row.complete_before is not None]
-    held: dict[ComplexEvent, set[int]] = {}
+    rows_of: dict[ComplexEvent, set[int]] = {}
     for number, row in enumerate(rows):
         for answer in row.answers:
             if len(rows) == 1 or not horizons or answer.end < min(horizons):
-                held.setdefault(answer, set()).add(number)
-    return {answer: frozenset(held[answer]) for answer in sorted(held, key=by_end)}
+                rows_of.setdefault(answer, set()).add(number)
+    return {answer: frozenset(rows_of[answer]) for answer in sorted(rows_of, key=by_end)}
 
 
 def _selection(
-    compared: Mapping[ComplexEvent, frozenset[int]],
+    rows_of: Mapping[ComplexEvent, frozenset[int]],
     rows: int,
     length: int,
     room: tuple[int, int],
@@ -132,54 +132,54 @@ def _selection(
     that is shown with its interval and its first positions.
     """
     events, answers = room
-    needed: set[int] = set()
-    chosen: set[ComplexEvent] = set()
+    positions: set[int] = set()
+    choice: set[ComplexEvent] = set()
     room_for = length if length <= events else events
-    for answer in _by_interest(compared, rows, answers):
-        if len(chosen) == answers:
+    for answer in _by_interest(rows_of, rows, answers):
+        if len(choice) == answers:
             break
         own = {answer.start, answer.end, *answer.positions}
-        if not chosen or len(needed | own) <= room_for:
-            chosen.add(answer)
-            needed |= own
-    if length > events and len(needed) > events:
-        (only,) = chosen
-        needed = {only.start, only.end, *only.positions[: events - 2]}
-    held = {answer: having for answer, having in compared.items() if answer in chosen}
-    if not needed or (length <= events and len(held) == len(compared)):
-        return held, list(range(min(length, events)))
-    reach = events if len(held) == len(compared) else NEIGHBOURS
-    return held, _with_neighbours(needed, length, events, reach)
+        if not choice or len(positions | own) <= room_for:
+            choice.add(answer)
+            positions |= own
+    if length > events and len(positions) > events:
+        (only,) = choice
+        positions = {only.start, only.end, *only.positions[: events - 2]}
+    visible = {answer: having for answer, having in rows_of.items() if answer in choice}
+    if not positions or (length <= events and len(visible) == len(rows_of)):
+        return visible, list(range(min(length, events)))
+    reach = events if len(visible) == len(rows_of) else NEIGHBOURS
+    return visible, _with_neighbours(positions, length, events, reach)
 
 
 def _by_interest(
-    compared: Mapping[ComplexEvent, frozenset[int]], rows: int, answers: int
+    rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, answers: int
 ) -> list[ComplexEvent]:
     """Those that tell rows apart, but a quarter of the room for what rows agree on."""
-    apart = [answer for answer, having in compared.items() if len(having) < rows]
-    agreed = [answer for answer, having in compared.items() if len(having) == rows]
+    apart = [answer for answer, having in rows_of.items() if len(having) < rows]
+    common = [answer for answer, having in rows_of.items() if len(having) == rows]
     most = answers - answers // 4
-    return apart[:most] + agreed + apart[most:]
+    return apart[:most] + common + apart[most:]
 
 
-def _with_neighbours(needed: set[int], length: int, room: int, reach: int) -> list[int]:
+def _with_neighbours(positions: set[int], length: int, room: int, reach: int) -> list[int]:
     """The needed positions and those nearest to them, as far as `reach`, while there is room."""
-    found = set(needed)
-    edge = sorted(found)
+    region = set(positions)
+    edge = sorted(region)
     for _ in range(reach):
-        beside = [q for p in edge for q in (p + 1, p - 1) if 0 <= q < length and q not in found]
-        edge = list(dict.fromkeys(beside))[: max(0, room - len(found))]
-        found.update(edge)
-    return sorted(found)
+        beside = [q for p in edge for q in (p + 1, p - 1) if 0 <= q < length and q not in region]
+        edge = list(dict.fromkeys(beside))[: max(0, room - len(region))]
+        region.update(edge)
+    return sorted(region)
 
 
 def _ticks(
-    stream: Stream, positions: Sequence[int], axis: str | None, written: tuple[str, str]
+    stream: Stream, positions: Sequence[int], axis: str | None, names: tuple[str, str]
 ) -> tuple[Tick, ...]:
     first = stream.head(positions[-1] + 1) if positions else ()
     events = [first[position] for position in positions]
     places = _steps(positions) if axis is None else _times(events, positions, axis)
-    kinds, labels = ([_word(value_of(event, name)) for event in events] for name in written)
+    kinds, labels = ([_word(value_of(event, name)) for event in events] for name in names)
     return tuple(map(Tick, positions, events, places, kinds, labels))
 
 
@@ -206,10 +206,10 @@ def _times(events: Sequence[Event], positions: Sequence[int], axis: str) -> list
 
 
 def _bars(
-    chosen: Mapping[ComplexEvent, frozenset[int]], places: Mapping[int, float]
+    rows_of: Mapping[ComplexEvent, frozenset[int]], places: Mapping[int, float]
 ) -> Iterable[Bar]:
     """The answers by start, each with its track."""
-    ordered = sorted(chosen, key=lambda a: (places[a.start], a.end, a.positions))
-    spans = [(places[answer.start], places[answer.end]) for answer in ordered]
-    for answer, track in zip(ordered, first_fit(spans), strict=True):
-        yield Bar(answer, track, chosen[answer])
+    answers = sorted(rows_of, key=lambda a: (places[a.start], a.end, a.positions))
+    spans = [(places[answer.start], places[answer.end]) for answer in answers]
+    for answer, track in zip(answers, first_fit(spans), strict=True):
+        yield Bar(answer, track, rows_of[answer])

@@ -64,11 +64,11 @@ def _bar(ax: Any, T: Drawing, bar: Bar, row: int, y: float, numbers: dict[str, i
         )
     line = {"color": LIGHT["line"], "linewidth": 1, "linestyle": "-" if has else ":"}
     ax.plot([start, end], [y, y], zorder=2, **line)
-    marked = [ticks[position] for position in answer.positions if position in ticks]
+    marks = [ticks[position] for position in answer.positions if position in ticks]
     if has:
-        for before, after in pairwise(marked):
+        for before, after in pairwise(marks):
             _arc(ax, before.place, after.place, y)
-    for tick in marked:
+    for tick in marks:
         _mark(ax, tick.place, y, numbers[tick.kind], hollow=not has)
 
 
@@ -107,8 +107,8 @@ def _labels(ax: Any, T: Drawing, tops: list[float]) -> None:
     ax.tick_params(length=0)
     for side in ("left", "right", "top"):
         ax.spines[side].set_visible(False)
-    if said := "\n".join(filter(None, [comparison(T), extent(T)])):
-        ax.set_title(said, fontsize="small", loc="left")
+    if title := "\n".join(filter(None, [comparison(T), extent(T)])):
+        ax.set_title(title, fontsize="small", loc="left")
 
 
 def _plain(text: str) -> str:

@@ -73,7 +73,7 @@ _RULES = (
 def style(theme: str) -> str:
     """The style sheet: of one theme, or ``"auto"``: as the reader's system and Jupyter say."""
     if theme == "auto":
-        named = {name: f"var(--{name})" for name in LIGHT}
+        variables = {name: f"var(--{name})" for name in LIGHT}
         light, dark = _variables(LIGHT), _variables(DARK)
         return "\n".join(
             [
@@ -81,7 +81,7 @@ def style(theme: str) -> str:
                 f"@media (prefers-color-scheme:dark){{{_SCOPE}{{{dark}}}}}",
                 f'[data-jp-theme-light="true"] {_SCOPE}{{{light}}}',
                 f'[data-jp-theme-light="false"] {_SCOPE}{{{dark}}}',
-                _rules(named),
+                _rules(variables),
                 ON_ITS_OWN,
             ]
         )
@@ -114,13 +114,13 @@ def number_of(kind: str) -> int:
 @contextmanager
 def own_numbers() -> Iterator[None]:
     """Kinds are numbered from 0 inside: a file is then the same whatever was drawn before it."""
-    kept = dict(_numbers)
+    previous = dict(_numbers)
     _numbers.clear()
     try:
         yield
     finally:
         _numbers.clear()
-        _numbers.update(kept)
+        _numbers.update(previous)
 
 
 def look(kind: int) -> tuple[int, int]:

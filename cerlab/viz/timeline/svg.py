@@ -71,10 +71,10 @@ def timeline_svg(T: Drawing, theme: str = "auto") -> str:
     """A timeline as an SVG document; raises `UsageError` for an unknown theme."""
     sheet = _sheet(T)
     foot = list(filter(None, [comparison(T), extent(T)]))
-    key, lines, used = _legend(sheet)
+    key, lines, right = _legend(sheet)
     below = sheet.top(len(T.rows)) + 22 + 20 * lines
     height = _n(below + 16 * len(foot))
-    width = _n(max(sheet.right, used, 320, *(CHARACTER * len(line) + 2 * MARGIN for line in foot)))
+    width = _n(max(sheet.right, right, 320, *(CHARACTER * len(line) + 2 * MARGIN for line in foot)))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" class="cerlab-timeline"'
         f' width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
@@ -118,16 +118,16 @@ def _axis(sheet: _Sheet) -> Iterable[str]:
     yield from _breaks(sheet)
     below = [_place_text(T, tick) for tick in T.ticks]
     fitting = _fitting(sheet, below)
-    marked = {p for bar in T.bars for p in bar.answer.positions}
+    positions = {p for bar in T.bars for p in bar.answer.positions}
     for n, tick in enumerate(T.ticks):
         under = below[n] if n in fitting else ""
-        yield from _event(sheet, tick, above[n], under, guide=tick.position in marked)
+        yield from _event(sheet, tick, above[n], under, guide=tick.position in positions)
 
 
 def _event(sheet: _Sheet, tick: Tick, above: str, below: str, *, guide: bool) -> Iterable[str]:
     x = sheet.x(tick)
-    said = escape(f"{tick.position}: {event_text(tick.event)}")
-    yield f'<g class="event" data-position="{tick.position}"><title>{said}</title>'
+    title = escape(f"{tick.position}: {event_text(tick.event)}")
+    yield f'<g class="event" data-position="{tick.position}"><title>{title}</title>'
     if guide:
         bottom = sheet.top(len(sheet.T.rows)) - 6
         yield f'<path class="guide" d="M{_n(x)} {AXIS + 26}V{_n(bottom)}"/>'
@@ -150,21 +150,21 @@ def _breaks(sheet: _Sheet) -> Iterable[str]:
         left_out = after.position - before.position - 1
         if left_out and sheet.T.axis is None:
             x = (sheet.x(before) + sheet.x(after)) / 2
-            said = f"{count_text(left_out, 'event')} not shown"
+            title = f"{count_text(left_out, 'event')} not shown"
             d = f"M{_n(x - 5)} {AXIS + 5}l5 -10m5 0l-5 10"
-            yield f'<path class="break" d="{d}"><title>{said}</title></path>'
+            yield f'<path class="break" d="{d}"><title>{title}</title></path>'
 
 
 def _fitting(sheet: _Sheet, texts: list[str]) -> frozenset[int]:
     """Which of the texts over the ticks have room beside each other, from the left."""
     free = float("-inf")
-    found = set()
+    fits = set()
     for n, (tick, text) in enumerate(zip(sheet.T.ticks, texts, strict=True)):
         half = CHARACTER * len(text) / 2 + 2
         if sheet.x(tick) - half >= free:
-            found.add(n)
+            fits.add(n)
             free = sheet.x(tick) + half
-    return frozenset(found)
+    return frozenset(fits)
 
 
 def _row(sheet: _Sheet, row: int) -> Iterable[str]:
@@ -224,22 +224,22 @@ def _legend(sheet: _Sheet) -> tuple[list[str], int, float]:
     if any(row not in bar.rows for row in range(len(T.rows)) for bar, _ in in_row(T, row)):
         lacking = '<g class="ghost"><path class="interval" d="M-8 0h18"/></g>'
         entries.append(("lacking in this row", lacking))
-    drawn = [f'<path class="rule" d="M{MARGIN} {_n(top)}H{_n(sheet.right)}"/>'] if T.rows else []
-    x, line, used = MARGIN + 6.0, 0, 0.0
+    parts = [f'<path class="rule" d="M{MARGIN} {_n(top)}H{_n(sheet.right)}"/>'] if T.rows else []
+    x, line, right = MARGIN + 6.0, 0, 0.0
     for text, sample in entries:
         width = 40 + (CHARACTER + 0.8) * len(text)
         if x > MARGIN + 6 and x + width > max(sheet.right, 480):
             x, line = MARGIN + 6.0, line + 1
         place = f"translate({_n(x)} {_n(top + 18 + 20 * line)})"
-        drawn.append(f'<g class="key" transform="{place}">{sample}{_text(15, 4, text)}</g>')
+        parts.append(f'<g class="key" transform="{place}">{sample}{_text(15, 4, text)}</g>')
         x += width
-        used = max(used, x)
-    return drawn, line + 1 if entries else 0, used
+        right = max(right, x)
+    return parts, line + 1 if entries else 0, right
 
 
 def _text(x: float, y: float, text: str, kind: str = "") -> str:
-    styled = f' class="{kind}"' if kind else ""
-    return f'<text{styled} x="{_n(x)}" y="{_n(y)}">{escape(text)}</text>'
+    attribute = f' class="{kind}"' if kind else ""
+    return f'<text{attribute} x="{_n(x)}" y="{_n(y)}">{escape(text)}</text>'
 
 
 def _n(value: float) -> str:
@@ -250,9 +250,9 @@ def _n(value: float) -> str:
 
 def within_page(T: Drawing) -> str:
     """A timeline for a block of HTML: as wide as the page, and not too small to be read."""
-    drawn = timeline_svg(T)
-    width = float(drawn.split(' width="', 1)[1].split('"', 1)[0])
-    return drawn.replace("<svg ", f'<svg style="min-width:{LEAST * width:.0f}px" ', 1)
+    svg = timeline_svg(T)
+    width = float(svg.split(' width="', 1)[1].split('"', 1)[0])
+    return svg.replace("<svg ", f'<svg style="min-width:{LEAST * width:.0f}px" ', 1)
 
 
 def _html(T: Drawing) -> str:

@@ -18,15 +18,15 @@ _NAME = 20
 
 def timeline_text(T: Drawing) -> str:
     """Filled marks are answers, ``━`` what tells rows apart, hollow marks what a row lacks."""
-    called, key = _names_of_kinds(T)
-    shown = [called[tick.kind] for tick in T.ticks]
+    short_names, key = _names_of_kinds(T)
+    labels = [short_names[tick.kind] for tick in T.ticks]
     positions = [str(tick.position) for tick in T.ticks]
-    width = max(map(len, shown + positions), default=1) + 1
+    width = max(map(len, labels + positions), default=1) + 1
     names = [cut(row.name, _NAME) for row in T.rows]
     gutter = max(map(len, names), default=0) + 2
     lines = [
-        " " * gutter + "".join(text.ljust(width) for text in made).rstrip()
-        for made in (positions, shown)
+        " " * gutter + "".join(text.ljust(width) for text in texts).rstrip()
+        for texts in (positions, labels)
     ]
     columns = _columns(T, width)
     for number, name in enumerate(names):
@@ -38,13 +38,13 @@ def timeline_text(T: Drawing) -> str:
 
 def _names_of_kinds(T: Drawing) -> tuple[dict[str, str], str]:
     """What each kind is called in a column, and the key to that if it is needed."""
-    found = kinds(T)
-    if max(map(len, found), default=0) <= _LONG:
-        return {name: name for name in found}, ""
-    called = {
-        name: ascii_letters[n] if n < len(ascii_letters) else "?" for n, name in enumerate(found)
+    every = kinds(T)
+    if max(map(len, every), default=0) <= _LONG:
+        return {name: name for name in every}, ""
+    letters = {
+        name: ascii_letters[n] if n < len(ascii_letters) else "?" for n, name in enumerate(every)
     }
-    return called, ", ".join(f"{letter} = {cut(name, _NAME)}" for name, letter in called.items())
+    return letters, ", ".join(f"{letter} = {cut(name, _NAME)}" for name, letter in letters.items())
 
 
 def _columns(T: Drawing, width: int) -> dict[int, int]:
@@ -53,11 +53,11 @@ def _columns(T: Drawing, width: int) -> dict[int, int]:
 
 def _tracks(T: Drawing, row: int, columns: dict[int, int]) -> Iterable[str]:
     length = max(columns.values(), default=0) + 1
-    drawn = [[" "] * length for _ in range(track_count(T, row))]
+    lines = [[" "] * length for _ in range(track_count(T, row))]
     apart = telling(T)
     for bar, track in in_row(T, row):
-        _draw(drawn[track], bar, row in bar.rows, (bar, row) in apart, columns)
-    return ("".join(line) for line in drawn)
+        _draw(lines[track], bar, row in bar.rows, (bar, row) in apart, columns)
+    return ("".join(line) for line in lines)
 
 
 def _draw(line: list[str], bar: Bar, has: bool, different: bool, columns: dict[int, int]) -> None:

@@ -12,11 +12,11 @@ from cerlab.viz.timeline.value import Drawing, Row, differs
 def row_text(T: Drawing, number: int) -> str:
     """``5 answers, lacks 1``: what it lacks is counted among the answers that were compared."""
     row = T.rows[number]
-    said = [_total(row)]
+    parts = [_total(row)]
     if len(T.rows) > 1:
         lacks = T.distinct - T.row_counts[number]
-        said += [f"lacks {number_text(lacks)}"] if lacks else []
-    return ", ".join(said)
+        parts += [f"lacks {number_text(lacks)}"] if lacks else []
+    return ", ".join(parts)
 
 
 def _total(row: Row) -> str:
@@ -42,18 +42,18 @@ def extent(T: Drawing) -> str:
 
     ``events 0-79 of 224,473; 12 of 345,816 answers``.
     """
-    said = []
+    parts = []
     if len(T.ticks) < T.length:
-        said.append(_events(T))
-    known = T.distinct if len(T.rows) > 1 else T.rows[0].total if T.rows else 0
-    if known is None:
-        said.append(f"{len(T.bars)} of over {count_text(T.distinct, 'answer')}")
-    elif len(T.bars) < known:
-        said.append(f"{len(T.bars)} of {count_text(known, 'answer')}")
-    drawn = {tick.position for tick in T.ticks}
-    if any(p not in drawn for bar in T.bars for p in bar.answer.positions):
-        said.append("positions in the gaps are not drawn")
-    return "; ".join(said)
+        parts.append(_events(T))
+    total = T.distinct if len(T.rows) > 1 else T.rows[0].total if T.rows else 0
+    if total is None:
+        parts.append(f"{len(T.bars)} of over {count_text(T.distinct, 'answer')}")
+    elif len(T.bars) < total:
+        parts.append(f"{len(T.bars)} of {count_text(total, 'answer')}")
+    positions = {tick.position for tick in T.ticks}
+    if any(p not in positions for bar in T.bars for p in bar.answer.positions):
+        parts.append("positions in the gaps are not drawn")
+    return "; ".join(parts)
 
 
 def _events(T: Drawing) -> str:
