@@ -27,7 +27,7 @@ from cerlab.model.event import Event, TypeColumn
 from cerlab.model.schema import AttributeType, Schema
 
 SIZE = 1 << 16
-"""How many events a batch has at most, unless told otherwise."""
+"""How many events a batch has at most, by default."""
 
 _SAMPLE = 1 << 16
 """So many bytes of a text are read to see how long its lines are."""

@@ -14,15 +14,15 @@ from cerlab.model.event import Event, Value, to_value
 from cerlab.model.schema import AttributeType, EventDeclaration, Schema
 
 OnBadRow = Callable[[str, BadData], None]
-"""What is done with a row that cannot be read: its text and the error."""
+"""A handler of a row that cannot be read: takes its text and the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What every reader of rows is told: where they are from, and options of `cerlab.io.read`."""
+    """The source of rows and the options of `cerlab.io.read`, which every reader of rows takes."""
 
     file: str
-    """What errors call it."""
+    """The name of the source in errors."""
     schema: Schema | None = None
     on_bad_row: OnBadRow | None = None
     type_name: str | None = None

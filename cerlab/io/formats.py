@@ -23,7 +23,7 @@ FORMATS = {
     ".core": "core",
     ".stream": "core",
 }
-"""The format of a file by its suffix; others are told by their first line."""
+"""The format of a file by its suffix; other files have one by their first line."""
 
 STREAM_MAGIC = b"\xff\xff\xff\xff"
 """What a message of Arrow's streaming format begins with."""
@@ -41,7 +41,7 @@ def is_pipe(path: str | PathLike[str]) -> bool:
 
 
 def name_of(path: str | PathLike[str]) -> str:
-    """What errors call a file."""
+    """The name of a file in errors."""
     return "standard input" if str(path) == "-" else str(path)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cerlab.engine.labelled_rows import LabelledAnswers
 
 FUNCTIONS = ("first", "last", "count")
-"""What may be taken of a label that holds several events."""
+"""The functions of a label that holds several events."""
 
 _NAME = r"(?:[A-Za-z_]\w*|`[^`]+`)"
 _COLUMN = re.compile(

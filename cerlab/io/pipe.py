@@ -60,7 +60,7 @@ def _lines(raw: BinaryIO, tell: Callable[[], None], errors: str) -> Iterator[str
 
 
 def _texts(raw: BinaryIO, tell: Callable[[], None], errors: str) -> Iterator[str]:
-    """What has arrived, decoded, each time that some has; at the end of the input an empty text."""
+    """The text of each chunk, decoded, as it arrives; at the end of the input an empty text."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
     mark = "\ufeff"  # of the byte order, no part of the text
     while True:

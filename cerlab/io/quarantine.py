@@ -18,7 +18,7 @@ Quarantine: TypeAlias = AnyPath | OnBadRow
 
 @contextmanager
 def open_quarantine(to: Quarantine | None, source: AnyPath) -> Iterator[OnBadRow | None]:
-    """What takes rows of a source that cannot be read into a file, as NDJSON; None without one.
+    """A handler that writes the bad rows of a source into a file, as NDJSON; None without a file.
 
     The file is there at the end, and stderr says how many there were; after an error there is none.
     Bytes that are no text are written as the lone surrogates that stand for them (``\\udce9`` for

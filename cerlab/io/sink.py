@@ -1,4 +1,4 @@
-"""Where answers go that nobody keeps: each is written when it is found, and forgotten."""
+"""Sinks of answers: each answer is written as soon as there is one, and forgotten."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Sink(Protocol):
         """Take some answers of the compiled engine."""
 
     def flush(self) -> None:
-        """Let readers see what was taken so far, if the format allows it."""
+        """Let readers see the answers so far, if the format allows it."""
 
 
 class NdjsonSink:

@@ -1,4 +1,4 @@
-"""What the machine code of a kernel is made from, and the digest of it."""
+"""The digest of all that the machine code of a kernel depends on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Source:
 def digest_of(kernel: Source, types: object) -> str:
     """The digest of a kernel and the types of its arguments."""
     digest = sha256()
-    for part in (_made_on(), types, *_made_from(kernel)):
+    for part in (_platform(), types, *_parts_of(kernel)):
         digest.update(repr(part).encode() + b"\0")
     return digest.hexdigest()[:40]
 
@@ -41,7 +41,7 @@ def fields_of(record: type) -> object:
 
 
 @cache
-def _made_on() -> tuple[object, ...]:
+def _platform() -> tuple[object, ...]:
     """The versions, the machine, and what the environment says on how Numba compiles.
 
     Numba itself is not imported: its version is read from its file.
@@ -71,7 +71,7 @@ def _made_on() -> tuple[object, ...]:
     )
 
 
-def _made_from(kernel: Source) -> Iterator[object]:
+def _parts_of(kernel: Source) -> Iterator[object]:
     """Code, options and globals of a kernel and of all kernels that it reaches."""
     pending, reachable = [kernel], {kernel}
     while pending:

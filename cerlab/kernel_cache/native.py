@@ -211,7 +211,7 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> ArgumentP
 
 
 def _exception_of(error: Any) -> BaseException:
-    """What a kernel raises."""
+    """The exception of a kernel."""
     if not error:
         return MemoryError()
     kind, arguments, *_ = pickle.loads(ctypes.string_at(error[0].pickle, error[0].length))

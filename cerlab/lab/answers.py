@@ -1,4 +1,4 @@
-"""What the lab's page asks, answered: a request and a reply are JSON objects.
+"""Replies to the requests of the lab's page, both JSON objects.
 
 It runs in a server as in the browser, where Numba, z3 and Arrow are not: what needs one of them is
 refused by a sentence that names it.
@@ -199,4 +199,4 @@ PANELS: dict[str, Callable[[Request], Reply]] = {
     "why": _why,
     "compare": _compare,
 }
-"""What each panel of the page asks for."""
+"""The function that replies to each panel of the page."""

@@ -59,7 +59,7 @@ LARK = Archive(
     "",
 )
 EXCLUSIONS = ("bench", "lab/page", "spark")
-"""What of cerlab no browser needs."""
+"""The parts of cerlab that no browser needs."""
 
 
 def build(out: Path) -> None:

@@ -64,4 +64,4 @@ class _Handler(SimpleHTTPRequestHandler):
         self.wfile.write(reply)
 
     def log_message(self, *_: object) -> None:
-        """Nothing is said of each request."""
+        """Log nothing."""

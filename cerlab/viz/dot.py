@@ -239,7 +239,7 @@ def _cell(cell: Cell, theme: Theme | None) -> str:
 
 
 def _label_text(label: str, theme: Theme | None) -> str:
-    """What is written at a node or an edge: as it is, or for a picture wrapped and cut."""
+    """The words at a node or an edge: as they are, or for a picture wrapped and cut."""
     if theme is None or len(label) <= WIDEST:
         return label
     return "\n".join("\n".join(_lines(line)) for line in _short(label).split("\n"))

@@ -59,7 +59,7 @@ def to_networkx(value: object) -> Any:
 
 
 def from_networkx(network: Any) -> Any:
-    """What `to_networkx` made this of: a machine, formula, SREMO or GCQ, or one that was edited.
+    """The value of a `to_networkx` graph, perhaps edited: a machine, formula, SREMO or GCQ.
 
     It reads the parts, not the labels. Raises `BadData` for graphs of other kinds or without their
     parts, `IllFormed` for machines that are none.

@@ -17,7 +17,7 @@ _LOTS = (
 """Volumes, each as often as it is listed."""
 
 BATCH = 1 << 17
-"""How many events a record batch has if nothing else is said."""
+"""How many events a record batch has, by default."""
 
 
 def event_batches(events: Iterable[Event], schema: Schema, *, batch: int = BATCH) -> Iterator[Any]:

@@ -58,7 +58,7 @@ def det_graph(machine: DeterministicCea | StrategyCea, limit: int | None = None)
 
 @picture.register(ExploredCea)
 def explored_graph(A: ExploredCea, limit: int | None = None) -> Graph:
-    """What is explored; a guard that takes many words is its bits, and the legend names them."""
+    """The machine; a guard that takes many words is its bits, and the legend names them."""
     nodes = state_nodes(A.states, {0}, A.final)
     words = {move: _guard(A, move) for move in A.moves}
     edges = tuple(_edge(A, move, words[move]) for move in A.moves)

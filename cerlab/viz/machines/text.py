@@ -47,7 +47,7 @@ def det_text(det: DeterministicCea | StrategyCea, *, limit: int | None = None) -
 
 
 def explored_text(A: ExploredCea) -> str:
-    """The same for what is explored already."""
+    """The same for an `ExploredCea`."""
     count = count_text(len(A.states), "macro-state")
     lines = [f"{A.kind}: {count}, initial 0, final {_set(map(str, sorted(A.final)))}"]
     lines += [f"  state {n} = {state}" for n, state in enumerate(A.states)]

@@ -51,7 +51,7 @@ class Listing:
 
 
 _listings: WeakKeyDictionary[LazyAnswers, Listing] = WeakKeyDictionary()
-"""What was looked at: a notebook asks for text, HTML and a picture, each time for the same."""
+"""A cache: a notebook asks for text, HTML and a picture, each time of the same answers."""
 
 
 def listing(answers: LazyAnswers) -> Listing:

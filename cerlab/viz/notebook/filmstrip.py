@@ -51,7 +51,7 @@ _CLASS = "cerlab-graph"
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """What Graphviz drew: an SVG of so many pixels."""
+    """A picture of Graphviz's: an SVG of so many pixels."""
 
     text: str
     width: float
@@ -157,7 +157,7 @@ class Frames:
         return layout, "\n".join([border, *parts, f'<g transform="{place}">{tecs}</g>'])
 
     def _layout(self, number: int) -> _Layout:
-        """That of the steps which have it in common."""
+        """The layout that so many steps have in common."""
         if number not in self._layouts:
             first = number * TOGETHER
             self._layouts[number] = self._lay_out(self._steps.steps[first : first + TOGETHER])

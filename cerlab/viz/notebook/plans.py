@@ -17,7 +17,7 @@ from cerlab.predicates.words import count_text
 from cerlab.viz.html import block, items, table
 
 Facts: TypeAlias = Sequence[tuple[str, str]]
-"""What each part is called, and what it is."""
+"""The name of each part, and its value."""
 
 
 class SessionLike(Protocol):
@@ -29,7 +29,7 @@ class SessionLike(Protocol):
 
 
 def plan_facts(plan: Plan | CorrelatedPlan) -> list[tuple[str, str]]:
-    """What engines know of a query: its machine, and the clauses it has."""
+    """The facts of a query that engines use: its machine, and the clauses it has."""
     facts = [
         *_machine_facts(plan.cea if isinstance(plan, Plan) else plan.srt),
         ("streams", ", ".join(plan.streams)),
@@ -43,7 +43,7 @@ def plan_facts(plan: Plan | CorrelatedPlan) -> list[tuple[str, str]]:
 
 
 def register_plan_facts(plan: RegisterPlan) -> list[tuple[str, str]]:
-    """What engines know of a SREMO: its machine, and the windows on its matches."""
+    """The facts of a SREMO that engines use: its machine, and the windows on its matches."""
     return [*_machine_facts(plan.srt), *(("within", window_text(w)) for w in plan.windows)]
 
 
@@ -70,7 +70,7 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def session_html(session: SessionLike) -> str:
-    """What was pushed, what it completed, and the plan."""
+    """How many events were pushed, how many answers they completed, and the plan."""
     done = [("events pushed", session.pushed), ("answers completed", session.answered)]
     return block(table("Open query", ("part", "value"), [*done, *plan_facts(session.plan)]))
 

@@ -40,7 +40,7 @@ class Step:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What happened, a sentence a line."""
+        """The step in words, a sentence a line."""
         snapshot = self.snapshot
         if not snapshot.is_read:
             return ("The event is in no substream, and changes nothing.",)

@@ -24,10 +24,10 @@ from cerlab.predicates.words import value_text
 from cerlab.viz.timeline.value import Bar, Drawing, Row, Tick, first_fit
 
 EVENTS = 80
-"""How many events of a stream are shown, unless told otherwise."""
+"""How many events of a stream are shown, by default."""
 
 ANSWERS = 24
-"""How many distinct answers are shown, unless told otherwise."""
+"""How many distinct answers are shown, by default."""
 
 NEIGHBOURS = 2
 """How many events are shown on each side of what shown answers need, where others are not shown."""

@@ -1,4 +1,4 @@
-"""What is shown of a timeline: events on an axis, answers in tracks, a row for each source."""
+"""The value of a timeline: events on an axis, answers in tracks, a row for each source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one query, strategy or evaluator answered.
+    """The answers of one query, strategy or evaluator.
 
     `answers` are by end. `total` says how many there are, None if nobody counted. If `answers` are
     not all, they are all that end before `complete_before`.
@@ -48,7 +48,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
-    """Rows of answers under events; `bars` and `ticks` are what is shown of them.
+    """Rows of answers under events; `bars` and `ticks` are those of them that are shown.
 
     `length` counts the events of the stream, `distinct` the answers that were compared,
     `row_counts` those of them that each row has, `common` those that all have. `axis` is the
@@ -93,7 +93,7 @@ def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
 
 
 def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
-    """What is drawn in a row, each in its track: its answers, and the `FEW` that it lacks.
+    """The bars of a row, each in its track: its answers, and the `FEW` that it lacks.
 
     Rows without gaps have each answer in the same track, so that what one lacks is below what
     another has; one that lacks more has tracks of its own.

@@ -1,4 +1,4 @@
-"""What a timeline says in words: how much of what is shown, and which row lacks what."""
+"""A timeline in words: how many of its events and answers are shown, and what each row lacks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def comparison(T: Drawing) -> str:
 
 
 def extent(T: Drawing) -> str:
-    """What is shown of the stream and of the answers, if it is not all.
+    """How much of the stream and of the answers is shown, if it is not all.
 
     ``events 0-79 of 224,473; 12 of 345,816 answers``.
     """
