@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, TextIO
 
-from cerlab.io.write import row_text, shown_value
+from cerlab.io.write import json_value, row_text
 from cerlab.model.columns import values_of
 
 
@@ -39,10 +39,10 @@ def _cells(column: Any, name: str) -> Sequence[Any]:
     import pyarrow as pa
 
     if not pa.types.is_list(column.type):
-        return [shown_value(value) for value in values_of(column, name)]
+        return [json_value(value) for value in values_of(column, name)]
     lists: list[list[Any]] = []
     for chunk in column.chunks:
-        values = [shown_value(value) for value in values_of(chunk.flatten(), name)]
+        values = [json_value(value) for value in values_of(chunk.flatten(), name)]
         ends = chunk.offsets.to_pylist()
         first = ends[0]
         lists += [values[a - first : b - first] for a, b in pairwise(ends)]

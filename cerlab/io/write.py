@@ -63,20 +63,20 @@ def record(
 
 def row_text(row: Mapping[str, Any]) -> str:
     """An event, as a dict, on one line of NDJSON."""
-    return json.dumps({name: shown_value(value) for name, value in row.items()}, ensure_ascii=False)
+    return json.dumps({name: json_value(value) for name, value in row.items()}, ensure_ascii=False)
 
 
 def _event_record(position: int, event: Event, names: frozenset[str] | None) -> dict[str, Any]:
     stream = {"stream": event.stream} if event.stream else {}
     values = {
-        name: shown_value(value)
+        name: json_value(value)
         for name, value in event.attributes.items()
         if names is None or name in names
     }
     return {"position": position, "type": event.type, **stream, **values}
 
 
-def shown_value(value: Value) -> Any:
+def json_value(value: Value) -> Any:
     """A value as JSON has it: moments, NaN and infinities as text."""
     if isinstance(value, Timestamp):
         return str(value)
