@@ -20,7 +20,7 @@ const STAGES = { cea: "automaton", det: "deterministic", vcea: "with labels", as
 const QUIET = 250; // milliseconds without a key before the page asks
 
 const at = (id) => document.getElementById(id);
-const made = (name, properties = {}, ...children) => {
+const create = (name, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(name), properties);
   element.append(...children);
   return element;
@@ -32,20 +32,20 @@ let round = 0;
 
 // -- the state is the link ------------------------------------------------------------------------
 
-const packed = () => {
+const toLink = () => {
   const bytes = new TextEncoder().encode(JSON.stringify(state));
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
 };
-const unpacked = (text) => {
+const fromLink = (text) => {
   const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
   return JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0))));
 };
-const remember = () => history.replaceState(null, "", `#${packed()}`);
+const remember = () => history.replaceState(null, "", `#${toLink()}`);
 const recall = () => {
   try {
-    const held = unpacked(location.hash.slice(1));
+    const values = fromLink(location.hash.slice(1));
     for (const name of Object.keys(state)) {
-      if (typeof held[name] === typeof state[name]) state[name] = held[name];
+      if (typeof values[name] === typeof state[name]) state[name] = values[name];
     }
     state.positions = state.positions.filter(Number.isInteger);
     if (!(state.what in STAGES)) state.what = "cea";
@@ -69,12 +69,12 @@ async function refresh() {
   const began = performance.now();
   const late = () => mine !== round;
   try {
-    const checked = await ask("check");
+    const checkReply = await ask("check");
     if (late()) return;
-    said(checked.error, checked.warnings);
-    at("shown").classList.toggle("old", Boolean(checked.error));
-    if (checked.error) return;
-    strip(checked);
+    report(checkReply.error, checkReply.warnings);
+    at("shown").classList.toggle("old", Boolean(checkReply.error));
+    if (checkReply.error) return;
+    strip(checkReply);
     const reply = await ask(state.panel);
     if (late()) return;
     show(reply);
@@ -86,7 +86,7 @@ async function refresh() {
   }
 }
 
-function said(error, warnings = []) {
+function report(error, warnings = []) {
   at("query").classList.toggle("wrong", Boolean(error));
   if (!error) return void (at("said").textContent = warnings.join("\n"));
   const lines = [error.message];
@@ -100,19 +100,19 @@ function said(error, warnings = []) {
 
 function strip({ events, count }) {
   state.positions = state.positions.filter((k) => k < events.length);
-  const chosen = new Set(state.positions);
+  const choice = new Set(state.positions);
   const buttons = events.map((type, k) => {
-    const button = made("button", { type: "button" }, type, made("small", { textContent: k }));
-    button.setAttribute("aria-pressed", chosen.has(k));
+    const button = create("button", { type: "button" }, type, create("small", { textContent: k }));
+    button.setAttribute("aria-pressed", choice.has(k));
     button.setAttribute("aria-label", `event ${k}, ${type}`);
     button.addEventListener("click", () => {
-      chosen.has(k) ? chosen.delete(k) : chosen.add(k);
-      state.positions = [...chosen].sort((a, b) => a - b);
+      choice.has(k) ? choice.delete(k) : choice.add(k);
+      state.positions = [...choice].sort((a, b) => a - b);
       select("why");
     });
     return button;
   });
-  const rest = count > events.length ? [made("span", { textContent: `and ${count - events.length} more` })] : [];
+  const rest = count > events.length ? [create("span", { textContent: `and ${count - events.length} more` })] : [];
   const focused = [...at("strip").children].indexOf(document.activeElement);
   at("strip").replaceChildren(...buttons, ...rest);
   at("strip").children[focused]?.focus();
@@ -121,24 +121,24 @@ function strip({ events, count }) {
 const SHOW = {
   answers(reply, box) {
     const rows = reply.answers.map(([start, end, positions]) => {
-      const why = made("button", { type: "button", textContent: "why" });
+      const why = create("button", { type: "button", textContent: "why" });
       why.addEventListener("click", () => {
         state.positions = positions;
         select("why");
       });
-      return made("tr", {}, ...[start, end, `{${positions.join(", ")}}`].map((v) => made("td", { textContent: v })), made("td", {}, why));
+      return create("tr", {}, ...[start, end, `{${positions.join(", ")}}`].map((v) => create("td", { textContent: v })), create("td", {}, why));
     });
-    const head = made("tr", {}, ...["start", "end", "positions", ""].map((v) => made("th", { textContent: v })));
+    const head = create("tr", {}, ...["start", "end", "positions", ""].map((v) => create("th", { textContent: v })));
     const few = rows.length < Number(reply.total) ? `, the first ${rows.length} of them here` : "";
     box.innerHTML = reply.html;
-    box.append(made("p", { id: "total", textContent: `${reply.total} answer${reply.total === "1" ? "" : "s"}${few}` }));
-    if (rows.length) box.append(made("table", {}, head, ...rows));
-    else box.append(made("p", { textContent: "Choose no position and open Why to see what would give one." }));
+    box.append(create("p", { id: "total", textContent: `${reply.total} answer${reply.total === "1" ? "" : "s"}${few}` }));
+    if (rows.length) box.append(create("table", {}, head, ...rows));
+    else box.append(create("p", { textContent: "Choose no position and open Why to see what would give one." }));
   },
   steps(reply, box) {
-    const slider = made("input", { type: "range", min: 0, max: reply.frames.length - 1, value: 0 });
+    const slider = create("input", { type: "range", min: 0, max: reply.frames.length - 1, value: 0 });
     slider.setAttribute("aria-label", "event");
-    const frame = made("div", { className: "frame" });
+    const frame = create("div", { className: "frame" });
     const draw = () => {
       frame.innerHTML = reply.frames[slider.value];
     };
@@ -149,7 +149,7 @@ const SHOW = {
   compare(reply, box) {
     box.innerHTML = reply.html;
     if (reply.witness === undefined) return;
-    const take = made("button", { type: "button", textContent: "Use this stream" });
+    const take = create("button", { type: "button", textContent: "Use this stream" });
     take.addEventListener("click", () => {
       state.events = at("events").value = reply.witness;
       select("answers");
@@ -161,10 +161,10 @@ const SHOW = {
 function show(reply) {
   const box = at("shown");
   if (reply.error) {
-    box.replaceChildren(made("pre", { textContent: [reply.error.message, reply.error.hint].filter(Boolean).join("\nhint: ") }));
+    box.replaceChildren(create("pre", { textContent: [reply.error.message, reply.error.hint].filter(Boolean).join("\nhint: ") }));
   } else if (SHOW[state.panel]) SHOW[state.panel](reply, box);
   else box.innerHTML = reply.html;
-  themed();
+  applyTheme();
 }
 
 // -- controls -------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ function show(reply) {
 function options() {
   const box = at("options");
   if (state.panel === "machine") {
-    const choose = made("select", {}, ...Object.entries(STAGES).map(([value, text]) => made("option", { value, textContent: text })));
+    const choose = create("select", {}, ...Object.entries(STAGES).map(([value, text]) => create("option", { value, textContent: text })));
     choose.value = state.what;
     choose.setAttribute("aria-label", "stage");
     choose.addEventListener("change", () => {
@@ -181,15 +181,15 @@ function options() {
     });
     box.replaceChildren(choose);
   } else if (state.panel === "compare") {
-    const other = made("textarea", { id: "other", rows: 4, spellcheck: false, value: state.other });
+    const other = create("textarea", { id: "other", rows: 4, spellcheck: false, value: state.other });
     other.setAttribute("aria-label", "the other query");
     other.addEventListener("input", () => {
       state.other = other.value;
       soon();
     });
-    box.replaceChildren(made("span", { textContent: "The same answers on every stream as" }), other);
+    box.replaceChildren(create("span", { textContent: "The same answers on every stream as" }), other);
   } else if (state.panel === "why") {
-    const none = made("button", { type: "button", textContent: "Why no answer at all?" });
+    const none = create("button", { type: "button", textContent: "Why no answer at all?" });
     none.addEventListener("click", () => {
       state.positions = [];
       refresh();
@@ -201,10 +201,10 @@ function options() {
 function select(panel, focus = false) {
   state.panel = panel;
   for (const tab of document.querySelectorAll("[role=tab]")) {
-    const chosen = tab.dataset.panel === panel;
-    tab.setAttribute("aria-selected", chosen);
-    tab.tabIndex = chosen ? 0 : -1;
-    if (chosen && focus) tab.focus();
+    const isOpen = tab.dataset.panel === panel;
+    tab.setAttribute("aria-selected", isOpen);
+    tab.tabIndex = isOpen ? 0 : -1;
+    if (isOpen && focus) tab.focus();
   }
   at("shown").setAttribute("aria-labelledby", `tab-${panel}`);
   options();
@@ -217,7 +217,7 @@ const soon = () => {
   waiting = setTimeout(refresh, QUIET);
 };
 
-function themed() {
+function applyTheme() {
   const dark = document.documentElement.dataset.theme
     ? document.documentElement.dataset.theme === "dark"
     : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -247,7 +247,7 @@ async function main() {
     state.events = at("events").value = await file.text();
     refresh();
   });
-  at("example").append(made("option", { value: "", textContent: "choose" }), ...Object.keys(EXAMPLES).map((name) => made("option", { value: name, textContent: name })));
+  at("example").append(create("option", { value: "", textContent: "choose" }), ...Object.keys(EXAMPLES).map((name) => create("option", { value: name, textContent: name })));
   at("example").addEventListener("change", () => {
     const example = EXAMPLES[at("example").value];
     if (!example) return;
@@ -267,7 +267,7 @@ async function main() {
   at("theme").addEventListener("click", () => {
     const dark = document.body.dataset.jpThemeLight === "false";
     document.documentElement.dataset.theme = dark ? "light" : "dark";
-    themed();
+    applyTheme();
   });
   at("share").addEventListener("click", async () => {
     remember();
@@ -280,7 +280,7 @@ async function main() {
     at("status").textContent = "stopped";
     engine.stop();
   });
-  themed();
+  applyTheme();
   engine = await openEngine((text) => (at("status").textContent = text));
   select(state.panel);
 }

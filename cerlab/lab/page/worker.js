@@ -35,13 +35,13 @@ async function main() {
   pyodide.runPython(START);
   const reply = pyodide.runPython("lambda text: json.dumps(answer(json.loads(text)))");
   self.onmessage = ({ data }) => {
-    let said;
+    let text;
     try {
-      said = reply(data.request);
+      text = reply(data.request);
     } catch (error) {
-      said = JSON.stringify({ error: { message: String(error.message ?? error).trim().split("\n").at(-1) } });
+      text = JSON.stringify({ error: { message: String(error.message ?? error).trim().split("\n").at(-1) } });
     }
-    postMessage({ id: data.id, reply: said });
+    postMessage({ id: data.id, reply: text });
   };
   postMessage({ ready: true });
 }

@@ -2,12 +2,12 @@
 // As an anywidget the model is Python's; on a page of its own it is a plain one (see stepper.py).
 function render({ model, el }) {
   const frames = model.get("frames");
-  const made = (name, properties) => Object.assign(document.createElement(name), properties);
-  const back = made("button", { type: "button", textContent: "◀", title: "the event before" });
-  const on = made("button", { type: "button", textContent: "▶", title: "the next event" });
-  const slider = made("input", { type: "range", min: 0, max: frames.length - 1, step: 1 });
-  const says = made("span", { className: "cerlab-step" });
-  const picture = made("div", { className: "cerlab-frame" });
+  const create = (name, properties) => Object.assign(document.createElement(name), properties);
+  const back = create("button", { type: "button", textContent: "◀", title: "the event before" });
+  const on = create("button", { type: "button", textContent: "▶", title: "the next event" });
+  const slider = create("input", { type: "range", min: 0, max: frames.length - 1, step: 1 });
+  const says = create("span", { className: "cerlab-step" });
+  const picture = create("div", { className: "cerlab-frame" });
   slider.setAttribute("aria-label", "step");
   picture.setAttribute("aria-live", "polite");
   slider.style.cssText = "flex:1;max-width:40em";
@@ -30,7 +30,7 @@ function render({ model, el }) {
   on.addEventListener("click", () => go(model.get("k") + 1));
   model.on("change:k", show);
 
-  const bar = made("div", { className: "cerlab-stepper" });
+  const bar = create("div", { className: "cerlab-stepper" });
   bar.style.cssText = "display:flex;gap:.6em;align-items:center;margin:.4em 0";
   bar.addEventListener("keydown", (event) => event.stopPropagation()); // not to the notebook
   bar.append(back, slider, on, says);

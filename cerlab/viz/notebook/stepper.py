@@ -79,12 +79,12 @@ pre{{white-space:pre-wrap}}
 <script type="module">
 {script}
 const el = document.getElementById("steps");
-const held = {{ frames: [...el.children].map((frame) => frame.outerHTML), k: 0 }};
+const values = {{ frames: [...el.children].map((frame) => frame.outerHTML), k: 0 }};
 render({{
   el,
   model: {{
-    get: (name) => held[name],
-    set: (name, value) => {{ held[name] = value; }},
+    get: (name) => values[name],
+    set: (name, value) => {{ values[name] = value; }},
     save_changes: () => {{}},
     on: () => {{}},
   }},
