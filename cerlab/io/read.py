@@ -61,15 +61,13 @@ class Stream(Events):
             self._events, self._length = None, rows.count
             self._lists, self._load = rows.columns, rows.events
             return
-        events = tuple(each for each in records if isinstance(each, Event))
-        if len(events) < len(records):
-            events = events_of_dicts(records, type)
+        own = tuple(each for each in records if isinstance(each, Event))
+        if len(own) < len(records):
+            own = events_of_dicts(records, type)
             if schema is not None:
                 reading = Reading("the events", schema)
-                events = tuple(
-                    conform_event(event, reading, n) for n, event in enumerate(events, 1)
-                )
-        super().__init__(events, time=axis, schema=schema)
+                own = tuple(conform_event(event, reading, n) for n, event in enumerate(own, 1))
+        super().__init__(own, time=axis, schema=schema)
 
     @classmethod
     def read(
