@@ -93,8 +93,8 @@ class Automaton(Generic[Step]):
     def __post_init__(self) -> None:
         spend(self.states + len(self.Delta))
         steps: tuple[Arrow, ...] = (*self.Delta, *self.moves)
-        used = self.I.union(self.F, *((t.source, t.target) for t in steps))
-        if strange := used - set(range(self.states)):
+        occurrences = self.I.union(self.F, *((t.source, t.target) for t in steps))
+        if strange := occurrences - set(range(self.states)):
             raise IllFormed(
                 "CER0220",
                 f"states {sorted(strange)} are not in Q",

@@ -44,10 +44,10 @@ class DeterministicCea:
         moves = self._cache.get(key)
         if moves is None:
             states = self.macro_states[state]
-            taken, skipped = (self._successors.after(states, symbol, mark) for mark in Mark)
+            after_take, after_skip = (self._successors.after(states, symbol, mark) for mark in Mark)
             moves = self._cache[key] = Moves(
-                self.number_of(taken) if taken else None,
-                self.number_of(skipped) if skipped else None,
+                self.number_of(after_take) if after_take else None,
+                self.number_of(after_skip) if after_skip else None,
             )
         return moves
 

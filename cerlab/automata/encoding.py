@@ -105,13 +105,17 @@ def machine_from_value(root: JsonNode, *more: str) -> Machine:
         raise initial.error("CER0756", f"a cea has one initial state, not {len(I)}")
     nodes = transitions.items()
     if kind in LABEL_KINDS:
-        labelled = tuple([_labelled(node, states) for node in nodes])
-        return Vcea(states, labelled, I, F) if kind == "vcea" else Ucea(states, labelled, I, F)
-    marked = tuple([_marked(node, states) for node in nodes])
+        label_transitions = tuple([_label_transition(node, states) for node in nodes])
+        return (
+            Vcea(states, label_transitions, I, F)
+            if kind == "vcea"
+            else Ucea(states, label_transitions, I, F)
+        )
+    mark_transitions = tuple([_mark_transition(node, states) for node in nodes])
     if kind == "anchored-cea":
-        return AnchoredCea(states, marked, I, F)
+        return AnchoredCea(states, mark_transitions, I, F)
     try:
-        return IntervalCea(states, marked, I, F)
+        return IntervalCea(states, mark_transitions, I, F)
     except IllFormed as error:
         entering = next(node for node in nodes if node.key("target").value in I)
         error.place = DataPlace(entering.key("target").path)
@@ -147,7 +151,7 @@ def _set(node: JsonNode, read: Callable[[JsonNode], T]) -> frozenset[T]:
     return frozenset(members)
 
 
-def _marked(node: JsonNode, states: int) -> Transition:
+def _mark_transition(node: JsonNode, states: int) -> Transition:
     source, predicate, mark, target = node.keys("source", "predicate", "mark", "target")
     return Transition(
         _state(source, states),
@@ -157,7 +161,7 @@ def _marked(node: JsonNode, states: int) -> Transition:
     )
 
 
-def _labelled(node: JsonNode, states: int) -> LabelTransition:
+def _label_transition(node: JsonNode, states: int) -> LabelTransition:
     source, predicate, labels, target = node.keys("source", "predicate", "labels", "target")
     return LabelTransition(
         _state(source, states),

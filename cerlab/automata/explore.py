@@ -92,13 +92,13 @@ def crawl(
 def reachable(start: Iterable[State], after: Callable[[State], Iterable[State]]) -> Iterator[State]:
     """The states that steps lead to from some states, these first, breadth first, as found."""
     pending = list(dict.fromkeys(start))
-    reached = set(pending)
+    states = set(pending)
     for state in pending:
         spend()
         yield state
         for target in after(state):
-            if target not in reached:
-                reached.add(target)
+            if target not in states:
+                states.add(target)
                 pending.append(target)
 
 

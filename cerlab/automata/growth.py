@@ -78,12 +78,12 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
         if len(number) > 4 * MAX_NODES:
             return None
     useful = _reaching(final, after)
-    kept = {
+    useful_after = {
         n: {s: tuple(r for r in targets if r in useful) for s, targets in after[n].items()}
         for n in after
         if n in useful
     }
-    return _Graph(tuple(sorted(useful)), kept)
+    return _Graph(tuple(sorted(useful)), useful_after)
 
 
 def _reaching(goal: set[int], after: dict[int, dict[int, tuple[int, ...]]]) -> set[int]:

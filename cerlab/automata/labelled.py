@@ -48,8 +48,8 @@ class LabelledStates:
         marks: dict[frozenset[str], int] = {}
         self._leaving: dict[int, list[tuple[int | None, int | None, int]]] = {}
         for t in vcea.Delta:
-            seen = t.labels if labels is None else t.labels.intersection(labels)
-            mark = marks.setdefault(seen, len(marks)) if t.labels else None
+            mark_labels = t.labels if labels is None else t.labels.intersection(labels)
+            mark = marks.setdefault(mark_labels, len(marks)) if t.labels else None
             moves = self._leaving.setdefault(t.source, [])
             moves.append((number.get(t.predicate), mark, t.target))
         self.marks = tuple(marks)
@@ -75,12 +75,12 @@ class LabelledStates:
         return moves
 
     def _moves(self, state: int, symbol: int) -> LabelledMoves:
-        reached: dict[int | None, set[int]] = {}
+        targets: dict[int | None, set[int]] = {}
         for q in sorted(self.macro_states[state]):
             for bit, mark, target in self._leaving.get(q, ()):
                 if bit is None or symbol >> bit & 1:
-                    reached.setdefault(mark, set()).add(target)
-        number = {mark: self._number_of(frozenset(S)) for mark, S in reached.items()}
+                    targets.setdefault(mark, set()).add(target)
+        number = {mark: self._number_of(frozenset(S)) for mark, S in targets.items()}
         skip = number.pop(None, None)
         return LabelledMoves(skip, tuple((m, q) for m, q in number.items() if m is not None))
 
@@ -95,42 +95,42 @@ class LabelledMachine:
     def __init__(self, machine: Machine, vcea: Vcea, labels: Collection[str]) -> None:
         """`machine` is that of the plan of `vcea`."""
         self._machine = machine
-        self._labelled = LabelledStates(vcea, labels, predicates=machine.predicates)
-        self._known = (1 << len(machine.predicates)) - 1
+        self._label_states = LabelledStates(vcea, labels, predicates=machine.predicates)
+        self._machine_bits = (1 << len(machine.predicates)) - 1
         numbering = Numbering[tuple[int, int]](self._accepts)
         self._states, self.final, self._number_of = numbering.states, numbering.final, numbering.of
-        self.predicates = self._labelled.predicates
-        self.marks = self._labelled.marks
+        self.predicates = self._label_states.predicates
+        self.marks = self._label_states.marks
         self.idle = machine.idle
 
     def _accepts(self, state: tuple[int, int]) -> bool:
-        return self._machine.final[state[0]] and self._labelled.final[state[1]]
+        return self._machine.final[state[0]] and self._label_states.final[state[1]]
 
     def begin(self, idle: int, symbol: int) -> LabelledMoves:
         """Where the run that starts at an event goes."""
-        moves = self._machine.begin(idle, symbol & self._known)
-        return self._joined(moves, self._labelled.step(self._labelled.q0, symbol))
+        moves = self._machine.begin(idle, symbol & self._machine_bits)
+        return self._join(moves, self._label_states.step(self._label_states.q0, symbol))
 
     def wait(self, idle: int, symbol: int) -> int:
         """The idle state after an event."""
-        return self._machine.wait(idle, symbol & self._known)
+        return self._machine.wait(idle, symbol & self._machine_bits)
 
     def step(self, state: int, symbol: int) -> LabelledMoves:
         """Where a run goes that started earlier."""
         p, q = self._states[state]
-        moves = self._machine.step(p, symbol & self._known)
-        return self._joined(moves, self._labelled.step(q, symbol))
+        moves = self._machine.step(p, symbol & self._machine_bits)
+        return self._join(moves, self._label_states.step(q, symbol))
 
     def name_of(self, state: int) -> Any:
         """The name of a state, as `cerlab.automata.naming` has names, in another process too."""
         p, q = self._states[state]
-        return name_of_state(self._machine, p), sorted(self._labelled.macro_states[q])
+        return name_of_state(self._machine, p), sorted(self._label_states.macro_states[q])
 
     def state_of(self, name: Any) -> int:
         """The number of a state here; raises `BadData`, ValueError, TypeError for no name."""
-        of_machine, labelled = _lists(name)
+        of_machine, macro_state = _lists(name)
         p = state_of_name(self._machine, of_machine)
-        return self._number_of((p, self._labelled.number_of(frozenset(labelled))))
+        return self._number_of((p, self._label_states.number_of(frozenset(macro_state))))
 
     def name_of_idle(self, idle: int) -> Any:
         """The name of an idle state."""
@@ -140,14 +140,16 @@ class LabelledMachine:
         """The number of an idle state here; raises as `state_of`."""
         return idle_of_name(self._machine, _lists(name))
 
-    def _joined(self, moves: Moves, labelled: LabelledMoves) -> LabelledMoves:
+    def _join(self, moves: Moves, label_moves: LabelledMoves) -> LabelledMoves:
         number, (take, skip) = self._number_of, moves
-        skipped = None
-        if skip is not None and labelled.skip is not None:
-            skipped = number((skip, labelled.skip))
+        after_skip = None
+        if skip is not None and label_moves.skip is not None:
+            after_skip = number((skip, label_moves.skip))
         if take is None:
-            return LabelledMoves(skipped, ())
-        return LabelledMoves(skipped, tuple((m, number((take, q))) for m, q in labelled.takes))
+            return LabelledMoves(after_skip, ())
+        return LabelledMoves(
+            after_skip, tuple((m, number((take, q))) for m, q in label_moves.takes)
+        )
 
 
 def _lists(name: Any) -> Any:

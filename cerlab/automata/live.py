@@ -91,7 +91,7 @@ class LiveSets:
 
 def live_before(steps: Sequence[Steps], following: States, letter: Letter) -> States:
     """The states with a step that accepts, or that reads the row and leads to a live state."""
-    return sum(1 << q for q, listed in enumerate(steps) if _leads(listed, following, letter))
+    return sum(1 << q for q, choices in enumerate(steps) if _leads(choices, following, letter))
 
 
 def _leads(steps: Iterable[Step | Accept], following: States, letter: Letter) -> bool:

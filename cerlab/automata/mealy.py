@@ -98,8 +98,8 @@ def _reachable_states(
         return (p for v in vectors for p in machine.step(q, v) if p is not None)
 
     idles = list(islice(reachable((machine.idle,), waits), most + 1))
-    begun = (q for i in idles for v in vectors for q in machine.begin(i, v) if q is not None)
-    return idles, list(islice(reachable(begun, steps), most + 1))
+    starts = (q for i in idles for v in vectors for q in machine.begin(i, v) if q is not None)
+    return idles, list(islice(reachable(starts, steps), most + 1))
 
 
 def _step(machine: Deterministic, moves: Sequence[int | None]) -> Step:

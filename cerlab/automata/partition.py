@@ -22,10 +22,10 @@ def coarsest(
     """
     while True:
         numbers: dict[object, int] = {}
-        refined = {
+        refinement = {
             q: numbers.setdefault((own, behaviour(q, classes)), len(numbers))
             for q, own in classes.items()
         }
         if len(numbers) == len(set(classes.values())):
-            return refined
-        classes = refined
+            return refinement
+        classes = refinement

@@ -118,8 +118,8 @@ def _window_value(window: Window | None) -> dict[str, Any] | None:
         case TimeWindow(nanoseconds):
             return {"kind": "time", "nanoseconds": nanoseconds}
         case AttributeWindow(width, attribute):
-            shown = {"width": value_to_json(width), "attribute": unicode(attribute)}
-            return {"kind": "attribute", **shown}
+            value = {"width": value_to_json(width), "attribute": unicode(attribute)}
+            return {"kind": "attribute", **value}
         case _:
             assert_never(window)
 

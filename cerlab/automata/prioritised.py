@@ -67,12 +67,12 @@ class PrioritisedAutomaton(Generic[State]):
         """The steps of a state, in order of preference."""
         key = (q, at_start, at_end)
         if key not in self._steps:
-            followed = self._follow(self._states[q], at_start, at_end)
+            open_steps = self._follow(self._states[q], at_start, at_end)
             self._steps[key] = tuple(
                 ACCEPT
                 if isinstance(step, Accept)
                 else Step(step.variable, step.excluded, self._number(step.target))
-                for step in followed
+                for step in open_steps
             )
         return self._steps[key]
 

@@ -157,9 +157,9 @@ def unless(A: Vcea, B: Vcea) -> Vcea:
         if R not in guards:
             guards[R] = list(_successors(right, R))
         for t in left[p]:
-            for guard, reached in guards[R]:
-                if reached.isdisjoint(accepting):
-                    yield (conjunction(t.predicate, guard), t.labels), (t.target, reached)
+            for guard, targets in guards[R]:
+                if targets.isdisjoint(accepting):
+                    yield (conjunction(t.predicate, guard), t.labels), (t.target, targets)
 
     return trim(explore((START, frozenset[int]()), follow, lambda state: state[0] in A.F, Vcea))
 
@@ -170,13 +170,13 @@ def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, fro
     tests = list(dict.fromkeys(t.predicate for t in moves if t.predicate != EVERYTHING))
     cases: dict[frozenset[int], list[Predicate]] = {}
     for minterm in spend_over(minterms(tests), 2 * (len(tests) + len(moves))):
-        held = {P for bit, P in enumerate(tests) if minterm.symbol >> bit & 1}
-        reached = frozenset(
-            t.target for t in moves if t.predicate == EVERYTHING or t.predicate in held
+        true_tests = {P for bit, P in enumerate(tests) if minterm.symbol >> bit & 1}
+        targets = frozenset(
+            t.target for t in moves if t.predicate == EVERYTHING or t.predicate in true_tests
         )
-        cases.setdefault(reached, []).append(type_of(tests, minterm.symbol))
-    for reached, ways in cases.items():
-        yield (EVERYTHING if len(cases) == 1 else reduce(Or, ways)), reached
+        cases.setdefault(targets, []).append(type_of(tests, minterm.symbol))
+    for targets, ways in cases.items():
+        yield (EVERYTHING if len(cases) == 1 else reduce(Or, ways)), targets
 
 
 def strict(A: Vcea) -> Vcea:

@@ -58,7 +58,7 @@ class StrategyCea:
     def __init__(self, cea: IntervalCea, strategy: Strategy) -> None:
         self.cea = cea
         self.strategy = strategy
-        self._unstarted = cea.states
+        self._before_start = cea.states
         self._silent = _accepting_by_skips(cea)
         waits = Transition(cea.states, EVERYTHING, Mark.SKIP, cea.states)
         starts = [t._replace(source=cea.states) for t in cea.Delta if t.source == cea.q0]
@@ -71,7 +71,7 @@ class StrategyCea:
         self._steps: dict[tuple[int, int], Moves] = {}
         self._begins: dict[tuple[int, int], Moves] = {}
         self._waits: dict[tuple[int, int], int] = {}
-        self.idle = self.idle_number_of(Rivals(frozenset({self._unstarted}), NONE, NONE))
+        self.idle = self.idle_number_of(Rivals(frozenset({self._before_start}), NONE, NONE))
 
     def begin(self, idle: int, symbol: int) -> Moves:
         """Where the run that starts at this event goes: the idle state knows its rivals."""

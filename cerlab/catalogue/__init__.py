@@ -53,14 +53,14 @@ class Entry:
 @cache
 def entries() -> dict[str, Entry]:
     """All entries, by code and in the order of the codes."""
-    found: dict[str, Entry] = {}
+    by_code: dict[str, Entry] = {}
     for each in sorted(files(__name__).iterdir(), key=lambda file: file.name):
         if each.name.endswith(".txt"):
-            for entry in _read(each.read_text(encoding="utf-8")):
-                if entry.code in found:
+            for entry in _read_entries(each.read_text(encoding="utf-8")):
+                if entry.code in by_code:
                     raise ValueError(f"{entry.code} has two entries")
-                found[entry.code] = entry
-    return dict(sorted(found.items()))
+                by_code[entry.code] = entry
+    return dict(sorted(by_code.items()))
 
 
 def entry_of(code: str) -> Entry:
@@ -69,24 +69,24 @@ def entry_of(code: str) -> Entry:
     >>> entry_of("802").cause
     'A window in hours, minutes or seconds, and no attribute that is the time'
     """
-    known = entries()
+    by_code = entries()
     digits = code.strip().upper().removeprefix("CER")
     name = f"CER{digits.zfill(4)}"
-    if name not in known:
-        hint = f"{nearest(name, known)}; a code is the first word of an error"
+    if name not in by_code:
+        hint = f"{nearest(name, by_code)}; a code is the first word of an error"
         raise UsageError("CER0839", f"there is no error code '{code}'", hint=hint)
-    return known[name]
+    return by_code[name]
 
 
 def entry_text(entry: Entry) -> str:
     """An entry as text: the code and its cause, the example, the mend."""
-    lines = [f"{entry.code}  {entry.cause}", "", *_shown(entry.example), "", f"  {entry.mend}"]
+    lines = [f"{entry.code}  {entry.cause}", "", *_code_lines(entry.example), "", f"  {entry.mend}"]
     if entry.mending:
-        lines += ["", *_shown(entry.mending)]
+        lines += ["", *_code_lines(entry.mending)]
     return "\n".join(lines)
 
 
-def _shown(lines: tuple[str, ...]) -> Iterator[str]:
+def _code_lines(lines: tuple[str, ...]) -> Iterator[str]:
     for line in lines:
         if line.startswith("@ "):
             yield f"    # where {line[2:]}"
@@ -110,9 +110,9 @@ def markdown() -> str:
             parts += ["", f"## {CLASSES[kind]}"]
             last = kind
         parts += ["", f'<a id="{entry.code.lower()}"></a>', "", f"### {entry.code}", ""]
-        parts += [f"{_prose(entry.cause)}.", "", *_fenced(entry.example), "", _prose(entry.mend)]
+        parts += [f"{_prose(entry.cause)}.", "", *_block(entry.example), "", _prose(entry.mend)]
         if entry.mending:
-            parts += ["", *_fenced(entry.mending)]
+            parts += ["", *_block(entry.mending)]
     return "\n".join(parts) + "\n"
 
 
@@ -121,12 +121,12 @@ def _prose(text: str) -> str:
     return escape(text, quote=False).replace("*", r"\*").replace("_", r"\_")
 
 
-def _fenced(lines: tuple[str, ...]) -> list[str]:
+def _block(lines: tuple[str, ...]) -> list[str]:
     language = "console" if any(line.startswith("$ ") for line in lines) else "pycon"
-    return [f"```{language}", *(line.removeprefix("    ") for line in _shown(lines)), "```"]
+    return [f"```{language}", *(line.removeprefix("    ") for line in _code_lines(lines)), "```"]
 
 
-def _read(text: str) -> Iterator[Entry]:
+def _read_entries(text: str) -> Iterator[Entry]:
     """The entries of a file; lines that begin with ``#`` are remarks."""
     for block in re.split(r"\n(?=CER\d{4} )", "\n" + re.sub(r"(?m)^#.*\n", "", text))[1:]:
         head, *lines = block.strip().split("\n")

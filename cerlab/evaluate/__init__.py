@@ -116,10 +116,10 @@ def _in_order_of_engine(pattern: Pattern, stream: Stream) -> bool:
     if not protocol.SHORT < len(stream) <= protocol.TECS_ORDER:
         return len(stream) > protocol.TECS_ORDER
     try:
-        counted = BatchAccess(pattern.plan, pattern.learned, stream).count_by_kernel()
+        count = BatchAccess(pattern.plan, pattern.learned, stream).count_by_kernel()
     except BadData:  # at some event, up to which there may be answers
         return False
-    return counted is not None and counted <= protocol.FEW_ANSWERS
+    return count is not None and count <= protocol.FEW_ANSWERS
 
 
 def quickest(pattern: AnyPattern, stream: Stream) -> Evaluator:
@@ -127,10 +127,10 @@ def quickest(pattern: AnyPattern, stream: Stream) -> Evaluator:
 
     `evaluator_for` depends on query and stream alone, this one also on whether kernels are loaded.
     """
-    loaded = "cerlab.engine.whole_stream" in sys.modules
+    has_kernels = "cerlab.engine.whole_stream" in sys.modules
     worth = protocol.WORTH_COLUMNS if stream.is_columnar else protocol.WORTH_A_KERNEL
     if pattern.has_automaton:
-        short = len(stream) <= (worth if loaded else protocol.SHORT)
+        short = len(stream) <= (worth if has_kernels else protocol.SHORT)
         return EVALUATORS["tecs" if short else "compiled"]
     return evaluator_for(pattern)
 

@@ -102,8 +102,8 @@ def request_of(
     columns = {"sum": sum, "avg": avg, "min": min, "max": max}
     if count and pattern.ast.aggregates and not group_by and not any(columns.values()):
         return selected_request(pattern, sliding)
-    measures = [m for name, texts in columns.items() for m in _measures(name, _listed(texts))]
-    return _checked(pattern, count, measures, _listed(group_by), sliding)
+    measures = [m for name, texts in columns.items() for m in _measures(name, _texts(texts))]
+    return _request(pattern, count, measures, _texts(group_by), sliding)
 
 
 def selected_request(pattern: Pattern, sliding: str | None = None) -> Request:
@@ -116,7 +116,7 @@ def selected_request(pattern: Pattern, sliding: str | None = None) -> Request:
     ]
     groups = [each[0] if len(each) == 1 else group_text(each) for each in query.groups]
     count = any(each.function == "count" for each in query.aggregates)
-    return _checked(pattern, count, measures, groups, sliding)
+    return _request(pattern, count, measures, groups, sliding)
 
 
 def check_attributes(
@@ -127,7 +127,7 @@ def check_attributes(
     return request
 
 
-def _checked(
+def _request(
     pattern: Pattern,
     count: bool,
     measures: Sequence[Measure],
@@ -138,13 +138,13 @@ def _checked(
     key = partition_attributes(pattern.ast)
     names = tuple(dict.fromkeys(n for g in group_by for n in (key if g == KEY and key else (g,))))
     window = _window(sliding, names)
-    labelled = _labelled(pattern, [name for name in names if name not in (*PLACES, *key)])
+    label_columns = _label_columns(pattern, [name for name in names if name not in (*PLACES, *key)])
     of_key = tuple(name for name in names if name in key)
-    made = Request(count, tuple(measures), names, of_key, tuple(labelled), window)
-    return check_attributes(made, pattern, None)
+    request = Request(count, tuple(measures), names, of_key, tuple(label_columns), window)
+    return check_attributes(request, pattern, None)
 
 
-def _listed(texts: str | Iterable[str]) -> Iterable[str]:
+def _texts(texts: str | Iterable[str]) -> Iterable[str]:
     return [texts] if isinstance(texts, str) else texts
 
 
@@ -178,19 +178,19 @@ def _window(text: str | None, names: Collection[str]) -> Window | None:
     if text is None:
         return None
     try:
-        found = parse_ceql(f"SELECT * WHERE A WITHIN {text}")[0]
+        query = parse_ceql(f"SELECT * WHERE A WITHIN {text}")[0]
     except CerlabError:
-        found = None
-    if found is None or "end" not in names or found != CeqlQuery(Atom("A"), window=found.window):
+        query = None
+    if query is None or "end" not in names or query != CeqlQuery(Atom("A"), window=query.window):
         raise UsageError(
             "CER0868",
             f"sliding='{text}' is no window of ends",
             hint='for example sliding="10 MINUTES" or "100 EVENTS", with group_by="end"',
         )
-    return found.window
+    return query.window
 
 
-def _labelled(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColumn]:
+def _label_columns(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColumn]:
     """The attributes of labels that rows are grouped by; raises `UsageError` for others."""
     several = repeatable_labels(pattern)
     for name in names:

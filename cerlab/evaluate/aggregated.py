@@ -59,12 +59,12 @@ class GroupTotals:
 
         self._request, self._stream, self._positions = request, stream, positions
         self._source = cache(lambda attribute: one_array(stream, attribute))
-        self._rank = cache(self._ranked)
-        self._numbers = {place: self._numbered(place[1]) for place in request.summands}
+        self._rank = cache(self._ranks_of)
+        self._numbers = {place: self._numbers_of(place[1]) for place in request.summands}
         windows = (request.window, plan.window)
         time = next(filter(None, (axis_for(w, stream, stream.time) for w in windows)), None)
-        carried, by_start = self._inputs(), "start" in request.groups
-        totals = totals_of_ends(plan, machine, stream, time, carried, by_start=by_start)
+        inputs, by_start = self._inputs(), "start" in request.groups
+        totals = totals_of_ends(plan, machine, stream, time, inputs, by_start=by_start)
         totals = totals.since(own)
         groups = [totals.start, totals.group]
         if request.key:
@@ -73,17 +73,17 @@ class GroupTotals:
             totals = group_rows(totals, groups)
         elif request.window is not None:
             lowest = first_ends(request.window, plan, stream, time)
-            totals = slide(totals, groups, lowest, carried)
+            totals = slide(totals, groups, lowest, inputs)
         self.totals = totals
         self.some = len(totals.end) > 0
         """Whether there are answers."""
 
-    def _numbered(self, attribute: str) -> Numbers:
+    def _numbers_of(self, attribute: str) -> Numbers:
         from cerlab.engine.measures import numbers
 
         return numbers(self._source(attribute), attribute)
 
-    def _ranked(self, attribute: str) -> Ranks:
+    def _ranks_of(self, attribute: str) -> Ranks:
         from cerlab.engine.measures import ranks
 
         return ranks(self._source(attribute), attribute)
@@ -93,7 +93,7 @@ class GroupTotals:
         from cerlab.engine.end_totals import AggregateInputs
 
         request = self._request
-        ranked = [(m, self._rank(m.place[1])) for m in request.extremes]
+        extreme_ranks = [(m, self._rank(m.place[1])) for m in request.extremes]
         by = [(c.label, self._rank(str(c.attribute))) for c in request.labelled]
         return AggregateInputs(
             sums=tuple(
@@ -101,7 +101,7 @@ class GroupTotals:
                 for (label, _), of in self._numbers.items()
                 for column in (of.integers, of.present)
             ),
-            least=tuple((m.place[0], of.by(m.function)) for m, of in ranked),
+            least=tuple((m.place[0], of.by(m.function)) for m, of in extreme_ranks),
             groups=tuple((label, of.ranks + 1, of.size + 1) for label, of in by),
         )
 
@@ -114,12 +114,12 @@ class GroupTotals:
         request = self._request
         if not request.groups and not len(self.totals.end):
             self.totals = nothing(self._inputs())
-        made = {name: self.group(name) for name in request.groups}
+        columns = {name: self.group(name) for name in request.groups}
         if request.count:
-            made["count"] = integer_column(self.totals.runs.tolist(), "count")
+            columns["count"] = integer_column(self.totals.runs.tolist(), "count")
         for measure in request.measures:
-            made[measure.name] = self._measured(measure)
-        return pa.table(made)
+            columns[measure.name] = self._measure_column(measure)
+        return pa.table(columns)
 
     def group(self, name: str) -> Any:
         """The values of something that rows are grouped by."""
@@ -132,11 +132,11 @@ class GroupTotals:
             return self._source(name).take(pa.array(self.totals.end))
         stride = 1
         for column in self._request.labelled:
-            ranked = self._rank(str(column.attribute))
+            ranks = self._rank(str(column.attribute))
             if column.name == name:
-                digits = self.totals.group // stride % (ranked.size + 1) - 1
-                return self._source(str(column.attribute)).take(ranked.examples(digits))
-            stride *= ranked.size + 1
+                digits = self.totals.group // stride % (ranks.size + 1) - 1
+                return self._source(str(column.attribute)).take(ranks.examples(digits))
+            stride *= ranks.size + 1
         raise AssertionError(name)
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
@@ -147,11 +147,11 @@ class GroupTotals:
 
     def extreme(self, measure: Measure) -> Any:
         """The column of a least or a greatest value."""
-        at, ranked = self._request.extremes.index(measure), self._rank(measure.place[1])
-        numbers = ranked.back(measure.function, self.totals.least[at])
-        return self._source(measure.place[1]).take(ranked.examples(numbers))
+        at, ranks = self._request.extremes.index(measure), self._rank(measure.place[1])
+        numbers = ranks.back(measure.function, self.totals.least[at])
+        return self._source(measure.place[1]).take(ranks.examples(numbers))
 
-    def _measured(self, measure: Measure) -> Any:
+    def _measure_column(self, measure: Measure) -> Any:
         if measure in self._request.extremes:
             return self.extreme(measure)
         pairs, of = self.sums(measure.place)
@@ -168,8 +168,8 @@ def sum_column(
     if measure.function == "sum" and whole:
         return integer_column([total if n else None for total, n in pairs], measure.name)
     average = measure.function == "avg"
-    found = [nearest(x, n if average else 1, exponent) if n else None for x, n in pairs]
-    return _double_column(found, measure.name)
+    values = [nearest(x, n if average else 1, exponent) if n else None for x, n in pairs]
+    return _double_column(values, measure.name)
 
 
 def _double_column(values: Sequence[float | None], name: str) -> Any:

@@ -26,33 +26,33 @@ class CompiledEvaluator(LabelsOfAnswers):
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        if (known := _with_automaton(pattern)) is None:
+        if (cea_query := _with_automaton(pattern)) is None:
             return compiled_runs(pattern, stream)
         from cerlab.engine.answers import BatchedAnswers
         from cerlab.engine.whole_stream import compiled_answers
 
-        time = axis_for(known.plan.window, stream, stream.time)
-        return BatchedAnswers(compiled_answers(known.plan, known.learned, stream, time))
+        time = axis_for(cea_query.plan.window, stream, stream.time)
+        return BatchedAnswers(compiled_answers(cea_query.plan, cea_query.learned, stream, time))
 
     def live(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
         """The answers on events that are still arriving, read one by one; runs as written."""
-        if (known := _with_automaton(pattern)) is None:
+        if (cea_query := _with_automaton(pattern)) is None:
             return Registers().live(pattern, events, time)
-        check_clock(known.plan, time)
+        check_clock(cea_query.plan, time)
         from cerlab.engine.general.evaluation import GeneralEvaluation
 
-        run = GeneralEvaluation(known.plan, known.learned, time)
+        run = GeneralEvaluation(cea_query.plan, cea_query.learned, time)
         return (
             answer for event in events for batch in run.push_events([event]) for answer in batch
         )
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By whole batches of the engine."""
-        if (known := _with_automaton(pattern)) is None:
+        if (cea_query := _with_automaton(pattern)) is None:
             return super().by_number(pattern, stream)
-        return BatchAccess(known.plan, known.learned, stream, workers=workers)
+        return BatchAccess(cea_query.plan, cea_query.learned, stream, workers=workers)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """How many answers there are; on registers as `Registers.count`."""

@@ -77,8 +77,8 @@ def labelled_answers(
         A, plan = pattern.labelled_registers, pattern.registers
         yield from map(_by_registers(A, plan, stream, labels), batches)
     else:
-        listed = _listed(pattern, stream)
-        yield from (rows_of_ways(batch, listed, labels) for batch in batches)
+        ways_of = _reference_ways(pattern, stream)
+        yield from (rows_of_ways(batch, ways_of, labels) for batch in batches)
 
 
 def _by_registers(
@@ -96,15 +96,15 @@ def _by_registers(
         return lambda answers: rows_of_ways(answers, ways, labels)
 
 
-def _listed(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:
+def _reference_ways(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:
     from cerlab.logic.cel.semantics import valuations as so_valuations
 
-    found: dict[ComplexEvent, list[Marks]] = {}
+    ways: dict[ComplexEvent, list[Marks]] = {}
     for V in query_valuations(replace(pattern.ast, limit=None), stream, so_valuations):
         answer = complex_event(V)
         marks = tuple(_labels_at(V, p) for p in answer.positions)
-        found.setdefault(answer, []).append(marks)
-    return lambda answer: sorted(found[answer], key=lambda marks: [sorted(L) for L in marks])
+        ways.setdefault(answer, []).append(marks)
+    return lambda answer: sorted(ways[answer], key=lambda marks: [sorted(L) for L in marks])
 
 
 def _labels_at(V: Valuation, position: int) -> frozenset[str]:
@@ -127,11 +127,11 @@ def labelled_valuations(
         else batched_answers(answers, _SOME)
     )
     rows = labelled_answers(pattern, stream, batches)
-    found = chain.from_iterable(map(valuations_of_rows, rows))
+    valuations = chain.from_iterable(map(valuations_of_rows, rows))
     per_end = pattern.ast.limit.per_end if pattern.ast.limit else None
     if per_end is None:
-        return found
-    ends = groupby(found, key=lambda V: V.end)
+        return valuations
+    ends = groupby(valuations, key=lambda V: V.end)
     return chain.from_iterable(
         sorted(ending, key=valuation_latest_first)[:per_end] for _, ending in ends
     )
@@ -148,9 +148,9 @@ def answer_tables(
     """The rows of some answers as pyarrow Tables, one without rows last; as `answer_columns`."""
     from cerlab.engine.answers import joined_answers
 
-    made, labels = answer_columns(pattern, stream, columns, positions=positions)
+    layout, labels = answer_columns(pattern, stream, columns, positions=positions)
     some = chain(batches, map(joined_answers, ((),)))
-    return map(made.table, labelled_answers(pattern, stream, some, labels))
+    return map(layout.table, labelled_answers(pattern, stream, some, labels))
 
 
 def rows_of_part(
@@ -169,11 +169,11 @@ def rows_of_part(
     from cerlab.engine.answers import batched_answers, joined_answers
 
     positions = np.arange(offset, offset + len(part))
-    made, labels = answer_columns(pattern, part, columns, positions=positions)
+    layout, labels = answer_columns(pattern, part, columns, positions=positions)
     batches = batched_answers(answers, len(answers)) if answers else [joined_answers(())]
     near = (batch.shift_positions(-offset) for batch in batches)
     (rows,) = labelled_answers(pattern, part, near, labels)
-    return made.table(rows)
+    return layout.table(rows)
 
 
 def answer_columns(
@@ -189,13 +189,13 @@ def answer_columns(
     where `stream` is a part of a longer one, which may lack attributes. Raises `UsageError` for a
     text that is no column, a label that no answer has and an attribute that no event has.
     """
-    known = positions is None and len(stream) > 0
-    named = named_columns(pattern, columns, stream.columns, empty=not known)
+    has_names = positions is None and len(stream) > 0
+    label_columns = named_columns(pattern, columns, stream.columns, empty=not has_names)
     key = partition_attributes(pattern.ast)
-    made = AnswerColumns(
-        named, stream, key=key, repeatable=repeatable_labels(pattern), positions=positions
+    layout = AnswerColumns(
+        label_columns, stream, key=key, repeatable=repeatable_labels(pattern), positions=positions
     )
-    return made, frozenset(column.label for column in named)
+    return layout, frozenset(column.label for column in label_columns)
 
 
 def named_columns(
@@ -209,9 +209,9 @@ def named_columns(
     if columns is None:
         return default_columns(pattern, names)
     apart = ("start", "end", *partition_attributes(pattern.ast))
-    named = [read_column(text) for text in dict.fromkeys(columns) if text not in apart]
-    check_columns(named, selected_labels(pattern), None if empty else names)
-    return named
+    label_columns = [read_column(text) for text in dict.fromkeys(columns) if text not in apart]
+    check_columns(label_columns, selected_labels(pattern), None if empty else names)
+    return label_columns
 
 
 def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColumn]:
@@ -219,15 +219,15 @@ def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColum
 
     These are the variables; the event types where there are no variables.
     """
-    known = selected_labels(pattern)
+    labels = selected_labels(pattern)
     items = pattern.ast.items
     if items is None:
         types = {psi.type for psi in subformulas(pattern.formula) if isinstance(psi, Atom)}
-        items = tuple(SelectItem(label) for label in sorted(known - types or known))
+        items = tuple(SelectItem(label) for label in sorted(labels - types or labels))
     return [
         NamedColumn(f"{item.label}.{attribute}", item.label, attribute)
         for item in items
-        if item.label in known
+        if item.label in labels
         for attribute in item.attributes or _attributes(pattern, names, item.label)
     ]
 
@@ -237,9 +237,9 @@ def _attributes(pattern: Pattern, names: Iterable[str], label: str) -> list[str]
     if pattern.schema is None:
         return [name for name in names if name not in ("type", "stream")]
     types = label_types(pattern.formula).get(label, frozenset())
-    declared = [event for name in sorted(types) if (event := pattern.schema.event(name))]
+    event_types = [event for name in sorted(types) if (event := pattern.schema.event(name))]
     return list(
-        dict.fromkeys(attribute.name for event in declared for attribute in event.attributes)
+        dict.fromkeys(attribute.name for event in event_types for attribute in event.attributes)
     )
 
 

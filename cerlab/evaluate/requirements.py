@@ -59,13 +59,13 @@ class Absent:
     hint: str
 
     def __str__(self) -> str:
-        said = _MESSAGES[self.kind].format(self.name)
-        return f"{said}: {self.hint}" if self.hint else said
+        text = _MESSAGES[self.kind].format(self.name)
+        return f"{text}: {self.hint}" if self.hint else text
 
 
 @dataclass(eq=False)
 class Requirements:
-    """What a pattern needs and has not been seen yet, and the names that were seen meanwhile."""
+    """What a pattern still needs, and the names and values that events had meanwhile."""
 
     types: dict[str, None] = field(default_factory=dict)
     streams: dict[str, None] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Requirements:
     def read(self, stream: Stream) -> Requirements:
         """Look for what is open in a stream, or in a part of one; gives itself."""
         if self.numbers:
-            self._mixed(stream)
+            self._look_for_mixed(stream)
         if not stream.is_columnar:
             for event in stream.events:
                 if not self.open:
@@ -105,9 +105,9 @@ class Requirements:
                 self._observe(event)
             yield event
 
-    def _mixed(self, stream: Stream) -> None:
+    def _look_for_mixed(self, stream: Stream) -> None:
         """Look for what is no number among numbers; columns of one type have nothing else."""
-        for name in [each for each, found in self.numbers.items() if found is None]:
+        for name in [each for each, value in self.numbers.items() if value is None]:
             if not stream.is_columnar:
                 values: Iterable[Any] = (event.attributes.get(name) for event in stream.events)
             else:
@@ -129,9 +129,9 @@ class Requirements:
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
         for name, kind in [*self.kinds]:
-            if (found := kind_of(event.attributes.get(name))) is not None:
-                self.value_kinds.setdefault(name, set()).add(found)
-                if found == kind:
+            if (kind_here := kind_of(event.attributes.get(name))) is not None:
+                self.value_kinds.setdefault(name, set()).add(kind_here)
+                if kind_here == kind:
                     del self.kinds[name, kind]
         for name, text in [*self.texts]:
             self._text(name, text, event.attributes.get(name))
@@ -144,24 +144,24 @@ class Requirements:
 
     def _columns(self, stream: Stream) -> None:
         columns = stream.columns
-        for own, wanted in (("type", self.types), ("stream", self.streams)):
-            if wanted and own in columns:
+        for own, missing in (("type", self.types), ("stream", self.streams)):
+            if missing and own in columns:
                 for name in _distinct(columns[own]):
                     if name is None and own == "stream":
-                        wanted.clear()
+                        missing.clear()
                     self.names[own][str(name)] = None
-                    wanted.pop(str(name), None)
+                    missing.pop(str(name), None)
             elif own == "stream":
-                wanted.clear()
+                missing.clear()
         for name in columns if self.attributes else ():
             if name not in _OWN and (name not in self.attributes or _kinds(columns[name])):
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
         for name, kind in [*self.kinds]:
             if name in columns:
-                found = _kinds(columns[name])
-                self.value_kinds.setdefault(name, set()).update(found)
-                if kind in found:
+                column_kinds = _kinds(columns[name])
+                self.value_kinds.setdefault(name, set()).update(column_kinds)
+                if kind in column_kinds:
                     del self.kinds[name, kind]
         for name, text in [*self.texts]:
             for value in _alike(columns[name], text) if name in columns else ():
@@ -173,7 +173,7 @@ class Requirements:
         self.names["attribute"] |= dict.fromkeys(name for name in names if name not in _OWN)
 
     def absent(self) -> Iterator[Absent]:
-        """What no event of all that was read has, in the order of the query."""
+        """What none of the events so far has, in the order of the query."""
         for name in self.types:
             yield Absent("type", name, nearest(name, self.names["type"]))
         for name in self.streams:
@@ -186,49 +186,49 @@ class Requirements:
             else:
                 yield Absent("attribute", name, nearest(name, self.names["attribute"]))
         for (name, kind), atom in self.kinds.items():
-            if held := self.value_kinds.get(name):
-                holds = " and ".join(_IN_WORDS[each] for each in sorted(held))
+            if others := self.value_kinds.get(name):
+                holds = " and ".join(_IN_WORDS[each] for each in sorted(others))
                 hint = f"'{name}' holds {holds}, not {_IN_WORDS[kind]}"
                 yield Absent("comparison", predicate_text(atom), hint)
         for name, odd in self.numbers.items():
             if odd is not None and (name, "number") not in self.kinds:
-                said = f"'{name}' holds {_odd(odd)}"
-                yield Absent("mixed", said, "no comparison with it holds")
-        for (name, text), found in self.near.items():
+                message = f"'{name}' holds {_odd(odd)}"
+                yield Absent("mixed", message, "no comparison with it holds")
+        for (name, text), value in self.near.items():
             if (name, text) in self.texts:
-                yield Absent("text", f"{name} = '{text}'", f"did you mean '{found}'?")
+                yield Absent("text", f"{name} = '{text}'", f"did you mean '{value}'?")
 
 
 def requirements_of(pattern: AnyPattern) -> Requirements:
     """All that a pattern needs, before any event was read."""
-    made = Requirements()
+    needs = Requirements()
     if not isinstance(pattern, Pattern):
         for each in subexpressions(pattern.ast):
             if isinstance(each, Terminal):
-                _of_atoms(made, pred.atoms(each.guard))
-        return made
+                _of_atoms(needs, pred.atoms(each.guard))
+        return needs
     ast = pattern.ast
-    made.streams |= dict.fromkeys(ast.streams)
+    needs.streams |= dict.fromkeys(ast.streams)
     for psi in cel.subformulas(ast.formula):
         if isinstance(psi, cel.Atom):
-            made.types[psi.type] = None
+            needs.types[psi.type] = None
             if psi.stream is not None:
-                made.streams[psi.stream] = None
+                needs.streams[psi.stream] = None
         elif isinstance(psi, cel.Filter):
             for condition in (each for group in alternatives(psi.condition) for each in group):
                 match condition:
                     case On(_, predicate):
-                        _of_atoms(made, pred.atoms(predicate))
+                        _of_atoms(needs, pred.atoms(predicate))
                     case Correlation(_, left, right):
-                        made.attributes |= dict.fromkeys((left.attribute, right.attribute))
+                        needs.attributes |= dict.fromkeys((left.attribute, right.attribute))
                     case _:
                         pass  # what a predicate from Python reads is its own
-    made.attributes |= dict.fromkeys(partition_attributes(ast))
+    needs.attributes |= dict.fromkeys(partition_attributes(ast))
     if isinstance(ast.window, AttributeWindow):
-        made.attributes[ast.window.attribute] = None
+        needs.attributes[ast.window.attribute] = None
     for own in _OWN:
-        made.attributes.pop(own, None)
-    return made
+        needs.attributes.pop(own, None)
+    return needs
 
 
 def warning_lines(
@@ -239,38 +239,38 @@ def warning_lines(
     `some` says whether there are events at all; `answers` is how many answers there are, None where
     that is not known; `ask` is how to ask why.
     """
-    said = [f"{CODES[each.kind]}: {each}" for each in requirements.absent()] if some else []
+    lines = [f"{CODES[each.kind]}: {each}" for each in requirements.absent()] if some else []
     if answers == 0:
-        said.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
-    return said
+        lines.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
+    return lines
 
 
-def _of_atoms(made: Requirements, atoms: Iterable[Any]) -> None:
+def _of_atoms(needs: Requirements, atoms: Iterable[Any]) -> None:
     for atom in atoms:
         match atom:
             case pred.RegisterComparison(_, left, right):
                 for side in (left, right):
                     if isinstance(side, pred.RegisterAttribute):
-                        made.attributes[side.attribute] = None
+                        needs.attributes[side.attribute] = None
                     elif isinstance(side, pred.Attribute):
-                        made.attributes[side.name] = None
+                        needs.attributes[side.name] = None
             case pred.TypeIs(name):
-                made.types[name] = None
+                needs.types[name] = None
             case pred.StreamIs(name):
-                made.streams[name] = None
+                needs.streams[name] = None
             case pred.Comparison(
                 pred.Operator.EQ, pred.Attribute("type"), pred.Constant(str(name))
             ):
-                made.types[name] = None
+                needs.types[name] = None
             case _:
-                _of_comparison(made, atom)
+                _of_comparison(needs, atom)
     for own in _OWN:
-        made.attributes.pop(own, None)
+        needs.attributes.pop(own, None)
 
 
-def _of_comparison(made: Requirements, atom: pred.Atom) -> None:
+def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
     """The attributes, the kinds that they are compared with, and the texts that they may equal."""
-    made.attributes |= dict.fromkeys(attributes_of([atom]))
+    needs.attributes |= dict.fromkeys(attributes_of([atom]))
     sides = operands(atom)
     names = [side.name for side in sides if isinstance(side, pred.Attribute)]
     kinds = {kind_of(side.value) for side in sides if isinstance(side, pred.Constant)} - {None}
@@ -278,22 +278,22 @@ def _of_comparison(made: Requirements, atom: pred.Atom) -> None:
         kinds = {"text"}
     if len(names) == 1 and len(kinds) == 1 and names[0] not in _OWN:
         kind = str(kinds.pop())
-        made.kinds[names[0], kind] = atom
+        needs.kinds[names[0], kind] = atom
         if kind == "number":
-            made.numbers[names[0]] = None
+            needs.numbers[names[0]] = None
     match atom:
         case pred.Comparison(pred.Operator.EQ, pred.Attribute(left), pred.Attribute(right)):
-            made.equals |= {right: left, left: right}
+            needs.equals |= {right: left, left: right}
         case pred.Comparison(pred.Operator.EQ) | pred.Member(negated=False):
             for side in sides if len(names) == 1 and names[0] not in _OWN else ():
                 if isinstance(side, pred.Constant) and isinstance(side.value, str):
-                    made.texts[names[0], side.value] = None
+                    needs.texts[names[0], side.value] = None
         case _:
             pass
 
 
 def _odd(value: Value) -> str:
-    """What is said of a value among numbers."""
+    """A value among numbers, in words."""
     return f"text besides numbers, as '{value[:30]}'" if isinstance(value, str) else "NaN"
 
 
@@ -322,24 +322,24 @@ def _kinds(column: Any) -> set[str]:
     """The kinds of the values of a column; those that are missing have none."""
     from pyarrow import types
 
-    found: set[str] = set()
+    kinds: set[str] = set()
     for part in _parts(column):
         if not is_arrow(part):
-            found |= {kind for value in part if (kind := kind_of(value)) is not None}
+            kinds |= {kind for value in part if (kind := kind_of(value)) is not None}
         elif part.null_count < len(part):
             kind = part.type
             if is_text(kind):
-                found.add("text")
+                kinds.add("text")
             elif is_moment(kind):
-                found.add("timestamp")
+                kinds.add("timestamp")
             else:
-                found.add("boolean" if types.is_boolean(kind) else "number")
-    return found
+                kinds.add("boolean" if types.is_boolean(kind) else "number")
+    return kinds
 
 
 def _alike(column: Any, text: str) -> Iterator[str]:
     """The texts of a column that are a text but for their case."""
-    lowered = text.lower()
+    lower_text = text.lower()
     for value in _distinct(column):
-        if isinstance(value, str) and value.lower() == lowered:
+        if isinstance(value, str) and value.lower() == lower_text:
             yield value

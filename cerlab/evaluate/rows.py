@@ -24,7 +24,7 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
     binding = bind(pattern, column_kinds(rows))
     M = machine(pattern, binding)
     if compiled or (compiled is None and rows.num_rows >= SHORT):
-        result = _compiled(M, binding, rows, needed=bool(compiled))
+        result = _compiled_result(M, binding, rows, is_needed=bool(compiled))
         if result is not None:
             return result_table(rows, binding, *result)
     columns = value_columns(rows, binding.names.values())
@@ -32,14 +32,14 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
     return result_table(rows, binding, positions, values)
 
 
-def _compiled(M: Machine, binding: Binding, rows: Any, *, needed: bool) -> Result | None:
+def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool) -> Result | None:
     """The result by what is compiled; None, or `Unsupported`, where it does not take a query."""
-    found = compiled_scan(M, binding, rows)
-    if not isinstance(found, str):
-        return found[1]
-    if needed:
+    scan = compiled_scan(M, binding, rows)
+    if not isinstance(scan, str):
+        return scan[1]
+    if is_needed:
         hint = 'evaluator="search" takes it'
-        raise Unsupported("CER0452", f"no compiled evaluator takes this: {found}", hint=hint)
+        raise Unsupported("CER0452", f"no compiled evaluator takes this: {scan}", hint=hint)
     return None
 
 

@@ -67,8 +67,10 @@ class RunningTotals:
         """With a `state` it goes on from there; raises `BadData` for other bytes."""
         body = None
         if state is not None:
-            kept, body = state_from_bytes("totals", pattern.plan, state, request=repr(request))
-            time = axis_of_state(time, kept)
+            stored_time, body = state_from_bytes(
+                "totals", pattern.plan, state, request=repr(request)
+            )
+            time = axis_of_state(time, stored_time)
         self._time = time
         plan = self._plan = pattern.plan
         self._request = request
@@ -132,26 +134,26 @@ class RunningTotals:
         ``.matches``.
         """
         self._check(events)
-        changed: dict[Row, Total] = {}
+        rows: dict[Row, Total] = {}
         try:
             for event in events:
-                self._read(event, changed)
+                self._read_event(event, rows)
         except BadData as error:
-            error.matches = self._table(changed)
+            error.matches = self._table(rows)
             raise
-        return self._table(changed)
+        return self._table(rows)
 
     def _check(self, events: Iterable[Event]) -> None:
-        summed = dict.fromkeys(attribute for _, attribute in self._request.summands)
-        compared = dict.fromkeys(measure.place[1] for measure in self._request.extremes)
+        summands = dict.fromkeys(attribute for _, attribute in self._request.summands)
+        comparands = dict.fromkeys(measure.place[1] for measure in self._request.extremes)
         kinds, doubles = dict(self._kinds), set(self._doubles)
         for event in events:
-            for name in (*summed, *compared):
+            for name in (*summands, *comparands):
                 value = value_of(event, name)
                 kind = None if value != value else kind_of(value)
                 if kind is None:
                     continue
-                if name in summed:
+                if name in summands:
                     if kind != "number" or not isinstance(value, int | float):
                         raise no_sum(name, kind)
                     if math.isinf(value):
@@ -162,7 +164,7 @@ class RunningTotals:
                     doubles.add(name)
         self._kinds, self._doubles = kinds, doubles
 
-    def _read(self, event: Event, changed: dict[Row, Total]) -> None:
+    def _read_event(self, event: Event, rows: dict[Row, Total]) -> None:
         now = self._ends.instant(event, self.position)
         read = self._driver.read(event, self.position)
         lowest = self._ends.read(now, self.position)
@@ -170,7 +172,7 @@ class RunningTotals:
         if read is None:
             return
         reader, lowest_start = read
-        if not (found := reader.totals_of_end(lowest_start)):
+        if not (totals := reader.totals_of_end(lowest_start)):
             return
         self._driver.consume(reader)
         names = self._request.groups
@@ -178,20 +180,20 @@ class RunningTotals:
         if self._request.key and key not in self._keys:
             self._keys[key] = tuple(value_of(event, name) for name in self._request.key)
         ending: dict[Row, Total] = {}
-        for (begun, group), total in found.items():
-            start = begun if "start" in names else None
+        for (first, group), total in totals.items():
+            start = first if "start" in names else None
             row = Row(end if "end" in names else None, start, key, group)
             ending[row] = add_totals(ending[row], total) if row in ending else total
         for row, total in ending.items():
             if lowest is not None:
                 queue = self._queues.setdefault(row._replace(end=None), Sliding())
-                changed[row] = queue.add(end, total, lowest)
+                rows[row] = queue.add(end, total, lowest)
             elif row.end is not None:
-                changed[row] = total
+                rows[row] = total
             else:
                 before = self._rows.get(row)
                 self._rows[row] = total if before is None else add_totals(before, total)
-                changed[row] = self._rows[row]
+                rows[row] = self._rows[row]
 
     def _symbol(self, event: Event, _: int) -> int:
         return self._stage.vectors[self._stage.symbol(event)]
@@ -201,9 +203,9 @@ class RunningTotals:
         sums: list[int] = []
         for label, attribute in self._request.summands:
             sums += _parts(value_of(event, attribute) if label in labels else None)
-        extremes, labelled = self._request.extremes, self._request.labelled
+        extremes, label_columns = self._request.extremes, self._request.labelled
         least = [self._lower(m, event) if m.place[0] in labels else None for m in extremes]
-        for n, (column, codes) in enumerate(zip(labelled, self._codes, strict=True)):
+        for n, (column, codes) in enumerate(zip(label_columns, self._codes, strict=True)):
             if column.label in labels:
                 value = value_of(event, str(column.attribute))
                 value = None if value != value else value
@@ -221,32 +223,32 @@ class RunningTotals:
         import pyarrow as pa
 
         totals = list(rows.values())
-        made: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for name in self._request.groups:
             if name in PLACES:
-                made[name] = pa.array([getattr(row, name) for row in rows], pa.int64())
+                columns[name] = pa.array([getattr(row, name) for row in rows], pa.int64())
             elif name in self._request.key:
                 at = self._request.key.index(name)
                 values = [self._keys[row.key][at] for row in rows]
-                made[name] = arrow_column(as_arrow(values), name)
+                columns[name] = arrow_column(as_arrow(values), name)
             else:
-                made[name] = arrow_column(as_arrow(self._values(name, rows)), name)
+                columns[name] = arrow_column(as_arrow(self._values(name, rows)), name)
         if self._request.count:
-            made["count"] = integer_column([total.runs for total in totals], "count")
+            columns["count"] = integer_column([total.runs for total in totals], "count")
         for measure in self._request.measures:
-            made[measure.name] = self._measured(measure, totals)
-        return pa.table(made)
+            columns[measure.name] = self._measure_column(measure, totals)
+        return pa.table(columns)
 
     def _values(self, name: str, rows: Iterable[Row]) -> list[Value]:
         n = next(n for n, column in enumerate(self._request.labelled) if column.name == name)
         values = list(self._codes[n])
         return [values[row.group >> _CODE * n & (1 << _CODE) - 1] for row in rows]
 
-    def _measured(self, measure: Measure, totals: Iterable[Total]) -> Any:
+    def _measure_column(self, measure: Measure, totals: Iterable[Total]) -> Any:
         if measure in self._request.extremes:
             at = self._request.extremes.index(measure)
-            found = [total.least[at] for total in totals]
-            values = [x.value if isinstance(x, Greatest) else x for x in found]
+            extreme_values = [total.least[at] for total in totals]
+            values = [x.value if isinstance(x, Greatest) else x for x in extreme_values]
             return arrow_column(as_arrow(values), measure.name)
         at = 3 * self._request.summands.index(measure.place)
         parts = [total.sums[at : at + 3] for total in totals]
@@ -304,6 +306,6 @@ def _parts(value: Value) -> tuple[int, int, int]:
         return 0, 0, 0
     if isinstance(value, int):
         return 1, value, 0
-    assert isinstance(value, float), "what is summed was checked"
+    assert isinstance(value, float), "the attribute has numbers only"
     mantissa, divisor = value.as_integer_ratio()
     return 1, 0, mantissa * ((1 << EXPONENT) // divisor)

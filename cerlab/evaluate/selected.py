@@ -26,7 +26,7 @@ def shown_attributes(
     items = pattern.ast.items or ()
     if not any(item.attributes for item in items):
         return {}
-    shown = {}
+    by_position = {}
     for position, labels in _labels(pattern, events, answer).items():
         event = events[position]
         groups = [
@@ -35,8 +35,8 @@ def shown_attributes(
             if item.label in labels and (item.stream is None or is_of_stream(event, item.stream))
         ]
         if groups and all(groups):
-            shown[position] = frozenset[str]().union(*groups)
-    return shown
+            by_position[position] = frozenset[str]().union(*groups)
+    return by_position
 
 
 def _labels(
@@ -54,14 +54,14 @@ def _labels(
         return _labels_in(query_valuations(whole, Stream(events[: answer.end + 1])), answer)
     inside = substream(pattern.registers, events, answer)
     among = tuple(inside.index(p) for p in answer.positions)
-    found = valuations(selected_formula(pattern.ast), [events[i] for i in inside])
-    labels = _labels_in(found, ComplexEvent(0, len(inside) - 1, among))
+    inner_valuations = valuations(selected_formula(pattern.ast), [events[i] for i in inside])
+    labels = _labels_in(inner_valuations, ComplexEvent(0, len(inside) - 1, among))
     return {inside[i]: names for i, names in labels.items()}
 
 
-def _labels_in(found: Iterable[Valuation], answer: ComplexEvent) -> dict[int, frozenset[str]]:
+def _labels_in(candidates: Iterable[Valuation], answer: ComplexEvent) -> dict[int, frozenset[str]]:
     """The labels of an answer's positions in those of some valuations that give it."""
-    giving = [V for V in found if complex_event(V) == answer]
+    giving = [V for V in candidates if complex_event(V) == answer]
     return {
         i: frozenset(label for V in giving for label, D in V.labels.items() if i in D)
         for i in answer.positions

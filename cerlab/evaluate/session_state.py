@@ -47,8 +47,8 @@ def state_from_bytes(
     try:
         digest, _, text = bytes(state).partition(b"\n")
         document = json.loads(text)
-        known = isinstance(document, dict) and document.get("format") == f"cerlab-{kind}"
-        expect(known, "another format")
+        has_format = isinstance(document, dict) and document.get("format") == f"cerlab-{kind}"
+        expect(has_format, "another format")
         if document["version"] != VERSION:
             raise BadData(
                 "CER0772",

@@ -27,5 +27,5 @@ class TecsEvaluator(StepByStep):
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By the numbers of answers below the nodes of the tECS."""
-        known = query(pattern, self.name)
-        return TecsAccess(known.plan, known.machine, stream)
+        cea_query = query(pattern, self.name)
+        return TecsAccess(cea_query.plan, cea_query.machine, stream)

@@ -87,30 +87,32 @@ def fuzz(
     Raises `UsageError` where hardly any query has only these features.
     """
     outcome = Summary(0, 0, 0)
-    taken, refused = Counter[str](), Counter[str]()
+    replies, refusals = Counter[str](), Counter[str]()
     for n in range(cases):
         watch(n)
-        drawn = takes - set(outcome.shunned)
-        query, events, expected = _case(Random(f"{seed} {n}"), drawn, shape)
+        choice = takes - set(outcome.shunned)
+        query, events, expected = _case(Random(f"{seed} {n}"), choice, shape)
         here = features(query)
-        reply = _compared(child, query, events, expected)
+        reply = _compare(child, query, events, expected)
         outcome = replace(outcome, cases=n + 1)
         if isinstance(reply, Refusal):
-            refused.update(here)
+            refusals.update(here)
             outcome = replace(outcome, refused=outcome.refused + 1, reason=reply.why)
         else:
-            taken.update(here)
+            replies.update(here)
             some = bool(expected)
-            joined = some and bool(here & COMPOSITE)
+            is_composite = some and bool(here & COMPOSITE)
             outcome = replace(
-                outcome, answered=outcome.answered + some, composite=outcome.composite + joined
+                outcome,
+                answered=outcome.answered + some,
+                composite=outcome.composite + is_composite,
             )
         if isinstance(reply, Difference):
             smaller = _smallest(child, query, events, reply)
             return replace(outcome, difference=smaller, case=n)
-        shunned = (f for f in sorted(refused) if refused[f] >= _OFTEN and not taken[f])
+        unsupported = (f for f in sorted(refusals) if refusals[f] >= _OFTEN and not replies[f])
         outcome = replace(
-            outcome, shunned=tuple(shunned) if outcome.cases > outcome.refused else ()
+            outcome, shunned=tuple(unsupported) if outcome.cases > outcome.refused else ()
         )
     return outcome
 
@@ -139,7 +141,7 @@ def _case(
     )
 
 
-def _compared(
+def _compare(
     child: Engine, query: CeqlQuery, events: Sequence[Event], expected: list[ComplexEvent]
 ) -> Difference | Refusal | None:
     reply: Outcome = child.ask(query_text(query), [as_dict(event) for event in events])
@@ -160,7 +162,7 @@ def _smallest(
 
     def fails(query: CeqlQuery, events: tuple[Event, ...]) -> bool:
         nonlocal best
-        again = _compared(child, query, events, reference(query, events))
+        again = _compare(child, query, events, reference(query, events))
         if isinstance(again, Difference) and bool(again.broken) is bool(one.broken):
             best = again
             return True

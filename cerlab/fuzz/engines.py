@@ -97,21 +97,21 @@ class ProcessPerCase:
         self._query.write_text(query, encoding="utf-8")
         self._events.write_text("".join(json.dumps(event) + "\n" for event in events))
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 self._words, capture_output=True, text=True, timeout=self._seconds, check=False
             )
         except subprocess.TimeoutExpired:
-            return _hung(self._seconds)
+            return _timeout(self._seconds)
         except OSError as error:
             raise _no_such(self._words[0], error) from None
-        if done.returncode == REFUSAL_STATUS:
-            return Refusal(next(_lines(done.stderr), ""))
-        if done.returncode:
+        if process.returncode == REFUSAL_STATUS:
+            return Refusal(next(_lines(process.stderr), ""))
+        if process.returncode:
             return Failure(
-                f"exit status {done.returncode}: {' '.join(list(_lines(done.stderr))[-1:])}"
+                f"exit status {process.returncode}: {' '.join(list(_lines(process.stderr))[-1:])}"
             )
         try:
-            return _answered([json.loads(line) for line in _lines(done.stdout)])
+            return _outcome_of_rows([json.loads(line) for line in _lines(process.stdout)])
         except json.JSONDecodeError as error:
             return Failure(f"this is no line of JSON: {error.doc[:80]!r}")
 
@@ -154,18 +154,18 @@ class ServerProcess:
         except Empty:
             self.stop()
             assert seconds is not None
-            return _hung(seconds)
+            return _timeout(seconds)
         except BrokenPipeError:
             line = ""
         if not line:
             status = process.wait()
             self.stop()
-            return Failure(_ended(status))
+            return Failure(_how_it_ended(status))
         return line
 
     def _start(self) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE
-        limited = None if self._memory is None else partial(_limit, self._memory)
+        limit = None if self._memory is None else partial(_limit, self._memory)
         try:
             process = subprocess.Popen(
                 self._words,
@@ -174,13 +174,13 @@ class ServerProcess:
                 stderr=self._log,
                 text=True,
                 cwd=self._folder,
-                preexec_fn=limited,
+                preexec_fn=limit,
             )
         except OSError as error:
             raise _no_such(self._words[0], error) from None
         assert process.stdout is not None
         self._process, self._lines = process, SimpleQueue()
-        self._reader = Thread(target=_read, args=(process.stdout, self._lines), daemon=True)
+        self._reader = Thread(target=_read_lines, args=(process.stdout, self._lines), daemon=True)
         self._reader.start()
         return process
 
@@ -195,7 +195,7 @@ class ServerProcess:
             pass  # closes the pipes and waits
 
 
-def _read(file: IO[str], lines: SimpleQueue[str]) -> None:
+def _read_lines(file: IO[str], lines: SimpleQueue[str]) -> None:
     """Every line of a file, and an empty one at its end."""
     for line in file:
         lines.put(line)
@@ -208,14 +208,14 @@ def _limit(memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def _ended(status: int) -> str:
+def _how_it_ended(status: int) -> str:
     """How a process ended: a negative status is the signal that killed it."""
     if status < 0:
         return f"it was killed by {signal.Signals(-status).name}"
     return f"it ended with exit status {status}"
 
 
-def _hung(seconds: float) -> Failure:
+def _timeout(seconds: float) -> Failure:
     return Failure(f"no answer in {seconds:g} s", hung=True)
 
 
@@ -227,14 +227,14 @@ def reply(line: str) -> Outcome:
         return Failure(f"this is no JSON: {line[:80]!r}")
     match answer:
         case {"answers": [*rows]}:
-            return _answered(rows)
+            return _outcome_of_rows(rows)
         case {"refused": why}:
             return Refusal(str(why))
         case _:
             return Failure(f"neither answers nor refused: {line[:80]!r}")
 
 
-def _answered(rows: list[Any]) -> Outcome:
+def _outcome_of_rows(rows: list[Any]) -> Outcome:
     for row in rows:
         match row:
             case {"positions": [*positions]} if all(type(p) is int for p in positions):

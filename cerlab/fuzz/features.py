@@ -30,11 +30,11 @@ def wanted(text: str) -> frozenset[str]:
     """Features from a list with commas, upper or lower case; raises `UsageError` for others."""
     names = set()
     for name in filter(None, (part.strip() for part in text.split(","))):
-        known = {each.lower(): each for each in FEATURES}
-        if name.lower() not in known:
+        by_name = {each.lower(): each for each in FEATURES}
+        if name.lower() not in by_name:
             hint = nearest(name, FEATURES)
             raise UsageError("CER0850", f"there is no feature '{name}' of queries", hint=hint)
-        names.add(known[name.lower()])
+        names.add(by_name[name.lower()])
     return frozenset(names)
 
 

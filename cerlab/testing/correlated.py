@@ -41,11 +41,11 @@ def random_correlated_formula(rng: Random, shape: Shape = ATTRIBUTES) -> Formula
     ``!=``, need unboundedly many registers.
     """
     if likely(rng, 0.6):
-        return _around(rng, _compared(rng, _parts(rng), shape, LABELS))
+        return _around(rng, _with_comparisons(rng, _parts(rng), shape, LABELS))
     body = _formula(rng, replace(shape, depth=shape.depth - 1))
     if len(cel.defined_labels(body)) < 2:
         body = _parts(rng)
-    return _compared(rng, body, shape)
+    return _with_comparisons(rng, body, shape)
 
 
 def _parts(rng: Random) -> Formula:
@@ -112,15 +112,15 @@ def _formula(rng: Random, shape: Shape) -> Formula:
             return cel.ConcatPlus(_formula(rng, smaller))
         case "each":
             pair = cel.Seq(*(cel.As(_leaf(rng), X) for X in LABELS))
-            return rng.choice((cel.Plus, cel.ConcatPlus))(_compared(rng, pair, shape))
+            return rng.choice((cel.Plus, cel.ConcatPlus))(_with_comparisons(rng, pair, shape))
         case "as":
             return cel.As(_formula(rng, smaller), rng.choice(LABELS))
         case "filter":
-            return _compared(rng, _formula(rng, smaller), shape)
+            return _with_comparisons(rng, _formula(rng, smaller), shape)
         case "project":
             body = _formula(rng, smaller)
-            kept = frozenset(X for X in sorted(cel.defined_labels(body)) if likely(rng, 0.6))
-            return cel.Project(kept, body)
+            labels = frozenset(X for X in sorted(cel.defined_labels(body)) if likely(rng, 0.6))
+            return cel.Project(labels, body)
         case "rename":
             body = _formula(rng, smaller)
             old = rng.choice(sorted(cel.defined_labels(body)) or ["A"])
@@ -134,14 +134,14 @@ def _leaf(rng: Random) -> Formula:
     return cel.As(atom, rng.choice(LABELS)) if likely(rng, 0.6) else atom
 
 
-def _compared(
+def _with_comparisons(
     rng: Random, body: Formula, shape: Shape, labels: Sequence[str] | None = None
 ) -> Formula:
     """The formula under a filter, most of which compare two of its labels."""
-    known = sorted(cel.defined_labels(body)) or ["A"]
+    own_labels = sorted(cel.defined_labels(body)) or ["A"]
     if likely(rng, 0.05):
-        known.append(rng.choice(LABELS))
-    return cel.Filter(body, _condition(rng, list(labels or known), shape))
+        own_labels.append(rng.choice(LABELS))
+    return cel.Filter(body, _condition(rng, list(labels or own_labels), shape))
 
 
 def _condition(rng: Random, labels: list[str], shape: Shape) -> cond.Condition:
@@ -170,7 +170,7 @@ def random_correlated_events(rng: Random, phi: Formula, shape: Shape = ATTRIBUTE
         fitting = ["rising", "falling", "level", "low first", "high first", "any"]
     course = rng.choice(fitting)
     oddness = rng.choice((0.0, 0.0, 0.1, 0.3))
-    made = []
+    valued_events = []
     for i, t in enumerate(events):
         values = {name: _value(rng, course, t, i) for name in "vw"}
         if likely(rng, 0.7):
@@ -180,8 +180,8 @@ def random_correlated_events(rng: Random, phi: Formula, shape: Shape = ATTRIBUTE
                 values[name] = rng.choice(_ODD)
         if likely(rng, oddness / 2):
             del values["w"]
-        made.append(Event(t.type, {**t.attributes, **values}, t.stream))
-    return made
+        valued_events.append(Event(t.type, {**t.attributes, **values}, t.stream))
+    return valued_events
 
 
 def comparisons(phi: Formula) -> list[cond.Correlation]:

@@ -60,15 +60,15 @@ def random_formula(rng: Random, shape: Shape = ATTRIBUTES) -> Formula:
             return cel.As(random_formula(rng, smaller), rng.choice(LABELS))
         case "filter":
             body = random_formula(rng, smaller)
-            known = sorted(cel.defined_labels(body)) or ["A"]
+            labels = sorted(cel.defined_labels(body)) or ["A"]
             if likely(rng, 0.1):
-                known.append(rng.choice(LABELS))
-            return cel.Filter(body, random_condition(rng, known, shape))
+                labels.append(rng.choice(LABELS))
+            return cel.Filter(body, random_condition(rng, labels, shape))
         case _:
             body = random_formula(rng, smaller)
-            known = sorted(cel.defined_labels(body))
-            kept = frozenset(label for label in known if likely(rng, 0.5))
-            return cel.Project(kept, body)
+            labels = sorted(cel.defined_labels(body))
+            projection = frozenset(label for label in labels if likely(rng, 0.5))
+            return cel.Project(projection, body)
 
 
 def _leaf(rng: Random, shape: Shape) -> Formula:

@@ -17,8 +17,8 @@ def random_query(rng: Random, shape: Shape = ATTRIBUTES) -> CeqlQuery:
     formula = random_formula(rng, shape)
     query = CeqlQuery(formula)
     if likely(rng, 0.25):
-        known = sorted(cel.defined_labels(formula))
-        query = replace(query, items=tuple(SelectItem(x) for x in known if likely(rng, 0.5)))
+        labels = sorted(cel.defined_labels(formula))
+        query = replace(query, items=tuple(SelectItem(x) for x in labels if likely(rng, 0.5)))
     if likely(rng, 0.2):
         query = replace(query, strategy=rng.choice(list(Strategy)))
     if likely(rng, 0.1):

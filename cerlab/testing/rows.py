@@ -57,30 +57,30 @@ def random_row_regex(rng: Random, depth: int, *, excluding: bool = True) -> rp.P
     if depth == 0 or likely(rng, 0.15):
         return _leaf(rng)
 
-    def drawn() -> rp.Pattern:
+    def part() -> rp.Pattern:
         return random_row_regex(rng, depth - 1, excluding=excluding)
 
     match rng.choice(("concat", "concat", "alternation", "quantified", "quantified", "rest")):
         case "concat":
-            return rp.Concat(tuple(drawn() for _ in range(rng.choice((2, 2, 3)))))
+            return rp.Concat(tuple(part() for _ in range(rng.choice((2, 2, 3)))))
         case "alternation":
-            return rp.Alternation(tuple(drawn() for _ in range(rng.choice((2, 2, 3)))))
+            return rp.Alternation(tuple(part() for _ in range(rng.choice((2, 2, 3)))))
         case "quantified":
             lo, hi = rng.choice(((0, None), (1, None), (0, 1), (1, 2), (2, None), (2, 2), (0, 2)))
-            return rp.Repetition(drawn(), lo, hi, likely(rng, 0.35))
+            return rp.Repetition(part(), lo, hi, likely(rng, 0.35))
         case _:
             if excluding and likely(rng, 0.6):
-                return rp.Exclusion(drawn())
+                return rp.Exclusion(part())
             return rp.Permute(tuple(_leaf(rng) for _ in range(rng.choice((2, 2, 3)))))
 
 
 def random_row_sequence(rng: Random) -> rp.Pattern:
     """Two or three variables, each once and most with a quantifier: ``A* B C+?``."""
-    parts = tuple(_repeated(rng, v) for v in VARIABLES[: rng.choice((2, 2, 3))])
+    parts = tuple(_with_quantifier(rng, v) for v in VARIABLES[: rng.choice((2, 2, 3))])
     return rp.Concat(parts)
 
 
-def _repeated(rng: Random, v: str) -> rp.Pattern:
+def _with_quantifier(rng: Random, v: str) -> rp.Pattern:
     if likely(rng, 0.4):
         return rp.Variable(v)
     lo, hi = rng.choice(((0, None), (1, None), (0, 1), (1, 2), (2, None), (2, 2)))
@@ -153,11 +153,11 @@ def _reading(rng: Random, names: tuple[str, ...]) -> ex.Expression:
 
 def _of_labels(rng: Random, names: tuple[str, ...]) -> ex.Expression:
     label = ex.Classifier(rng.choice((None, *names)))
-    stepped = rng.choice((label, ex.Prev(label), ex.Last(label, 1), ex.Next(label)))
+    step = rng.choice((label, ex.Prev(label), ex.Last(label, 1), ex.Next(label)))
     tests = (
-        ex.Comparison(ex.ComparisonOperator.EQ, stepped, ex.Literal(rng.choice(VARIABLES))),
-        ex.Not(ex.Comparison(ex.ComparisonOperator.EQ, stepped, ex.Literal(names[0]))),
-        ex.Is(stepped, None),
+        ex.Comparison(ex.ComparisonOperator.EQ, step, ex.Literal(rng.choice(VARIABLES))),
+        ex.Not(ex.Comparison(ex.ComparisonOperator.EQ, step, ex.Literal(names[0]))),
+        ex.Is(step, None),
     )
     return rng.choice(tests)
 

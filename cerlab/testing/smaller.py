@@ -39,8 +39,8 @@ def smallest(query: CeqlQuery, events: Sequence[Event], fails: Fails) -> Case:
     B+ (Event(type='B', attributes={}, stream=None),)
     """
     case = (query, tuple(events))
-    while (found := _next(case, fails)) is not None:
-        case = found
+    while (next_case := _next(case, fails)) is not None:
+        case = next_case
     return case
 
 

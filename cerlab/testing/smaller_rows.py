@@ -40,32 +40,32 @@ def _plainer_queries(query: RowPattern) -> Iterator[RowPattern]:
         if getattr(query, name) != getattr(plain, name):
             yield replace(query, **{name: getattr(plain, name)})
     for pattern in plainer_patterns(query.pattern):
-        yield _fitted(replace(query, pattern=pattern))
+        yield _fit_to_variables(replace(query, pattern=pattern))
     for name in ("define", "measures"):
-        listed: tuple[Any, ...] = getattr(query, name)
-        changes: Iterator[dict[str, Any]] = ({name: kept} for kept in fewer(listed))
+        items: tuple[Any, ...] = getattr(query, name)
+        changes: Iterator[dict[str, Any]] = ({name: rest} for rest in fewer(items))
         yield from (replace(query, **change) for change in changes)
     for i, definition in enumerate(query.define):
         for condition in _plainer_expressions(definition.condition):
-            changed = replace(definition, condition=condition)
-            yield replace(query, define=_with(query.define, i, changed))
+            plainer_definition = replace(definition, condition=condition)
+            yield replace(query, define=_with(query.define, i, plainer_definition))
     for i, measure in enumerate(query.measures):
         for expression in _plainer_expressions(measure.expression):
-            put = replace(measure, expression=expression)
-            yield replace(query, measures=_with(query.measures, i, put))
+            plainer_measure = replace(measure, expression=expression)
+            yield replace(query, measures=_with(query.measures, i, plainer_measure))
 
 
-def _with(listed: tuple[Any, ...], i: int, changed: Any) -> tuple[Any, ...]:
-    return (*listed[:i], changed, *listed[i + 1 :])
+def _with(items: tuple[Any, ...], i: int, plainer: Any) -> tuple[Any, ...]:
+    return (*items[:i], plainer, *items[i + 1 :])
 
 
-def _fitted(query: RowPattern) -> RowPattern:
+def _fit_to_variables(query: RowPattern) -> RowPattern:
     """Without what speaks of variables that are gone."""
     V = set(rp.variables(query.pattern))
     unions = tuple(
-        replace(union, variables=kept)
+        replace(union, variables=rest)
         for union in query.subsets
-        if (kept := tuple(v for v in union.variables if v in V))
+        if (rest := tuple(v for v in union.variables if v in V))
     )
     names = {None, *V, *(union.name for union in unions)}
     skip = query.skip
@@ -151,9 +151,9 @@ def _plainer_tables(
     """Without a column, numbered from 0, or with a plainer value in one place."""
     for name in table[0] if table else ():
         yield tuple({c: v for c, v in row.items() if c != name} for row in table)
-    numbered = tuple({**row, "t": t} if "t" in row else row for t, row in enumerate(table))
-    if numbered != table:
-        yield numbered
+    in_order = tuple({**row, "t": t} if "t" in row else row for t, row in enumerate(table))
+    if in_order != table:
+        yield in_order
     for i, row in enumerate(table):
         for name, value in row.items():
             for plainer in _plainer_values(name, value):

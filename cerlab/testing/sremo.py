@@ -44,14 +44,14 @@ class _Scope:
 
     shape: Shape
     kind: SremoKind
-    known: frozenset[str]
+    readable: frozenset[str]
     writable: frozenset[str]
 
     def below(self) -> _Scope:
         return replace(self, shape=replace(self.shape, depth=self.shape.depth - 1))
 
     def after(self, e: Sremo) -> _Scope:
-        return replace(self, known=self.known | writes(e))
+        return replace(self, readable=self.readable | writes(e))
 
 
 def random_sremo(rng: Random, shape: Shape = ATTRIBUTES, kind: SremoKind = "all") -> Sremo:
@@ -65,30 +65,30 @@ def _expression(rng: Random, scope: _Scope) -> Sremo:
         return _leaf(rng, scope)
     smaller = scope.below()
 
-    def drawn() -> Sremo:
+    def part() -> Sremo:
         return _expression(rng, smaller)
 
     match rng.choice((*_CORE, *_REST) if scope.kind == "all" else _CORE):
         case "concat":
-            return sre.Concat(left := drawn(), _expression(rng, smaller.after(left)))
+            return sre.Concat(left := part(), _expression(rng, smaller.after(left)))
         case "alternation":
-            return sre.Alternation(drawn(), drawn())
+            return sre.Alternation(part(), part())
         case "star":
-            return sre.Star(drawn())
+            return sre.Star(part())
         case "plus":
-            return sre.Plus(drawn())
+            return sre.Plus(part())
         case "option":
-            return sre.Option(drawn())
+            return sre.Option(part())
         case "span":
-            return sre.SpanWindow(drawn(), rng.choice((3, 2, 4, 1)))
+            return sre.SpanWindow(part(), rng.choice((3, 2, 4, 1)))
         case "length":
-            return sre.LengthWindow(drawn(), rng.choice((3, 2, 4, 1, 0)))
+            return sre.LengthWindow(part(), rng.choice((3, 2, 4, 1, 0)))
         case "within":
-            return sre.Within(drawn(), rng.choice((2, 1, 4, 2.5, 0)), "t")
+            return sre.Within(part(), rng.choice((2, 1, 4, 2.5, 0)), "t")
         case "intersection":
             return _intersection(rng, smaller)
         case "negation":
-            return sre.Negation(drawn())
+            return sre.Negation(part())
         case "skip_any":
             return sre.SkipAny(_operands(rng, smaller))
         case "skip_next":
@@ -149,17 +149,17 @@ def _guard(rng: Random, scope: _Scope) -> Guard:
 
 
 def _test(rng: Random, scope: _Scope) -> Guard:
-    readable = sorted(scope.known) or ([] if scope.kind == "unary" else list(REGISTERS))
-    if not readable or not likely(rng, 0.7 if scope.known else 0.1):
+    readable = sorted(scope.readable) or ([] if scope.kind == "unary" else list(REGISTERS))
+    if not readable or not likely(rng, 0.7 if scope.readable else 0.1):
         return random_predicate(rng, scope.shape)
     op = rng.choice((*[pred.Operator.EQ] * 3, pred.Operator.NE, pred.Operator.LE, pred.Operator.GT))
-    stored = RegisterAttribute(rng.choice(readable), "v")
+    register = RegisterAttribute(rng.choice(readable), "v")
     other: tuple[pred.Operand, ...] = (
         *[pred.Attribute("v")] * 3,
         pred.Constant(1),
         RegisterAttribute(rng.choice(readable), "v"),
     )
-    sides = (rng.choice(other), stored)
+    sides = (rng.choice(other), register)
     return RegisterComparison(op, *(reversed(sides) if likely(rng, 0.2) else sides))
 
 
@@ -176,11 +176,11 @@ def random_sremo_events(rng: Random, e: Sremo, shape: Shape = ATTRIBUTES) -> lis
     events = [_event(rng, shape) for _ in range(before)] + word
     events += [_event(rng, shape) for _ in range(noise - before)]
     time = 0
-    timed = []
+    timed_events = []
     for t in events:
         time += rng.choice((1, 0, 1, 2))
-        timed.append(Event(t.type, {**t.attributes, "t": time}, t.stream))
-    return timed
+        timed_events.append(Event(t.type, {**t.attributes, "t": time}, t.stream))
+    return timed_events
 
 
 def _event(rng: Random, shape: Shape) -> Event:
@@ -199,8 +199,8 @@ def _word(rng: Random, e: Sremo, v: Registers, shape: Shape) -> tuple[list[Event
         case sre.Epsilon() | sre.Empty():
             return [], v
         case sre.Terminal(phi, _, W):
-            tried = [_event(rng, shape) for _ in range(30)]
-            t = next((t for t in tried if satisfies(t, phi, v)), tried[0])
+            candidates = [_event(rng, shape) for _ in range(30)]
+            t = next((t for t in candidates if satisfies(t, phi, v)), candidates[0])
             return [t], v.written(W, t)
         case sre.Concat(left, right):
             return _words(rng, (left, right), v, shape)

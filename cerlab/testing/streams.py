@@ -19,18 +19,20 @@ def random_events(rng: Random, phi: Formula, shape: Shape = ATTRIBUTES) -> list[
 
     Sometimes a second word is interleaved, and then the attribute k tells the two apart.
     """
-    planted = _word(rng, phi, shape) if likely(rng, 0.97) else []
-    first = _with_noise(rng, planted, shape)
-    keyed: _Keyed = [(event, rng.choice((0, 0, 0, 1, 1.0, True, None, _ABSENT))) for event in first]
+    word = _word(rng, phi, shape) if likely(rng, 0.97) else []
+    first = _with_noise(rng, word, shape)
+    pairs: _KeyedEvents = [
+        (event, rng.choice((0, 0, 0, 1, 1.0, True, None, _ABSENT))) for event in first
+    ]
     if likely(rng, 0.3):
         half = replace(shape, events=shape.events // 2 + 1)
         words = [_with_noise(rng, _word(rng, phi, half), half) for _ in range(2)]
-        zero: _Keyed = [(event, 0) for event in words[0]]
-        one: _Keyed = [(event, 1) for event in words[1]]
-        keyed = _interleaved(rng, zero, one)
+        zero: _KeyedEvents = [(event, 0) for event in words[0]]
+        one: _KeyedEvents = [(event, 1) for event in words[1]]
+        pairs = _interleave(rng, zero, one)
     time = 0
     events = []
-    for event, key in keyed:
+    for event, key in pairs:
         time += rng.choice((0, 1, 1, 2))
         attributes: dict[str, Value] = {**event.attributes, "t": time}
         if not isinstance(key, _Absent):
@@ -46,7 +48,7 @@ class _Absent:
 
 _ABSENT = _Absent()
 _Key: TypeAlias = Value | _Absent
-_Keyed: TypeAlias = list[tuple[Event, _Key]]
+_KeyedEvents: TypeAlias = list[tuple[Event, _Key]]
 
 
 def _with_noise(rng: Random, word: list[Event], shape: Shape) -> list[Event]:
@@ -62,12 +64,12 @@ def _with_noise(rng: Random, word: list[Event], shape: Shape) -> list[Event]:
     return before + word + [_noise(rng, shape) for _ in range(noise - len(before))]
 
 
-def _interleaved(rng: Random, first: _Keyed, second: _Keyed) -> _Keyed:
-    merged: _Keyed = []
+def _interleave(rng: Random, first: _KeyedEvents, second: _KeyedEvents) -> _KeyedEvents:
+    pairs: _KeyedEvents = []
     while first or second:
         source = first if first and (not second or likely(rng, 0.5)) else second
-        merged.append(source.pop(0))
-    return merged
+        pairs.append(source.pop(0))
+    return pairs
 
 
 def _noise(rng: Random, shape: Shape) -> Event:

@@ -78,11 +78,11 @@ def through_the_window_query(
     what `evaluate` raises.
 
     >>> S = [Insert("u", (1,)), Insert("w", (2,)), Insert("v", (1, 2)), Delete("u", (1,))]
-    >>> [set(found) for found in through_the_window_query(S)]
+    >>> [set(answers) for answers in through_the_window_query(S)]
     [set(), set(), {(2,)}, set()]
     """
-    for found in evaluate(WINDOW_QUERY, map(image_of, S)):
-        yield frozenset((y,) for y, _ in found)
+    for answers in evaluate(WINDOW_QUERY, map(image_of, S)):
+        yield frozenset((y,) for y, _ in answers)
 
 
 def vectors_times_matrix(
@@ -119,17 +119,17 @@ def vectors_times_matrix(
                     f"the vectors of a pair have sizes {rows}, {columns}",
                     hint="give a list of rows of equal length, and pairs of vectors that fit it",
                 )
-            yield from _assigned("u", a)
-            yield from _assigned("w", b)
+            yield from _assign("u", a)
+            yield from _assign("w", b)
 
-    found = through_the_window_query(stream(), evaluate)
-    for _ in islice(found, len(ones)):
+    answers = through_the_window_query(stream(), evaluate)
+    for _ in islice(answers, len(ones)):
         pass
-    while after_the_pair := list(islice(found, rows + columns)):
+    while after_the_pair := list(islice(answers, rows + columns)):
         yield tuple((y,) in after_the_pair[-1] for y in range(columns))
 
 
-def _assigned(relation: str, vector: Vector) -> Iterator[Update]:
+def _assign(relation: str, vector: Vector) -> Iterator[Update]:
     """Make the relation the set of places where the vector is 1, whatever it was before."""
     for i, entry in enumerate(vector):
         yield Insert(relation, (i,)) if entry else Delete(relation, (i,))

@@ -35,13 +35,13 @@ def eliminate(edges: Mapping[Edge, E], operations: Operations[E]) -> E | None:
     >>> eliminate({(START, 0): "a", (0, 0): "b", (0, END): "c", (START, END): "d"}, regex)
     '(d|a(b)*c)'
     """
-    left = dict(edges)
+    rest = dict(edges)
     states = {q for edge in edges for q in edge} - {START, END}
     while states:
-        k = min(states, key=lambda q: (_ways(left, q), q))
+        k = min(states, key=lambda q: (_ways(rest, q), q))
         states.remove(k)
-        left = _without(left, k, operations)
-    return left.get((START, END))
+        rest = _without(rest, k, operations)
+    return rest.get((START, END))
 
 
 def add_edge(edges: dict[Edge, E], edge: Edge, e: E, either: Callable[[E, E], E]) -> None:
@@ -58,12 +58,12 @@ def _ways(edges: Mapping[Edge, E], k: int) -> int:
 
 def _without(edges: Mapping[Edge, E], k: int, operations: Operations[E]) -> dict[Edge, E]:
     """Every way through k becomes an edge around it."""
-    kept = {edge: e for edge, e in edges.items() if k not in edge}
+    rest = {edge: e for edge, e in edges.items() if k not in edge}
     into = [(p, e) for (p, q), e in edges.items() if q == k != p]
     out = [(q, e) for (p, q), e in edges.items() if p == k != q]
     loop = edges.get((k, k))
     for p, first in into:
         for q, last in out:
             through = operations.through(first, loop, last)
-            add_edge(kept, (p, q), through, operations.either)
-    return kept
+            add_edge(rest, (p, q), through, operations.either)
+    return rest

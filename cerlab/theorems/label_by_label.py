@@ -39,14 +39,14 @@ def positions_of_labels(A: Ucea) -> LabelByLabel:
 
     >>> from cerlab.automata.automaton import LabelTransition
     >>> step = LabelTransition(0, EVERYTHING, frozenset({"x"}), 1)
-    >>> made = positions_of_labels(Ucea(2, (step,), frozenset({0}), frozenset({1})))
-    >>> [(t.source, t.mark.value, t.target) for t in made.cea.Delta]
+    >>> machine = positions_of_labels(Ucea(2, (step,), frozenset({0}), frozenset({1})))
+    >>> [(t.source, t.mark.value, t.target) for t in machine.cea.Delta]
     [(0, '∘', 2), (2, '•', 3), (3, '∘', 1), (3, '•', 4)]
     """
     labels = tuple(sorted({X for t in A.Delta for X in t.labels}))
-    chosen = dict.fromkeys((t.labels, t.target) for t in A.Delta)
-    chains = {each: A.states + n * (len(labels) + 1) for n, each in enumerate(chosen)}
-    closed = A.states + len(chains) * (len(labels) + 1)
+    choices = dict.fromkeys((t.labels, t.target) for t in A.Delta)
+    chains = {each: A.states + n * (len(labels) + 1) for n, each in enumerate(choices)}
+    final = A.states + len(chains) * (len(labels) + 1)
     Delta = [
         Transition(t.source, t.predicate, Mark.SKIP, chains[t.labels, t.target]) for t in A.Delta
     ]
@@ -56,8 +56,8 @@ def positions_of_labels(A: Ucea) -> LabelByLabel:
         last = first + len(labels)
         Delta.append(Transition(last, EVERYTHING, Mark.SKIP, target))
         if target in A.F:
-            Delta.append(Transition(last, EVERYTHING, Mark.TAKE, closed))
-    cea = AnchoredCea(closed + 1, tuple(dict.fromkeys(Delta)), A.I, frozenset({closed}))
+            Delta.append(Transition(last, EVERYTHING, Mark.TAKE, final))
+    cea = AnchoredCea(final + 1, tuple(dict.fromkeys(Delta)), A.I, frozenset({final}))
     return LabelByLabel(cea, labels)
 
 
@@ -68,8 +68,8 @@ def labels_at(positions: Positions, machine: LabelByLabel) -> Labels:
     >>> labels_at((1, 2, 6, 11), machine)
     {'x': (0,), 'y': (0, 1)}
     """
-    found: dict[str, list[int]] = {X: [] for X in machine.labels}
+    positions_of: dict[str, list[int]] = {X: [] for X in machine.labels}
     for position in positions[:-1]:
         n, i = divmod(position, machine.steps)
-        found[machine.labels[i - 1]].append(n)
-    return Labels({X: tuple(D) for X, D in found.items()})
+        positions_of[machine.labels[i - 1]].append(n)
+    return Labels({X: tuple(D) for X, D in positions_of.items()})

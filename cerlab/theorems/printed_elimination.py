@@ -15,16 +15,16 @@ def printed_elimination(A: EpsilonCea) -> AnchoredCea:
 
     A move from p to q is removed by giving q all that enters p, and then p all that leaves q, empty
     moves too. (At once would be wrong: a run that starts in p and ends in q may make the move
-    twice, with a transition from q to p between.) What is made is longer, so this ends if the moves
-    form no cycle, as none does in what becomes of formulas; on a cycle it may go on for ever.
+    twice, with a transition from q to p between.) The new moves are longer, so this ends if the
+    moves form no cycle, as none does in what becomes of formulas; on a cycle it may go on for ever.
     Raises `IllFormed` for a cycle.
     """
     Delta = dict.fromkeys(A.Delta)
     moves = dict.fromkeys(move for move in A.moves if move.source != move.target)
     _check_acyclic(moves)
     while moves:
-        p, q = removed = next(iter(moves))
-        del moves[removed]
+        p, q = first = next(iter(moves))
+        del moves[first]
         Delta |= _into(p, q, Delta)
         Delta |= _out_of(q, p, Delta)
         moves |= _into(p, q, moves)

@@ -19,11 +19,11 @@ from cerlab.logic.cel.text import node_text
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
 
-Labelled: TypeAlias = frozenset[tuple[str, int]]
+LabelledPositions: TypeAlias = frozenset[tuple[str, int]]
 """A complex event of SO-CEL: which label has which position."""
 
 
-def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Labelled]:
+def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[LabelledPositions]:
     """``[[phi]](S, i, j)`` (SOCEL Table 1; AND, ALL and UNLESS as in SOCEL Sec. 5.2).
 
     Raises `Unsupported` for operators that are not in SO-CEL, `ResourceLimit` for long streams.
@@ -93,7 +93,7 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[L
 
 def _both(
     ends: cel.Formula, other: cel.Formula, S: Sequence[Event], i: int, j: int
-) -> frozenset[Labelled]:
+) -> frozenset[LabelledPositions]:
     """One of `ends` that ends at j, united with one of `other` that ends there or before."""
     return frozenset(
         C1 | C2
@@ -104,20 +104,20 @@ def _both(
 
 
 def _each(
-    found: frozenset[Labelled], change: Callable[[Labelled], Labelled]
-) -> frozenset[Labelled]:
-    return frozenset(frozenset(change(C)) for C in found)
+    answers: frozenset[LabelledPositions], change: Callable[[LabelledPositions], LabelledPositions]
+) -> frozenset[LabelledPositions]:
+    return frozenset(frozenset(change(C)) for C in answers)
 
 
-def _without(C: Labelled, X: str) -> Labelled:
+def _without(C: LabelledPositions, X: str) -> LabelledPositions:
     return frozenset(pair for pair in C if pair[0] != X)
 
 
-def _all_at(X: str, C: Labelled) -> Labelled:
+def _all_at(X: str, C: LabelledPositions) -> LabelledPositions:
     return frozenset((X, k) for _, k in C)
 
 
-def _as_valuation(C: Labelled, i: int, j: int) -> Valuation:
+def _as_valuation(C: LabelledPositions, i: int, j: int) -> Valuation:
     labels: dict[str, tuple[int, ...]] = {}
     for X, k in sorted(C):
         labels[X] = (*labels.get(X, ()), k)

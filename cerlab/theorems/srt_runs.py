@@ -88,23 +88,23 @@ def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozens
                 f"more than {MAX_CONFIGURATIONS:,} runs are going on",
                 hint="use a shorter stream: runs without a window are never given up",
             )
-    ended = (run for run in silently(T, current) if run.at.state in T.F)
-    return frozenset(Outcome(run.marks, run.at.registers) for run in ended)
+    final_runs = (run for run in silently(T, current) if run.at.state in T.F)
+    return frozenset(Outcome(run.marks, run.at.registers) for run in final_runs)
 
 
 def silently(T: Transducer, runs: Iterable[Run]) -> set[Run]:
     """The runs, and those that empty moves make of them."""
-    found = set(runs)
-    pending = list(found)
+    closure = set(runs)
+    pending = list(closure)
     moves = T.moves
     while pending and moves:
         run = pending.pop()
         for move in moves:
             after = run._replace(at=run.at._replace(state=move.target))
-            if move.source == run.at.state and after not in found:
-                found.add(after)
+            if move.source == run.at.state and after not in closure:
+                closure.add(after)
                 pending.append(after)
-    return found
+    return closure
 
 
 def matches(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:

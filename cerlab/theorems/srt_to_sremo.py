@@ -41,21 +41,21 @@ def srt_to_sremo(T: Transducer) -> sre.Sremo:
         add_edge(edges, (p, q), _NOTHING_READ, _either)
     for q in sorted(T.F):
         add_edge(edges, (q, END), _NOTHING_READ, _either)
-    found = eliminate(edges, Operations(_either, _through))
-    if found is None:
+    ways = eliminate(edges, Operations(_either, _through))
+    if ways is None:
         return sre.Empty()
-    if found.size > MAX_SIZE:
+    if ways.size > MAX_SIZE:
         raise ResourceLimit(
             "CER0687",
-            f"the expression has {found.size:,} operators and atoms, more than {MAX_SIZE:,}",
+            f"the expression has {ways.size:,} operators and atoms, more than {MAX_SIZE:,}",
             hint="eliminating states multiplies them: take a transducer of fewer states",
         )
-    check_sremo(found.e)
-    return found.e
+    check_sremo(ways.e)
+    return ways.e
 
 
 class _Ways(NamedTuple):
-    """What is read on the ways between two states, its size, and whether that may be nothing.
+    """The expression of the ways between two states, its size, and whether that may be nothing.
 
     Parts are shared between expressions, so that to make one is cheap however large it is.
     """

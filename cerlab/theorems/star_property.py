@@ -72,12 +72,12 @@ def star_violation(f: Function, S: Stream, edit: Edit) -> Violation | None:
     >>> star_violation(contiguous, S, break_in).expected
     {'A': (0, 2)}
     """
-    edited = edit.stream(S)
-    after = f(edited)
+    new_stream = edit.stream(S)
+    after = f(new_stream)
     for C in sorted(f(S), key=repr):
         if edit.touches(C):
             continue
-        moved = Labels({X: tuple(map(edit.position_after, D)) for X, D in C.items()})
-        if moved not in after:
-            return Violation(C, moved, edited)
+        image = Labels({X: tuple(map(edit.position_after, D)) for X, D in C.items()})
+        if image not in after:
+            return Violation(C, image, new_stream)
     return None

@@ -44,12 +44,12 @@ def all_product(A: Ucea, B: Ucea) -> Ucea:
 
     def follow(state: Pair) -> Iterator[tuple[_Test, Pair]]:
         p, q = state
-        for s in _labelled(left[p]):
+        for s in _with_labels(left[p]):
             yield (s.predicate, s.labels), (s.target, q)
-        for t in _labelled(right[q]):
+        for t in _with_labels(right[q]):
             yield (t.predicate, t.labels), (p, t.target)
-        for s in _labelled(left[p]):
-            for t in _labelled(right[q]):
+        for s in _with_labels(left[p]):
+            for t in _with_labels(right[q]):
                 yield _together(s, t), (s.target, t.target)
 
     def final(state: Pair) -> bool:
@@ -61,7 +61,7 @@ def all_product(A: Ucea, B: Ucea) -> Ucea:
 _Test: TypeAlias = tuple[Predicate, frozenset[str]]
 
 
-def _labelled(transitions: list[LabelTransition]) -> list[LabelTransition]:
+def _with_labels(transitions: list[LabelTransition]) -> list[LabelTransition]:
     return [t for t in transitions if t.labels]
 
 

@@ -33,7 +33,7 @@ def labelled_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ..
     runs: set[_Run] = {(q, frozenset()) for q in A.I}
     answers = []
     for n, event in enumerate(S):
-        runs = _extended(A, runs, event, n)
+        runs = _extend(A, runs, event, n)
         answers.append(_accepting_labels(A, runs))
     return tuple(answers)
 
@@ -43,32 +43,32 @@ def star_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ...]:
 
     Every event that a run reads gets a label; the others are not looked at.
     """
-    begun: set[_Run] = {(q, frozenset()) for q in A.I}
+    runs: set[_Run] = {(q, frozenset()) for q in A.I}
     labelling = Ucea(A.states, tuple(t for t in A.Delta if t.labels), A.I, A.F)
     answers = []
     for n, event in enumerate(S):
-        ending_here = _extended(labelling, begun, event, n)
+        ending_here = _extend(labelling, runs, event, n)
         answers.append(_accepting_labels(A, ending_here))
-        begun |= ending_here
+        runs |= ending_here
     return tuple(answers)
 
 
-def _extended(A: Ucea, runs: Iterable[_Run], event: Event, n: int) -> set[_Run]:
+def _extend(A: Ucea, runs: Iterable[_Run], event: Event, n: int) -> set[_Run]:
     """Each run with each transition that it can take at position n."""
-    enabled = [t for t in A.Delta if satisfies(event, t.predicate)]
-    extended = {
+    enabled_transitions = [t for t in A.Delta if satisfies(event, t.predicate)]
+    longer_runs = {
         (t.target, labels | {(X, n) for X in t.labels})
         for state, labels in runs
-        for t in enabled
+        for t in enabled_transitions
         if t.source == state
     }
-    if len(extended) > MAX_RUNS:
+    if len(longer_runs) > MAX_RUNS:
         raise ResourceLimit(
             "CER0607",
             f"more than {MAX_RUNS:,} runs are in progress at once",
             hint="use a shorter stream",
         )
-    return extended
+    return longer_runs
 
 
 def _accepting_labels(A: Ucea, runs: Iterable[_Run]) -> frozenset[Labels]:

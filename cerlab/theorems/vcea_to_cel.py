@@ -76,40 +76,42 @@ class EliminationSize(NamedTuple):
 def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> EliminationSize:
     """How large `vcea_to_cel` is, counted without making it; at most exponential (SOCEL Sec. 6)."""
     A = trim(A)
-    made = _edges(A, _types(A, types), _with_projection, cel.Or)
-    edges = {edge: cel.size(phi) for edge, phi in made.items()}
-    found = eliminate(edges, _COUNTED)
-    return EliminationSize(A.states, len(A.Delta), cel.size(_nothing()) if found is None else found)
+    formulas = _edges(A, _types(A, types), _with_projection, cel.Or)
+    edges = {edge: cel.size(phi) for edge, phi in formulas.items()}
+    formula_size = eliminate(edges, _SIZES)
+    return EliminationSize(
+        A.states, len(A.Delta), cel.size(_nothing()) if formula_size is None else formula_size
+    )
 
 
 # -- From transitions to formulas ---------------------------------------------------------------
 
-Written: TypeAlias = Callable[[cel.Formula, str, frozenset[str]], cel.Formula]
+EventFormula: TypeAlias = Callable[[cel.Formula, str, frozenset[str]], cel.Formula]
 """One event of a type, as a formula that gives it just these labels."""
 
 
 def _with_projection(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
     """``PROJECT[L](.. AS ..)``; not needed where the type itself is a label."""
-    labelled = reduce(cel.As, sorted(L - {R}), one)
-    return labelled if R in L else cel.Project(L, labelled)
+    phi = reduce(cel.As, sorted(L - {R}), one)
+    return phi if R in L else cel.Project(L, phi)
 
 
 def _with_renaming(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
     """The same without projection, of one label or more."""
-    labelled = reduce(cel.As, sorted(L - {R}), one)
-    return labelled if R in L else cel.Rename(R, min(L), labelled)
+    phi = reduce(cel.As, sorted(L - {R}), one)
+    return phi if R in L else cel.Rename(R, min(L), phi)
 
 
 def _edges(
     A: Vcea,
     types: Sequence[str],
-    written: Written,
+    event_formula: EventFormula,
     either: Callable[[cel.Formula, cel.Formula], cel.Formula],
 ) -> dict[Edge, cel.Formula]:
     """Formulas between states; first and last transitions have copies at fresh ends."""
     edges: dict[Edge, cel.Formula] = {}
     for t in dict.fromkeys(A.Delta):
-        ways = list(_ways(t, types, written))
+        ways = list(_ways(t, types, event_formula))
         if not ways:
             continue
         phi = reduce(either, ways)
@@ -119,13 +121,15 @@ def _edges(
     return edges
 
 
-def _ways(t: LabelTransition, types: Sequence[str], written: Written) -> Iterable[cel.Formula]:
+def _ways(
+    t: LabelTransition, types: Sequence[str], event_formula: EventFormula
+) -> Iterable[cel.Formula]:
     """One formula for each type of events that the transition may read."""
     for R in types:
         P = _of_type(t.predicate, R)
         if P != pred.FALSE:
             one = cel.Atom(R) if P == pred.EVERYTHING else cel.Filter(cel.Atom(R), On(R, P))
-            yield written(one, R, t.labels)
+            yield event_formula(one, R, t.labels)
 
 
 def _of_type(P: pred.Predicate, R: str) -> pred.Predicate:
@@ -144,8 +148,8 @@ def _of_type(P: pred.Predicate, R: str) -> pred.Predicate:
 
 
 def _types(A: Vcea, types: Sequence[str] | None) -> tuple[str, ...]:
-    named = (a.type for t in A.Delta for a in pred.atoms(t.predicate) if isinstance(a, pred.TypeIs))
-    return tuple(dict.fromkeys(named if types is None else types))
+    own = (a.type for t in A.Delta for a in pred.atoms(t.predicate) if isinstance(a, pred.TypeIs))
+    return tuple(dict.fromkeys(own if types is None else types))
 
 
 def _nothing() -> cel.Formula:
@@ -156,19 +160,22 @@ def _nothing() -> cel.Formula:
 
 
 def _formula(
-    A: Vcea, types: Sequence[str] | None, written: Written, operations: Operations[cel.Formula]
+    A: Vcea,
+    types: Sequence[str] | None,
+    event_formula: EventFormula,
+    operations: Operations[cel.Formula],
 ) -> cel.Formula:
     A = trim(A)
-    edges = _edges(A, _types(A, types), written, operations.either)
-    counted = eliminate({edge: cel.size(phi) for edge, phi in edges.items()}, _COUNTED)
-    if counted is not None and counted > MAX_SIZE:
+    edges = _edges(A, _types(A, types), event_formula, operations.either)
+    operators = eliminate({edge: cel.size(phi) for edge, phi in edges.items()}, _SIZES)
+    if operators is not None and operators > MAX_SIZE:
         raise ResourceLimit(
             "CER0610",
-            f"the formula has {counted:,} operators, more than {MAX_SIZE:,}",
+            f"the formula has {operators:,} operators, more than {MAX_SIZE:,}",
             hint="eliminating states multiplies them: trim the automaton first",
         )
-    found = eliminate(edges, operations)
-    return _nothing() if found is None else found
+    whole = eliminate(edges, operations)
+    return _nothing() if whole is None else whole
 
 
 def _operations(
@@ -177,12 +184,12 @@ def _operations(
     """One or the other; one then the other; one or more times, so a loop is passed or not."""
 
     def through(first: E, loop: E | None, last: E) -> E:
-        passed = then(first, last)
-        return passed if loop is None else either(passed, then(first, then(again(loop), last)))
+        direct = then(first, last)
+        return direct if loop is None else either(direct, then(first, then(again(loop), last)))
 
     return Operations(either, through)
 
 
-_COUNTED: Operations[int] = _operations(
+_SIZES: Operations[int] = _operations(
     lambda m, n: m + n + 1, lambda m, n: m + n + 1, lambda n: n + 1
 )

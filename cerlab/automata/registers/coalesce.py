@@ -25,9 +25,9 @@ def coalesce(T: Srt) -> Srt:
     >>> from cerlab.predicates.syntax import RegisterAttribute, RegisterComparison
     >>> from cerlab.predicates.syntax import EVERYTHING, Attribute, Operator
     >>> steps = [RegisterTransition(0, EVERYTHING, Mark.TAKE, frozenset("rs"), 1)]
-    >>> for q, stored in enumerate("rs", start=1):
-    ...     kept = RegisterAttribute(stored, "v")
-    ...     same = RegisterComparison(Operator.EQ, Attribute("v"), kept)
+    >>> for q, r in enumerate("rs", start=1):
+    ...     register = RegisterAttribute(r, "v")
+    ...     same = RegisterComparison(Operator.EQ, Attribute("v"), register)
     ...     steps.append(RegisterTransition(q, same, Mark.TAKE, NONE, q + 1))
     >>> sorted(coalesce(Srt(4, tuple(steps), frozenset({0}), frozenset({3}), R=frozenset("rs"))).R)
     ['r']
@@ -36,8 +36,8 @@ def coalesce(T: Srt) -> Srt:
     apart = _apart(T)
     place: dict[str, str] = {}
     for r in sorted(T.R):
-        taken = {place[s] for s in place if (s, r) in apart}
-        place[r] = next((p for p in place.values() if p not in taken), r)
+        conflicts = {place[s] for s in place if (s, r) in apart}
+        place[r] = next((p for p in place.values() if p not in conflicts), r)
     Delta = dict.fromkeys(
         t._replace(
             guard=redirect_registers(t.guard, place.__getitem__),

@@ -16,7 +16,7 @@ def complement(T: Srt) -> Srt:
     forgets (erratum SRT-E19). The complement of a transducer for strings of up to w events accepts
     all the longer ones. Raises as `determinise`: there is no complement in general (SRT Thm. 35).
     """
-    return _flipped(determinise(T))
+    return _swap_final_states(determinise(T))
 
 
 def match_complement(T: Srt) -> Srt:
@@ -25,8 +25,8 @@ def match_complement(T: Srt) -> Srt:
     In the I/O-determinised transducer each string with each set of marks has exactly one run.
     Raises as `determinise`.
     """
-    return _flipped(io_determinise(T))
+    return _swap_final_states(io_determinise(T))
 
 
-def _flipped(D: Srt) -> Srt:
+def _swap_final_states(D: Srt) -> Srt:
     return replace(D, F=frozenset(range(D.states)) - D.F)

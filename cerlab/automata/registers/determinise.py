@@ -61,13 +61,13 @@ _AGNOSTIC = {Mark.SKIP: tuple(Mark)}
 _BY_MARK = {mark: (mark,) for mark in (Mark.SKIP, Mark.TAKE)}
 
 
-def _machine(T: Srt, followed: Mapping[Mark, tuple[Mark, ...]]) -> Srt:
-    follow = _subsets(T, followed)
+def _machine(T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]) -> Srt:
+    follow = _subsets(T, mark_classes)
     return explore(frozenset({T.q0}), follow, lambda X: not T.F.isdisjoint(X), Srt, R=T.R)
 
 
 def _subsets(
-    T: Srt, followed: Mapping[Mark, tuple[Mark, ...]]
+    T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]
 ) -> Callable[[States], Iterator[tuple[Label, States]]]:
     """Where a set of states leads, with a transition of each mark for each minterm.
 
@@ -81,9 +81,9 @@ def _subsets(
         transitions = [t for q in sorted(X) for t in leaving[q]]
         every = ways(tuple(t.guard for t in transitions))
         for minterm in spend_over(every, len(transitions)):
-            fired = [t for t in transitions if t.guard in minterm.holding]
-            for mark, marks in followed.items():
-                these: list[RegisterTransition] = [t for t in fired if t.mark in marks]
+            active = [t for t in transitions if t.guard in minterm.holding]
+            for mark, marks in mark_classes.items():
+                these: list[RegisterTransition] = [t for t in active if t.mark in marks]
                 writes = NONE.union(*(t.writes for t in these))
                 yield Label(minterm.guard, mark, writes), frozenset(t.target for t in these)
 

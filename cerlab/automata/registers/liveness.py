@@ -44,13 +44,13 @@ def backward_union(
     `before` says what there is before a transition, given what there is after it.
     """
     union = [NONE] * A.states
-    changed = True
-    while changed:
-        changed = False
+    has_changed = True
+    while has_changed:
+        has_changed = False
         spend(len(A.Delta))
         for t in reversed(A.Delta):
             more = before(t, union[t.target])
             if not more <= union[t.source]:
                 union[t.source] |= more
-                changed = True
+                has_changed = True
     return union

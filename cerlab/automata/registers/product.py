@@ -36,11 +36,11 @@ def product(A: Srt, B: Srt) -> Srt:
 
 def _check_apart(A: Srt, B: Srt) -> None:
     for writer, other in ((A, B), (B, A)):
-        written = written_registers(writer)
-        used = written_registers(other).union(*(registers_of(t.guard) for t in other.Delta))
-        if shared := written & used:
+        writes = written_registers(writer)
+        uses = written_registers(other).union(*(registers_of(t.guard) for t in other.Delta))
+        if common := writes & uses:
             raise IllFormed(
                 "CER0284",
-                f"one side of an intersection writes '{min(shared)}', which the other side uses",
+                f"one side of an intersection writes '{min(common)}', which the other side uses",
                 hint="rename the registers of one side",
             )

@@ -29,13 +29,13 @@ def apart(A: T, from_these: frozenset[str]) -> T:
     >>> sorted(apart(replace(empty_word(), R=frozenset({"r", "r_", "s"})), frozenset("r")).R)
     ['r_', 'r__', 's']
     """
-    taken = A.R | from_these
-    names = {r: fresh(r, taken) if r in from_these else r for r in sorted(A.R)}
+    others = A.R | from_these
+    names = {r: fresh(r, others) if r in from_these else r for r in sorted(A.R)}
     return rename(A, names.__getitem__)
 
 
-def fresh(name: str, taken: frozenset[str]) -> str:
-    """The name, with as many ``_`` after it as make it none of those taken."""
-    while name in taken:
+def fresh(name: str, others: frozenset[str]) -> str:
+    """The name, with as many ``_`` after it as make it none of the others."""
+    while name in others:
         name += "_"
     return name

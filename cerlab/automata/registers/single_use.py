@@ -13,8 +13,8 @@ from cerlab.predicates.guards import registers_of
 
 def check_single_use(T: Srt) -> None:
     """Raise `Unsupported` unless what each register holds depends on the string alone."""
-    written = written_registers(T)
-    if not written:
+    registers = written_registers(T)
+    if not registers:
         return
     depth_of_state, certain = depths(T), certainly_written(T)
     depth_of_register: dict[str, int] = {}
@@ -25,7 +25,7 @@ def check_single_use(T: Srt) -> None:
         for r in t.writes:
             if depth is None or depth_of_register.setdefault(r, depth) != depth:
                 raise _refusal(f"'{r}' is written at different depths")
-        for r in registers_of(t.guard) & written - certain[t.source]:
+        for r in registers_of(t.guard) & registers - certain[t.source]:
             raise _refusal(f"'{r}' is read where only some runs have written it")
 
 
@@ -35,16 +35,16 @@ def depths(T: Srt) -> dict[int, int | None]:
     States that no way leads to are not in it.
     """
     depth_of: dict[int, int | None] = {T.q0: 0}
-    changed = True
-    while changed:
-        changed = False
+    has_changed = True
+    while has_changed:
+        has_changed = False
         for t in T.Delta:
             if t.source in depth_of:
                 before = depth_of[t.source]
                 after = None if before is None else before + 1
                 if depth_of.get(t.target, after) != after:
                     after = None
-                changed |= t.target not in depth_of or depth_of[t.target] != after
+                has_changed |= t.target not in depth_of or depth_of[t.target] != after
                 depth_of[t.target] = after
     return depth_of
 
@@ -52,14 +52,14 @@ def depths(T: Srt) -> dict[int, int | None]:
 def certainly_written(T: Srt) -> dict[int, frozenset[str]]:
     """The registers that every way from q0 to a state writes; states without a way are left out."""
     certain = {T.q0: NONE}
-    changed = True
-    while changed:
-        changed = False
+    has_changed = True
+    while has_changed:
+        has_changed = False
         for t in T.Delta:
             if t.source in certain:
-                written = certain[t.source] | t.writes
-                after = certain.get(t.target, written) & written
-                changed |= certain.get(t.target) != after
+                registers = certain[t.source] | t.writes
+                after = certain.get(t.target, registers) & registers
+                has_changed |= certain.get(t.target) != after
                 certain[t.target] = after
     return certain
 

@@ -11,7 +11,7 @@ from cerlab.automata.registers.transducer import NONE, Label, RegisterTransition
 from cerlab.automata.registers.trim import prune
 from cerlab.predicates.guards import redirect_registers
 
-Unrolled: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
+Memory: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
 """How many events were read, and the register that holds each of the given transducer."""
 
 
@@ -31,7 +31,7 @@ def unroll(
     names = [fresh(f"{prefix}{d}", context) for d in range(1, w + 1)]
     outer = tuple((r, r) for r in sorted(context & T.R))
 
-    def follow(memory: Unrolled, t: RegisterTransition) -> Iterator[tuple[Label, Unrolled]]:
+    def follow(memory: Memory, t: RegisterTransition) -> Iterator[tuple[Label, Memory]]:
         d, where = memory
         if d < w:
             guard = redirect_registers(t.guard, dict(where).get)
