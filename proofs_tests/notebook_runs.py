@@ -44,35 +44,35 @@ def made_kernel(folder: Path) -> Path:
     return folder
 
 
-def executed(notebook: Path, kernels: Path, out: Path) -> Any:
+def execute(notebook: Path, kernels: Path, out: Path) -> Any:
     """The notebook with its outputs, up to the first cell that fails; it runs where it lies.
 
     Raises `subprocess.SubprocessError` if it takes too long, or the kernel dies.
     """
-    written = out / notebook.name
+    target = out / notebook.name
     subprocess.run(
-        [sys.executable, "-m", "proofs_tests.notebook_runs", notebook, written],
+        [sys.executable, "-m", "proofs_tests.notebook_runs", notebook, target],
         cwd=ROOT,
         env={**os.environ, "JUPYTER_PATH": str(kernels)},
         check=True,
         timeout=NOTEBOOK_SECONDS,
     )
-    return import_module("nbformat").read(written, as_version=4)
+    return import_module("nbformat").read(target, as_version=4)
 
 
 def complaints(document: Any) -> list[str]:
     """What cells printed on standard error, and errors among their outputs."""
-    found = []
+    lines = []
     for cell in document.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "error":
-                found.append(f"{cell.id}: {output.ename}: {output.evalue}")
+                lines.append(f"{cell.id}: {output.ename}: {output.evalue}")
             elif output.output_type == "stream" and output.name == "stderr":
-                found.append(f"{cell.id}: {output.text}")
-    return found
+                lines.append(f"{cell.id}: {output.text}")
+    return lines
 
 
-def _run(notebook: Path, written: Path) -> None:
+def _run(notebook: Path, target: Path) -> None:
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
@@ -89,7 +89,7 @@ def _run(notebook: Path, written: Path) -> None:
         client.execute()
     except CellExecutionError as error:
         print(f"{notebook.name}: {error}", file=sys.stderr)
-    nbformat.write(document, written)
+    nbformat.write(document, target)
 
 
 if __name__ == "__main__":

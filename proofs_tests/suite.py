@@ -97,25 +97,25 @@ class Suite:
         takes more than so many `steps` is left to the deep profile; where z3 takes part they are
         those of a budget, since what it takes is counted by time.
         """
-        count, judged, answered, left = self.profile.cases(deep_count), 0, 0, 0
+        count, judgements, with_answers, too_large = self.profile.cases(deep_count), 0, 0, 0
         for seed in range(count):
             try:
                 with self._at_most(steps):
-                    said = case(Random(seed))
-                judged += said is not None
-                answered += bool(said)
+                    verdict = case(Random(seed))
+                judgements += verdict is not None
+                with_answers += bool(verdict)
             except Exception as error:
                 if not self.deep and isinstance(error, ResourceLimit) and error.code in TOO_LARGE:
-                    left += 1
+                    too_large += 1
                     continue
                 error.add_note(f"seed {seed} of {self.request.node.nodeid}")
                 raise
         self.request.node.user_properties.append(
-            ("suite", f"{count} cases, {judged} judged, {answered} with answers")
+            ("suite", f"{count} cases, {judgements} judged, {with_answers} with answers")
         )
         bar = needs_answers / 2 if self.smoke else needs_answers
-        assert answered >= bar * count, f"only {answered} of {count} cases had answers"
-        assert left <= max(1, LEFT * count), f"{left} of {count} cases are too large"
+        assert with_answers >= bar * count, f"only {with_answers} of {count} cases had answers"
+        assert too_large <= max(1, LEFT * count), f"{too_large} of {count} cases are too large"
         return count
 
     @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from proofs_tests.notebook_runs import FOLDER, NOTEBOOKS, complaints, executed, made_kernel
+from proofs_tests.notebook_runs import FOLDER, NOTEBOOKS, complaints, execute, made_kernel
 
 nbformat = pytest.importorskip("nbformat", reason="nbformat reads notebooks")
 
@@ -76,6 +76,6 @@ def test_a_cell_that_complains_is_named(
     ]
     notebook = tmp_path / "notebook.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), notebook)
-    (complaint,) = complaints(executed(notebook, kernels, tmp_path))
+    (complaint,) = complaints(execute(notebook, kernels, tmp_path))
     assert complaint.startswith("loud: ")
     assert heard in complaint

@@ -34,13 +34,13 @@ def all_of(types: str) -> Stream:
 def agrees_with_iteration(case: Case, rng: Random) -> bool:
     """Every answer by number, in order and out of order; how many there are, and no more."""
     matches = matches_of(case)
-    listed = list(matches)
-    n = len(listed)
+    answers = list(matches)
+    n = len(answers)
     assert matches.count() == n, case.describe()
-    assert [matches[k] for k in range(n)] == listed, case.describe()
+    assert [matches[k] for k in range(n)] == answers, case.describe()
     for k in rng.sample(range(n), min(n, 5)):
-        assert matches[k] == listed[k], (case.describe(), k)
+        assert matches[k] == answers[k], (case.describe(), k)
     with pytest.raises(IndexError):
         matches[n]
-    assert set(matches.sample(3, seed=1) if n else ()) <= set(listed)
+    assert set(matches.sample(3, seed=1) if n else ()) <= set(answers)
     return n > 0

@@ -55,7 +55,7 @@ class Attribute:
 
 
 @dataclass
-class Declared:
+class StreamDeclaration:
     id: int
     name: str
     attributes_info: list[Attribute]
@@ -63,13 +63,13 @@ class Declared:
 
 @dataclass
 class StreamInfo:
-    events_info: list[Declared]
+    events_info: list[StreamDeclaration]
 
 
 class PyOfflineServer:
     def __init__(self) -> None:
         os.write(1, b"to standard output, as the package does\n")
-        self.declared: list[Declared] = []
+        self.declarations: list[StreamDeclaration] = []
         self.query: Query | None = None
         self.events: list[PyEvent] = []
 
@@ -77,8 +77,8 @@ class PyOfflineServer:
         (stream,) = parse_schema(text).streams
         for k, event in enumerate(stream.events):
             attributes = [Attribute(a.name, PyValueTypes(a.type)) for a in event.attributes]
-            self.declared.append(Declared(k, event.name, attributes))
-        return StreamInfo(self.declared)
+            self.declarations.append(StreamDeclaration(k, event.name, attributes))
+        return StreamInfo(self.declarations)
 
     def add_query(self, text: str) -> int:
         self.query = query = parse_query(text)
@@ -102,7 +102,9 @@ class PyOfflineServer:
         stream = Stream(map(self.event, self.events))
         return "".join(f"{answer.positions}\n" for answer in answers_of(query, stream, "tecs"))
 
-    def event(self, sent: PyEvent) -> Event:
-        declared = self.declared[sent.id]
-        names = [attribute.name for attribute in declared.attributes_info]
-        return Event(declared.name, dict(zip(names, (v.value for v in sent.values), strict=True)))
+    def event(self, py_event: PyEvent) -> Event:
+        declaration = self.declarations[py_event.id]
+        names = [attribute.name for attribute in declaration.attributes_info]
+        return Event(
+            declaration.name, dict(zip(names, (v.value for v in py_event.values), strict=True))
+        )

@@ -27,10 +27,10 @@ def shown_code(lines: Sequence[str], names: dict[str, Any]) -> str | None:
             if step.startswith(("@ ", "- ")):
                 stack.enter_context(circumstance(step))
                 continue
-            said = code_of(said_by(step, names))
-            if said is not None and not (of_answers(said) and step != steps[-1]):
-                assert step == steps[-1], f"{step} raises {said} already"
-                return said
+            code = code_of(said_by(step, names))
+            if code is not None and not (of_answers(code) and step != steps[-1]):
+                assert step == steps[-1], f"{step} raises {code} already"
+                return code
     return None
 
 
@@ -60,10 +60,10 @@ def said_by(step: str, names: dict[str, Any]) -> str:
     return _command(step[2:]) if step.startswith("$ ") else _python(step, names)
 
 
-def code_of(said: str) -> str | None:
+def code_of(output: str) -> str | None:
     """The code of the first of what is said."""
-    found = re.search(r"^(?:warning: )?(CER\d{4}):", said, re.MULTILINE)
-    return found[1] if found else None
+    match = re.search(r"^(?:warning: )?(CER\d{4}):", output, re.MULTILINE)
+    return match[1] if match else None
 
 
 def _python(source: str, names: dict[str, Any]) -> str:
@@ -97,10 +97,10 @@ def _command(line: str) -> str:
             return ""
         words = words[3:]
     assert words[0] == "cerlab", line
-    given = io.TextIOWrapper(io.BytesIO(text.encode()))
+    stdin = io.TextIOWrapper(io.BytesIO(text.encode()))
     errors = io.StringIO()
     with (
-        mock.patch.object(sys, "stdin", given),
+        mock.patch.object(sys, "stdin", stdin),
         contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())),
         contextlib.redirect_stderr(errors),
     ):

@@ -16,8 +16,8 @@ def word(types: str, **values: str) -> list[dict[str, Any]]:
     """``word("AAB", v="101")``: events of those types; a digit is a value, ``.`` is none."""
     events: list[dict[str, Any]] = []
     for i, event_type in enumerate(types):
-        given = {name: int(digits[i]) for name, digits in values.items() if digits[i] != "."}
-        events.append({"type": event_type, **given})
+        attributes = {name: int(digits[i]) for name, digits in values.items() if digits[i] != "."}
+        events.append({"type": event_type, **attributes})
     return events
 
 

@@ -33,16 +33,16 @@ def ndjson_lines(case: Case) -> list[str]:
 class Pieces:
     """Standard input that gives one piece a read, and tells that the next one is asked for."""
 
-    def __init__(self, pieces: list[bytes], asked: Callable[[int], None]) -> None:
+    def __init__(self, pieces: list[bytes], on_read: Callable[[int], None]) -> None:
         self.pieces = pieces
-        self.asked = asked
-        self.given = 0
+        self.on_read = on_read
+        self.reads = 0
         self.buffer = self
 
     def read1(self, most: int) -> bytes:
-        self.asked(self.given)
-        self.given += 1
-        return self.pieces[self.given - 1] if self.given <= len(self.pieces) else b""
+        self.on_read(self.reads)
+        self.reads += 1
+        return self.pieces[self.reads - 1] if self.reads <= len(self.pieces) else b""
 
 
 class Lines(io.StringIO):

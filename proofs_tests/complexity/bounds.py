@@ -32,7 +32,7 @@ from proofs_tests.complexity.families import (
     last_event,
     lists_of,
     lp_normal,
-    misplaced,
+    misplaced_filters,
     one_long_answer,
     ordered_event,
     ring,
@@ -116,7 +116,7 @@ BOUNDS: tuple[Bound, ...] = (
         "of other formulas: at least exponential",
         "n filters on variables of other branches",
         range(1, 6),
-        lambda n: focel_to_epsilon_cea(parse_formula(misplaced(n))).states,
+        lambda n: focel_to_epsilon_cea(parse_formula(misplaced_filters(n))).states,
         1,
         EXPONENTIAL,
         relation=">=",
@@ -335,10 +335,10 @@ BOUNDS: tuple[Bound, ...] = (
 )
 
 
-def written() -> str:
+def bounds_text() -> str:
     """All of them, an object a line."""
     return "".join(json.dumps(bound.row, ensure_ascii=False) + "\n" for bound in BOUNDS)
 
 
 if __name__ == "__main__":
-    DATA.write_text(written(), encoding="utf-8")
+    DATA.write_text(bounds_text(), encoding="utf-8")

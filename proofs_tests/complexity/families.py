@@ -37,7 +37,7 @@ def binders(n: int) -> str:
     return " ; ".join(f"(A AS x{k} OR B AS x{k})" for k in range(n))
 
 
-def misplaced(n: int) -> str:
+def misplaced_filters(n: int) -> str:
     """n filters, each on a variable of another branch."""
     variables = " ; ".join(f"A AS x{k}" for k in range(n))
     return f"{variables} ; {' ; '.join(f'(B FILTER x{k}[v = 1] OR C)' for k in range(n))}"
@@ -88,10 +88,10 @@ def one_long_answer(k: int) -> int:
     steps = [Transition(q, EVERYTHING, Mark.TAKE, q + 1) for q in range(k)]
     evaluation = lists_of(AnchoredCea(k + 1, tuple(steps), frozenset({0}), frozenset({k})), k)
     (nodes,) = evaluation.lists.values()
-    counted = Steps()
-    for _ in enumerate_all_star(next(iter(nodes)), 0, counted):
+    steps_of = Steps()
+    for _ in enumerate_all_star(next(iter(nodes)), 0, steps_of):
         pass
-    return counted.enumeration
+    return steps_of.enumeration
 
 
 def complete(n: int) -> Vcea:
@@ -114,12 +114,12 @@ def transducer(n: int) -> int:
 
 
 def configurations(k: int) -> int:
-    shared = SharedRuns(
+    runs = SharedRuns(
         register_plan(parse_sremo("#(<TRUE>^ -> r, <TRUE>^ -> s, <v = r.v AND w = s.v>^)"))
     )
     for n in range(k):
-        shared.advance(Event("A", {"v": n, "w": -1}), n)
-    return shared.live
+        runs.advance(Event("A", {"v": n, "w": -1}), n)
+    return runs.live
 
 
 def empty_moves(n: int) -> int:
@@ -135,7 +135,7 @@ def disjunctive(n: int) -> int:
 
 def lp_normal(n: int) -> int:
     """The size of an LP-normal form, by the disjunct."""
-    size = rewriting_sizes(parse_formula(misplaced(n))).lp
+    size = rewriting_sizes(parse_formula(misplaced_filters(n))).lp
     assert size is not None
     return size // n
 

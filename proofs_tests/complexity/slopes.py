@@ -51,14 +51,14 @@ class Bound:
         return _counts(self.count, tuple(self.sizes))
 
     @property
-    def fitted(self) -> Slope:
+    def fit(self) -> Slope:
         """The slope of what was counted."""
         return slope([*map(self.scale, self.sizes)], [*map(math.log2, self.counts)])
 
     @property
     def row(self) -> dict[str, Any]:
         """What is drawn of it."""
-        fitted = self.fitted
+        slope = self.fit
         return {
             "key": self.key,
             "says": self.says,
@@ -67,8 +67,8 @@ class Bound:
             "counts": list(self.counts),
             "slope": round(self.slope, 3),
             "at": [round(self.scale(n), 3) for n in self.sizes],
-            "fitted": round(fitted.value, 3),
-            "within": round(fitted.within, 3),
+            "fitted": round(slope.value, 3),
+            "within": round(slope.within, 3),
         }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from cerlab.papers import CITATION
-from proofs_tests.complexity.bounds import BOUNDS, DATA, written
+from proofs_tests.complexity.bounds import BOUNDS, DATA, bounds_text
 from proofs_tests.complexity.slopes import Bound, slope
 
 NEAR = 0.15
@@ -17,7 +17,7 @@ NEAR = 0.15
 
 def holds(bound: Bound) -> bool:
     """Whether the slope is what the theorem says, with its confidence."""
-    value, within = bound.fitted
+    value, within = bound.fit
     match bound.relation:
         case "=":
             return abs(value - bound.slope) <= max(within, NEAR)
@@ -31,8 +31,8 @@ def holds(bound: Bound) -> bool:
 def test_the_slope_is_that_of_the_theorem(bound: Bound) -> None:
     assert CITATION.fullmatch(bound.key)
     assert len(bound.sizes) >= 5
-    assert bound.fitted.within < 0.3
-    assert holds(bound), bound.fitted
+    assert bound.fit.within < 0.3
+    assert holds(bound), bound.fit
 
 
 def test_a_line_that_is_none_has_no_slope_to_rely_on() -> None:
@@ -42,4 +42,4 @@ def test_a_line_that_is_none_has_no_slope_to_rely_on() -> None:
 
 
 def test_what_is_drawn_was_counted_so() -> None:
-    assert DATA.read_text(encoding="utf-8") == written()
+    assert DATA.read_text(encoding="utf-8") == bounds_text()

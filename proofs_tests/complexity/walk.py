@@ -47,12 +47,12 @@ def walk(evaluator: EvaluatorName, events: Any = EVENTS) -> Walk:
         cerlab.evaluate(QUERY, events, evaluator=evaluator)
 
     evaluate()
-    names = [_name(code) for code in dict.fromkeys(called(evaluate)) if _is_function(code)]
+    names = [_name(code) for code in dict.fromkeys(codes_of_calls(evaluate)) if _is_function(code)]
     parsing = tuple(name for name in names if name.startswith(PARSING))
     return Walk(tuple(name for name in names if name not in parsing), parsing)
 
 
-def called(run: Callable[[], None]) -> list[CodeType]:
+def codes_of_calls(run: Callable[[], None]) -> list[CodeType]:
     """The code of cerlab that a run enters, in order."""
     codes: list[CodeType] = []
 

@@ -9,13 +9,13 @@ from cerlab.engine.reference.tecs import Bottom, Node, Output, Union, UnionList
 
 def below(node: Node) -> Iterator[Node]:
     """The node and all nodes that it reaches, each once."""
-    seen: set[int] = set()
+    visits: set[int] = set()
     pending = [node]
     while pending:
         here = pending.pop()
-        if id(here) in seen:
+        if id(here) in visits:
             continue
-        seen.add(id(here))
+        visits.add(id(here))
         yield here
         if isinstance(here, Union):
             assert here.left is not None
@@ -32,7 +32,7 @@ def open_events(node: Node) -> list[tuple[int, tuple[int, ...]]]:
         return [(node.position, ())]
     if isinstance(node, Output):
         assert node.next is not None
-        return [(start, (*taken, node.position)) for start, taken in open_events(node.next)]
+        return [(start, (*positions, node.position)) for start, positions in open_events(node.next)]
     assert node.left is not None
     assert node.right is not None
     return open_events(node.left) + open_events(node.right)

@@ -58,13 +58,13 @@ def window_stream(rng: Random, length: int, values: int = 2) -> Iterator[Insert]
 def same_answers(S: Sequence[Insert], window: int | None = 5) -> bool:
     """After each insertion Algorithm 1 enumerates the join, each answer once; any answers?"""
     evaluation = WindowEvaluation(WindowQuery(window=window))
-    found: list[Row] = []
+    answers: list[Row] = []
     for update, expected in zip(S, answers_after_each(window_gcq(window), S), strict=True):
         evaluation.process(update.relation, update.row)
-        found = list(evaluation.enumerate())
-        assert len(found) == len(set(found))
-        assert frozenset(found) == expected, (S, update)
-    return bool(found)
+        answers = list(evaluation.enumerate())
+        assert len(answers) == len(set(answers))
+        assert frozenset(answers) == expected, (S, update)
+    return bool(answers)
 
 
 def random_stream(rng: Random) -> list[Insert]:

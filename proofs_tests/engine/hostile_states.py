@@ -48,12 +48,12 @@ def random_events(rng: Random, length: int, first: int) -> list[dict[str, Any]]:
 
 
 def members_of(state: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    with np.load(io.BytesIO(state), allow_pickle=False) as archived:
-        arrays = {name: archived[name] for name in MEMBERS if name != "header"}
-        return arrays, json.loads(archived["header"].tobytes())
+    with np.load(io.BytesIO(state), allow_pickle=False) as archive_file:
+        arrays = {name: archive_file[name] for name in MEMBERS if name != "header"}
+        return arrays, json.loads(archive_file["header"].tobytes())
 
 
-def edited(rng: Random, state: bytes) -> bytes:
+def edit_state(rng: Random, state: bytes) -> bytes:
     """A state with up to three edits of its arrays or its header, and the digest of the result."""
     arrays, header = members_of(state)
     for _ in range(rng.randrange(1, 4)):
@@ -71,17 +71,17 @@ def edited(rng: Random, state: bytes) -> bytes:
 def edited_array(rng: Random, array: Any) -> Any:
     if not len(array) or rng.random() < 0.1:
         return rng.choice((array[:-1], np.append(array, array[-1:]), np.zeros(3, array.dtype)))
-    changed = array.copy()
+    result = array.copy()
     at = rng.randrange(len(array))
     if rng.random() < 0.3:
         other = rng.randrange(len(array))
-        changed[at], changed[other] = array[other], array[at]
+        result[at], result[other] = array[other], array[at]
     else:
         bits = np.iinfo(array.dtype)
         near = int(array[at]) + rng.choice((-2, -1, 1, 2))
         number = rng.choice((*NUMBERS, near, len(array)))
-        changed[at] = min(max(number, bits.min), bits.max)
-    return changed
+        result[at] = min(max(number, bits.min), bits.max)
+    return result
 
 
 def edit_header(rng: Random, header: dict[str, Any]) -> None:
@@ -95,7 +95,7 @@ def edit_header(rng: Random, header: dict[str, Any]) -> None:
         header[name] = rng.choice((*NUMBERS, *WRONG))
 
 
-def resumed(query: Query, state: bytes, events: list[dict[str, Any]]) -> str:
+def outcome_of_resume(query: Query, state: bytes, events: list[dict[str, Any]]) -> str:
     """What a state does: "refused", or "answers" that lie within the stream."""
     try:
         run = GeneralEvaluation(query.plan, query.machine, None, state=state)
@@ -116,7 +116,7 @@ def resumed(query: Query, state: bytes, events: list[dict[str, Any]]) -> str:
 
 
 def outcomes(seeds: range) -> Counter[str]:
-    found = Counter[str]()
+    counts = Counter[str]()
     for seed in seeds:
         rng = Random(seed)
         query = cerlab.parse_query(rng.choice(TEXTS))
@@ -127,11 +127,11 @@ def outcomes(seeds: range) -> Counter[str]:
         for _ in range(10):
             query = cerlab.parse_query(query.text)
             try:
-                found[resumed(query, edited(rng, state), events)] += 1
+                counts[outcome_of_resume(query, edit_state(rng, state), events)] += 1
             except Exception as error:
                 error.add_note(f"seed {seed}")
                 raise
-    return found
+    return counts
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ KEYS = "SELECT * WHERE SELL ; BUY PARTITION BY [id] WITHIN 10000 [stock_time]"
 def resident() -> int:
     """The resident set of this process in KiB."""
     status = Path("/proc/self/status").read_text()
-    found = re.search(r"VmRSS:\s+(\d+)", status)
-    assert found is not None
-    return int(found[1])
+    match = re.search(r"VmRSS:\s+(\d+)", status)
+    assert match is not None
+    return int(match[1])
 
 
 def batches(count: int) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from cerlab.engine.windowed import program, ranges
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
-from proofs_tests.engine.windowed_cases import windowed
+from proofs_tests.engine.windowed_cases import windowed_case
 from proofs_tests.suite import Suite
 
 
@@ -24,7 +24,7 @@ def test_ranges_on_several_threads_have_all_answers_once(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def case(rng: Random) -> bool:
-        drawn = windowed(rng)
+        drawn = windowed_case(rng)
         if drawn is None:
             return True
         a, expected = drawn

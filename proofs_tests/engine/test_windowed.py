@@ -32,7 +32,7 @@ from proofs_tests.engine.windowed_cases import (
     by_phases,
     cuts,
     lookable,
-    windowed,
+    windowed_case,
 )
 from proofs_tests.random_cases import Case
 from proofs_tests.suite import Suite
@@ -62,7 +62,7 @@ def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
 
 def test_longer_streams_and_limits_against_the_tecs(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = windowed(rng)
+        drawn = windowed_case(rng)
         if drawn is None:
             return True
         a, expected = drawn
@@ -81,7 +81,7 @@ def ends_of(answers: list[ComplexEvent]) -> Counter[int]:
 
 def test_counts_are_those_of_the_answers(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = windowed(rng)
+        drawn = windowed_case(rng)
         if drawn is None:
             return True
         a, expected = drawn

@@ -30,7 +30,7 @@ def lookable(rng: Random, shape: Shape) -> Case:
             return case
 
 
-def windowed(rng: Random) -> tuple[Case, list[ComplexEvent]] | None:
+def windowed_case(rng: Random) -> tuple[Case, list[ComplexEvent]] | None:
     """A case with its answers by the tECS; None if they are too many."""
     case = lookable(rng, rng.choice((SMALL, LONG)))
     if rng.random() < 0.2:
@@ -62,20 +62,20 @@ def by_phases(
     run = WindowedEvaluation(
         query.plan, learned_tables(query.machine), time, arena=arena, answers=answers
     )
-    found: list[ComplexEvent] = []
+    result: list[ComplexEvent] = []
     for columns, length in pieces(case, cut):
         for batch in run.push(columns, length):
-            found += batch
+            result += batch
     for batch in run.finish():
-        found += batch
-    return found
+        result += batch
+    return result
 
 
 def by_counting(case: Case, cut: Sequence[int]) -> Counter[int]:
     query, time = case.query, case.stream.time
     run = EndCounts(query.plan, learned_tables(query.machine), time, starts=2)
-    found: Counter[int] = Counter()
-    made = [part for columns, n in pieces(case, cut) for part in run.push(columns, n)]
-    for ends, counts in [*made, *run.finish()]:
-        found.update(dict(zip(ends.tolist(), counts.tolist(), strict=True)))
-    return found
+    result: Counter[int] = Counter()
+    parts = [part for columns, n in pieces(case, cut) for part in run.push(columns, n)]
+    for ends, counts in [*parts, *run.finish()]:
+        result.update(dict(zip(ends.tolist(), counts.tolist(), strict=True)))
+    return result

@@ -13,11 +13,11 @@ from cerlab.engine.reference.lists import ordered
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import (
     Run,
-    accepted,
-    anchored,
+    accepted_positions,
+    anchored_cea,
     answers,
     check,
-    extended,
+    extend_runs,
     random_case,
 )
 from proofs_tests.suite import Suite
@@ -37,8 +37,8 @@ def untouched(cea: AnchoredCea) -> AnchoredCea:
     return cea
 
 
-SKIPPED_INTO = anchored(2, "0 ∘ 0, 0 • 1, 1 ∘ 1", {1})
-TWO_FINALS = anchored(4, "0 ∘ 0, 0 • 3, 3 • 1", {1, 3})
+SKIPPED_INTO = anchored_cea(2, "0 ∘ 0, 0 • 1, 1 ∘ 1", {1})
+TWO_FINALS = anchored_cea(4, "0 ∘ 0, 0 • 3, 3 • 1", {1, 3})
 
 
 def test_the_printed_remedy_lets_a_run_that_skips_hide_an_answer(
@@ -91,9 +91,12 @@ def test_the_corrected_form_changes_no_answer(suite: Suite) -> None:
         runs_made = set(runs)
         answered = False
         for n, event in enumerate(drawn.events):
-            runs, runs_made = extended(cea, runs, event, n), extended(made, runs_made, event, n)
-            assert accepted(cea, runs, n) == accepted(made, runs_made, n)
-            answered = answered or bool(accepted(cea, runs, n))
+            runs, runs_made = (
+                extend_runs(cea, runs, event, n),
+                extend_runs(made, runs_made, event, n),
+            )
+            assert accepted_positions(cea, runs, n) == accepted_positions(made, runs_made, n)
+            answered = answered or bool(accepted_positions(cea, runs, n))
         return answered
 
     suite.run(case, deep_count=20_000)

@@ -18,7 +18,7 @@ from cerlab.automata.successors import States, Successors
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
-from proofs_tests.foundations.anchored_cases import anchored, random_anchored, word
+from proofs_tests.foundations.anchored_cases import anchored_cea, random_anchored, word
 from proofs_tests.foundations.test_theorem_4 import agree, random_word
 
 Partition = tuple[States, ...]
@@ -95,7 +95,7 @@ def ordered(sets: list[States]) -> Partition:
     return tuple(kept)
 
 
-TWO_EVENTS = anchored(3, "0 ∘ 0, 0 • 2, 2 ∘ 2, 2 • 1", {1})
+TWO_EVENTS = anchored_cea(3, "0 ∘ 0, 0 • 2, 2 ∘ 2, 2 • 1", {1})
 
 
 def test_the_printed_automaton_fails_on_two_events() -> None:

@@ -10,7 +10,7 @@ import pytest
 from cerlab.engine.reference.lists import enumeration
 from cerlab.engine.reference.lists.enumeration import BlackWhiteStack, Steps, Visit
 from cerlab.engine.reference.lists.nodes import BOTTOM, Node, Walk
-from proofs_tests.foundations.anchored_cases import anchored, answers, check, random_case
+from proofs_tests.foundations.anchored_cases import anchored_cea, answers, check, random_case
 
 
 def printed_enumerate_all_star(root: Node, lowest_start: int, steps: Steps) -> Iterator[int | None]:
@@ -36,7 +36,7 @@ def printed_enumerate_all_star(root: Node, lowest_start: int, steps: Steps) -> I
 def test_the_printed_colours_ask_a_list_for_more_than_it_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cea = anchored(1, "0 ∘ 0, 0 • 0", {0})
+    cea = anchored_cea(1, "0 ∘ 0, 0 • 0", {0})
     assert answers(cea, None, "A") == [(0,)]
     monkeypatch.setattr(enumeration, "enumerate_all_star", printed_enumerate_all_star)
     with pytest.raises(AssertionError, match="at the end of its list"):

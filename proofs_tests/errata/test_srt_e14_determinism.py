@@ -26,16 +26,16 @@ TWICE = Srt(
 
 def test_the_printed_condition_lets_two_runs_through() -> None:
     (t,) = events("A")
-    assert not overlapping(TWICE, t, Registers(), printed=True)
+    assert not overlapping(TWICE, t, Registers(), as_printed=True)
     assert len(runs.paths(TWICE, [t])) == 2
     assert runs.matches(TWICE, [t]) == {(), (0,)}
 
 
 def test_the_corrected_one_does_not() -> None:
     (t,) = events("A")
-    assert overlapping(TWICE, t, Registers(), printed=False)
+    assert overlapping(TWICE, t, Registers(), as_printed=False)
     D = determinise(TWICE)
-    assert not overlapping(D, t, Registers(), printed=False)
+    assert not overlapping(D, t, Registers(), as_printed=False)
     assert len(runs.paths(D, [t])) == 1
 
 
@@ -46,6 +46,6 @@ def test_what_is_determinised_satisfies_it() -> None:
         T, S = read(rng, random_srt, 3)
         D = determinise(unroll(T, 3))
         v = Registers({r: random_event(rng) for r in sorted(D.R) if rng.random() < 0.7})
-        assert not any(overlapping(D, t, v, printed=False) for t in S)
+        assert not any(overlapping(D, t, v, as_printed=False) for t in S)
         judged += len(S) if len(D.Delta) > D.states else 0
     assert judged > 300, "events, where some state has several transitions"

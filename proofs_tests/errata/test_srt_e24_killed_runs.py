@@ -19,14 +19,14 @@ from cerlab.logic.sremo import Sremo, detections
 from cerlab.model.event import Event
 from cerlab.testing import random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import sre
-from proofs_tests.srt.cases import SHAPE, Found, events, from_one
+from proofs_tests.srt.cases import SHAPE, Matches, events, from_one
 from proofs_tests.srt.printed import KilledRuns, runs_reported
 
 TV_11 = "(A^ -> y . (<v = y.v>^)*)[1..3]"
 Kind = Callable[[RegisterPlan], Runs | SharedRuns]
 
 
-def reports(kind: Kind, e: Sremo, S: Sequence[Event]) -> Found:
+def reports(kind: Kind, e: Sremo, S: Sequence[Event]) -> Matches:
     active = kind(register_plan(e))
     return frozenset(M for k, t in enumerate(S) for M in active.advance(t, k))
 
@@ -44,7 +44,7 @@ def reports(kind: Kind, e: Sremo, S: Sequence[Event]) -> Found:
     ],
 )
 def test_the_printed_algorithm_loses_longer_matches(
-    text: str, S: Sequence[Event], printed: Found, expected: Found
+    text: str, S: Sequence[Event], printed: Matches, expected: Matches
 ) -> None:
     e = sre(text)
     assert reports(KilledRuns, e, S) == printed

@@ -17,7 +17,9 @@ def random_flink_pattern(rng: Random, *, skips: bool = True) -> FlinkPattern:
     """Two to four parts, some negative, some with quantifiers."""
     while True:
         try:
-            pattern = _followed(rng, _quantified(rng, _where(rng, begin("p0", rng.choice(TYPES)))))
+            pattern = _with_next_parts(
+                rng, _with_quantifier(rng, _where(rng, begin("p0", rng.choice(TYPES))))
+            )
         except IllFormed:
             continue
         last = pattern.parts[-1]
@@ -27,13 +29,13 @@ def random_flink_pattern(rng: Random, *, skips: bool = True) -> FlinkPattern:
             pattern = pattern.within(rng.randrange(1, 8), "t")
         if skips and rng.random() < 0.4:
             to = rng.choice(list(SkipTo))
-            named = to in (SkipTo.FIRST, SkipTo.LAST)
+            has_name = to in (SkipTo.FIRST, SkipTo.LAST)
             taking = [part.name for part in pattern.parts if isinstance(part, Part)]
-            pattern = pattern.after(to, rng.choice(taking) if named else None)
+            pattern = pattern.after(to, rng.choice(taking) if has_name else None)
         return pattern
 
 
-def _followed(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
+def _with_next_parts(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
     for i in range(1, rng.choice((2, 2, 3, 4))):
         if rng.random() < 0.2:
             no = rng.choice((pattern.notNext, pattern.notFollowedBy, pattern.notFollowedBy))
@@ -43,7 +45,7 @@ def _followed(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
         how = rng.choice(
             (pattern.next, pattern.followedBy, pattern.followedBy, pattern.followedByAny)
         )
-        pattern = _quantified(rng, _where(rng, how(f"p{i}", rng.choice(TYPES))))
+        pattern = _with_quantifier(rng, _where(rng, how(f"p{i}", rng.choice(TYPES))))
     return pattern
 
 
@@ -51,12 +53,12 @@ def _where(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
     return pattern.where("v > 0") if rng.random() < 0.25 else pattern
 
 
-def _quantified(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
+def _with_quantifier(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
     if rng.random() < 0.5:
         lo = rng.choice((1, 1, 2))
-        bounded = rng.choice((True, False))
+        is_bounded = rng.choice((True, False))
         pattern = (
-            pattern.times(lo, lo + rng.choice((0, 1, 2))) if bounded else pattern.timesOrMore(lo)
+            pattern.times(lo, lo + rng.choice((0, 1, 2))) if is_bounded else pattern.timesOrMore(lo)
         )
         if rng.random() < 0.3:
             pattern = pattern.greedy()
@@ -65,7 +67,7 @@ def _quantified(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
             pattern = pattern.consecutive()
         elif inner < 0.4:
             pattern = pattern.allowCombinations()
-        if not bounded and rng.random() < 0.2:
+        if not is_bounded and rng.random() < 0.2:
             pattern = pattern.until(rng.choice("ABCN"))
     return pattern.optional() if rng.random() < 0.2 else pattern
 

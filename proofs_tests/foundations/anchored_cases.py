@@ -61,7 +61,7 @@ def transition(text: str) -> Transition:
     return Transition(int(source), EVERYTHING, Mark(mark), int(target))
 
 
-def anchored(states: int, transitions: str, F: set[int]) -> AnchoredCea:
+def anchored_cea(states: int, transitions: str, F: set[int]) -> AnchoredCea:
     """``anchored(2, "0 ∘ 0, 0 • 1", {1})``, with the initial state 0."""
     Delta = tuple(transition(text) for text in transitions.split(","))
     return AnchoredCea(states, Delta, frozenset({0}), frozenset(F))
@@ -72,7 +72,7 @@ def random_anchored(rng: Random) -> AnchoredCea:
     states = rng.randrange(2, 6)
     waiting = [transition("0 ∘ 0")] if rng.random() < 0.8 else []
     first = Transition(0, rng.choice(PREDICATES), Mark.TAKE, rng.randrange(states))
-    drawn = [
+    others = [
         Transition(
             rng.randrange(states),
             rng.choice(PREDICATES),
@@ -81,10 +81,10 @@ def random_anchored(rng: Random) -> AnchoredCea:
         )
         for _ in range(rng.randrange(states, 3 * states))
     ]
-    taking = [t.target for t in (first, *drawn) if t.mark is Mark.TAKE]
+    taking = [t.target for t in (first, *others) if t.mark is Mark.TAKE]
     F = {q for q in range(states) if rng.random() < 0.3} | {rng.choice(taking)}
     I = {0} | {q for q in range(states) if rng.random() < 0.2}
-    return AnchoredCea(states, (*waiting, first, *drawn), frozenset(I), frozenset(F))
+    return AnchoredCea(states, (*waiting, first, *others), frozenset(I), frozenset(F))
 
 
 def random_io_deterministic(rng: Random) -> AnchoredCea:
@@ -111,26 +111,26 @@ def random_case(rng: Random, draw: Callable[[Random], AnchoredCea] = random_anch
     return Case(cea, events, positions, lowest_start=rng.choice((0, 0, 0, 1, 3)))
 
 
-def extended(cea: AnchoredCea, runs: set[Run], event: Event, n: int) -> set[Run]:
+def extend_runs(cea: AnchoredCea, runs: set[Run], event: Event, n: int) -> set[Run]:
     """All runs that go on with the event at position n."""
     return {
-        (t.target, (*taken, n) if t.mark is Mark.TAKE else taken)
-        for state, taken in runs
+        (t.target, (*positions, n) if t.mark is Mark.TAKE else positions)
+        for state, positions in runs
         for t in cea.Delta
         if t.source == state and satisfies(event, t.predicate)
     }
 
 
-def accepted(cea: AnchoredCea, runs: set[Run], n: int) -> set[Positions]:
+def accepted_positions(cea: AnchoredCea, runs: set[Run], n: int) -> set[Positions]:
     """What the runs answer that end in F and whose last transition, at n, takes."""
-    return {taken for state, taken in runs if state in cea.F and taken[-1:] == (n,)}
+    return {positions for state, positions in runs if state in cea.F and positions[-1:] == (n,)}
 
 
-def selected(strategy: Strategy | None, found: set[Positions]) -> set[Positions]:
+def select_answers(strategy: Strategy | None, answers: set[Positions]) -> set[Positions]:
     """What a strategy keeps, by its definition, of answers with the same end."""
     if strategy is None:
-        return found
-    valuations = {Valuation(taken[0], taken[-1], {"X": taken}) for taken in found}
+        return answers
+    valuations = {Valuation(positions[0], positions[-1], {"X": positions}) for positions in answers}
     return {tuple(V.labels["X"]) for V in select(strategy, valuations)}
 
 
@@ -145,25 +145,25 @@ def check(case: Case, strategy: Strategy | None, watch: Watch | None = None) -> 
     come in at the end. Returns whether there were answers.
     """
     evaluation = lists_recogniser(case.cea, strategy)
-    answered = False
+    has_answers = False
     for _ in range(2):
         runs: set[Run] = {(q, ()) for q in case.cea.I}
         for n, (event, position) in enumerate(zip(case.events, case.positions, strict=True)):
             evaluation.advance(event, position)
-            runs = extended(case.cea, runs, event, n)
-            expected = selected(strategy, accepted(case.cea, runs, n))
-            found = list(evaluation.answers(case.lowest_start))
-            assert len(found) == len(set(found)), "an answer comes twice"
-            assert set(found) == {
+            runs = extend_runs(case.cea, runs, event, n)
+            expected = select_answers(strategy, accepted_positions(case.cea, runs, n))
+            enumeration = list(evaluation.answers(case.lowest_start))
+            assert len(enumeration) == len(set(enumeration)), "an answer comes twice"
+            assert set(enumeration) == {
                 ComplexEvent(at[0], at[-1], at)
-                for taken in expected
-                if (at := tuple(case.positions[k] for k in taken))[0] >= case.lowest_start
+                for answer in expected
+                if (at := tuple(case.positions[k] for k in answer))[0] >= case.lowest_start
             }
             if watch is not None:
                 watch(evaluation, runs, n)
-            answered = answered or bool(found)
+            has_answers = has_answers or bool(enumeration)
         evaluation.reset()
-    return answered
+    return has_answers
 
 
 def answers(cea: AnchoredCea, strategy: Strategy | None, letters: str) -> list[Positions]:

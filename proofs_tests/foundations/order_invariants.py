@@ -8,7 +8,7 @@ from cerlab.engine.reference.recogniser import Recogniser
 from cerlab.logic.selection.strategies import last_at_most, next_at_most
 from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.clauses import Strategy
-from proofs_tests.foundations.anchored_cases import Case, Run, Watch, extended, paths
+from proofs_tests.foundations.anchored_cases import Case, Run, Watch, extend_runs, paths
 
 AT_MOST = {Strategy.NXT: next_at_most, Strategy.LAST: last_at_most}
 
@@ -20,23 +20,23 @@ def best_of_each_state(case: Case, strategy: Strategy) -> Watch:
     """
     at_most = AT_MOST[strategy]
     cea = single_final(case.cea)
-    made: dict[int, set[Run]] = {-1: {(q, ()) for q in cea.I}}
+    runs_at: dict[int, set[Run]] = {-1: {(q, ()) for q in cea.I}}
 
     def watch(evaluation: Recogniser[ComplexEvent], runs: set[Run], n: int) -> None:
         assert isinstance(evaluation, OrderedEvaluation)
-        made[n] = extended(cea, made[n - 1], case.events[n], n)
+        runs_at[n] = extend_runs(cea, runs_at[n - 1], case.events[n], n)
         best: dict[int, Positions] = {}
-        for state, taken in made[n]:
-            if state not in best or at_most(best[state], taken):
-                best[state] = taken
+        for state, answer in runs_at[n]:
+            if state not in best or at_most(best[state], answer):
+                best[state] = answer
         by_list = {q: paths(nodes) for q, nodes in evaluation.lists.items()}
         assert by_list == {
-            q: [[tuple(case.positions[k] for k in taken)]] for q, taken in best.items()
+            q: [[tuple(case.positions[k] for k in answer)]] for q, answer in best.items()
         }
         assert sorted(q for A in evaluation.O for q in A) == sorted(best)
         classes = [{best[q] for q in A} for A in evaluation.O]
-        assert all(len(taken) == 1 for taken in classes), "one class took different positions"
-        values = [taken for each in classes for taken in each]
+        assert all(len(answer) == 1 for answer in classes), "one class took different positions"
+        values = [answer for each in classes for answer in each]
         for i, better in enumerate(values):
             assert all(better != worse and at_most(worse, better) for worse in values[i + 1 :])
 

@@ -11,7 +11,7 @@ from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import (
     Case,
     Run,
-    anchored,
+    anchored_cea,
     answers,
     check,
     check_list,
@@ -56,7 +56,7 @@ def test_the_lists_are_those_of_the_pairs(suite: Suite) -> None:
 
 def test_incomparable_answers_both_survive() -> None:
     """Two events on AAA: {0, 2} and {1, 2}; if more are allowed between, all of them beat both."""
-    two = anchored(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 2", {2})
+    two = anchored_cea(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 2", {2})
     assert sorted(answers(two, Strategy.MAX, "AAA")) == [(0, 2), (1, 2)]
-    more = anchored(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 1, 1 • 2", {2})
+    more = anchored_cea(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 1, 1 • 2", {2})
     assert answers(more, Strategy.MAX, "AAA") == [(0, 1, 2)]

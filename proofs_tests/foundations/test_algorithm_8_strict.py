@@ -12,7 +12,7 @@ from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import (
     Case,
     Run,
-    anchored,
+    anchored_cea,
     check,
     check_list,
     random_case,
@@ -59,7 +59,7 @@ def test_the_gapless_answers_of_io_deterministic_automata(suite: Suite) -> None:
 
 def test_e16_nothing_goes_on_when_the_unmarked_run_ends() -> None:
     """E16: as printed, line 12 makes the initial state false and then asks where it leads."""
-    cea = anchored(2, "0 • 1, 1 • 1", {1})
+    cea = anchored_cea(2, "0 • 1, 1 • 1", {1})
     evaluation = StrictEvaluation(cea)
     for n, event in enumerate(word("AAA")):
         evaluation.advance(event, n)
@@ -68,7 +68,7 @@ def test_e16_nothing_goes_on_when_the_unmarked_run_ends() -> None:
 
 
 def test_contiguous_is_what_is_read_one_after_the_other() -> None:
-    cea = anchored(3, "0 ∘ 0, 0 • 1, 1 • 2", {2})
+    cea = anchored_cea(3, "0 ∘ 0, 0 • 1, 1 • 2", {2})
     evaluation = StrictEvaluation(cea)
     for position in (3, 7, 20):
         evaluation.advance(word("A")[0], position)

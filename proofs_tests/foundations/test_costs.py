@@ -27,7 +27,7 @@ from cerlab.engine.reference.lists.strict import StrictEvaluation
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from proofs_tests.foundations.anchored_cases import (
-    anchored,
+    anchored_cea,
     random_anchored,
     random_io_deterministic,
     word,
@@ -119,7 +119,7 @@ def two_paths(k: int) -> Node:
 
 def any_subset(k: int) -> Node:
     """A node whose complex events are the sets of positions that end at the last."""
-    return last_node(Evaluation(anchored(2, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 1", {1})), "A" * k)
+    return last_node(Evaluation(anchored_cea(2, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 1", {1})), "A" * k)
 
 
 def last_node(evaluation: Evaluation, letters: str) -> Node:
@@ -180,7 +180,7 @@ def test_the_delay_of_algorithm_2_is_not() -> None:
 
 
 def test_between_two_answers_there_are_at_most_as_many_steps_as_positions() -> None:
-    evaluation = Evaluation(anchored(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 2, 2 ∘ 1, 2 • 2", {1, 2}))
+    evaluation = Evaluation(anchored_cea(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 2, 2 ∘ 1, 2 • 2", {1, 2}))
     for n, event in enumerate(word("A" * 200)):
         evaluation.advance(event, n)
     before = evaluation.steps.enumeration
@@ -191,7 +191,7 @@ def test_between_two_answers_there_are_at_most_as_many_steps_as_positions() -> N
 
 def test_with_a_window_no_node_is_visited_in_vain() -> None:
     """2^39 answers, of which eight start late enough."""
-    evaluation = Evaluation(anchored(2, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 1", {1}))
+    evaluation = Evaluation(anchored_cea(2, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 1", {1}))
     for n, event in enumerate(word("A" * 40)):
         evaluation.advance(event, n)
     assert len(list(evaluation.answers(36))) == 8

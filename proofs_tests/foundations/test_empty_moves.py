@@ -14,8 +14,8 @@ from cerlab.model.event import Event
 from cerlab.theorems.printed_elimination import printed_elimination
 from proofs_tests.foundations.anchored_cases import (
     Run,
-    accepted,
-    extended,
+    accepted_positions,
+    extend_runs,
     random_anchored,
     transition,
     without_epsilon,
@@ -33,8 +33,8 @@ def epsilon_answers(A: EpsilonCea, S: Sequence[Event]) -> list[set[Positions]]:
     runs: set[Run] = {(q, ()) for q in A.I}
     found = []
     for n, event in enumerate(S):
-        runs = moved(A, extended(plain, moved(A, runs), event, n))
-        found.append(accepted(plain, runs, n))
+        runs = moved(A, extend_runs(plain, moved(A, runs), event, n))
+        found.append(accepted_positions(plain, runs, n))
     return found
 
 

@@ -25,11 +25,11 @@ from cerlab.model.event import Event
 from proofs_tests.errata.test_e7_last import Partition, ordered
 from proofs_tests.foundations.anchored_cases import (
     Run,
-    accepted,
-    extended,
+    accepted_positions,
+    extend_runs,
     random_anchored,
     random_io_deterministic,
-    selected,
+    select_answers,
 )
 from proofs_tests.foundations.test_theorem_4 import random_word
 from proofs_tests.suite import Suite
@@ -97,9 +97,9 @@ def test_c14_an_earlier_class_has_the_greater_complex_event(
         made = single_final(A)
         T_made, runs_made = ordered_runs(made, events, order)
         best = next((Ti for Ti in T_made if Ti & made.F), frozenset[int]())
-        expected = accepted(A, from_states(A, A.I, events, 0), len(events) - 1)
+        expected = accepted_positions(A, from_states(A, A.I, events, 0), len(events) - 1)
         found = {taken for p, taken in runs_made if p in best & made.F}
-        assert found == selected(strategy, expected)
+        assert found == select_answers(strategy, expected)
         return len(T) > 1
 
     suite.run(case, deep_count=10_000)
@@ -136,7 +136,7 @@ def from_states(A: AnchoredCea, start: frozenset[int], events: Sequence[Event], 
     """All partial runs from those states over the events from k on."""
     runs: set[Run] = {(p, ()) for p in start}
     for n in range(k, len(events)):
-        runs = extended(A, runs, events[n], n)
+        runs = extend_runs(A, runs, events[n], n)
     return runs
 
 

@@ -37,8 +37,8 @@ from cerlab.theorems import boolean_operations
 from cerlab.theorems.boolean_operations import is_io_deterministic, predicate_types
 from proofs_tests.foundations.anchored_cases import (
     Run,
-    anchored,
-    extended,
+    anchored_cea,
+    extend_runs,
     random_anchored,
     random_io_deterministic,
     word,
@@ -113,7 +113,7 @@ def test_a_determinised_automaton_has_one_run_for_each_set_of_marks(suite: Suite
         D = boolean_operations.determinise(A)
         runs: set[Run] = {(q, ()) for q in D.I}
         for n, event in enumerate(S):
-            runs = extended(D, runs, event, n)
+            runs = extend_runs(D, runs, event, n)
             assert len(runs) == 2 ** (n + 1)
         return True
 
@@ -193,8 +193,8 @@ def test_the_complement_of_nothing_is_everything() -> None:
 
 
 def test_operations_anchored() -> None:
-    first = anchored(2, "0 • 1, 1 ∘ 1, 1 • 1", {1})
-    two = anchored(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 2", {2})
+    first = anchored_cea(2, "0 • 1, 1 ∘ 1, 1 • 1", {1})
+    two = anchored_cea(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 2", {2})
     S = word("AAA")
     assert answers(boolean_operations.intersection(first, two), S) == [set(), {(0, 1)}, {(0, 2)}]
     assert answers(compose.union(first, two), S)[2] == {(0, 2), (1, 2), (0, 1, 2)}

@@ -9,15 +9,15 @@ import pytest
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
-from proofs_tests.foundations.anchored_cases import anchored, answers, random_case, word
+from proofs_tests.foundations.anchored_cases import anchored_cea, answers, random_case, word
 
 STRATEGIES = [None, *Strategy]
-ANY_SUBSET = anchored(2, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 1", {1})
+ANY_SUBSET = anchored_cea(2, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 1", {1})
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_before_the_first_event_there_is_nothing(strategy: Strategy | None) -> None:
-    final_at_once = anchored(1, "0 • 0", {0})
+    final_at_once = anchored_cea(1, "0 • 0", {0})
     evaluation = lists_recogniser(final_at_once, strategy)
     assert list(evaluation.answers(0)) == []
     evaluation.advance(Event("A"), 0)

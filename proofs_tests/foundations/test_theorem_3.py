@@ -35,8 +35,8 @@ from cerlab.testing import SMALL, random_events, random_fo_formula
 from cerlab.theorems.printed_elimination import printed_elimination
 from proofs_tests.foundations.anchored_cases import (
     Run,
-    accepted,
-    extended,
+    accepted_positions,
+    extend_runs,
     without_epsilon,
 )
 from proofs_tests.laws.test_focel_rewriting import stream, with_answers
@@ -48,8 +48,8 @@ def answers(A: AnchoredCea, S: Sequence[Event]) -> list[set[Positions]]:
     runs: set[Run] = {(q, ()) for q in A.I}
     found = []
     for n, event in enumerate(S):
-        runs = extended(A, runs, event, n)
-        found.append(accepted(A, runs, n))
+        runs = extend_runs(A, runs, event, n)
+        found.append(accepted_positions(A, runs, n))
     return found
 
 

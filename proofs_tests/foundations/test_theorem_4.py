@@ -25,11 +25,11 @@ from cerlab.theorems.selection import select as selected_automaton
 from cerlab.theorems.sizes import reachable_states
 from proofs_tests.foundations.anchored_cases import (
     Run,
-    accepted,
-    anchored,
-    extended,
+    accepted_positions,
+    anchored_cea,
+    extend_runs,
     random_anchored,
-    selected,
+    select_answers,
     word,
 )
 from proofs_tests.suite import Suite
@@ -41,9 +41,9 @@ def agree(A: AnchoredCea, made: AnchoredCea, strategy: Strategy, events: tuple[E
     theirs: set[Run] = {(q, ()) for q in made.I}
     answered = False
     for n, event in enumerate(events):
-        runs, theirs = extended(A, runs, event, n), extended(made, theirs, event, n)
-        expected = selected(strategy, accepted(A, runs, n))
-        assert accepted(made, theirs, n) == expected, (A, events[: n + 1])
+        runs, theirs = extend_runs(A, runs, event, n), extend_runs(made, theirs, event, n)
+        expected = select_answers(strategy, accepted_positions(A, runs, n))
+        assert accepted_positions(made, theirs, n) == expected, (A, events[: n + 1])
         answered |= bool(expected)
     return answered
 
@@ -101,13 +101,13 @@ def test_the_result_is_io_deterministic(strategy: Strategy, suite: Suite) -> Non
 def test_by_hand(strategy: Strategy, letters: str, expected: set[tuple[int, ...]]) -> None:
     """A, then B, on words."""
     marks = [t for t in as_pattern("A ; B").cea.Delta if t.mark is Mark.TAKE]
-    waits = anchored(3, "0 ∘ 0, 1 ∘ 1", {2}).Delta
+    waits = anchored_cea(3, "0 ∘ 0, 1 ∘ 1", {2}).Delta
     A = AnchoredCea(3, (*waits, *marks), frozenset({0}), frozenset({2}))
     made = selected_automaton(A, strategy)
     runs: set[Run] = {(q, ()) for q in made.I}
     for n, event in enumerate(word(letters)):
-        runs = extended(made, runs, event, n)
-    assert accepted(made, runs, len(letters) - 1) == expected
+        runs = extend_runs(made, runs, event, n)
+    assert accepted_positions(made, runs, len(letters) - 1) == expected
 
 
 def test_strict_doubles_the_states() -> None:

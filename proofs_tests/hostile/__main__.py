@@ -18,28 +18,28 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--kind", choices=KINDS, help="one kind (default: all in turn)")
     parser.add_argument("--lines", type=int, default=5, help="of a traceback, at most")
-    given = parser.parse_args()
+    options = parser.parse_args()
     counts, faults = Counter[tuple[str, str]](), 0
     codes = {kind: Counter[str]() for kind in KINDS}
-    slowest, largest, started = (0.0, ""), (0, ""), time.monotonic()
-    seeds = range(given.seed, given.seed + given.inputs)
-    for found in verdicts([(given.kind or kind_of(seed), seed) for seed in seeds]):
-        name = f"seed {found.seed}, {found.kind}"
-        counts[found.kind, "fault" if found.is_fault else found.verdict] += 1
-        slowest = max(slowest, (found.cpu, name))
-        largest = max(largest, (found.bytes, name))
-        if found.verdict == "refused":
-            codes[found.kind][found.detail] += 1
-        if found.is_fault:
+    slowest, largest, begin = (0.0, ""), (0, ""), time.monotonic()
+    seeds = range(options.seed, options.seed + options.inputs)
+    for judgement in verdicts([(options.kind or kind_of(seed), seed) for seed in seeds]):
+        name = f"seed {judgement.seed}, {judgement.kind}"
+        counts[judgement.kind, "fault" if judgement.is_fault else judgement.verdict] += 1
+        slowest = max(slowest, (judgement.cpu, name))
+        largest = max(largest, (judgement.bytes, name))
+        if judgement.verdict == "refused":
+            codes[judgement.kind][judgement.detail] += 1
+        if judgement.is_fault:
             faults += 1
-            last = found.detail.strip().splitlines()[-given.lines :]
-            print("\n".join([f"{name}: {found.verdict}", *last]), flush=True)
+            last = judgement.detail.strip().splitlines()[-options.lines :]
+            print("\n".join([f"{name}: {judgement.verdict}", *last]), flush=True)
     for kind in KINDS:
-        shown = (f"{counts[kind, v]:6} {v}" for v in ("taken", "refused", "fault"))
+        columns = (f"{counts[kind, v]:6} {v}" for v in ("taken", "refused", "fault"))
         common = (f"{code} {n}" for code, n in codes[kind].most_common(4))
-        print(f"{kind:9} {''.join(shown)}   {', '.join(common)}")
+        print(f"{kind:9} {''.join(columns)}   {', '.join(common)}")
     total = sum(counts.values())
-    print(f"{total:,} inputs, {faults} faults, {time.monotonic() - started:.0f} s")
+    print(f"{total:,} inputs, {faults} faults, {time.monotonic() - begin:.0f} s")
     print(f"slowest {slowest[0]:.1f} CPU s ({slowest[1]})")
     print(f"largest {largest[0] >> 20} MB ({largest[1]})")
     return 1 if faults else 0

@@ -13,7 +13,7 @@ from cerlab.spark.stream.step import BucketStep
 from cerlab.testing import Shape
 from proofs_tests.engine.hostile_states import NUMBERS, WRONG
 from proofs_tests.hostile.mutators import mutated_bytes, mutated_value
-from proofs_tests.spark.buckets import bucketed, job_of
+from proofs_tests.spark.buckets import buckets_of, job_of
 from proofs_tests.spark.cases import typed_case
 
 WORD = 8
@@ -24,7 +24,7 @@ def gone_on(rng: Random) -> None:
     case = typed_case(rng, Shape(depth=2, events=20))
     lag = rng.choice((None, 5))
     job = job_of(case, case.query.plan, rng.choice((0, 2)), lag, 1)
-    rows = next(iter(bucketed(case, case.query.plan, job).values()), None)
+    rows = next(iter(buckets_of(case, case.query.plan, job).values()), None)
     if rows is None:
         return
     half = rows.num_rows // 2
@@ -33,14 +33,14 @@ def gone_on(rng: Random) -> None:
     state, _ = step.state()
     if state is None:
         return
-    state = edited(rng, state) if rng.random() < 0.6 else mutated_bytes(rng, state)
+    state = edit_state(rng, state) if rng.random() < 0.6 else mutated_bytes(rng, state)
     after = BucketStep(job, state, rows.slice(half), rng.choice((None, 50)))
     for answers, ends in islice(after.answers(), 20):
         assert len(answers) == len(ends)
     after.state()
 
 
-def edited(rng: Random, state: bytes) -> bytes:
+def edit_state(rng: Random, state: bytes) -> bytes:
     """A state with edits of its members or of its header, and the checksum of the result."""
     header, members = parts_of(state)
     for _ in range(rng.choice((1, 1, 2, 3))):

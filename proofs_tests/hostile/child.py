@@ -44,13 +44,13 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (size + 3 * MEMORY, size + 3 * MEMORY))
         print("ready", flush=True)
         for kind, seed in inputs:
-            print(json.dumps(met(kind, int(seed), Path(folder))), flush=True)
+            print(json.dumps(verdict_on(kind, int(seed), Path(folder))), flush=True)
 
 
-def met(kind: str, seed: int, folder: Path) -> dict[str, Any]:
+def verdict_on(kind: str, seed: int, folder: Path) -> dict[str, Any]:
     """What became of the input of a seed."""
     Path("/proc/self/clear_refs").write_text("5")
-    before, started = memory("VmRSS"), time.process_time()
+    before, begin = memory("VmRSS"), time.process_time()
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     faulthandler.dump_traceback_later(WALL_SECONDS, exit=True)
     verdict, detail = "taken", ""
@@ -65,18 +65,18 @@ def met(kind: str, seed: int, folder: Path) -> dict[str, Any]:
         verdict, detail = "escaped", traceback.format_exc()
     signal.setitimer(signal.ITIMER_PROF, 0)
     faulthandler.cancel_dump_traceback_later()
-    took, peak = time.process_time() - started, memory("VmHWM") - before
+    took, peak = time.process_time() - begin, memory("VmHWM") - before
     if verdict in ("taken", "refused") and peak > MEMORY:
         verdict = "memory"
-    made = {"seed": seed, "kind": kind, "verdict": verdict, "detail": detail}
-    return made | {"cpu": round(took, 3), "bytes": peak}
+    outcome = {"seed": seed, "kind": kind, "verdict": verdict, "detail": detail}
+    return outcome | {"cpu": round(took, 3), "bytes": peak}
 
 
 def memory(name: str) -> int:
     """A size that the kernel knows of this process, in bytes."""
-    found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert found is not None
-    return int(found[1]) << 10
+    match = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert match is not None
+    return int(match[1]) << 10
 
 
 if __name__ == "__main__":

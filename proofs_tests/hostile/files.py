@@ -57,11 +57,11 @@ def text_file(rng: Random, folder: Path) -> None:
 def table(rng: Random) -> Any:
     """A table of events with columns of many types."""
     count = rng.choice((0, 1, 20, 300))
-    made = {"type": pa.array([rng.choice("ABC") for _ in range(count)])}
+    columns = {"type": pa.array([rng.choice("ABC") for _ in range(count)])}
     for name in rng.sample(("v", "n", "t", "stream", "w"), rng.randrange(1, 5)):
         numbers = np.array([rng.randrange(100) for _ in range(count)], np.int64)
         texts = pa.array([rng.choice(("x", "yy", "é", None)) for _ in range(count)], pa.string())
-        made[name] = rng.choice(
+        columns[name] = rng.choice(
             (
                 lambda numbers=numbers: pa.array(numbers, rng.choice((pa.int64(), pa.uint8()))),
                 lambda numbers=numbers: pa.array(numbers).cast(pa.float64()),
@@ -77,7 +77,7 @@ def table(rng: Random) -> Any:
                 ),
             )
         )()
-    return pa.table(made)
+    return pa.table(columns)
 
 
 def columnar_bytes(rng: Random) -> tuple[str, bytes]:
@@ -128,9 +128,9 @@ def read_file(rng: Random, path: Path) -> None:
         )
     )
     if rng.random() < 0.5:
-        needed = rng.choice((None, {"v"}, {"n", "t"}))
+        names = rng.choice((None, {"v"}, {"n", "t"}))
         for batch in cerlab.io.batches(
-            path, size=rng.choice((3, 1000)), attributes=needed, **options
+            path, size=rng.choice((3, 1000)), attributes=names, **options
         ):
             cerlab.evaluate(QUERY, batch, evaluator="compiled", limit=20)
         return

@@ -77,9 +77,9 @@ def python_events(rng: Random, folder: Path) -> None:
     """Events from Python: dicts with odd values, tables whose buffers do not fit, other things."""
     match rng.randrange(4):
         case 0:
-            given: Any = mutated_value(rng, some_rows(rng, 5))
+            events: Any = mutated_value(rng, some_rows(rng, 5))
         case 1:
-            given = rng.choice((*WRONG, b"x", object(), np.zeros(3), {"a"}, iter([{"type": "A"}])))
+            events = rng.choice((*WRONG, b"x", object(), np.zeros(3), {"a"}, iter([{"type": "A"}])))
         case 2:
             offsets = [rng.choice((0, 1, 2, 3, 3, 9, -1, 1 << 30)) for _ in range(4)]
             buffers = [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"ABA")]
@@ -87,21 +87,21 @@ def python_events(rng: Random, folder: Path) -> None:
                 types = pa.Array.from_buffers(pa.string(), 3, buffers)
             except pa.ArrowInvalid:  # which pyarrow does not make at all
                 return
-            given = pa.table({"type": types, "v": [1, 2, 3]})
+            events = pa.table({"type": types, "v": [1, 2, 3]})
         case _:
             codes = pa.array([rng.choice((0, 1, 2, -1, 99)) for _ in range(3)], pa.int8())
             texts = pa.DictionaryArray.from_arrays(codes, pa.array(["A", "B"]), safe=False)
-            given = pa.table({"type": ["A", "B", "A"], "v": [1, 2, 3], "n": texts})
-    wanted = rng.choice((QUERY, "A+", "A FILTER A[n = 'A']", "A ; B WITHIN 3 [v]"))
+            events = pa.table({"type": ["A", "B", "A"], "v": [1, 2, 3], "n": texts})
+    query = rng.choice((QUERY, "A+", "A FILTER A[n = 'A']", "A ; B WITHIN 3 [v]"))
     if rng.random() < 0.3:
         session = cerlab.parse_query(
-            f"SELECT * WHERE {wanted.removeprefix('SELECT * WHERE ')}"
+            f"SELECT * WHERE {query.removeprefix('SELECT * WHERE ')}"
         ).open()
-        session.push(given)
+        session.push(events)
         session.state()
         return
     evaluator = rng.choice(ANY)
-    cerlab.evaluate(wanted, given, evaluator=evaluator, limit=rng.choice((None, 0, 20, *NUMBERS)))
+    cerlab.evaluate(query, events, evaluator=evaluator, limit=rng.choice((None, 0, 20, *NUMBERS)))
 
 
 def state(rng: Random, folder: Path) -> None:
@@ -109,14 +109,14 @@ def state(rng: Random, folder: Path) -> None:
     query = cerlab.parse_query(rng.choice(hostile_states.TEXTS))
     session = query.open(time="t", unit="s")
     session.push(hostile_states.random_events(rng, rng.randrange(1, 30), 0))
-    kept: Any = session.state()
+    content: Any = session.state()
     if rng.random() < 0.5:
-        kept = hostile_states.edited(rng, kept)
+        content = hostile_states.edit_state(rng, content)
     elif rng.random() < 0.8:
-        kept = mutated_bytes(rng, kept)
+        content = mutated_bytes(rng, content)
     else:
-        kept = rng.choice(WRONG)
-    hostile_states.resumed(query, kept, hostile_states.random_events(rng, 12, 40))
+        content = rng.choice(WRONG)
+    hostile_states.outcome_of_resume(query, content, hostile_states.random_events(rng, 12, 40))
 
 
 def bucket(rng: Random, folder: Path) -> None:
@@ -143,8 +143,8 @@ def plan(rng: Random, folder: Path) -> None:
 
 def machine(rng: Random, folder: Path) -> None:
     """A machine as JSON."""
-    made = vcea_to_cea(cel_to_vcea(random_formula(rng, Shape(depth=2))))
-    machine_from_json(json.dumps(mutated_value(rng, json.loads(machine_to_json(made)))))
+    cea = vcea_to_cea(cel_to_vcea(random_formula(rng, Shape(depth=2))))
+    machine_from_json(json.dumps(mutated_value(rng, json.loads(machine_to_json(cea)))))
 
 
 def some_ceql(rng: Random) -> str:
@@ -218,17 +218,17 @@ def gcq(rng: Random, folder: Path) -> None:
 def rows(rng: Random, folder: Path) -> None:
     """A row pattern, on rows in order or not."""
     text = mutated_text(rng, str(random_row_pattern(rng)))
-    given: Any = random_row_table(rng)
+    table: Any = random_row_table(rng)
     if rng.random() < 0.3:
-        given = mutated_value(rng, given)
+        table = mutated_value(rng, table)
     by = rng.choice(get_args(RowEvaluator))
-    cerlab.match_recognize(text, given, evaluator=by).to_pylist()
+    cerlab.match_recognize(text, table, evaluator=by).to_pylist()
 
 
 def schema(rng: Random, folder: Path) -> None:
     """Declarations."""
-    declared = cerlab.parse_schema(mutated_text(rng, SCHEMA))
-    assert cerlab.parse_schema(str(declared)) == declared
+    declarations = cerlab.parse_schema(mutated_text(rng, SCHEMA))
+    assert cerlab.parse_schema(str(declarations)) == declarations
 
 
 def columns(rng: Random, folder: Path) -> None:
@@ -236,8 +236,8 @@ def columns(rng: Random, folder: Path) -> None:
     names = ("x.v", "y.v", "y", "first(y.v)", "count(y)", "x.n", "start", "key", "A.v", "last(x.t)")
 
     def some() -> list[str]:
-        chosen = rng.choices(names, k=rng.choice((0, 1, 1, 3)))
-        return [mutated_text(rng, name) if rng.random() < 0.3 else name for name in chosen]
+        some_names = rng.choices(names, k=rng.choice((0, 1, 1, 3)))
+        return [mutated_text(rng, name) if rng.random() < 0.3 else name for name in some_names]
 
     text = rng.choice(
         (
@@ -246,28 +246,28 @@ def columns(rng: Random, folder: Path) -> None:
             some_ceql(rng),
         )
     )
-    query, given = cerlab.parse_query(text), some_rows(rng, rng.choice((5, 40, 300)))
+    query, events = cerlab.parse_query(text), some_rows(rng, rng.choice((5, 40, 300)))
     if rng.random() < 0.5:
-        while query.run(given).count() > 1_000:  # answers may be as many as subsets of the rows
-            given = given[: len(given) // 2]
-        query.run(given).table(some()).to_pylist()
+        while query.run(events).count() > 1_000:  # answers may be as many as subsets of the rows
+            events = events[: len(events) // 2]
+        query.run(events).table(some()).to_pylist()
     else:
         options = rng.sample(("sum", "avg", "min", "max", "group_by"), 2)
-        query.run(given).aggregate(**{name: some() for name in options}).to_pylist()  # type: ignore[arg-type]
+        query.run(events).aggregate(**{name: some() for name in options}).to_pylist()  # type: ignore[arg-type]
 
 
-def converted(rng: Random, folder: Path) -> None:
+def conversion(rng: Random, folder: Path) -> None:
     """Events from one format to another, and what was written to a third."""
     form = rng.choice(FORMATS)
     path = folder / f"from.{form}"
     text = file_text(rng, form)
     path.write_text(mutated_text(rng, text), encoding="utf-8", errors="replace")
-    made = [folder / f"to.{rng.choice((*FORMATS, 'parquet', 'arrow'))}" for _ in range(2)]
+    files = [folder / f"to.{rng.choice((*FORMATS, 'parquet', 'arrow'))}" for _ in range(2)]
     options = rng.choice(([], ["--sort"], ["--type", rng.choice(WORDS[:20])], ["--time", "t:s"]))
-    if run_command(["convert", str(path), str(made[0]), *options]) == 0:
-        read = list(cerlab.Stream.read(made[0]))
-        if run_command(["convert", str(made[0]), str(made[1])]) == 0:
-            assert len(list(cerlab.Stream.read(made[1]))) == len(read)
+    if run_command(["convert", str(path), str(files[0]), *options]) == 0:
+        read = list(cerlab.Stream.read(files[0]))
+        if run_command(["convert", str(files[0]), str(files[1])]) == 0:
+            assert len(list(cerlab.Stream.read(files[1]))) == len(read)
 
 
 def lab(rng: Random, folder: Path) -> None:
@@ -341,15 +341,15 @@ def _options(rng: Random, folder: Path) -> list[list[str]]:
 
 def run_command(words: list[str]) -> int:
     """Run a command: its exit status; raises where that says that it is at fault."""
-    said = io.StringIO()
+    errors = io.StringIO()
     encoding = "ascii" if len(words) % 3 == 0 else "utf-8"
-    with redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding)), redirect_stderr(said):
+    with redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding)), redirect_stderr(errors):
         try:
             status = main(words)
         finally:
             sys.stdout.flush()
-    assert status in (0, 1, 2, 3), f"exit status {status} of {words!r}\n{said.getvalue()}"
-    assert "Traceback" not in said.getvalue(), said.getvalue()
+    assert status in (0, 1, 2, 3), f"exit status {status} of {words!r}\n{errors.getvalue()}"
+    assert "Traceback" not in errors.getvalue(), errors.getvalue()
     return status
 
 
@@ -368,7 +368,7 @@ KINDS: dict[str, Callable[[Random, Path], None]] = {
     "gcq": gcq,
     "rows": rows,
     "columns": columns,
-    "converted": converted,
+    "converted": conversion,
     "lab": lab,
     "schema": schema,
     "magic": magic,

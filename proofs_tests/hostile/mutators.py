@@ -110,10 +110,10 @@ WRONG: tuple[Any, ...] = (
 
 def mutated_bytes(rng: Random, data: bytes) -> bytes:
     """Bytes with one to four changes: of bits, bytes, integers, and of stretches."""
-    changed = bytearray(data)
+    copy = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        rng.choice(_BYTES)(rng, changed)
-    return bytes(changed)
+        rng.choice(_BYTES)(rng, copy)
+    return bytes(copy)
 
 
 def _bit(rng: Random, data: bytearray) -> None:
@@ -187,25 +187,25 @@ def mutated_text(rng: Random, text: str) -> str:
 def mutated_value(rng: Random, value: Any) -> Any:
     """A JSON document with one to four parts replaced, taken out, doubled or exchanged."""
     for _ in range(rng.choice((1, 1, 2, 4))):
-        value = _mutated(rng, value)
+        value = _mutate(rng, value)
     return value
 
 
-def _mutated(rng: Random, value: Any) -> Any:
+def _mutate(rng: Random, value: Any) -> Any:
     below = list(value.items()) if isinstance(value, dict) else []
     below = list(enumerate(value)) if isinstance(value, list) else below
     if below and rng.random() < 0.85:
         key, inner = rng.choice(below)
-        copied = value.copy()
-        copied[key] = _mutated(rng, inner)
-        return copied
+        result = value.copy()
+        result[key] = _mutate(rng, inner)
+        return result
     if isinstance(value, dict) and value and rng.random() < 0.5:
-        gone = rng.choice(list(value))
-        return {key: inner for key, inner in value.items() if key != gone}
+        removal = rng.choice(list(value))
+        return {key: inner for key, inner in value.items() if key != removal}
     if isinstance(value, list) and value and rng.random() < 0.6:
-        copied, at = value.copy(), rng.randrange(len(value))
-        rng.choice((lambda: copied.pop(at), copied.reverse, lambda: copied.append(value[at])))()
-        return copied
+        result, at = value.copy(), rng.randrange(len(value))
+        rng.choice((lambda: result.pop(at), result.reverse, lambda: result.append(value[at])))()
+        return result
     if isinstance(value, int) and rng.random() < 0.5:
         return value + rng.choice((-1, 1, 2))
     if isinstance(value, str) and rng.random() < 0.5:

@@ -40,8 +40,8 @@ def verdicts(inputs: Sequence[Input]) -> Iterator[Verdict]:
     """The verdicts on some inputs, in order."""
     at = 0
     while at < len(inputs):
-        for found in _of_process(inputs[at : at + INPUTS]):
-            yield found
+        for verdict in _of_process(inputs[at : at + INPUTS]):
+            yield verdict
             at += 1
 
 

@@ -59,8 +59,8 @@ def rich_predicate(rng: Random, depth: int) -> pred.Predicate:
         case 3:
             return pred.Comparison(rng.choice(list(pred.Operator)), part(), part())
         case 4:
-            listed = tuple(pred.Constant(rng.choice(VALUES)) for _ in range(rng.randrange(3)))
-            return pred.Member(part(), listed, rng.random() < 0.5)
+            members = tuple(pred.Constant(rng.choice(VALUES)) for _ in range(rng.randrange(3)))
+            return pred.Member(part(), members, rng.random() < 0.5)
         case 5:
             low, high = (part() if rng.random() < 0.7 else None for _ in range(2))
             return pred.Between(part(), low, high, rng.random() < 0.5)
@@ -86,16 +86,16 @@ def random_machine(rng: Random, predicate: Callable[[Random], pred.Predicate]) -
         for _ in range(count)
     ]
     I, F = (frozenset(q for q in range(states) if rng.random() < 0.4) for _ in range(2))
-    marked = tuple(Transition(*move) for move in moves)
+    mark_steps = tuple(Transition(*move) for move in moves)
     if kind is IntervalCea:
-        return IntervalCea(states, marked, frozenset({q0}), F)
+        return IntervalCea(states, mark_steps, frozenset({q0}), F)
     if kind is AnchoredCea:
-        return AnchoredCea(states, marked, I, F)
-    labelled = tuple(
+        return AnchoredCea(states, mark_steps, I, F)
+    label_steps = tuple(
         LabelTransition(p, P, frozenset(rng.sample(LABELS, rng.randrange(3))), q)
         for p, P, _, q in moves
     )
-    return Vcea(states, labelled, I, F) if kind is Vcea else Ucea(states, labelled, I, F)
+    return Vcea(states, label_steps, I, F) if kind is Vcea else Ucea(states, label_steps, I, F)
 
 
 def exact(A: Machine) -> tuple[object, ...]:

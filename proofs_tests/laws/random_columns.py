@@ -114,15 +114,15 @@ def random_column(rng: Random, length: int, palette: Palette) -> tuple[Any, list
             with np.errstate(over="ignore"):
                 pool = [float(dtype(x)) for x in (*FLOATS, rng.uniform(-2, 2))]
             values = some(pool)
-            filled = [0.0 if x is None else x for x in values]
+            numbers = [0.0 if x is None else x for x in values]
             with np.errstate(over="ignore"):
                 absent = np.array([x is None for x in values], bool)
-                array = pa.array(np.array(filled, dtype), mask=absent, from_pandas=False)
+                array = pa.array(np.array(numbers, dtype), mask=absent, from_pandas=False)
         case "moment":
             unit = rng.choice(sorted(UNITS))
-            liked = [m.nanoseconds for m in palette if isinstance(m, Timestamp)]
-            wanted = [n // UNITS[unit] for n in (*MOMENTS[:2], *liked)]
-            counts = some([n for n in wanted if abs(n * UNITS[unit]) < 2**63])
+            times = [m.nanoseconds for m in palette if isinstance(m, Timestamp)]
+            choices = [n // UNITS[unit] for n in (*MOMENTS[:2], *times)]
+            counts = some([n for n in choices if abs(n * UNITS[unit]) < 2**63])
             values = [None if n is None else Timestamp(n * UNITS[unit]) for n in counts]
             zone = rng.choice((None, "UTC", "America/Santiago"))
             array = pa.array(counts, pa.int64()).cast(pa.timestamp(unit, zone))
@@ -131,18 +131,18 @@ def random_column(rng: Random, length: int, palette: Palette) -> tuple[Any, list
             values = [None if n is None else Timestamp(n * 86_400 * 10**9) for n in days]
             array = pa.array(days, pa.int32()).cast(pa.date32())
             array = array.cast(pa.date64()) if case == "date64" else array
-    return dressed(rng, array), values
+    return vary_layout(rng, array), values
 
 
-def dressed(rng: Random, array: Any) -> Any:
+def vary_layout(rng: Random, array: Any) -> Any:
     """The same values as a dictionary, a slice, in chunks, or all of these."""
     length = len(array)
-    sliced = rng.random() < 0.2
-    if sliced:  # before the encoding: pyarrow spoils dictionaries of float16 when it joins them
+    is_slice = rng.random() < 0.2
+    if is_slice:  # before the encoding: pyarrow spoils dictionaries of float16 when it joins them
         array = pa.concat_arrays([array, array])
     if rng.random() < 0.3:
         array = array.dictionary_encode()
-    if sliced:
+    if is_slice:
         array = array[length:]
     if rng.random() < 0.3:
         cut = rng.randrange(len(array) + 1)
@@ -152,8 +152,8 @@ def dressed(rng: Random, array: Any) -> Any:
 
 def random_expression(rng: Random, palette: Palette, depth: int = 2) -> Expression:
     if depth == 0 or rng.random() < 0.6:
-        named = rng.random() < 0.6
-        return Attribute(rng.choice("vvw")) if named else Constant(rng.choice(palette))
+        is_attribute = rng.random() < 0.6
+        return Attribute(rng.choice("vvw")) if is_attribute else Constant(rng.choice(palette))
     if rng.random() < 0.2:
         return Negated(random_expression(rng, palette, depth - 1))
     left, right = (random_expression(rng, palette, depth - 1) for _ in range(2))
@@ -206,20 +206,20 @@ def random_batch(rng: Random, length: int, palette: Palette = CONSTANTS) -> Batc
     """Columns, and the events that they hold."""
     types = [rng.choice(TYPES) for _ in range(length)]
     text = rng.choice((pa.string(), pa.large_string()))
-    given = {"type": rng.choice((types, dressed(rng, pa.array(types, text))))}
+    columns = {"type": rng.choice((types, vary_layout(rng, pa.array(types, text))))}
     streams: list[Any] = [None] * length
     if rng.random() < 0.5:
         streams = [rng.choice((None, *STREAMS)) for _ in range(length)]
-        given["stream"] = rng.choice((streams, dressed(rng, pa.array(streams, text))))
+        columns["stream"] = rng.choice((streams, vary_layout(rng, pa.array(streams, text))))
     attributes: dict[str, list[Value]] = {}
     for name in "vwx":
         if rng.random() < 0.9:
-            given[name], attributes[name] = random_column(rng, length, palette)
+            columns[name], attributes[name] = random_column(rng, length, palette)
     events = [
         Event(types[i], {name: each[i] for name, each in attributes.items()}, streams[i])
         for i in range(length)
     ]
-    return given, events
+    return columns, events
 
 
 def vector(event: Event, predicates: Sequence[Predicate]) -> int:
@@ -228,8 +228,8 @@ def vector(event: Event, predicates: Sequence[Predicate]) -> int:
 
 def check_batch(one: SymbolStage, batch: Batch) -> list[int]:
     """The vectors of the events of a batch, each compared with the scalar truth."""
-    given, events = batch
-    symbols = one.symbols(given, len(events))
+    columns, events = batch
+    symbols = one.symbols(columns, len(events))
     assert symbols.shape == (len(events),)
     assert symbols.dtype in (np.uint8, np.uint16, np.uint32)
     got = [one.vectors[s] for s in symbols.tolist()]

@@ -22,6 +22,6 @@ def p(text: str) -> Predicate:
 
 def vectors(*texts: str, **options: Any) -> dict[str, bool]:
     """Each listed vector, bit k from the left for the kth text, and whether it has an example."""
-    listed = minterms([p(text) for text in texts], **options)
+    every = minterms([p(text) for text in texts], **options)
     width = len(texts)
-    return {format(m.symbol, f"0{width}b")[::-1]: m.example is not None for m in listed}
+    return {format(m.symbol, f"0{width}b")[::-1]: m.example is not None for m in every}

@@ -17,7 +17,7 @@ EVENTS = [{"type": "AB"[n % 2], "v": n % 3, "w": n, "t": n} for n in range(12)]
 MANY = [{"type": "ABC"[n % 3], "v": n % 5, "w": n, "t": n} for n in range(3_000)]
 
 
-def evaluated(query: str, events: object = EVENTS, **options: object) -> object:
+def evaluate(query: str, events: object = EVENTS, **options: object) -> object:
     """The answers of a CEL formula or CEQL query."""
     return cerlab.evaluate(query, events, limit=1_000, **options)  # type: ignore[arg-type]
 
@@ -27,7 +27,7 @@ def sremo(text: str, events: object = EVENTS) -> object:
     return cerlab.evaluate(cerlab.parse_sremo(text), events, evaluator="registers", limit=1_000)
 
 
-def correlated(n: int, op: str, joint: str) -> str:
+def correlated_query(n: int, op: str, joint: str) -> str:
     """A sequence of n labels, each compared with each."""
     labels = " ; ".join(f"A AS x{i}" for i in range(n))
     pairs = (f"x{i}.v {op} x{j}.v" for i, j in combinations(range(n), 2))
@@ -39,7 +39,7 @@ def machine(query: str) -> object:
     return cerlab.parse_query(f"SELECT * WHERE {query}").cea
 
 
-def nested(before: str, middle: str, after: str, n: int) -> str:
+def nest(before: str, middle: str, after: str, n: int) -> str:
     """A text n times around another one."""
     return before * n + middle + after * n
 
@@ -51,7 +51,7 @@ FAMILIES: dict[str, Callable[[], object]] = {
     # named by those who met them
     "fifty negations": lambda: sremo("!" * 50 + "(<type = 'A'>^ -> r . <v = r.v>^)[len<=3]"),
     "fifty negations around": lambda: sremo(
-        nested("!(<TRUE>* . ", "<type = 'A'>^ . <v = 1>^", ")", 50)
+        nest("!(<TRUE>* . ", "<type = 'A'>^ . <v = 1>^", ")", 50)
     ),
     "fifty negations in a row": lambda: sremo(
         " . ".join(f"!(<v = {n}>^ . <TRUE>* . <w = {n}>)" for n in range(50))
@@ -59,7 +59,7 @@ FAMILIES: dict[str, Callable[[], object]] = {
     "fifty negations at once": lambda: sremo(
         " & ".join(f"!(<v = {n}> . <TRUE>* . <w = {n}>)" for n in range(50))
     ),
-    "fourteen ALL": lambda: evaluated(" ALL ".join(f"(A ; B{n}+)" for n in range(14))),
+    "fourteen ALL": lambda: evaluate(" ALL ".join(f"(A ; B{n}+)" for n in range(14))),
     "far from the end": lambda: cerlab.equivalent(
         f"{AB}+ : A" + f" : {AB}" * 14, f"{AB}+ : B" + f" : {AB}" * 14
     ),
@@ -76,7 +76,7 @@ FAMILIES: dict[str, Callable[[], object]] = {
         + " AND ".join(f"v = r{n}.v" for n in range(12))
         + ">^"
     ),
-    "maximal answers by the reference": lambda: evaluated(
+    "maximal answers by the reference": lambda: evaluate(
         "SELECT MAX * WHERE A ; C+ ; (C AS x ; B AS y FILTER x.v <= y.v)",
         MANY[:39],
         evaluator="reference",
@@ -87,12 +87,14 @@ FAMILIES: dict[str, Callable[[], object]] = {
     "answers that runs share": lambda: cerlab.count(
         "SELECT * WHERE (B AS x ; C AS y FILTER x.v > y.v OR B AS x) ; C:++", MANY[:300]
     ),
-    "28 correlations": lambda: evaluated(correlated(8, "=", " OR ")),
-    "28 correlations by registers": lambda: evaluated(
-        correlated(8, "=", " OR "), evaluator="registers"
+    "28 correlations": lambda: evaluate(correlated_query(8, "=", " OR ")),
+    "28 correlations by registers": lambda: evaluate(
+        correlated_query(8, "=", " OR "), evaluator="registers"
     ),
-    "28 correlations of !=": lambda: evaluated(correlated(8, "!=", " AND "), evaluator="registers"),
-    "28 correlations of <": lambda: evaluated(
+    "28 correlations of !=": lambda: evaluate(
+        correlated_query(8, "!=", " AND "), evaluator="registers"
+    ),
+    "28 correlations of <": lambda: evaluate(
         "("
         + " ; ".join(f"A+ AS x{i}" for i in range(8))
         + ") FILTER "
@@ -101,63 +103,63 @@ FAMILIES: dict[str, Callable[[], object]] = {
     ),
     "forty iterations": lambda: cerlab.satisfiable(" ; ".join([f"{AB}+"] * 40)),
     # CEL
-    "many AND": lambda: evaluated(" AND ".join(f"({AB}+ ; A ; {AB}+)" for _ in range(12))),
+    "many AND": lambda: evaluate(" AND ".join(f"({AB}+ ; A ; {AB}+)" for _ in range(12))),
     "AND of sequences": lambda: machine(
         " AND ".join("(" + " ; ".join([f"{AB}+"] * n) + ")" for n in range(3, 12))
     ),
-    "UNLESS far from the end": lambda: evaluated(f"A+ UNLESS ({AB} : A" + f" : {AB}" * 20 + ")"),
+    "UNLESS far from the end": lambda: evaluate(f"A+ UNLESS ({AB} : A" + f" : {AB}" * 20 + ")"),
     "UNLESS of many tests": lambda: machine(
         "A+ UNLESS (" + " OR ".join(f"A FILTER {t}" for t in TESTS) + ")"
     ),
-    "iterations of iterations": lambda: machine(nested("(", "A", " ; B)+", 60)),
+    "iterations of iterations": lambda: machine(nest("(", "A", " ; B)+", 60)),
     "iteration of a choice of many": lambda: machine(
-        nested("(", " OR ".join(f"A{n}" for n in range(60)), ")+ ; C", 20)
+        nest("(", " OR ".join(f"A{n}" for n in range(60)), ")+ ; C", 20)
     ),
-    "long sequence": lambda: evaluated(" ; ".join(["(A OR B)+"] * 150)),
+    "long sequence": lambda: evaluate(" ; ".join(["(A OR B)+"] * 150)),
     "filters of alternatives": lambda: machine(
         "A ; B FILTER " + " AND ".join(f"(A[v = {n}] OR B[v = {n}])" for n in range(40))
     ),
-    "nested STRICT": lambda: machine(nested("STRICT(", "A ; B+", " ; A)", 30)),
+    "nested STRICT": lambda: machine(nest("STRICT(", "A ; B+", " ; A)", 30)),
     "ALL far apart": lambda: machine(" ALL ".join(f"(A{n} ; B{n} ; C{n})" for n in range(8))),
-    "NXT on many": lambda: evaluated("SELECT NXT * WHERE " + " ; ".join([f"{AB}+"] * 12), MANY),
-    "LAST on many": lambda: evaluated("SELECT LAST * WHERE " + " ; ".join([f"{AB}+"] * 12), MANY),
-    "MAX on many": lambda: evaluated("SELECT MAX * WHERE " + " ; ".join([f"{AB}+"] * 12), MANY),
-    "determinised on a stream": lambda: evaluated(
+    "NXT on many": lambda: evaluate("SELECT NXT * WHERE " + " ; ".join([f"{AB}+"] * 12), MANY),
+    "LAST on many": lambda: evaluate("SELECT LAST * WHERE " + " ; ".join([f"{AB}+"] * 12), MANY),
+    "MAX on many": lambda: evaluate("SELECT MAX * WHERE " + " ; ".join([f"{AB}+"] * 12), MANY),
+    "determinised on a stream": lambda: evaluate(
         f"{AB}+ : A" + f" : {AB}" * 30, MANY, evaluator="tecs"
     ),
-    "determinised on a stream, compiled": lambda: evaluated(
+    "determinised on a stream, compiled": lambda: evaluate(
         f"SELECT * WHERE {AB}+ : A" + f" : {AB}" * 30 + " WITHIN 60 EVENTS",
         MANY,
         evaluator="compiled",
     ),
-    "runs": lambda: evaluated(" ; ".join([f"{AB}+"] * 6), MANY, evaluator="automaton"),
-    "lists": lambda: evaluated(" ; ".join([f"{AB}+"] * 6), MANY[:200], evaluator="lists"),
-    "reference": lambda: evaluated(" ; ".join([f"{AB}+"] * 6), MANY[:60], evaluator="reference"),
-    "reference of ALL": lambda: evaluated(
+    "runs": lambda: evaluate(" ; ".join([f"{AB}+"] * 6), MANY, evaluator="automaton"),
+    "lists": lambda: evaluate(" ; ".join([f"{AB}+"] * 6), MANY[:200], evaluator="lists"),
+    "reference": lambda: evaluate(" ; ".join([f"{AB}+"] * 6), MANY[:60], evaluator="reference"),
+    "reference of ALL": lambda: evaluate(
         " ALL ".join([f"{AB}+"] * 6), MANY[:39], evaluator="reference"
     ),
-    "reference of AND": lambda: evaluated(
+    "reference of AND": lambda: evaluate(
         " AND ".join([f"{AB}+"] * 6), MANY[:39], evaluator="reference"
     ),
-    "reference of UNLESS": lambda: evaluated(
+    "reference of UNLESS": lambda: evaluate(
         " UNLESS ".join([f"({AB}+)"] * 6), MANY[:17], evaluator="reference"
     ),
-    "first order": lambda: evaluated(
+    "first order": lambda: evaluate(
         " ; ".join([f"({AB} AS x OR B AS y)+"] * 12), MANY[:12], logic="fo"
     ),
-    "first order, sequences": lambda: evaluated(
+    "first order, sequences": lambda: evaluate(
         "(A+) ; (B+)",
         [{"type": "AB"[n // 16]} for n in range(32)],
         logic="fo",
         evaluator="reference",
     ),
-    "first order, assignments": lambda: evaluated(
+    "first order, assignments": lambda: evaluate(
         " ; ".join(f"(A AS x{n})" for n in range(9)) + " FILTER x0.v = x8.v",
         [{"type": "A", "v": 1} for _ in range(16)],
         logic="fo",
         evaluator="reference",
     ),
-    "first order, filters": lambda: evaluated(
+    "first order, filters": lambda: evaluate(
         "("
         + " ; ".join(f"({AB} AS x{n})" for n in range(8))
         + ") FILTER "
@@ -165,7 +167,7 @@ FAMILIES: dict[str, Callable[[], object]] = {
         MANY[:12],
         logic="fo",
     ),
-    "first order, iterations": lambda: evaluated(
+    "first order, iterations": lambda: evaluate(
         "((" + " ; ".join(f"(A AS x{n} OR B AS x{n})" for n in range(14)) + ")+)+",
         MANY[:12],
         logic="fo",
@@ -196,7 +198,7 @@ FAMILIES: dict[str, Callable[[], object]] = {
         f"{AB}+ UNLESS (A" + f" ; {AB}" * 8 + ")", f"{AB}+ UNLESS (B" + f" ; {AB}" * 8 + ")"
     ),
     "undecided": lambda: cerlab.equivalent(
-        correlated(7, "=", " AND "), correlated(7, "<=", " AND ")
+        correlated_query(7, "=", " AND "), correlated_query(7, "<=", " AND ")
     ),
     "keys": lambda: cerlab.satisfiable(
         "SELECT * WHERE A FILTER "
@@ -211,15 +213,15 @@ FAMILIES: dict[str, Callable[[], object]] = {
         "!(" + " | ".join(f"<v = {n}>" for n in range(30)) + ")"
     ),
     "windows of windows": lambda: sremo(
-        nested("(", "<v = 1>^ -> r . <TRUE>* . <v = r.v>^", ")[1..90]", 6)
+        nest("(", "<v = 1>^ -> r . <TRUE>* . <v = r.v>^", ")[1..90]", 6)
     ),
     "negation under a wide window": lambda: sremo(
         "(!(<v = 1> -> r . <TRUE>* . <v = r.v> -> s . <TRUE>* . <w = s.w>))[len<=40]"
     ),
     "skip of many": lambda: sremo("#(" + ", ".join(f"<v = {n}>^ -> r{n}" for n in range(40)) + ")"),
-    "stars of stars": lambda: sremo(nested("(", "<v = 1>^", "* . <TRUE>)*", 80)),
+    "stars of stars": lambda: sremo(nest("(", "<v = 1>^", "* . <TRUE>)*", 80)),
     "matches": lambda: cerlab.matches(
-        cerlab.parse_sremo(nested("(", "<TRUE>^ | <TRUE>", ")*", 3)), MANY[:22]
+        cerlab.parse_sremo(nest("(", "<TRUE>^ | <TRUE>", ")*", 3)), MANY[:22]
     ),
     "registers on a stream": lambda: sremo(
         " . ".join(f"<type = 'A'>^ -> r{n} . <TRUE>*" for n in range(4)) + " . <w = r0.w>^",
@@ -262,7 +264,7 @@ def rows(pattern: str) -> object:
     return cerlab.match_recognize(text, table)
 
 
-def asked(name: str) -> tuple[str, float]:
+def ask(name: str) -> tuple[str, float]:
     """What came of a family, and the seconds of CPU that it took."""
     before = process_time()
     try:
@@ -274,5 +276,5 @@ def asked(name: str) -> tuple[str, float]:
 
 
 if __name__ == "__main__":
-    came, seconds = asked(sys.argv[1])
+    came, seconds = ask(sys.argv[1])
     print(f"{seconds:.1f} s: {came}")

@@ -11,7 +11,7 @@ import pytest
 import cerlab
 from cerlab import budget
 from proofs_tests.limits.calls import at_most_calls
-from proofs_tests.limits.hostile import FAMILIES, asked
+from proofs_tests.limits.hostile import FAMILIES, ask
 
 NAMED = (
     "fifty negations",
@@ -41,7 +41,7 @@ def test_a_step_is_few_operations(name: str, monkeypatch: pytest.MonkeyPatch) ->
     steps = budget.STEPS // 100
     monkeypatch.setattr(budget, "STEPS", steps)
     with at_most_calls(CALLS_OF_A_STEP * steps):
-        came, _ = asked(name)
+        came, _ = ask(name)
     assert came == "answered" or "CER0605" in came or "CER0487" in came
 
 

@@ -85,18 +85,20 @@ def check_killed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) 
     """
     for owner, name, wrong in mutant.places:
         monkeypatch.setattr(owner, name, wrong)
-    judge, seen, agreed = mutant.judge, 0, 0
+    judge, detections, agreements = mutant.judge, 0, 0
     few = suite.smoke and judge.enough < judge.count  # a table is always judged as a whole
     for n in range(min(judge.count, SMOKE_CASES) if few else judge.count):
-        if not suite.deep and seen and seen + agreed >= judge.enough:
+        if not suite.deep and detections and detections + agreements >= judge.enough:
             break
         try:
-            agreed += judge.case(n)
+            agreements += judge.case(n)
         except AssertionError:
-            seen += 1
-    if few and not seen:
+            detections += 1
+    if few and not detections:
         pytest.skip(f"{SMOKE_CASES} cases do not see this mutant: left to --profile quick")
-    assert seen, "the mutant survived"
+    assert detections, "the mutant survived"
     if few:
         return
-    assert agreed >= seen, f"the mutant is too wrong to count: {agreed} agreed, {seen} saw it"
+    assert agreements >= detections, (
+        f"the mutant is too wrong to count: {agreements} agreed, {detections} saw it"
+    )

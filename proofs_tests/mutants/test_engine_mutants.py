@@ -17,7 +17,7 @@ from cerlab.engine.windowed.program import Program
 from cerlab.engine.windowed.relevant_events import Batch
 from cerlab.engine.windowed.scan import WindowScan
 from cerlab.predicates.columns.key_codes import KeyCodes
-from proofs_tests.engine.windowed_cases import by_phases, cuts, windowed
+from proofs_tests.engine.windowed_cases import by_phases, cuts, windowed_case
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.suite import Suite
 
@@ -77,7 +77,7 @@ def idle_from_the_beginning(
 
 def by_phases_or_by_tecs(rng: Random) -> bool:
     """Looking ahead gives the answers of the tECS."""
-    drawn = windowed(rng)
+    drawn = windowed_case(rng)
     if drawn is None or not drawn[1]:
         return False
     case, expected = drawn

@@ -21,11 +21,11 @@ from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Value
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.srt.register_cases import (
-    compiled,
-    expected,
+    engine_answers,
     of_expression,
     of_intervals,
     of_transducer,
+    reference_answers,
 )
 from proofs_tests.suite import Suite
 
@@ -119,9 +119,9 @@ def against_the_reference(seed: int) -> bool:
     case = DRAWS[seed % 3](Random(seed))
     if case is None:
         return False
-    answers = expected(*case)
+    answers = reference_answers(*case)
     if answers:
-        assert compiled(*case) == answers
+        assert engine_answers(*case) == answers
     return bool(answers)
 
 
@@ -149,4 +149,4 @@ def test_the_mutant_is_killed(
 def test_the_engine_is_right_on_the_same_cases() -> None:
     for seed in range(60):
         case = DRAWS[seed % 3](Random(seed))
-        assert case is None or compiled(*case) == expected(*case)
+        assert case is None or engine_answers(*case) == reference_answers(*case)

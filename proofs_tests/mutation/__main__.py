@@ -29,7 +29,7 @@ from proofs_tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = "predicates,logic,automata,compile,engine,why,decisions,spark/plan"
-SEEN = ("killed", "timeout")
+DETECTIONS = ("killed", "timeout")
 """Verdicts of mutants that a test sees: what does not end in its time does not pass either."""
 
 
@@ -37,11 +37,11 @@ def draw(root: Path, folders: Sequence[str], count: int, modules: int, seed: int
     """Mutants spread evenly over as many modules, both drawn by the seed; none of them twice."""
     rng = Random(seed)
     paths = sorted(p for f in folders for p in (root / "cerlab" / f).rglob("*.py"))
-    by_module = [found for path in paths if (found := mutants(path))]
-    chosen = rng.sample(by_module, min(modules, len(by_module)))
-    rounds = zip_longest(*(rng.sample(found, len(found)) for found in chosen))
-    drawn = [mutant for each in rounds for mutant in each if mutant is not None]
-    return sorted(drawn[:count], key=lambda m: (m.path, m.line))
+    by_module = [some for path in paths if (some := mutants(path))]
+    module_mutants = rng.sample(by_module, min(modules, len(by_module)))
+    rounds = zip_longest(*(rng.sample(some, len(some)) for some in module_mutants))
+    result = [mutant for each in rounds for mutant in each if mutant is not None]
+    return sorted(result[:count], key=lambda m: (m.path, m.line))
 
 
 def draw_each(root: Path, folders: Sequence[str], each: int, seed: int) -> list[Mutant]:
@@ -54,11 +54,11 @@ def report(rows: Sequence[Mapping[str, str]], folders: Sequence[str], seed: int)
     lines = [f"seed {seed}, {len(rows)} mutants drawn", ""]
     for folder in folders:
         inside = [row for row in rows if row["mutant"].startswith(f"cerlab/{folder}/")]
-        seen = sum(row["verdict"] in SEEN for row in inside)
-        score = f"{seen / len(inside):6.1%}" if inside else "     -"
-        lines.append(f"{folder:12}{score}  {seen} of {len(inside)}")
+        detections = sum(row["verdict"] in DETECTIONS for row in inside)
+        score = f"{detections / len(inside):6.1%}" if inside else "     -"
+        lines.append(f"{folder:12}{score}  {detections} of {len(inside)}")
     lines += ["", "survivors"]
-    lines += [f"  {r['verdict']}: {r['mutant']}" for r in rows if r["verdict"] not in SEEN]
+    lines += [f"  {r['verdict']}: {r['mutant']}" for r in rows if r["verdict"] not in DETECTIONS]
     return "\n".join(lines) + "\n"
 
 
@@ -68,13 +68,13 @@ def read(output: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in lines]
 
 
-def judged(
-    drawn: Sequence[Mutant], root: Path, options: argparse.Namespace
+def judge_all(
+    sample: Sequence[Mutant], root: Path, options: argparse.Namespace
 ) -> list[dict[str, str]]:
     """A row for each mutant; those that the output has are not run again."""
-    known = {row["mutant"]: row for row in read(options.output)}
-    local = [_local(mutant, root) for mutant in drawn]
-    if left := [mutant for mutant in local if str(mutant) not in known]:
+    row_of = {row["mutant"]: row for row in read(options.output)}
+    local = [_local(mutant, root) for mutant in sample]
+    if left := [mutant for mutant in local if str(mutant) not in row_of]:
         covering = None if options.tests else Covering(options.coverage or root / ".coverage", root)
         with tempfile.TemporaryDirectory() as scratch, options.output.open("a") as output:
             profile, files = ["--profile", "smoke"], options.tests or ()
@@ -82,15 +82,15 @@ def judged(
             for mutant in left:
                 began = time.monotonic()
                 tests = covering.tests(mutant.path, mutant.line) if covering else None
-                imported = covering is not None and covering.imported(mutant.path, mutant.line)
-                verdict, test = judge(mutant, tests, options.seconds, imported)
+                imports = covering is not None and covering.runs_at_import(mutant.path, mutant.line)
+                verdict, test = judge(mutant, tests, options.seconds, imports)
                 took = f"{time.monotonic() - began:.1f}"
                 row = {"mutant": str(mutant), "verdict": verdict, "test": test, "seconds": took}
                 print(json.dumps(row), file=output, flush=True)
                 print(f"{verdict:9} {mutant}", flush=True)
-                known[str(mutant)] = row
+                row_of[str(mutant)] = row
             judge.close()
-    return [known[str(mutant)] for mutant in local]
+    return [row_of[str(mutant)] for mutant in local]
 
 
 def _local(mutant: Mutant, root: Path) -> Mutant:
@@ -119,21 +119,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     root = options.root.resolve()
     folders = options.folders.split(",")
     if options.each is None:
-        drawn = draw(root, folders, options.count, options.modules, options.seed)
+        sample = draw(root, folders, options.count, options.modules, options.seed)
     else:
-        drawn = draw_each(root, folders, options.each, options.seed)
-    drawn = [mutant for mutant in drawn if _local(mutant, root).in_kernel == options.kernels]
+        sample = draw_each(root, folders, options.each, options.seed)
+    sample = [mutant for mutant in sample if _local(mutant, root).in_kernel == options.kernels]
     if options.kernels:
         os.environ["NUMBA_DISABLE_JIT"] = "1"  # of the processes that judge
     if options.again:
-        left = {row["mutant"] for row in read(options.again) if row["verdict"] not in SEEN}
-        drawn = [mutant for mutant in drawn if str(_local(mutant, root)) in left]
-    rows = judged(drawn, root, options)
-    said = report(rows, folders, options.seed)
-    print(said)
+        left = {row["mutant"] for row in read(options.again) if row["verdict"] not in DETECTIONS}
+        sample = [mutant for mutant in sample if str(_local(mutant, root)) in left]
+    rows = judge_all(sample, root, options)
+    text = report(rows, folders, options.seed)
+    print(text)
     if options.report:
-        options.report.write_text(said, encoding="utf-8")
-    return int(any(row["verdict"] not in SEEN for row in rows))
+        options.report.write_text(text, encoding="utf-8")
+    return int(any(row["verdict"] not in DETECTIONS for row in rows))
 
 
 if __name__ == "__main__":

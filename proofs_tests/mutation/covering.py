@@ -47,17 +47,17 @@ class Covering:
         Of the cases of one test a few come before those of the next one.
         """
         lines = self._lines.get(path, {})
-        folder = (found for other, found in self._lines.items() if other.parent == path.parent)
-        tests = lines.get(line, frozenset()) or _united([lines]) or _united(folder)
+        folder = (each for other, each in self._lines.items() if other.parent == path.parent)
+        tests = lines.get(line, frozenset()) or _union([lines]) or _union(folder)
         cases: Counter[str] = Counter()
-        ranked: list[tuple[int, str]] = []
+        ranks: list[tuple[int, str]] = []
         for test in sorted(tests, key=lambda test: (self._width[test], test)):
             name = test.partition("[")[0]
-            ranked.append((cases[name] // FEW, test))
+            ranks.append((cases[name] // FEW, test))
             cases[name] += 1
-        return [test for _, test in sorted(ranked, key=lambda pair: pair[0])]
+        return [test for _, test in sorted(ranks, key=lambda pair: pair[0])]
 
-    def imported(self, path: Path, line: int) -> bool:
+    def runs_at_import(self, path: Path, line: int) -> bool:
         """Whether a line runs outside of tests, as imports and what lists their cases do."""
         return line not in self._lines.get(path, {}) or line in self._outside[path]
 
@@ -67,5 +67,5 @@ def _test(context: str) -> str:
     return context.rpartition("|")[0] or context
 
 
-def _united(modules: Iterable[dict[int, frozenset[str]]]) -> frozenset[str]:
+def _union(modules: Iterable[dict[int, frozenset[str]]]) -> frozenset[str]:
     return frozenset().union(*(tests for lines in modules for tests in lines.values()))

@@ -45,8 +45,8 @@ _servers.set_forkserver_preload(list(LIBRARIES))
 
 def copy_of(root: Path, folder: Path) -> Path:
     """A copy of the repository with its bytecode, to be changed."""
-    ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".coverage*")
-    copy = Path(shutil.copytree(root, folder / "repository", ignore=ignored))
+    patterns = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".coverage*")
+    copy = Path(shutil.copytree(root, folder / "repository", ignore=patterns))
     compileall.compile_dir(copy, quiet=1)
     return copy
 
@@ -62,7 +62,7 @@ def judge(
     if not tests:
         return "uncovered", ""
     with (
-        _mutated(mutant, copy),
+        _in_place(mutant, copy),
         tempfile.NamedTemporaryFile("r", encoding="utf-8") as output,
     ):
         process = _servers.Process(
@@ -93,7 +93,7 @@ class Judge:
         self._tests: list[str] = self._connection.recv()
 
     def __call__(
-        self, mutant: Mutant, tests: Sequence[str] | None, seconds: int, imported: bool
+        self, mutant: Mutant, tests: Sequence[str] | None, seconds: int, at_import: bool
     ) -> tuple[str, str]:
         """A verdict, and the test that saw the mutant; `imported` if an import runs the line.
 
@@ -105,8 +105,8 @@ class Judge:
         verdict, test = self._ask(mutant, tests[:MOST_TESTS], seconds)
         for name in [name for name in tests if test.startswith(f"FAILED {name} - ")]:
             if not self._is_sound(mutant, name, seconds):
-                return self(mutant, tests, seconds, imported)
-        if verdict == "import" or (imported and verdict == "survived"):
+                return self(mutant, tests, seconds, at_import)
+        if verdict == "import" or (at_import and verdict == "survived"):
             return judge(mutant, self._copy, tests, 20 * seconds, self._options)
         return verdict, test
 
@@ -118,7 +118,7 @@ class Judge:
         return self._sound[test]
 
     def _ask(self, mutant: Mutant, tests: Sequence[str], seconds: int) -> tuple[str, str]:
-        with _mutated(mutant, self._copy) as original:
+        with _in_place(mutant, self._copy) as original:
             self._connection.send((mutant.path, original, mutant.source, tests, seconds))
             verdict, test = self._connection.recv()
         return verdict, test
@@ -129,7 +129,7 @@ class Judge:
 
 
 @contextmanager
-def _mutated(mutant: Mutant, copy: Path) -> Iterator[str]:
+def _in_place(mutant: Mutant, copy: Path) -> Iterator[str]:
     """The mutant in its place, and afterwards what was there."""
     place = copy / mutant.path
     original, times = place.read_text(encoding="utf-8"), place.stat()

@@ -18,7 +18,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
-SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
+OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
     ast.Gt: ast.GtE,
@@ -73,8 +73,8 @@ def mutants(path: Path) -> list[Mutant]:
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     program = ast.dump(tree)
-    drawn = (_mutant(path, source, program, *each) for each in _replacements(tree))
-    return sorted((m for m in drawn if m is not None), key=lambda m: m.line)
+    candidates = (_mutant(path, source, program, *each) for each in _replacements(tree))
+    return sorted((m for m in candidates if m is not None), key=lambda m: m.line)
 
 
 def _replacements(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST]]:
@@ -119,11 +119,11 @@ def _is_type(node: ast.AST) -> bool:
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
     """The children, without annotations, defaults of decorators and bases."""
-    skipped = {"annotation", "returns", "decorator_list", "bases", "keywords"}
+    exceptions = {"annotation", "returns", "decorator_list", "bases", "keywords"}
     if isinstance(node, ast.Call):
-        skipped -= {"keywords"}
+        exceptions -= {"keywords"}
     for name, value in ast.iter_fields(node):
-        if name not in skipped:
+        if name not in exceptions:
             yield from (v for v in (value if isinstance(value, list) else [value]) if _is_node(v))
 
 
@@ -134,14 +134,14 @@ def _is_node(value: object) -> bool:
 def _near(node: ast.AST) -> Iterator[ast.AST]:
     """What the node is mistaken for."""
     match node:
-        case ast.Compare(ops=[op, *_]) if type(op) in SWAPPED:
+        case ast.Compare(ops=[op, *_]) if type(op) in OPERATORS:
             other = deepcopy(node)
-            other.ops[0] = SWAPPED[type(op)]()  # type: ignore[call-overload]
+            other.ops[0] = OPERATORS[type(op)]()  # type: ignore[call-overload]
             yield other
-        case ast.BoolOp(op=op) | ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in SWAPPED:
-            changed = deepcopy(node)
-            changed.op = SWAPPED[type(op)]()  # type: ignore[assignment]
-            yield changed
+        case ast.BoolOp(op=op) | ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in OPERATORS:
+            copy = deepcopy(node)
+            copy.op = OPERATORS[type(op)]()  # type: ignore[assignment]
+            yield copy
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield operand
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
@@ -173,9 +173,9 @@ def _mutant(
     assert node.end_col_offset is not None
     start = _offset(source, node.lineno, node.col_offset)
     end = _offset(source, node.end_lineno, node.end_col_offset)
-    lost = "\n" * source[start:end].count("\n")  # later lines keep their numbers
-    padded = f"{after[:-1]}{lost})" if isinstance(node, ast.expr) else after + lost
-    text = source[:start] + padded + source[end:]
+    newlines = "\n" * source[start:end].count("\n")  # later lines keep their numbers
+    new_text = f"{after[:-1]}{newlines})" if isinstance(node, ast.expr) else after + newlines
+    text = source[:start] + new_text + source[end:]
     try:
         same = ast.dump(ast.parse(text)) == program
     except SyntaxError:  # a constant inside a pattern of `match`

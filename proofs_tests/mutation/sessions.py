@@ -33,15 +33,15 @@ LONGER = 5
 Pairs = list[tuple[FunctionType, CodeType]]
 
 
-def changed(original: CodeType, mutated: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+def differences(original: CodeType, mutant: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
     """The functions that differ, outermost first; what is no function stands for itself."""
-    if original == mutated:
+    if original == mutant:
         return
-    if original.co_flags & inspect.CO_OPTIMIZED or _own(original) != _own(mutated):
-        yield original, mutated
-    for one, other in zip(original.co_consts, mutated.co_consts, strict=False):
+    if original.co_flags & inspect.CO_OPTIMIZED or _own(original) != _own(mutant):
+        yield original, mutant
+    for one, other in zip(original.co_consts, mutant.co_consts, strict=False):
         if isinstance(one, CodeType) and isinstance(other, CodeType):
-            yield from changed(one, other)
+            yield from differences(one, other)
 
 
 def _own(code: CodeType) -> tuple[object, ...]:
@@ -58,8 +58,8 @@ def serve(copy: str, arguments: Sequence[str], connection: Connection) -> None:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     base = f"--basetemp={copy}.tmp"
-    fixed = ["-x", "-q", "-p", "no:cacheprovider", "-n", "0", "--assert=plain", base]
-    pytest.main([*fixed, *arguments], plugins=[_Forks(Path(copy), connection)])
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-n", "0", "--assert=plain", base]
+    pytest.main([*options, *arguments], plugins=[_Forks(Path(copy), connection)])
 
 
 class _Forks:
@@ -69,8 +69,8 @@ class _Forks:
         self._copy = copy
         self._connection = connection
         self._seconds = 0
-        self._failed = ""
-        self._said = mmap.mmap(-1, 1_000)
+        self._failure = ""
+        self._message = mmap.mmap(-1, 1_000)
         self._functions: dict[str, list[FunctionType]] = {}
 
     @pytest.hookimpl(tryfirst=True)
@@ -85,13 +85,13 @@ class _Forks:
         gc.freeze()
         self._connection.send(list(items))
         while (question := self._connection.recv()) is not None:
-            path, original, mutated, tests, seconds = question
-            pairs = self._pairs(self._copy / path, original, mutated)
+            path, original, mutant, tests, seconds = question
+            pairs = self._pairs(self._copy / path, original, mutant)
             session.items = [items[test] for test in tests if test in items]
             if pairs is None or not session.items:
                 answer = ("import" if pairs is None else "uncovered"), ""
             else:
-                answer = self._forked(session, pairs, seconds)
+                answer = self._fork(session, pairs, seconds)
             self._connection.send(answer)
         return True
 
@@ -99,22 +99,22 @@ class _Forks:
         self._say(f"FAILED {nodeid} - does not end")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self._failed:
+        if report.failed and not self._failure:
             crash = getattr(report.longrepr, "reprcrash", None)
-            said = crash.message.partition("\n")[0] if crash else str(report.longrepr)[-200:]
-            self._failed = f"FAILED {report.nodeid} - {' '.join(said.split())[:200]}"
+            reason = crash.message.partition("\n")[0] if crash else str(report.longrepr)[-200:]
+            self._failure = f"FAILED {report.nodeid} - {' '.join(reason.split())[:200]}"
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self) -> None:
         if time.process_time() > self._seconds:
             pytest.exit("no more tests are begun", 0)
 
-    def _pairs(self, path: Path, original: str, mutated: str) -> Pairs | None:
+    def _pairs(self, path: Path, original: str, mutant: str) -> Pairs | None:
         """The functions that change with their new code, or None where an import changes."""
         before = compile(original, str(path), "exec", dont_inherit=True)
-        after = compile(mutated, str(path), "exec", dont_inherit=True)
+        after = compile(mutant, str(path), "exec", dont_inherit=True)
         pairs: Pairs = []
-        for one, other in changed(before, after):
+        for one, other in differences(before, after):
             same = [f for f in self._functions.get(str(path), ()) if f.__code__ == one]
             if not same and not pairs:
                 return None
@@ -123,9 +123,9 @@ class _Forks:
             pairs += [(function, other) for function in same]
         return pairs
 
-    def _forked(self, session: pytest.Session, pairs: Pairs, seconds: int) -> tuple[str, str]:
+    def _fork(self, session: pytest.Session, pairs: Pairs, seconds: int) -> tuple[str, str]:
         """Verdict and what failed, of a process that runs the session's tests and no longer."""
-        self._said[:] = bytes(len(self._said))
+        self._message[:] = bytes(len(self._message))
         if not (pid := os.fork()):
             os.setsid()
             self._seconds = int(time.process_time()) + seconds
@@ -138,21 +138,21 @@ class _Forks:
                 session.config.hook.pytest_runtestloop(session=session)
             except BaseException as error:
                 if not isinstance(error, session.Failed | pytest.exit.Exception):
-                    self._failed = self._failed or f"ERROR {error!r}"
-            self._say(self._failed)
-            os._exit(1 if self._failed else 0)
+                    self._failure = self._failure or f"ERROR {error!r}"
+            self._say(self._failure)
+            os._exit(1 if self._failure else 0)
         handle = os.pidfd_open(pid)
-        ended, _, _ = select.select([handle], [], [], 60 + 10 * LONGER * seconds)
+        ready, _, _ = select.select([handle], [], [], 60 + 10 * LONGER * seconds)
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)  # it, or what its tests have started
         _, status = os.waitpid(pid, 0)
         os.close(handle)
-        said = self._said[:].rstrip(b"\0").decode(errors="replace")
-        if not ended or os.WIFSIGNALED(status):
-            return "timeout", said
-        return ("killed" if said else "survived"), said
+        message = self._message[:].rstrip(b"\0").decode(errors="replace")
+        if not ready or os.WIFSIGNALED(status):
+            return "timeout", message
+        return ("killed" if message else "survived"), message
 
     def _say(self, text: str) -> None:
         """To the session, from a fork."""
-        said = text.encode()[: len(self._said)]
-        self._said[:] = said.ljust(len(self._said), b"\0")
+        message = text.encode()[: len(self._message)]
+        self._message[:] = message.ljust(len(self._message), b"\0")

@@ -31,21 +31,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         "-o", "--output", type=Path, help="the report, added to its totals; default: this run"
     )
     options = parser.parse_args(argv)
-    kept = options.output and options.output.with_suffix(".json")
-    totals = Totals.read(kept) if kept else Totals()
+    store = options.output and options.output.with_suffix(".json")
+    totals = Totals.read(store) if store else Totals()
     if options.seed in totals.seeds:
         parser.error(f"the cases of seed {options.seed} are counted already: name another --seed")
-    failed = False
+    differs = False
     with suppress(KeyboardInterrupt):  # what was compared so far is worth a report
         for tally in _rounds(options):
-            failed = failed or bool(tally.failed)
+            differs = differs or bool(tally.failed)
             totals.add(options.seed, tally)
-            if kept:
-                kept.write_text(totals.written(), encoding="utf-8")
+            if store:
+                store.write_text(totals.to_json(), encoding="utf-8")
                 options.output.write_text(_text(totals), encoding="utf-8")
-    if not kept:
+    if not store:
         sys.stdout.write(_text(totals))
-    return int(failed)
+    return int(differs)
 
 
 def _text(totals: Totals) -> str:
@@ -55,16 +55,16 @@ def _text(totals: Totals) -> str:
 def _rounds(options: argparse.Namespace) -> Iterator[Tally]:
     """What each piece of work has compared, until the time is over."""
     until, begin = time.monotonic() + 60 * options.minutes, 0
-    compared = partial(search, options.seed, folder=options.failing)
+    compare = partial(search, options.seed, folder=options.failing)
     with ExitStack() as stack:
-        mapped = map
+        map_ranges = map
         if options.workers > 1:
             pool = ProcessPoolExecutor(options.workers, get_context("spawn"))
-            mapped = stack.enter_context(pool).map  # type: ignore[assignment]
+            map_ranges = stack.enter_context(pool).map  # type: ignore[assignment]
         while begin < options.queries and time.monotonic() < until:
             end = min(begin + ROUND * options.workers, options.queries)
-            yield from mapped(
-                compared, [range(k, min(k + ROUND, end)) for k in range(begin, end, ROUND)]
+            yield from map_ranges(
+                compare, [range(k, min(k + ROUND, end)) for k in range(begin, end, ROUND)]
             )
             begin = end
 

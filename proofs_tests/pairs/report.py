@@ -39,20 +39,20 @@ class Totals:
         """Those of a file, none where there is no file."""
         if not path.exists():
             return cls()
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        tally = kept["tally"]
+        document = json.loads(path.read_text(encoding="utf-8"))
+        tally = document["tally"]
         for name in ("ways", "features"):
             counts = {tuple(pair.split(" | ")): n for pair, n in tally[name].items()}
             tally[name] = Counter(counts)
         tally["slow"] = Counter(tally.get("slow", {}))
-        return cls(Counter(kept["seeds"]), Tally(**tally))
+        return cls(Counter(document["seeds"]), Tally(**tally))
 
     def add(self, seed: str, tally: Tally) -> None:
         """Count what was compared of a seed."""
         self.seeds[seed] += tally.cases
         self.tally += tally
 
-    def written(self) -> str:
+    def to_json(self) -> str:
         """As `read` reads it."""
         tally = dict(vars(self.tally))
         for name in ("ways", "features"):
@@ -73,10 +73,10 @@ def lines(totals: Totals) -> Iterator[str]:
     yield f"seeds: {', '.join(f'{seed} ({n:,})' for seed, n in totals.seeds.items())}"
     yield ""
     yield "cases that a way took, and those that it shared with each other way"
-    met = [pair for pair in combinations(WAYS, 2) if pair not in NEVER]
-    yield from _table(tally.ways, tuple(WAYS), met)
-    few = [(a, b) for a, b in met if 100 * _count(tally.ways, a, b) < tally.cases]
-    yield f"pairs of ways that share less than 1 % of the cases: {len(few)} of {len(met)}"
+    pairs = [pair for pair in combinations(WAYS, 2) if pair not in NEVER]
+    yield from _table(tally.ways, tuple(WAYS), pairs)
+    few = [(a, b) for a, b in pairs if 100 * _count(tally.ways, a, b) < tally.cases]
+    yield f"pairs of ways that share less than 1 % of the cases: {len(few)} of {len(pairs)}"
     yield from (f"  {one} with {other}" for one, other in few)
     yield ""
     yield "cases that had a feature, and those that had each other feature too"
@@ -92,8 +92,8 @@ def _table(
     width = max(map(len, names))
     for k, name in enumerate(names):
         after = [other for other in names[k + 1 :] if (name, other) in pairs]
-        shared = ", ".join(f"{other} {_count(counts, name, other):,}" for other in after)
-        yield f"  {name:{width}}{_count(counts, name, name):>11,}   {shared}".rstrip()
+        counts_of = ", ".join(f"{other} {_count(counts, name, other):,}" for other in after)
+        yield f"  {name:{width}}{_count(counts, name, name):>11,}   {counts_of}".rstrip()
 
 
 def possible() -> list[Pair]:

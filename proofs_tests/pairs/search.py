@@ -43,7 +43,7 @@ SHAPES = (
 )
 """Small ones for the reference, and long ones with few keys and windows inside."""
 
-TYPED = (Shape(depth=2, events=8), Shape(depth=2, events=30))
+TYPED_SHAPES = (Shape(depth=2, events=8), Shape(depth=2, events=30))
 """Those whose streams have columns of one type each."""
 
 
@@ -69,7 +69,7 @@ class Tally:
         return Tally(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
-def drawn(rng: Random) -> Iterator[Case]:
+def draw_cases(rng: Random) -> Iterator[Case]:
     """A query of a random shape, on streams for it.
 
     One in ten has streams with columns of one type each, for Spark's tasks, and often clauses by
@@ -77,10 +77,10 @@ def drawn(rng: Random) -> Iterator[Case]:
     """
     kind = rng.random()
     is_typed = kind < 0.1
-    shape = rng.choice(TYPED if is_typed else SHAPES)
+    shape = rng.choice(TYPED_SHAPES if is_typed else SHAPES)
     ast = random_query(rng, shape)
     if is_typed and rng.random() < 0.5:
-        ast = _shared(rng, ast)
+        ast = _with_shared_work(rng, ast)
     elif kind > 0.8 or kind < 0.03:
         ast = CeqlQuery(ast.formula, strategy=rng.choice((None, *Strategy)))
     case = Case(ast, Stream((), time=TIME))
@@ -92,7 +92,7 @@ def drawn(rng: Random) -> Iterator[Case]:
             yield case.on(Stream(events, time=TIME))
 
 
-def _shared(rng: Random, ast: CeqlQuery) -> CeqlQuery:
+def _with_shared_work(rng: Random, ast: CeqlQuery) -> CeqlQuery:
     """The query with a key, and a window in time: of it all ways of sharing the work are exact."""
     return replace(
         ast,
@@ -112,7 +112,7 @@ def search(
         warnings.simplefilter("ignore", CerlabWarning)  # what a query lacks is no finding here
         for n in numbers:
             tally.queries += 1
-            for k, case in enumerate(drawn(Random(f"{seed} {n}"))):
+            for k, case in enumerate(draw_cases(Random(f"{seed} {n}"))):
                 compare(case, f"{seed}-{n}.{k}", folder, tally, ways)
     return tally
 
@@ -125,42 +125,42 @@ def compare(case: Case, name: str, folder: Path, tally: Tally, ways: Mapping[str
             return
     except CerlabError:
         pass  # the ways will say so
-    given: dict[str, Answers] = {}
+    replies: dict[str, Answers] = {}
     for way in ways:
-        said = _said(ways[way], case, f"{name} {way}")
-        if isinstance(said, OutOfTime):
+        report = _reply(ways[way], case, f"{name} {way}")
+        if isinstance(report, OutOfTime):
             tally.slow[way] += 1
-        elif isinstance(said, str):
-            _keep(case, f"{name}-{way}", said, folder, tally)
-        elif said is not None:
-            given[way] = said
+        elif isinstance(report, str):
+            _keep(case, f"{name}-{way}", report, folder, tally)
+        elif report is not None:
+            replies[way] = report
     tally.cases += 1
     tally.timed += 1
-    tally.ways.update(combinations_with_replacement(given, 2))
-    if len(given) > 1:
+    tally.ways.update(combinations_with_replacement(replies, 2))
+    if len(replies) > 1:
         tally.features.update(combinations_with_replacement(sorted(features(case.ast)), 2))
-    listed = {way: found for way, found in given.items() if isinstance(found, list)}
-    if not listed:
+    lists = {way: reply for way, reply in replies.items() if isinstance(reply, list)}
+    if not lists:
         return
-    first, expected = next(iter(listed.items()))
+    first, expected = next(iter(lists.items()))
     tally.answered += bool(expected)
-    for way, found in given.items():
-        if not _same(found, expected):
+    for way, reply in replies.items():
+        if not _same(reply, expected):
 
             def differs(smaller: Case, way: str = way) -> bool:
-                one = _said(ways[first], smaller, f"{name} {first}")
-                other = _said(ways[way], smaller, f"{name} {way}")
+                one = _reply(ways[first], smaller, f"{name} {first}")
+                other = _reply(ways[way], smaller, f"{name} {way}")
                 if not isinstance(one, list) or not isinstance(other, list | int | str):
                     return False
                 return not _same(other, one)
 
             small = _smallest(case, differs)
-            said = f"{first}: {_said(ways[first], small, f'{name} {first}')}\n"
-            said += f"{way}: {_said(ways[way], small, f'{name} {way}')}"
-            _keep(small, f"{name}-{first}-{way}", said, folder, tally)
+            report = f"{first}: {_reply(ways[first], small, f'{name} {first}')}\n"
+            report += f"{way}: {_reply(ways[way], small, f'{name} {way}')}"
+            _keep(small, f"{name}-{first}-{way}", report, folder, tally)
 
 
-def _said(way: Way, case: Case, seed: str) -> Answers | OutOfTime | str:
+def _reply(way: Way, case: Case, seed: str) -> Answers | OutOfTime | str:
     """What a way gives of a case, or how it fails."""
     try:
         return answers(way, case, Random(seed))
@@ -170,9 +170,9 @@ def _said(way: Way, case: Case, seed: str) -> Answers | OutOfTime | str:
         return "".join(format_exception(error))
 
 
-def _same(found: Answers | str, expected: object) -> bool:
+def _same(reply: Answers | str, expected: object) -> bool:
     assert isinstance(expected, list)
-    return found == (len(expected) if isinstance(found, int) else expected)
+    return reply == (len(expected) if isinstance(reply, int) else expected)
 
 
 def _smallest(case: Case, differs: Callable[[Case], bool]) -> Case:
@@ -183,15 +183,15 @@ def _smallest(case: Case, differs: Callable[[Case], bool]) -> Case:
     time = case.stream.time
     if isinstance(case, TypedCase) or not differs(Case(case.ast, case.stream)):
         return case
-    found = smallest(
+    smaller = smallest(
         case.ast, case.stream.events, lambda q, events: differs(Case(q, Stream(events, time=time)))
     )
-    return Case(found[0], Stream(found[1], time=time))
+    return Case(smaller[0], Stream(smaller[1], time=time))
 
 
-def _keep(case: Case, name: str, said: str, folder: Path, tally: Tally) -> None:
+def _keep(case: Case, name: str, text: str, folder: Path, tally: Tally) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     events = "".join(json.dumps(as_dict(event)) + "\n" for event in case.stream)
     path = folder / f"{name.replace(' ', '_')}.txt"
-    path.write_text(f"{query_text(case.ast)}\n\n{events}\n{said}\n", encoding="utf-8")
+    path.write_text(f"{query_text(case.ast)}\n\n{events}\n{text}\n", encoding="utf-8")
     tally.failed.append(path.name)

@@ -36,7 +36,7 @@ from cerlab.model.order import by_end
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.testing import as_dict
 from proofs_tests.random_cases import Case
-from proofs_tests.spark.cases import Typed
+from proofs_tests.spark.cases import SparkCase
 from proofs_tests.spark.layouts import anywhere
 
 Answers: TypeAlias = list[ComplexEvent] | int | None
@@ -47,24 +47,24 @@ Way: TypeAlias = Callable[[Case, Random], Answers]
 class TypedCase(Case):
     """A case whose columns have one type each, so that Spark's tasks take it."""
 
-    typed: Typed
+    spark_case: SparkCase
 
     @classmethod
     def of(cls, case: Case, table: Any) -> TypedCase:
         """The query of a case, compiled once for both, on the stream of a table."""
-        typed = Typed(case.ast, table, None)
-        vars(typed)["query"] = case.query
-        other = cls(case.ast, typed.stream, typed)
+        spark_case = SparkCase(case.ast, table, None)
+        vars(spark_case)["query"] = case.query
+        other = cls(case.ast, spark_case.stream, spark_case)
         vars(other)["query"] = case.query
         return other
 
 
-NUMBERED = 12
+ANSWERS_BY_NUMBER = 12
 """So many answers are asked for by number."""
 
 
-def _sorted(found: Iterable[ComplexEvent]) -> list[ComplexEvent]:
-    return sorted(found, key=by_end)
+def _in_order(answers: Iterable[ComplexEvent]) -> list[ComplexEvent]:
+    return sorted(answers, key=by_end)
 
 
 def _reference(case: Case, rng: Random) -> Answers:
@@ -72,7 +72,7 @@ def _reference(case: Case, rng: Random) -> Answers:
 
 
 def _evaluator(name: EvaluatorName) -> Way:
-    return lambda case, rng: _sorted(answers_of(case.query, case.stream, name))
+    return lambda case, rng: _in_order(answers_of(case.query, case.stream, name))
 
 
 def _count(case: Case, rng: Random) -> Answers:
@@ -83,15 +83,15 @@ def _session(case: Case, rng: Random) -> Answers:
     """Batches of random lengths, the state kept and resumed now and then."""
     query, stream = case.query, case.stream
     session = Session(query.plan, query.learned, stream.time, None)
-    found: list[ComplexEvent] = []
+    answers: list[ComplexEvent] = []
     at = 0
     while at < len(stream):
         batch = stream[at : at + rng.choice((1, 1, 2, 3, 50))]
-        found += session.push(batch)
+        answers += session.push(batch)
         at += len(batch)
         if rng.random() < 0.1:
             session = Session(query.plan, query.learned, stream.time, session.state())
-    return _sorted(found)
+    return _in_order(answers)
 
 
 @cache
@@ -103,7 +103,7 @@ def _threads(case: Case, rng: Random) -> Answers:
     """Two threads that share the query and all that it has learnt."""
 
     def by_compiled() -> list[ComplexEvent]:
-        return _sorted(answers_of(case.query, case.stream, "compiled"))
+        return _in_order(answers_of(case.query, case.stream, "compiled"))
 
     other = _other_thread().submit(by_compiled)
     first, second = by_compiled(), other.result()
@@ -117,17 +117,17 @@ def _ranges(case: Case, rng: Random) -> Answers:
         return None
     stream = case.stream
     batches = compiled_answers(plan, case.query.machine, stream, stream.time, workers=2)
-    return _sorted(answer for batch in batches for answer in batch)
+    return _in_order(answer for batch in batches for answer in batch)
 
 
 def _numbers(case: Case, rng: Random) -> Answers:
     """``m[k]`` of each k, in any order; of many answers how many there are, and some of them."""
     matches = case.query.run(case.stream)
-    total, listed = matches.count(), list(matches)
-    assert len(listed) == total, "the count is not that of the answers"
-    for k in rng.sample(range(total), min(total, NUMBERED)):
-        assert matches[k] == listed[k], f"m[{k}] is another answer"
-    return _sorted(listed)
+    total, every = matches.count(), list(matches)
+    assert len(every) == total, "the count is not that of the answers"
+    for k in rng.sample(range(total), min(total, ANSWERS_BY_NUMBER)):
+        assert matches[k] == every[k], f"m[{k}] is another answer"
+    return _in_order(every)
 
 
 @cache
@@ -154,14 +154,14 @@ def _file(case: Case, rng: Random) -> Answers:
     Path(arguments.events).write_text(lines, encoding="utf-8")
     assert run_pattern(pattern, arguments) == OK
     rows = map(json.loads, Path(arguments.output).read_text(encoding="utf-8").splitlines())
-    return _sorted(ComplexEvent(r["start"], r["end"], tuple(r["positions"])) for r in rows)
+    return _in_order(ComplexEvent(r["start"], r["end"], tuple(r["positions"])) for r in rows)
 
 
 def _spark(mode: Mode) -> Way:
     def tasks(case: Case, rng: Random) -> Answers:
         if not isinstance(case, TypedCase) or why_not(case.query.plan, mode) is not None:
             return None
-        return anywhere(case.typed, mode, rng, ordered=rng.random() < 0.5)
+        return anywhere(case.spark_case, mode, rng, ordered=rng.random() < 0.5)
 
     return tasks
 

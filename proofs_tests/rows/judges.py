@@ -11,13 +11,13 @@ from proofs_tests.mutants.driver import (
     on_rows,
 )
 from proofs_tests.rows import test_data, test_expressions, test_patterns, test_scan
-from proofs_tests.rows.tables import found, rows_of
+from proofs_tests.rows.tables import rows_of, scan_of
 
 
 def pattern_row(row: Sequence[Any]) -> bool:
     pattern, text, clauses, expected = row
     try:
-        return bool(found(pattern, text, clauses) == expected)
+        return bool(scan_of(pattern, text, clauses) == expected)
     except CerlabError:
         return False
 

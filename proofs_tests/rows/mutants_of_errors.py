@@ -21,7 +21,7 @@ from cerlab.logic.rows.pattern_builder import _PatternBuilder
 from proofs_tests.mutants.driver import Judge, Mutant, Place, mutant, on_rows
 from proofs_tests.rows import test_data, test_errors, test_scan, test_text, test_types
 from proofs_tests.rows.mutants_of_reading import keys_of_any_input
-from proofs_tests.rows.tables import found
+from proofs_tests.rows.tables import scan_of
 
 CRASHES = (AssertionError, IndexError, KeyError, TypeError, ValueError)
 """A wrong version may end so, which is no error by name either."""
@@ -59,14 +59,14 @@ def no_clause(text: str) -> bool:
 
 
 def refused_by_name(row: tuple[str, str]) -> bool:
-    written, what = row
-    error = error_of(lambda: parse_rows(f"MATCH_RECOGNIZE ({written})"))
+    clause_text, what = row
+    error = error_of(lambda: parse_rows(f"MATCH_RECOGNIZE ({clause_text})"))
     return isinstance(error, Unsupported) and what in error.message
 
 
 def stuck_right(row: Sequence[Any]) -> bool:
     pattern, skip, text, name, at = row
-    error = error_of(lambda: found(pattern, text, f"AFTER MATCH SKIP {skip}"))
+    error = error_of(lambda: scan_of(pattern, text, f"AFTER MATCH SKIP {skip}"))
     return isinstance(error, BadData) and (error.code, error.row) == (CODES[name], at)
 
 
@@ -98,7 +98,7 @@ ON_A_TABLE = on_rows(
     refused_on_a_table, values_of((*test_errors.OF_COLUMNS, *test_errors.OF_TYPES))
 )
 SYNTAX = on_rows(no_clause, test_errors.SYNTAX)
-REFUSED = on_rows(refused_by_name, test_errors.REFUSED)
+REFUSALS = on_rows(refused_by_name, test_errors.REFUSED)
 STUCK = on_rows(stuck_right, values_of(test_scan.STUCK))
 COLUMNS = on_rows(
     columns_right,
@@ -111,7 +111,7 @@ COLUMNS = on_rows(
     ],
 )
 TYPES = on_rows(type_right, test_types.TYPES)
-PRINTED = on_rows(
+PRINTS = on_rows(
     printed_right,
     [
         *((test_text.of_pattern(text), canonical) for text, canonical in test_text.CANONICAL),
@@ -158,7 +158,7 @@ def modes_anywhere(self: Any, node: Any) -> bool:
     return True
 
 
-def no_name_is_near(name: str, known: Any) -> str:
+def no_name_is_near(name: str, names: Any) -> str:
     return ""
 
 
@@ -177,10 +177,10 @@ def the_first_column_for_an_unknown_one(query: Any, column: Any, columns: Any) -
 
 
 def the_first_of_two(query: Any, column: Any, columns: Any) -> str:
-    known = list(columns)
-    alike = (name for name in known if name.casefold() == column.name.casefold())
+    names = list(columns)
+    alike = (name for name in names if name.casefold() == column.name.casefold())
     return (
-        column.name if column.name in known else next(alike, None) or RESOLVED(query, column, known)
+        column.name if column.name in names else next(alike, None) or RESOLVED(query, column, names)
     )
 
 
@@ -194,8 +194,8 @@ def numbers_are_conditions(self: Any, e: Any, kinds: Any, message: str) -> Any:
 
 
 def sums_are_doubles(self: Any, function: Any, body: Any) -> Any:
-    typed = AGGREGATE(self, function, body)
-    return types.StaticType(types.Kind.DOUBLE) if function.value == "SUM" else typed
+    result = AGGREGATE(self, function, body)
+    return types.StaticType(types.Kind.DOUBLE) if function.value == "SUM" else result
 
 
 def an_absent_variable_is_passed_over(S: Any, s: int, m: Any) -> int:
@@ -216,7 +216,7 @@ def the_same_match_is_passed_over(S: Any, s: int, m: Any) -> int:
         raise
 
 
-def dropped(kind: type[exp.Expr]) -> Mutant:
+def drop(kind: type[exp.Expr]) -> Mutant:
     """A construct of SQL that is passed over instead of refused."""
 
     def wrong(self: Any, node: Any) -> Any:
@@ -224,7 +224,7 @@ def dropped(kind: type[exp.Expr]) -> Mutant:
         return BUILD(self, body if isinstance(node, kind) else node)
 
     name = f"{kind.__name__.lower()}_is_dropped"
-    return mutant(REFUSED, ExpressionBuilder, "_build", wrong, id=name)
+    return mutant(REFUSALS, ExpressionBuilder, "_build", wrong, id=name)
 
 
 def one_of_each_spelling() -> Mutant:
@@ -248,7 +248,7 @@ SELECTED = types._selected
 
 
 def columns_by_name(table: Any) -> Any:
-    return (given := AS_TABLE(table)).select(sorted(given.column_names))
+    return (pyarrow_table := AS_TABLE(table)).select(sorted(pyarrow_table.column_names))
 
 
 def patterns_without_parentheses(p: Any, level: int = 0) -> str:
@@ -290,12 +290,12 @@ OF_ERRORS = [
     mutant(STUCK, semantics, "resume", an_absent_variable_is_passed_over),
     mutant(STUCK, semantics, "resume", the_same_match_is_passed_over),
     one_of_each_spelling(),
-    *(dropped(kind) for kind in (exp.Distinct, exp.Filter, exp.Window)),
-    mutant(REFUSED, pattern_builder, "MAX_PERMUTED", 9, id="permute_of_nine"),
+    *(drop(kind) for kind in (exp.Distinct, exp.Filter, exp.Window)),
+    mutant(REFUSALS, pattern_builder, "MAX_PERMUTED", 9, id="permute_of_nine"),
     mutant(COLUMNS, types, "_selected", items_unread),
     mutant(COLUMNS, types, "_selected", items_keep_their_names),
     mutant(COLUMNS, row_patterns, "as_table", columns_by_name),
     mutant(TYPES, types._Scope, "_aggregate", sums_are_doubles),
-    mutant(PRINTED, printed, "pattern_text", patterns_without_parentheses),
-    mutant(PRINTED, printed, "expression_text", expressions_without_parentheses),
+    mutant(PRINTS, printed, "pattern_text", patterns_without_parentheses),
+    mutant(PRINTS, printed, "expression_text", expressions_without_parentheses),
 ]

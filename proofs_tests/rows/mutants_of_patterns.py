@@ -23,10 +23,10 @@ Rule = Callable[[Any, Start, RowMapping, bool], frozenset[Derivation]]
 def rule(kind: type, wrong: Rule) -> Any:
     """The rules with one arm replaced."""
 
-    def wrapped(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> Any:
+    def with_arm(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> Any:
         return wrong(p, S, m, excluded) if isinstance(p, kind) else D(p, S, m, excluded=excluded)
 
-    return wrapped
+    return with_arm
 
 
 def start_of_the_match(p: Any, S: Start, m: RowMapping, e: bool) -> frozenset[Derivation]:
@@ -97,7 +97,7 @@ def exclusion_within_exclusion_shown(
 RUNS = matching._runs
 
 
-def quantified(wrong: Callable[[rp.Repetition], rp.Repetition]) -> Any:
+def with_quantifier(wrong: Callable[[rp.Repetition], rp.Repetition]) -> Any:
     def runs(p: rp.Repetition, S: Start, d: Derivation, *, excluded: bool) -> Iterator[Derivation]:
         return RUNS(wrong(p), S, d, excluded=excluded)
 
@@ -170,8 +170,8 @@ def empty_iterations_are_rejected(
 
 
 def longest(pattern: rp.Pattern, S: Start) -> RowMapping | None:
-    found = D(pattern, S, (), excluded=False)
-    return max(found, key=lambda d: len(d.mapping)).mapping if found else None
+    derivations = D(pattern, S, (), excluded=False)
+    return max(derivations, key=lambda d: len(d.mapping)).mapping if derivations else None
 
 
 def null_holds(v: str, S: Start, m: RowMapping) -> bool:
@@ -229,7 +229,7 @@ OF_PATTERNS = [
         for wrong in (exclusion_forgotten, exclusion_within_exclusion_shown)
     ),
     *(
-        mutant(PATTERNS, matching, "_runs", quantified(wrong), id=wrong.__name__)
+        mutant(PATTERNS, matching, "_runs", with_quantifier(wrong), id=wrong.__name__)
         for wrong in (always_greedy, always_reluctant, at_least_one, at_most_one_needed, no_option)
     ),
     mutant(PATTERNS, matching, "_runs", possessive),

@@ -19,7 +19,7 @@ from cerlab.logic.rows.pattern_builder import parse_pattern
 from proofs_tests.mutants.driver import Judge, Mutant, mutant, on_rows
 from proofs_tests.rows import test_data, test_patterns, test_scan
 from proofs_tests.rows.judges import PATTERNS, RESULTS
-from proofs_tests.rows.tables import found, read
+from proofs_tests.rows.tables import read, scan_of
 
 
 def read_right(row: Sequence[Any]) -> bool:
@@ -33,11 +33,11 @@ def read_right(row: Sequence[Any]) -> bool:
 
 
 def scanned_right(row: Sequence[Any]) -> bool:
-    """A row of `found`, with the text read again."""
-    pattern, text, written, expected = row
+    """A row of `scan_of`, with the text read again."""
+    pattern, text, clause_text, expected = row
     read.cache_clear()
     try:
-        return bool(found(pattern, text, written) == expected)
+        return bool(scan_of(pattern, text, clause_text) == expected)
     except CerlabError:
         return False
     finally:
@@ -69,9 +69,9 @@ def every_name_as_it_stands(self: Cursor) -> str:
 
 
 def columns_but_for_case(query: Any, column: Any, columns: Any) -> str:
-    known = list(columns)
-    alike = (name for name in known if name.casefold() == column.name.casefold())
-    return next(alike, None) or RESOLVED(query, column, known)
+    names = list(columns)
+    alike = (name for name in names if name.casefold() == column.name.casefold())
+    return next(alike, None) or RESOLVED(query, column, names)
 
 
 def unions_of_one(query: Any) -> Any:
@@ -129,9 +129,9 @@ def a_match_begins_after_the_last_row(S: Any) -> Iterator[Any]:
         number = each.number
         yield each
     start = Start(S.T, len(S.T.rows), number + 1, rp.members(S.query), {}, None)
-    found = match_at(S.query.pattern, start)
-    if found is not None:
-        yield semantics.ScanResult(len(S.T.rows) - 1, found, number + 1)
+    match = match_at(S.query.pattern, start)
+    if match is not None:
+        yield semantics.ScanResult(len(S.T.rows) - 1, match, number + 1)
 
 
 def empty_matches_obey_the_skip_clause(S: Any) -> Iterator[Any]:
@@ -144,11 +144,11 @@ def empty_matches_obey_the_skip_clause(S: Any) -> Iterator[Any]:
 
 def without_order_by_sorted(query: Any, binding: Any, table: Any) -> Any:
     """By all columns, as a result of its own may come (decision 16)."""
-    listed = PARTITIONS(query, binding, table)
+    partitions = PARTITIONS(query, binding, table)
     if not query.order_by:
-        for positions in listed:
+        for positions in partitions:
             positions.sort(key=lambda i: str(sorted(table[i].items())))
-    return listed
+    return partitions
 
 
 def null_is_zero(self: Partition, i: int, column: str) -> Any:
@@ -185,7 +185,7 @@ def permute_is_reserved(text: str, start: int, end: int) -> Any:
     return (pattern, *rest)
 
 
-def regrouped(wrong: Callable[[Any], Any]) -> Any:
+def regroup(wrong: Callable[[Any], Any]) -> Any:
     """A grammar in which something binds tighter."""
 
     def read(*arguments: Any) -> Any:
@@ -214,7 +214,7 @@ def quantifiers_bind_looser(p: Any) -> Any:
 def in_the_order_of_the_standard() -> Mutant:
     """Clauses in another order are not read."""
 
-    def ranked(rank: int, reader: Any) -> Any:
+    def reader_of_rank(rank: int, reader: Any) -> Any:
         def read_in_order(cursor: Any, read_clauses: Any) -> None:
             if rank < getattr(cursor, "rank", 0):
                 raise cursor.syntax_error("a later clause")
@@ -224,7 +224,7 @@ def in_the_order_of_the_standard() -> Mutant:
         return read_in_order
 
     wrong = {
-        words: (kind, ranked(rank, reader))
+        words: (kind, reader_of_rank(rank, reader))
         for rank, (words, (kind, reader)) in enumerate(READERS.items())
     }
     return mutant(READ, clauses, "_CLAUSES", wrong, id="in_the_order_of_the_standard")
@@ -255,7 +255,7 @@ OF_READING = [
     mutant(READ, ExpressionBuilder, "_column", only_the_alias_of_the_input),
     mutant(GRAMMAR, clauses, "parse_pattern", permute_is_reserved),
     *(
-        mutant(GRAMMAR, clauses, "parse_pattern", regrouped(wrong), id=wrong.__name__)
+        mutant(GRAMMAR, clauses, "parse_pattern", regroup(wrong), id=wrong.__name__)
         for wrong in (alternation_binds_tighter, quantifiers_bind_looser)
     ),
     in_the_order_of_the_standard(),

@@ -31,14 +31,14 @@ def past_the_variable(S: Any, s: int, m: RowMapping) -> int:
 
 def first_is_last(S: Any, s: int, m: RowMapping) -> int:
     skip = S.query.skip
-    turned = rp.ToLast(skip.name) if isinstance(skip, rp.ToFirst) else skip
-    return RESUME(replace(S, query=replace(S.query, skip=turned)), s, m)
+    other = rp.ToLast(skip.name) if isinstance(skip, rp.ToFirst) else skip
+    return RESUME(replace(S, query=replace(S.query, skip=other)), s, m)
 
 
 def last_is_first_row(S: Any, s: int, m: RowMapping) -> int:
     skip = S.query.skip
-    turned = rp.ToFirst(skip.name) if isinstance(skip, rp.ToLast) else skip
-    return RESUME(replace(S, query=replace(S.query, skip=turned)), s, m)
+    other = rp.ToFirst(skip.name) if isinstance(skip, rp.ToLast) else skip
+    return RESUME(replace(S, query=replace(S.query, skip=other)), s, m)
 
 
 def unions_have_no_row(S: Any, x: str) -> frozenset[str]:
@@ -46,37 +46,37 @@ def unions_have_no_row(S: Any, x: str) -> frozenset[str]:
     return frozenset({x})
 
 
-def excluded_rows_shown(S: Any, found: Any, covered: set[int]) -> Any:
-    m = found.match
+def excluded_rows_shown(S: Any, scan: Any, covered: set[int]) -> Any:
+    m = scan.match
     if m:
-        found = found._replace(match=tuple(RowLabel(v, False) for v, _ in m))
-    return OUTPUT_ROWS(S, found, covered)
+        scan = scan._replace(match=tuple(RowLabel(v, False) for v, _ in m))
+    return OUTPUT_ROWS(S, scan, covered)
 
 
-def empty_matches_hidden(S: Any, found: Any, covered: set[int]) -> Any:
-    return OUTPUT_ROWS(S, found, covered) if found.match != () else []
+def empty_matches_hidden(S: Any, scan: Any, covered: set[int]) -> Any:
+    return OUTPUT_ROWS(S, scan, covered) if scan.match != () else []
 
 
-def empty_matches_shown(S: Any, found: Any, covered: set[int]) -> Any:
+def empty_matches_shown(S: Any, scan: Any, covered: set[int]) -> Any:
     if S.query.rows is rp.Rows.OMIT_EMPTY:
         S = replace(S, query=replace(S.query, rows=rp.Rows.ALL))
-    return OUTPUT_ROWS(S, found, covered)
+    return OUTPUT_ROWS(S, scan, covered)
 
 
-def unmatched_rows_hidden(S: Any, found: Any, covered: set[int]) -> Any:
-    return OUTPUT_ROWS(S, found, covered) if found.match is not None else []
+def unmatched_rows_hidden(S: Any, scan: Any, covered: set[int]) -> Any:
+    return OUTPUT_ROWS(S, scan, covered) if scan.match is not None else []
 
 
-def unmatched_rows_of_matches_shown(S: Any, found: Any, covered: set[int]) -> Any:
-    return OUTPUT_ROWS(S, found, set())
+def unmatched_rows_of_matches_shown(S: Any, scan: Any, covered: set[int]) -> Any:
+    return OUTPUT_ROWS(S, scan, set())
 
 
-def unmatched_rows_measured(S: Any, found: Any, covered: set[int]) -> Any:
+def unmatched_rows_measured(S: Any, scan: Any, covered: set[int]) -> Any:
     """Constants and COUNT as of an empty match (decision 19)."""
-    unmatched = found.match is None and S.query.rows is rp.Rows.WITH_UNMATCHED
-    if unmatched and found.s not in covered:
-        return OUTPUT_ROWS(S, found._replace(match=()), covered)
-    return OUTPUT_ROWS(S, found, covered)
+    has_no_match = scan.match is None and S.query.rows is rp.Rows.WITH_UNMATCHED
+    if has_no_match and scan.s not in covered:
+        return OUTPUT_ROWS(S, scan._replace(match=()), covered)
+    return OUTPUT_ROWS(S, scan, covered)
 
 
 def nulls_first_with_desc(positions: Any, item: rp.OrderItem, column: str, table: Any) -> None:

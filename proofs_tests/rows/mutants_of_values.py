@@ -27,10 +27,10 @@ OPERATION = values.operation
 def leaf(kind: Any, wrong: Callable[[Any, Context], Any]) -> Any:
     """The table of values with one arm replaced."""
 
-    def wrapped(e: ex.Expression, c: Context) -> Any:
+    def with_arm(e: ex.Expression, c: Context) -> Any:
         return wrong(e, c) if isinstance(e, kind) else VALUE(e, c)
 
-    return wrapped
+    return with_arm
 
 
 def column_of_the_current_row(e: ex.Column, c: Context) -> Any:
@@ -146,10 +146,10 @@ def columns_of_their_variable(e: ex.Expression, p: int, c: Context) -> Any:
 
 
 def logical(kind: type, wrong: Callable[[Any, Callable[[Any], Any]], Any]) -> Any:
-    def wrapped(e: Any, operand: Any) -> Any:
+    def with_arm(e: Any, operand: Any) -> Any:
         return wrong(e, operand) if isinstance(e, kind) else OPERATION(e, operand)
 
-    return wrapped
+    return with_arm
 
 
 def two_valued_not(e: ex.Not, operand: Callable[[Any], Any]) -> Any:
@@ -213,21 +213,21 @@ def zero_for_null(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Any:
 AGGREGATE = values.aggregate
 
 
-def sum_is_0(function: ex.AggregateFunction, listed: Sequence[Any]) -> Any:
-    result = AGGREGATE(function, listed)
+def sum_is_0(function: ex.AggregateFunction, items: Sequence[Any]) -> Any:
+    result = AGGREGATE(function, items)
     return 0 if function is ex.AggregateFunction.SUM and result is None else result
 
 
-def avg_is_of_rows(function: ex.AggregateFunction, listed: Sequence[Any]) -> Any:
-    if function is ex.AggregateFunction.AVG and listed:
-        return sum(v or 0 for v in listed) / len(listed)
-    return AGGREGATE(function, listed)
+def avg_is_of_rows(function: ex.AggregateFunction, items: Sequence[Any]) -> Any:
+    if function is ex.AggregateFunction.AVG and items:
+        return sum(v or 0 for v in items) / len(items)
+    return AGGREGATE(function, items)
 
 
-def min_is_max(function: ex.AggregateFunction, listed: Sequence[Any]) -> Any:
+def min_is_max(function: ex.AggregateFunction, items: Sequence[Any]) -> Any:
     if function is ex.AggregateFunction.MIN:
-        return AGGREGATE(ex.AggregateFunction.MAX, listed)
-    return AGGREGATE(function, listed)
+        return AGGREGATE(ex.AggregateFunction.MAX, items)
+    return AGGREGATE(function, items)
 
 
 def of_value(by: Judge, kind: Any, wrong: Callable[[Any, Context], Any]) -> Mutant:

@@ -48,10 +48,10 @@ def _number(word: str) -> int | float | None:
     return float(word) if "." in word else int(word)
 
 
-def defined(pattern: str) -> str:
+def define_clause(pattern: str) -> str:
     """``DEFINE A AS A.a, ..`` for those of A, B, C, D that a pattern has."""
-    used = [v for v in "ABCD" if any(w == v for w in _words(pattern))]
-    return "DEFINE " + ", ".join(f"{v} AS {v}.{v.lower()}" for v in used) if used else ""
+    variables = [v for v in "ABCD" if any(w == v for w in _words(pattern))]
+    return "DEFINE " + ", ".join(f"{v} AS {v}.{v.lower()}" for v in variables) if variables else ""
 
 
 def _words(pattern: str) -> list[str]:
@@ -64,14 +64,16 @@ def read(text: str) -> RowPattern:
     return parse_rows(text)
 
 
-def found(pattern: str, text: str, clauses: str = "", evaluator: RowEvaluator = "reference") -> str:
+def scan_of(
+    pattern: str, text: str, clauses: str = "", evaluator: RowEvaluator = "reference"
+) -> str:
     """What the scan finds, ``"0:AAB 3:"``: where each match begins, and its labels.
 
     Rows are those of `letters`; variables A to D hold where their letter stands.
     """
     query = f"""MATCH_RECOGNIZE (ORDER BY i
         MEASURES MATCH_NUMBER() AS n, COALESCE(CLASSIFIER(), '') AS v
-        ALL ROWS PER MATCH {clauses} PATTERN ({pattern}) {defined(pattern)})"""
+        ALL ROWS PER MATCH {clauses} PATTERN ({pattern}) {define_clause(pattern)})"""
     matches: dict[int, list[str]] = {}
     result = match_recognize(read(query), letters(text), evaluator=evaluator)
     for row in result.to_pylist():
@@ -86,7 +88,7 @@ def rows_of(query: str, table: Any, evaluator: RowEvaluator = "reference") -> li
 
 
 def pattern_case(pattern: str, text: str, expected: str, *, id: str, clauses: str = "") -> Any:
-    """A row of `found`."""
+    """A row of `scan_of`."""
     return pytest.param(pattern, text, clauses, expected, id=id)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from cerlab.api.row_patterns import RowEvaluator
-from proofs_tests.rows.tables import EVALUATORS, found, pattern_case
+from proofs_tests.rows.tables import EVALUATORS, pattern_case, scan_of
 
 GRAMMAR = [
     pattern_case("A B | C", "a c", "1:C", id="4.1-concatenation-binds-tighter-than-alternation"),
@@ -119,4 +119,4 @@ CASES = [*GRAMMAR, *DERIVATIONS, *EMPTY_ITERATIONS, *DECISIONS]
 def test_the_scan_finds(
     pattern: str, text: str, clauses: str, expected: str, evaluator: RowEvaluator
 ) -> None:
-    assert found(pattern, text, clauses, evaluator) == expected
+    assert scan_of(pattern, text, clauses, evaluator) == expected

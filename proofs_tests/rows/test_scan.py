@@ -12,11 +12,11 @@ from cerlab.errors import BadData
 from proofs_tests.rows.tables import (
     EVALUATORS,
     case,
-    found,
     letters,
     numbers,
     pattern_case,
     rows_of,
+    scan_of,
 )
 
 SCAN = [
@@ -206,7 +206,7 @@ NUMBERS = [
 def test_the_scan_finds(
     pattern: str, text: str, clauses: str, expected: str, evaluator: RowEvaluator
 ) -> None:
-    assert found(pattern, text, clauses, evaluator) == expected
+    assert scan_of(pattern, text, clauses, evaluator) == expected
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
@@ -232,7 +232,7 @@ def test_the_scan_stops(
 ) -> None:
     variable = skip.split()[-1]
     with pytest.raises(BadData, match=rf"{name}: .* (of|to) {variable}\b") as caught:
-        found(pattern, text, f"AFTER MATCH SKIP {skip}", evaluator)
+        scan_of(pattern, text, f"AFTER MATCH SKIP {skip}", evaluator)
     assert caught.value.row == row
     assert ("NEXT ROW" in caught.value.hint) == (name == "skip-first")
 

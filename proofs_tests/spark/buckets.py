@@ -22,18 +22,18 @@ from cerlab.spark.stream.state import BucketState, state_from_bytes
 from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state
 from cerlab.spark.tasks.evaluation import plan_and_tables
 from cerlab.spark.tasks.named_rows import RowNames
-from proofs_tests.spark.cases import TIME, Typed
+from proofs_tests.spark.cases import TIME, SparkCase
 
 LABELS = Labels(("t", "id"), "t")
 
 
 def positions_of(rows: Any) -> list[int]:
-    listed: list[int] = rows.column("position").to_pylist()
-    return listed
+    positions: list[int] = rows.column("position").to_pylist()
+    return positions
 
 
 @dataclass(frozen=True)
-class Fed:
+class BucketResults:
     """What came out of all buckets: answers, or rows with names."""
 
     answers: list[ComplexEvent]
@@ -45,7 +45,7 @@ class Fed:
 
 
 def job_of(
-    case: Typed,
+    case: SparkCase,
     plan: Plan,
     lateness: int,
     lag: int | None,
@@ -79,15 +79,15 @@ def job_of(
     )
 
 
-def bucketed(case: Typed, plan: Plan, job: StreamJob, buckets: int = 1) -> dict[int, Any]:
+def buckets_of(case: SparkCase, plan: Plan, job: StreamJob, buckets: int = 1) -> dict[int, Any]:
     """The rows of so many buckets, as tasks get them; of all where that is the only exact way."""
     table, count = case.table, case.table.num_rows
     columns = {"position": pa.array(case.positions or range(count), pa.int64())}
     columns["time"] = table.column("t").combine_chunks()
     for n, name in enumerate(job.attributes):
-        known = name in table.column_names
+        has_column = name in table.column_names
         columns[f"a{n}"] = (
-            table.column(name).combine_chunks() if known else pa.nulls(count, "string")
+            table.column(name).combine_chunks() if has_column else pa.nulls(count, "string")
         )
     whole = pa.table(columns)
     streams = table.column("stream").to_pylist()
@@ -103,10 +103,12 @@ def bucketed(case: Typed, plan: Plan, job: StreamJob, buckets: int = 1) -> dict[
     return {bucket: whole.take(rows) for bucket, rows in groups.items()}
 
 
-def fed(rng: Random, job: StreamJob, groups: dict[int, Any], slack: int, lag: int | None) -> Fed:
+def feed(
+    rng: Random, job: StreamJob, groups: dict[int, Any], slack: int, lag: int | None
+) -> BucketResults:
     """All buckets through micro-batches that Spark could have made; then, with a lag, the end."""
     answers: list[ComplexEvent] = []
-    named: list[dict[str, Any]] = []
+    named_rows: list[dict[str, Any]] = []
     late: list[int] = []
     states: dict[int, bytes] = {}
     come = [(key, row) for key, table in groups.items() for row in range(table.num_rows)]
@@ -124,33 +126,33 @@ def fed(rng: Random, job: StreamJob, groups: dict[int, Any], slack: int, lag: in
             rng.shuffle(mine)
             rows = groups[key].take(pa.array(mine, pa.int64()))
             step = BucketStep(job, states.pop(key, None), rows, watermark)
-            take(step, key, named if job.names else answers, late, states)
+            take(step, key, named_rows if job.names else answers, late, states)
         if lag is not None and job.tick is not None:
             newest = max(newest, *(times[key][row] for key, row in batch))
             watermark = max(0, int(newest // job.tick) - -(-lag // job.tick)) or None
     if job.tick is not None:
         for key in list(states):
             step = BucketStep(job, states.pop(key), groups[key].slice(0, 0), 10**12)
-            take(step, key, named if job.names else answers, late, states)
+            take(step, key, named_rows if job.names else answers, late, states)
     waiting = set()
     for state in states.values():
         waiting |= set(positions_of(read_state(job, state).sequences.pending_rows))
-    return Fed(answers, named, late, waiting, states)
+    return BucketResults(answers, named_rows, late, waiting, states)
 
 
 def take(
     step: BucketStep,
     key: int,
-    found: list[Any],
+    rows_or_answers: list[Any],
     late: list[int],
     states: dict[int, bytes],
 ) -> None:
     if step.job.names is not None:
-        found += [row for rows in step.rows() for row in rows.to_pylist()]
+        rows_or_answers += [row for rows in step.rows() for row in rows.to_pylist()]
     else:
         for batch, ends in step.answers():
             assert positions_of(step.released_rows.take(ends)) == batch.end.tolist()
-            found.extend(batch)
+            rows_or_answers.extend(batch)
     late += positions_of(step.late)
     state, _ = step.state()
     if state is not None:
@@ -162,7 +164,7 @@ def read_state(job: StreamJob, state: bytes) -> BucketState:
     return state_from_bytes(state, machine, digest(job), empty_state(job), by_key=job.by_key)
 
 
-def without(case: Typed, positions: set[int]) -> list[ComplexEvent]:
+def without(case: SparkCase, positions: set[int]) -> list[ComplexEvent]:
     """The answers of the local engine if rows at these positions had never been."""
     at = case.positions or tuple(range(case.table.num_rows))
     left = [row for row, position in enumerate(at) if position not in positions]

@@ -35,7 +35,7 @@ SHAPE = Shape(depth=2, events=30)
 
 
 @dataclass(frozen=True)
-class Typed:
+class SparkCase:
     """A query and a stream whose columns have one type each, as in Spark."""
 
     ast: CeqlQuery
@@ -54,12 +54,12 @@ class Typed:
 
     def expected(self) -> list[ComplexEvent]:
         """The answers of the local engine, at the given positions."""
-        found = sorted(self.query.run(self.stream), key=_place)
+        answers = sorted(self.query.run(self.stream), key=_place)
         if self.positions is None:
-            return found
+            return answers
         at = self.positions
         return [
-            ComplexEvent(at[a.start], at[a.end], tuple(at[p] for p in a.positions)) for a in found
+            ComplexEvent(at[a.start], at[a.end], tuple(at[p] for p in a.positions)) for a in answers
         ]
 
     def describe(self) -> str:
@@ -78,13 +78,13 @@ def _compiles(case: Case) -> bool:
         return False
 
 
-def typed_case(rng: Random, shape: Shape = SHAPE) -> Typed:
+def typed_case(rng: Random, shape: Shape = SHAPE) -> SparkCase:
     """A query that compiles, on a stream biased to its answers."""
     while not _compiles(case := random_case(rng, shape)):
         pass
     table = typed_table(rng, case.stream.events)
     gaps = np.cumsum([rng.choice((1, 1, 2, 50)) for _ in range(table.num_rows)]).tolist()
-    return Typed(case.ast, table, rng.choice((None, tuple(gaps))))
+    return SparkCase(case.ast, table, rng.choice((None, tuple(gaps))))
 
 
 def typed_table(rng: Random, events: Sequence[Event]) -> Any:
@@ -110,7 +110,7 @@ def _column(values: list[Value], kind: Any) -> Any:
     return pa.array([v if isinstance(v, int) else None for v in numbers], kind)
 
 
-def _kept(case: Typed, plan: Plan) -> Any:
+def _rows_of_streams(case: SparkCase, plan: Plan) -> Any:
     streams = case.table.column("stream").to_pylist()
     return np.array([not plan.streams or s is None or s in plan.streams for s in streams], bool)
 

@@ -30,8 +30,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what PySpark itself warns of is not ours
         try:
-            made = session("local[2]", config, short_lived=True)
+            result = session("local[2]", config, short_lived=True)
         except UsageError as error:
             pytest.skip(str(error))
-        yield made
-        made.stop()
+        yield result
+        result.stop()

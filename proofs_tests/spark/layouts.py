@@ -36,7 +36,7 @@ from cerlab.spark.tasks.evaluation import Job
 from cerlab.spark.tasks.named_rows import RowNames
 from cerlab.spark.tasks.shuffle_units import Placing
 from proofs_tests.spark import cases
-from proofs_tests.spark.cases import TIME, Typed
+from proofs_tests.spark.cases import TIME, SparkCase
 
 BUCKETS = 3
 
@@ -76,17 +76,17 @@ def random_files(rng: Random, rows: int, *, ordered: bool) -> list[list[int]]:
 
 def random_layout(rng: Random, files: list[list[int]]) -> Layout:
     """Files spread over tasks."""
-    shuffled = rng.sample(files, len(files))
+    some = rng.sample(files, len(files))
     ends = sorted(rng.randrange(len(files) + 1) for _ in range(rng.choice((0, 1, 3))))
-    made = tuple(
-        tuple(row for file in shuffled[start:end] for row in file)
+    parts = tuple(
+        tuple(row for file in some[start:end] for row in file)
         for start, end in pairwise((0, *ends, len(files)))
     )
     longest, size = rng.choice((1, 3, 8, 100)), rng.choice((1, 4, 20, 1000))
-    return Layout(made, longest, size, rng.randrange(1, 7))
+    return Layout(parts, longest, size, rng.randrange(1, 7))
 
 
-def keys_of(case: Typed, rng: Random) -> dict[str, Any]:
+def keys_of(case: SparkCase, rng: Random) -> dict[str, Any]:
     """One or two keys that order the rows; the last is the position, where there is one."""
     rows = case.table.num_rows
     last = pa.array(range(rows) if case.positions is None else case.positions, pa.int64())
@@ -99,69 +99,69 @@ def keys_of(case: Typed, rng: Random) -> dict[str, Any]:
     return {"k0": coarse.cast(kind), "k1": last}
 
 
-def first_pass(case: Typed, keys: dict[str, Any], lie: Layout, rng: Random) -> tuple[Run, ...]:
+def first_pass(case: SparkCase, keys: dict[str, Any], lie: Layout, rng: Random) -> tuple[Run, ...]:
     """The runs as they lie, else those of the survey."""
     plan, positions = case.query.plan, case.positions is not None
     types = case.table.column("type").to_pylist()
     columns = {**keys, "named": pa.array([bool(name) for name in types])}
     if plan.streams:
-        columns["kept"] = pa.array(cases._kept(case, plan))
+        columns["kept"] = pa.array(cases._rows_of_streams(case, plan))
     if isinstance(plan.window, AttributeWindow | TimeWindow):
         columns["time"] = case.table.column("t")
     table, rows = pa.table(columns), []
     for task in range(len(lie.tasks)):
         batches = lie.batches(table, task, rng)
-        made = runs_of(batches, positions=positions, longest=lie.longest, size=lie.size)
-        rows += [row for batch in made for row in batch.to_pylist()]
+        summaries = runs_of(batches, positions=positions, longest=lie.longest, size=lie.size)
+        rows += [row for batch in summaries for row in batch.to_pylist()]
     lying = runs_in(rows, len(keys))
     runs = None if lying is None else in_order(lying, positions=positions)
-    return surveyed(case, table, len(keys), lie, rng) if runs is None else runs
+    return survey(case, table, len(keys), lie, rng) if runs is None else runs
 
 
-def surveyed(case: Typed, table: Any, keys: int, lie: Layout, rng: Random) -> tuple[Run, ...]:
+def survey(case: SparkCase, table: Any, keys: int, lie: Layout, rng: Random) -> tuple[Run, ...]:
     """The runs of rows in any order, between quantiles of a sample."""
     places = list(zip(*(table.column(f"k{n}").to_pylist() for n in range(keys)), strict=True))
     sample = sorted(rng.sample(places, rng.randrange(len(places) + 1)))
     cuts = quantiles(sample, rng.choice((1, 3, 10)))
     positions = case.positions is not None
-    made = shuffled(
+    units = shuffle(
         lambda batches: tasks.units_of_cuts(batches, cuts, lie.parts, lie.size), table, lie, rng
     )
     labels = Labels(tuple(f"key {n}" for n in range(keys)), time_attribute(case.query.plan, TIME))
     rows = [
         row
-        for batches in made
+        for batches in units
         for batch in tasks.survey_units(batches, labels, positions=positions)
         for row in batch.to_pylist()
     ]
     return runs_of_survey(rows, labels, positions=positions)
 
 
-def shuffled(
+def shuffle(
     make: Callable[[Iterator[Any]], Iterator[Any]], table: Any, lie: Layout, rng: Random
 ) -> Iterator[Iterator[Any]]:
     """The units that tasks make of a table, for each part in a task of its own."""
-    made = [b for task in range(len(lie.tasks)) for b in make(lie.batches(table, task, rng))]
-    yield from by_part(made, rng)
+    units = [b for task in range(len(lie.tasks)) for b in make(lie.batches(table, task, rng))]
+    yield from by_part(units, rng)
 
 
-def by_part(made: list[Any], rng: Random) -> Iterator[Iterator[Any]]:
+def by_part(units_of_parts: list[Any], rng: Random) -> Iterator[Iterator[Any]]:
     """Units in any order, then by part and run."""
-    if not made:
+    if not units_of_parts:
         return
-    every = pa.Table.from_batches(rng.sample(made, len(made)))
+    every = pa.Table.from_batches(rng.sample(units_of_parts, len(units_of_parts)))
     for part in sorted(set(every.column("part").to_pylist())):
         units = every.filter(pa.array(np.equal(every.column("part").to_numpy(), part)))
         yield in_batches(units.sort_by([("run", "ascending")]), rng)
 
 
-def assigned(case: Typed, mode: Mode, runs: tuple[Run, ...], lie: Layout) -> RangeAssignment:
+def assign(case: SparkCase, mode: Mode, runs: tuple[Run, ...], lie: Layout) -> RangeAssignment:
     """Who reads which run."""
-    made = plans.coarser(runs, lie.longest)
-    return plans.assign_ranges(made, case.query.plan, TIME, mode, lie.parts, 1)
+    coarse_runs = plans.coarser(runs, lie.longest)
+    return plans.assign_ranges(coarse_runs, case.query.plan, TIME, mode, lie.parts, 1)
 
 
-def begins_of(case: Typed, mode: Mode, runs: list[Run], starts: list[int]) -> list[int]:
+def begins_of(case: SparkCase, mode: Mode, runs: list[Run], starts: list[int]) -> list[int]:
     """The first run that each part reads."""
     plan = case.query.plan
     if mode is not Mode.RANGES or plan.window is None:
@@ -171,13 +171,13 @@ def begins_of(case: Typed, mode: Mode, runs: list[Run], starts: list[int]) -> li
     return plans.begins_in_time(runs, starts, window_width(plan, TIME, 1))
 
 
-def anywhere(case: Typed, mode: Mode, rng: Random, *, ordered: bool) -> list[ComplexEvent]:
+def anywhere(case: SparkCase, mode: Mode, rng: Random, *, ordered: bool) -> list[ComplexEvent]:
     """The answers of rows that other tasks read in the second pass than in the first."""
     return sorted(cases._answers(in_units(case, mode, rng, ordered=ordered)), key=cases._place)
 
 
 def in_units(
-    case: Typed,
+    case: SparkCase,
     mode: Mode,
     rng: Random,
     names: RowNames | GroupRows | None = None,
@@ -188,11 +188,11 @@ def in_units(
     files = random_files(rng, case.table.num_rows, ordered=ordered)
     first, second = random_layout(rng, files), random_layout(rng, files)
     keys = keys_of(case, rng)
-    assignment = assigned(case, mode, first_pass(case, keys, first, rng), first)
+    assignment = assign(case, mode, first_pass(case, keys, first, rng), first)
     return second_pass(case, mode, keys, assignment, second, rng, names)
 
 
-def cut_at(case: Typed, mode: Mode, cut: tuple[int, ...]) -> list[ComplexEvent]:
+def cut_at(case: SparkCase, mode: Mode, cut: tuple[int, ...]) -> list[ComplexEvent]:
     """The answers of a stream that is cut before some rows, each of them a run."""
     rows, rng = case.table.num_rows, Random(1)
     keys = {"k0": pa.array(range(rows), pa.int64())}
@@ -202,11 +202,11 @@ def cut_at(case: Typed, mode: Mode, cut: tuple[int, ...]) -> list[ComplexEvent]:
     begins = begins_of(case, mode, runs, plans.starts_of(part))
     assignment = plans.range_assignment(runs, part, begins)
     lie = Layout((tuple(range(rows)),), 1, 1, assignment.parts)
-    return evaluated(case, mode, keys, assignment, lie, rng)
+    return evaluate(case, mode, keys, assignment, lie, rng)
 
 
-def evaluated(
-    case: Typed,
+def evaluate(
+    case: SparkCase,
     mode: Mode,
     keys: dict[str, Any],
     assignment: RangeAssignment,
@@ -219,7 +219,7 @@ def evaluated(
 
 
 def second_pass(
-    case: Typed,
+    case: SparkCase,
     mode: Mode,
     keys: dict[str, Any],
     assignment: RangeAssignment,
@@ -230,73 +230,73 @@ def second_pass(
     """The record batches of the second pass."""
     plan = case.query.plan
     with_bits = row_names is None
-    tested = plan_over_bits(replace(plan, streams=()), lambda _: with_bits and rng.random() < 0.7)
+    bit_plan = plan_over_bits(replace(plan, streams=()), lambda _: with_bits and rng.random() < 0.7)
     time = TIME if isinstance(plan.window, TimeWindow) else None
-    names = tuple(dict.fromkeys((tested.bits, *attributes_tested(tested.plan, time))))
+    names = tuple(dict.fromkeys((bit_plan.bits, *attributes_tested(bit_plan.plan, time))))
     if row_names is not None:
         names = row_names.read(plan, attributes_read(replace(plan, streams=()), time))
-    job = Job(plan_to_bytes(tested.plan), time, names, names=row_names)
-    numbered = case.positions is None and (mode is Mode.KEYS or bool(plan.streams))
-    whole = tested.why_all is not None or case.positions is None or not with_bits
-    placing = Placing(case.positions is not None, numbered, whole)
-    table = sent(case, tested, names, keys, rng, numbered=numbered, whole=whole)
+    job = Job(plan_to_bytes(bit_plan.plan), time, names, names=row_names)
+    has_numbers = case.positions is None and (mode is Mode.KEYS or bool(plan.streams))
+    whole = bit_plan.why_all is not None or case.positions is None or not with_bits
+    placing = Placing(case.positions is not None, has_numbers, whole)
+    table = sent_columns(case, bit_plan, names, keys, rng, has_numbers=has_numbers, whole=whole)
     if row_names is None and case.positions is not None and rng.random() < 0.7:
-        fields = fields_of(case, names, keys, assignment, len(tested.tests), mode)
+        fields = fields_of(case, names, keys, assignment, len(bit_plan.tests), mode)
         if fields is not None:
-            table, placing = table.packed(fields), placing._replace(fields=fields)
+            table, placing = table.pack(fields), placing._replace(fields=fields)
             assignment = fields.over(assignment)
     if mode is Mode.KEYS:
         yield from _by_keys(case, table, job, assignment, placing, second, rng)
     else:
         table = table.drop([name for name in table.table.column_names if name == "group"])
-        made = shuffled(
+        units = shuffle(
             lambda batches: tasks.units_of_ranges(batches, assignment, second.size),
             table,
             second,
             rng,
         )
-        for batches in made:
+        for batches in units:
             yield from tasks.evaluate_ranges(batches, job, assignment, placing, second.size)
 
 
-def sent(
-    case: Typed,
-    tested: PlanOverBits,
+def sent_columns(
+    case: SparkCase,
+    bit_plan: PlanOverBits,
     names: tuple[str, ...],
     keys: dict[str, Any],
     rng: Random,
     *,
-    numbered: bool,
+    has_numbers: bool,
     whole: bool,
 ) -> Any:
     """The columns that leave the JVM, and those rows that do; by number of the row."""
     events, rows = case.stream.events, case.table.num_rows
     bits = [
-        sum(1 << k for k, P in enumerate(tested.tests) if satisfies(event, P)) for event in events
+        sum(1 << k for k, P in enumerate(bit_plan.tests) if satisfies(event, P)) for event in events
     ]
     above = [
-        bool(bits[n]) or any(satisfies(t, P) or rng.random() < 0.3 for P in tested.others)
+        bool(bits[n]) or any(satisfies(t, P) or rng.random() < 0.3 for P in bit_plan.others)
         for n, t in enumerate(events)
     ]
     columns = dict(keys)
     for n, name in enumerate(names):
-        known = name in case.table.column_names
-        columns[f"a{n}"] = case.table.column(name) if known else pa.nulls(rows, pa.string())
-        if name == tested.bits:
+        has_column = name in case.table.column_names
+        columns[f"a{n}"] = case.table.column(name) if has_column else pa.nulls(rows, pa.string())
+        if name == bit_plan.bits:
             columns[f"a{n}"] = pa.array(bits, pa.int64())
-    kept = cases._kept(case, case.query.plan)
-    if numbered and case.query.plan.streams:
-        columns["kept"] = pa.array(kept)
+    in_streams = cases._rows_of_streams(case, case.query.plan)
+    if has_numbers and case.query.plan.streams:
+        columns["kept"] = pa.array(in_streams)
     columns["group"] = pa.array(_groups(case), pa.int64())
-    chosen = np.ones(rows, bool) if numbered else kept
+    selection = np.ones(rows, bool) if has_numbers else in_streams
     if not whole:
-        chosen = chosen & np.array(above, bool)
+        selection = selection & np.array(above, bool)
     table = pa.table(columns)
-    return Chosen(table, chosen)
+    return SelectedRows(table, selection)
 
 
 def fields_of(
-    case: Typed,
+    case: SparkCase,
     names: tuple[str, ...],
     keys: dict[str, Any],
     assignment: RangeAssignment,
@@ -318,37 +318,37 @@ def fields_of(
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedRows:
     """A table of which only some rows are read; by their numbers in the whole."""
 
     table: Any
-    chosen: Any
+    selection: Any
 
     @property
     def num_rows(self) -> int:
         return int(self.table.num_rows)
 
-    def drop(self, names: list[str]) -> Chosen:
-        return Chosen(self.table.drop(names), self.chosen)
+    def drop(self, names: list[str]) -> SelectedRows:
+        return SelectedRows(self.table.drop(names), self.selection)
 
-    def packed(self, fields: BitFields) -> Chosen:
+    def pack(self, fields: BitFields) -> SelectedRows:
         """The same rows with some columns as one, as Spark makes it; those of a key alone."""
-        table, chosen = self.table.combine_chunks(), self.chosen
+        table, rows = self.table.combine_chunks(), self.selection
         if "group" in fields.names:
             group = table.column("group")
-            chosen = chosen & group.is_valid().to_numpy()
+            rows = rows & group.is_valid().to_numpy()
             buckets = pa.array(np.mod(group.fill_null(0).to_numpy(), BUCKETS))
             table = table.set_column(table.column_names.index("group"), "group", buckets)
         columns = {name: table.column(name).combine_chunks() for name in fields.names}
         rest = table.drop(fields.names)
-        return Chosen(rest.append_column("k0", fields.encode(columns)), chosen)
+        return SelectedRows(rest.append_column("k0", fields.encode(columns)), rows)
 
     def take(self, numbers: Any) -> Any:
         at = numbers.to_numpy()
-        return self.table.take(pa.array(at[self.chosen[at]]))
+        return self.table.take(pa.array(at[self.selection[at]]))
 
 
-def _groups(case: Typed) -> list[int | None]:
+def _groups(case: SparkCase) -> list[int | None]:
     """Keys in a few groups, as a hash would have them; negative ones too."""
     numbers: dict[Any, int] = {}
     keys = [partition_key(event, case.query.plan.partition) for event in case.stream.events]
@@ -356,7 +356,7 @@ def _groups(case: Typed) -> list[int | None]:
 
 
 def _by_keys(
-    case: Typed,
+    case: SparkCase,
     table: Any,
     job: Job,
     assignment: RangeAssignment,
@@ -365,7 +365,7 @@ def _by_keys(
     rng: Random,
 ) -> Iterator[Any]:
     if not placing.is_numbered:
-        buckets = shuffled(
+        buckets = shuffle(
             lambda batches: tasks.units_of_buckets(
                 batches, assignment, BUCKETS, placing.fields, lie.size
             ),
@@ -374,14 +374,14 @@ def _by_keys(
             rng,
         )
     else:
-        ranges = shuffled(
+        ranges = shuffle(
             lambda batches: tasks.units_of_ranges(batches, assignment, lie.size), table, lie, rng
         )
-        made = [
+        units = [
             unit
             for batches in ranges
             for unit in tasks.number_units(batches, assignment, BUCKETS, placing)
         ]
-        buckets = by_part(made, rng)
+        buckets = by_part(units, rng)
     for batches in buckets:
         yield from tasks.evaluate_buckets(batches, job, placing.fields, lie.size)

@@ -33,16 +33,16 @@ def mortal() -> None:
     """Workers may end when the answers of a task, or of a bucket, are out and nothing else is."""
     finish, state = Evaluation.finish, BucketStep.state
 
-    def finished(self: Evaluation) -> Iterator[Any]:
+    def finish_and_perish(self: Evaluation) -> Iterator[Any]:
         yield from finish(self)
         perish()
 
-    def stated(self: BucketStep) -> tuple[bytes | None, int | None]:
+    def perish_or_state(self: BucketStep) -> tuple[bytes | None, int | None]:
         perish()
         return state(self)
 
-    Evaluation.finish = finished  # type: ignore[method-assign]
-    BucketStep.state = stated  # type: ignore[method-assign]
+    Evaluation.finish = finish_and_perish  # type: ignore[method-assign]
+    BucketStep.state = perish_or_state  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

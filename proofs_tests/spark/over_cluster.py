@@ -15,25 +15,25 @@ BY_TIME = "SELECT * WHERE A AS a ; B AS b WITHIN 5 [t]"
 COLUMNS = ["a.v", "b.double", "b.k"]
 
 
-def told(master: str, place: Path) -> dict[str, Any]:
+def results(master: str, place: Path) -> dict[str, Any]:
     """Files that tasks read, rows that are moved, by key, rows with names, and a stream."""
     put(place / "in", events(), markers("xyz"))
     settings = {"spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR"}
     spark = cerlab.spark.session(master, settings)
     frame = spark.read.parquet(str(place / "in"))
-    moved = frame.where("t >= 0")
-    named = cerlab.spark.match(frame, BY_TIME, position="id", columns=COLUMNS)
+    shuffled_frame = frame.where("t >= 0")
+    with_names = cerlab.spark.match(frame, BY_TIME, position="id", columns=COLUMNS)
     stream = cerlab.spark.match_stream(
         arriving(spark, place / "in"), QUERY, position="id", lateness=LATENESS, lag=40
     )
     write_stream(stream, str(place / "out"), str(place / "checkpoint"))
-    streamed = spark.read.parquet(str(place / "out")).where("late IS NULL")
+    sink = spark.read.parquet(str(place / "out")).where("late IS NULL")
     return {
         "files": answers(cerlab.spark.match(frame, BY_TIME, position="id")),
-        "moved": answers(cerlab.spark.match(moved, BY_TIME, position="id")),
-        "keys": answers(cerlab.spark.match(moved, QUERY, position="id")),
-        "named": sorted(map(repr, named.toArrow().to_pylist())),
-        "stream": answers(streamed),
+        "moved": answers(cerlab.spark.match(shuffled_frame, BY_TIME, position="id")),
+        "keys": answers(cerlab.spark.match(shuffled_frame, QUERY, position="id")),
+        "named": sorted(map(repr, with_names.toArrow().to_pylist())),
+        "stream": answers(sink),
     }
 
 
@@ -42,4 +42,4 @@ def answers(frame: Any) -> list[Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(told(sys.argv[1], Path(sys.argv[2]))))
+    print(json.dumps(results(sys.argv[1], Path(sys.argv[2]))))

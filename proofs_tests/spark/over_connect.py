@@ -23,14 +23,14 @@ from proofs_tests.spark.streams import (
     events,
     markers,
     put,
-    streamed,
+    stream_result,
 )
 
 BATCH = (QUERY, "SELECT * WHERE A ; B WITHIN 5 [t]")
 """By key and by ranges."""
 
 
-def told(place: Path) -> dict[str, Any]:
+def results(place: Path) -> dict[str, Any]:
     """A batch, a stream, what is refused, and the command line."""
     put(place / "in", events(), markers("xyz"))
     spark = cerlab.spark.session(config={"spark.sql.shuffle.partitions": "2"})
@@ -39,17 +39,22 @@ def told(place: Path) -> dict[str, Any]:
     options: dict[str, Any] = {"position": "id", "lateness": LATENESS, "lag": 40}
     options["checkpoint"] = str(place / "checkpoint")
     stream = cerlab.spark.match_stream(arriving(spark, place / "in"), QUERY, **options)
-    found = streamed(spark, stream, place)
-    refused = ""
+    sink = stream_result(spark, stream, place)
+    refusal = ""
     try:
         cerlab.spark.match_stream(arriving(spark, place / "in"), ANOTHER, **options)
     except cerlab.CerlabError as error:
-        refused = error.code
+        refusal = error.code
     return {
         "session": type(spark).__module__,
         "batch": batch,
-        "stream": [found.answers, found.late, found.done.answers, found.done.events],
-        "refused": refused,
+        "stream": [
+            sink.answers,
+            sink.late,
+            sink.done.answers,
+            sink.done.events,
+        ],
+        "refused": refusal,
         "command": command(spark, place),
         "error": command_on_no_event(place),
     }
@@ -71,12 +76,12 @@ def command_on_no_event(place: Path) -> list[Any]:
     """What it says of an event without a type, which a task finds."""
     put(place / "bad", [{"type": None, "k": "x", "t": 1, "id": 5}])
     paths = ["--input", str(place / "bad"), "--output", str(place / "none")]
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
         options = ["--position", "id", "--lateness", "0", "--master", "sc://localhost"]
         status = main(["spark", QUERY, "--stream", *paths, *options])
-    return [status, said.getvalue().partition(":")[0]]
+    return [status, errors.getvalue().partition(":")[0]]
 
 
 if __name__ == "__main__":
-    print(json.dumps(told(Path(sys.argv[1]))))
+    print(json.dumps(results(Path(sys.argv[1]))))

@@ -20,21 +20,26 @@ from proofs_tests.spark import mortal_daemon
 from proofs_tests.spark.streams import in_sink
 
 
-def told(spark: Any, deaths: Path, command: list[str], at: list[int]) -> dict[str, Any]:
+def results(spark: Any, deaths: Path, command: list[str], at: list[int]) -> dict[str, Any]:
     """The exit status, what was said, how many workers died, and the answers that are there."""
     (deaths / "at").write_text(json.dumps(at))
     (deaths / "calls").write_bytes(b"")
     output = Path(command[command.index("--output") + 1])
-    with redirect_stderr(io.StringIO()) as said:
+    with redirect_stderr(io.StringIO()) as errors:
         status = main(command)
-    died = sum(n <= (deaths / "calls").stat().st_size for n in at)
-    made = {"status": status, "said": said.getvalue(), "died": died, "there": output.exists()}
+    killed = sum(n <= (deaths / "calls").stat().st_size for n in at)
+    outcome = {
+        "status": status,
+        "said": errors.getvalue(),
+        "died": killed,
+        "there": output.exists(),
+    }
     if status:
-        return made
+        return outcome
     if "--stream" in command:
-        return made | {"answers": in_sink(spark, output.parent)}
+        return outcome | {"answers": in_sink(spark, output.parent)}
     rows = spark.read.parquet(str(output)).collect()
-    return made | {"answers": sorted((r["start"], r["end"], r["positions"]) for r in rows)}
+    return outcome | {"answers": sorted((r["start"], r["end"], r["positions"]) for r in rows)}
 
 
 if __name__ == "__main__":
@@ -47,4 +52,4 @@ if __name__ == "__main__":
     }
     session = cerlab.spark.session(sys.argv[1], settings)
     for line in sys.stdin:
-        print(json.dumps(told(session, folder, **json.loads(line))), flush=True)
+        print(json.dumps(results(session, folder, **json.loads(line))), flush=True)

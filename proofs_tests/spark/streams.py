@@ -70,7 +70,7 @@ def events(count: int = 240, seed: int = 3) -> list[Row]:
     return rows
 
 
-def disordered(rows: Sequence[Row], slack: int, seed: int = 1) -> list[Row]:
+def out_of_order(rows: Sequence[Row], slack: int, seed: int = 1) -> list[Row]:
     """In an order in which no row is older than one before it by more than the slack."""
     rng = Random(seed)
     return sorted(rows, key=lambda row: row["t"] + rng.random() * slack)
@@ -78,7 +78,7 @@ def disordered(rows: Sequence[Row], slack: int, seed: int = 1) -> list[Row]:
 
 def with_late_rows(size: int) -> list[list[Row]]:
     """Files in which some rows are far later than allowed, and that release all at the end."""
-    rows = disordered(events(300), LATENESS)
+    rows = out_of_order(events(300), LATENESS)
     stragglers = [row for row in rows[:150] if row["id"] % 11 == 0]
     others = [row for row in rows if row not in stragglers]
     files = cut(others, size)
@@ -112,10 +112,10 @@ def put(folder: Path, *files: Sequence[Row]) -> None:
     folder.mkdir(exist_ok=True)
     for rows in files:
         number = len(list(folder.iterdir()))
-        unfinished = folder / f".{number}"
-        parquet.write_table(table_of(rows), unfinished)
-        os.utime(unfinished, (1_700_000_000 + number, 1_700_000_000 + number))
-        unfinished.rename(folder / f"{number:03}.parquet")
+        draft = folder / f".{number}"
+        parquet.write_table(table_of(rows), draft)
+        os.utime(draft, (1_700_000_000 + number, 1_700_000_000 + number))
+        draft.rename(folder / f"{number:03}.parquet")
 
 
 def arriving(spark: Any, folder: Path) -> Any:
@@ -123,16 +123,16 @@ def arriving(spark: Any, folder: Path) -> Any:
 
 
 @dataclass(frozen=True)
-class Found:
+class StreamResult:
     answers: Answers
     late: list[int]
     done: Done
 
 
-def streamed(spark: Any, answers: Any, place: Path) -> Found:
+def stream_result(spark: Any, answers: Any, place: Path) -> StreamResult:
     """All that is there through a query that goes on from the checkpoint in a place."""
     done = write_stream(answers, str(place / "out"), str(place / "checkpoint"))
-    return Found(*in_sink(spark, place), done)
+    return StreamResult(*in_sink(spark, place), done)
 
 
 def in_sink(spark: Any, place: Path) -> tuple[Answers, list[int]]:
@@ -148,18 +148,18 @@ def in_sink(spark: Any, place: Path) -> tuple[Answers, list[int]]:
 
 def local(query: Any, rows: Sequence[Row], **time: Any) -> Answers:
     """The answers of the local engine on the rows in order."""
-    ordered = sorted(rows, key=lambda row: (row["t"], row["id"]))
-    at = [row["id"] for row in ordered]
-    stream = cerlab.Stream.from_arrow(table_of(ordered), **time)
-    found = cerlab.evaluate(query, stream, evaluator="compiled")
-    return sorted((at[a.start], at[a.end], tuple(at[p] for p in a.positions)) for a in found)
+    in_order = sorted(rows, key=lambda row: (row["t"], row["id"]))
+    at = [row["id"] for row in in_order]
+    stream = cerlab.Stream.from_arrow(table_of(in_order), **time)
+    answers = cerlab.evaluate(query, stream, evaluator="compiled")
+    return sorted((at[a.start], at[a.end], tuple(at[p] for p in a.positions)) for a in answers)
 
 
-def same(found: Answers, expected: Answers) -> None:
+def same(answers: Answers, expected: Answers) -> None:
     assert expected
-    if found != expected:
-        lost, more = set(expected) - set(found), set(found) - set(expected)
-        pytest.fail(f"lost {sorted(lost)[:9]}, more {sorted(more)[:9]}, of {len(found)}")
+    if answers != expected:
+        missing, more = set(expected) - set(answers), set(answers) - set(expected)
+        pytest.fail(f"lost {sorted(missing)[:9]}, more {sorted(more)[:9]}, of {len(answers)}")
 
 
 def late_of(files: Sequence[Sequence[Row]], lateness: int = LATENESS) -> list[int]:

@@ -20,7 +20,7 @@ from cerlab.spark.plan.footers import NoProof
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.tasks import aggregates as tasks
 from cerlab.spark.tasks.aggregates import GroupRows, merge_parts
-from proofs_tests.spark.cases import Typed
+from proofs_tests.spark.cases import SparkCase
 from proofs_tests.spark.layouts import in_units
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.spark.test_files import batches_in_files
@@ -29,7 +29,7 @@ from proofs_tests.suite import Suite
 DOUBLES = (0.1, 27.85, -3.3, 1e16, 2.5e-10, 5e-324, float("nan"), None)
 
 
-def asking(rng: Random, case: Typed) -> Typed:
+def asking(rng: Random, case: SparkCase) -> SparkCase:
     """The same pattern with random aggregates and groups, and an attribute of doubles."""
     doubles = pa.array([rng.choice(DOUBLES) for _ in range(case.table.num_rows)], pa.float64())
     table = case.table.append_column("d", doubles)
@@ -47,10 +47,10 @@ def asking(rng: Random, case: Typed) -> Typed:
     taken = tuple(dict.fromkeys(rng.sample(groups, rng.randrange(min(3, len(groups)) + 1))))
     asked = tuple(dict.fromkeys(chosen)) or (Aggregate("count"),)
     ast = replace(case.ast, limit=None, items=None, aggregates=asked, groups=taken)
-    return Typed(ast, table, case.positions)
+    return SparkCase(ast, table, case.positions)
 
 
-def expected(case: Typed) -> Any:
+def expected(case: SparkCase) -> Any:
     """The table of the local engine, at the given positions."""
     table = case.query.run(case.stream).aggregate()
     for name in ("start", "end"):
@@ -90,7 +90,7 @@ def rows_of(batches: Iterable[Any]) -> list[str]:
     return sorted(map(repr, plain))
 
 
-def check(rng: Random, mode: Mode, batches: Callable[[Typed, GroupRows], Any]) -> bool:
+def check(rng: Random, mode: Mode, batches: Callable[[SparkCase, GroupRows], Any]) -> bool:
     case = asking(rng, case_for(rng, mode))
     asked = selected_request(case.query)
     rows, wanted = GroupRows(asked), expected(case)

@@ -21,7 +21,7 @@ from cerlab.spark.tasks import evaluation
 from cerlab.spark.tasks import shuffle_units as tasks
 from cerlab.testing import with_limit
 from proofs_tests.spark import layouts
-from proofs_tests.spark.cases import Typed, typed_case
+from proofs_tests.spark.cases import SparkCase, typed_case
 from proofs_tests.spark.layouts import anywhere
 from proofs_tests.suite import Suite
 
@@ -29,7 +29,7 @@ MANY = 3_000
 """Cases with more answers are passed over: they are about the engine."""
 
 
-def case_for(rng: Random, mode: Mode) -> Typed:
+def case_for(rng: Random, mode: Mode) -> SparkCase:
     """A case that the mode takes, with an answer more often than not."""
     least = rng.choice((0, 1, 1))
     while True:
@@ -62,7 +62,7 @@ def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         mode = rng.choice(list(Mode))
         drawn = case_for(rng, mode)
-        limited = Typed(with_limit(drawn.ast, 2), drawn.table, drawn.positions)
+        limited = SparkCase(with_limit(drawn.ast, 2), drawn.table, drawn.positions)
         answers = anywhere(limited, mode, rng, ordered=rng.random() < 0.5)
         assert set(answers) == set(limited.expected())
         assert len(answers) == len(set(answers))

@@ -36,8 +36,8 @@ from cerlab.spark.tasks.named_rows import RowNames
 from cerlab.spark.tasks.shuffle_units import survey_units
 from cerlab.spark.tasks.unordered_files import sample_of_files, units_of_files
 from cerlab.testing import with_limit
-from proofs_tests.spark.cases import TIME, Typed, _answers, _place
-from proofs_tests.spark.layouts import assigned, by_part, evaluated, random_files, random_layout
+from proofs_tests.spark.cases import TIME, SparkCase, _answers, _place
+from proofs_tests.spark.layouts import assign, by_part, evaluate, random_files, random_layout
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.suite import Suite
 
@@ -66,13 +66,17 @@ def write(rng: Random, table: Any, folder: Path) -> list[str]:
     return paths
 
 
-def in_files(case: Typed, mode: Mode, rng: Random, folder: Path) -> list[ComplexEvent]:
+def in_files(case: SparkCase, mode: Mode, rng: Random, folder: Path) -> list[ComplexEvent]:
     """The answers by the tasks of all ranges; raises `NoProof` where the footers do not do."""
     return sorted(_answers(batches_in_files(case, mode, rng, folder)), key=_place)
 
 
 def batches_in_files(
-    case: Typed, mode: Mode, rng: Random, folder: Path, names: RowNames | GroupRows | None = None
+    case: SparkCase,
+    mode: Mode,
+    rng: Random,
+    folder: Path,
+    names: RowNames | GroupRows | None = None,
 ) -> list[Any]:
     """The record batches of answers, or of rows with names; raises as `in_files`."""
     plan = case.query.plan
@@ -123,7 +127,7 @@ def test_limit_is_per_end(suite: Suite, tmp_path: Path) -> None:
     def case(rng: Random) -> bool:
         while True:
             drawn = case_for(rng, Mode.RANGES)
-            limited = Typed(with_limit(drawn.ast, 2), drawn.table, drawn.positions)
+            limited = SparkCase(with_limit(drawn.ast, 2), drawn.table, drawn.positions)
             try:
                 found = in_files(limited, Mode.RANGES, rng, tmp_path)
             except NoProof:
@@ -137,7 +141,7 @@ def test_limit_is_per_end(suite: Suite, tmp_path: Path) -> None:
 
 
 def runs_of_clusters(
-    case: Typed, stated: RowGroups, columns: Columns, rng: Random
+    case: SparkCase, stated: RowGroups, columns: Columns, rng: Random
 ) -> tuple[Run, ...]:
     """The runs as tasks tell of row groups that hardly overlap; raises as `layout`."""
     plan, labels = case.query.plan, Labels(columns.keys, time_attribute(case.query.plan, TIME))
@@ -153,7 +157,7 @@ def runs_of_clusters(
 
 
 def runs_of_unordered(
-    case: Typed, stated: RowGroups, columns: Columns, rng: Random
+    case: SparkCase, stated: RowGroups, columns: Columns, rng: Random
 ) -> tuple[Run, ...]:
     """The runs of row groups that may lie in any order, by a survey of what tasks read of them."""
     files, tasks, parts = UnorderedFiles(stated.groups, columns), rng.choice((1, 2, 3)), 2
@@ -192,11 +196,11 @@ def some_of_files(rng: Random, mode: Mode, folder: Path) -> bool:
         chosen = sorted(rng.sample(range(len(ids)), rng.randrange(len(ids) + 1)))
         break
     places = tuple(case.positions[row] for row in chosen)
-    some = Typed(case.ast, case.table.take(pa.array(chosen, pa.int64())), places)
+    some = SparkCase(case.ast, case.table.take(pa.array(chosen, pa.int64())), places)
     spread = random_layout(rng, random_files(rng, len(chosen), ordered=True))
     keys = {"k0": pa.array(places, pa.int64())}
-    made = assigned(some, mode, runs, spread)
-    assert evaluated(some, mode, keys, made, spread, rng) == some.expected()
+    made = assign(some, mode, runs, spread)
+    assert evaluate(some, mode, keys, made, spread, rng) == some.expected()
     return bool(some.expected())
 
 

@@ -11,7 +11,7 @@ import pytest
 import cerlab
 from cerlab.spark.stream.step import BUCKETS, BucketStep
 from proofs_tests.spark.buckets import job_of
-from proofs_tests.spark.cases import Typed
+from proofs_tests.spark.cases import SparkCase
 
 pytestmark = pytest.mark.services  # it takes a while
 
@@ -43,7 +43,7 @@ def test_in_the_buckets_of_a_stream_on_spark() -> None:
     keys = np.arange(2 * KEYS) // 2
     for bucket in range(BUCKETS):
         mine = whole.take(pa.array(np.flatnonzero(keys % BUCKETS == bucket)))
-        case = Typed(cerlab.parse_query(QUERY).ast, mine, None)
+        case = SparkCase(cerlab.parse_query(QUERY).ast, mine, None)
         job = job_of(case, case.query.plan, 0, 1000, 1)
         rows = rows_of(job, mine)
         half, state = rows.num_rows // 2, None

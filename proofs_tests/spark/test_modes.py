@@ -9,7 +9,7 @@ import cerlab
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.answer import ComplexEvent
 from cerlab.spark.plan.modes import Mode, choose_mode, why_not
-from proofs_tests.spark.cases import Typed
+from proofs_tests.spark.cases import SparkCase
 from proofs_tests.spark.layouts import cut_at
 
 KEYS, RANGES, ONE = Mode.KEYS, Mode.RANGES, Mode.ONE
@@ -120,7 +120,7 @@ def test_what_is_refused_would_be_wrong(
     count = len(types)
     columns = {"type": types, "stream": pa.nulls(count, pa.string()), "k": keys}
     table = pa.table({**columns, "t": range(count)})
-    case = Typed(parse_ceql(text)[0], table, None)
+    case = SparkCase(parse_ceql(text)[0], table, None)
     assert why_not(case.query.plan, mode) is not None
     assert [answer.positions for answer in case.expected()] == right
     forced = cut_at(case, mode, cut)
@@ -131,7 +131,7 @@ def test_a_window_in_time_reads_ties_on_both_sides_of_a_cut() -> None:
     """Four events at one time, cut in the middle: by hand."""
     types = ["A", "A", "B", "B"]
     table = pa.table({"type": types, "stream": pa.nulls(4, pa.string()), "t": [5, 5, 5, 5]})
-    case = Typed(parse_ceql("SELECT * WHERE A ; B WITHIN 0 [t]")[0], table, None)
+    case = SparkCase(parse_ceql("SELECT * WHERE A ; B WITHIN 0 [t]")[0], table, None)
     for cut in ((1,), (2,), (3,), (1, 2, 3)):
         found = cut_at(case, Mode.RANGES, cut)
         pairs = [(0, 2), (1, 2), (0, 3), (1, 3)]

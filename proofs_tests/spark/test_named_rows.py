@@ -19,8 +19,8 @@ from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.step import BucketStep
 from cerlab.spark.tasks.named_rows import RowNames
 from cerlab.testing import Shape
-from proofs_tests.spark.buckets import bucketed, fed, job_of
-from proofs_tests.spark.cases import Typed, typed_case
+from proofs_tests.spark.buckets import buckets_of, feed, job_of
+from proofs_tests.spark.cases import SparkCase, typed_case
 from proofs_tests.spark.layouts import in_units
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.spark.test_files import batches_in_files
@@ -29,7 +29,7 @@ from proofs_tests.suite import Suite
 ATTRIBUTES = ("v", "w", "k", "t", "type")
 
 
-def random_columns(rng: Random, case: Typed) -> list[str]:
+def random_columns(rng: Random, case: SparkCase) -> list[str]:
     """A few columns of every kind."""
     made = []
     for label in sorted(selected_labels(case.query)):
@@ -39,13 +39,13 @@ def random_columns(rng: Random, case: Typed) -> list[str]:
     return made
 
 
-def names_of(case: Typed, columns: list[str]) -> RowNames:
+def names_of(case: SparkCase, columns: list[str]) -> RowNames:
     named = named_columns(case.query, columns, case.table.column_names)
     key = tuple(dict.fromkeys(partition_attributes(case.ast)))
     return RowNames(tuple(named), key, repeatable_labels(case.query))
 
 
-def expected(case: Typed, names: RowNames) -> list[str]:
+def expected(case: SparkCase, names: RowNames) -> list[str]:
     """The rows of the local engine, at the given positions."""
     rows = case.query.run(case.stream).table([c.name for c in names.columns]).to_pylist()
     if case.positions is not None:
@@ -110,8 +110,8 @@ def check_stream(rng: Random) -> bool:
     lateness = rng.choice((0, 1, 4))
     lag = rng.choice((None, lateness + 5))
     job = job_of(case, plan, lateness, lag, rng.choice((1, 1, 3)), names)
-    groups = bucketed(case, plan, job, rng.choice((1, 1, 2)))
-    found = fed(rng, job, groups, lateness * rng.choice((1, 1, 4)), lag)
+    groups = buckets_of(case, plan, job, rng.choice((1, 1, 2)))
+    found = feed(rng, job, groups, lateness * rng.choice((1, 1, 4)), lag)
     at = case.positions or tuple(range(case.table.num_rows))
     left = [row for row, position in enumerate(at) if position not in set(found.late)]
     stream = Stream.from_arrow(case.table.take(pa.array(left, pa.int64())), time="t", unit="s")

@@ -18,9 +18,9 @@ from proofs_tests.spark.streams import (
     LATENESS,
     arriving,
     cut,
-    disordered,
     events,
     markers,
+    out_of_order,
     put,
     table_of,
 )
@@ -106,7 +106,7 @@ def test_a_stream_has_them_with_every_value(spark: Any, tmp_path: Path) -> None:
     columns += ["a.flag", "b.k", "c.at"]
     rows = events(200)
     late = {**rows[0], "k": "x", "type": "A", "id": 1}
-    put(tmp_path / "in", *cut(disordered(rows, LATENESS), 90), [*markers("xyz"), late])
+    put(tmp_path / "in", *cut(out_of_order(rows, LATENESS), 90), [*markers("xyz"), late])
     answers = cerlab.spark.match_stream(
         arriving(spark, tmp_path / "in"), query, position="id", lateness=LATENESS, columns=columns
     )

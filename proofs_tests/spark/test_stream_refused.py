@@ -21,7 +21,7 @@ from proofs_tests.spark.streams import (
     markers,
     put,
     same,
-    streamed,
+    stream_result,
 )
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
@@ -37,7 +37,7 @@ def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) ->
 
     rows, named = events(90), {"checkpoint": str(tmp_path / "checkpoint")}
     put(tmp_path / "in", rows)
-    before = streamed(spark, answers(QUERY, **named), tmp_path).answers
+    before = stream_result(spark, answers(QUERY, **named), tmp_path).answers
     assert before
     put(tmp_path / "in", [marker("x", 1)])
     with pytest.raises(cerlab.BadData) as caught:
@@ -45,10 +45,10 @@ def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) ->
     assert caught.value.code == "CER0776"
     assert caught.value.hint
     with pytest.raises(StreamingQueryException, match="CER0776"):
-        streamed(spark, answers(ANOTHER), tmp_path)
+        stream_result(spark, answers(ANOTHER), tmp_path)
     assert in_sink(spark, tmp_path) == (before, [])
     put(tmp_path / "in", markers("xyz")[1:])
-    same(streamed(spark, answers(QUERY, **named), tmp_path).answers, local(QUERY, rows))
+    same(stream_result(spark, answers(QUERY, **named), tmp_path).answers, local(QUERY, rows))
 
 
 @pytest.mark.parametrize(

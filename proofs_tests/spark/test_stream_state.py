@@ -13,15 +13,15 @@ import cerlab
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.stream.step import BucketStep, StreamJob
 from proofs_tests.hostile.buckets import gone_on
-from proofs_tests.spark.buckets import bucketed, job_of, read_state
-from proofs_tests.spark.cases import Typed
+from proofs_tests.spark.buckets import buckets_of, job_of, read_state
+from proofs_tests.spark.cases import SparkCase
 from proofs_tests.suite import Suite
 
 
 def stepped(text: str, table: Any) -> tuple[StreamJob, Any, bytes]:
-    case = Typed(cerlab.parse_query(text).ast, table, None)
+    case = SparkCase(cerlab.parse_query(text).ast, table, None)
     job = job_of(case, case.query.plan, 2, None, 1)
-    rows = bucketed(case, case.query.plan, job)[0]
+    rows = buckets_of(case, case.query.plan, job)[0]
     step = BucketStep(job, None, rows)
     assert [len(batch) for batch, _ in step.answers()]
     state, _ = step.state()

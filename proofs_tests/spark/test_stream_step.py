@@ -14,9 +14,9 @@ import cerlab
 from cerlab.model.answer import ComplexEvent
 from cerlab.spark.stream.step import BucketStep, reach
 from cerlab.testing import Shape
-from proofs_tests.complexity.walk import called
-from proofs_tests.spark.buckets import bucketed, fed, job_of, without
-from proofs_tests.spark.cases import Typed, typed_case
+from proofs_tests.complexity.walk import codes_of_calls
+from proofs_tests.spark.buckets import buckets_of, feed, job_of, without
+from proofs_tests.spark.cases import SparkCase, typed_case
 from proofs_tests.suite import Suite
 
 
@@ -31,9 +31,9 @@ def in_any_order(rng: Random) -> bool:
     lateness = rng.choice((0, 1, 4))
     lag = rng.choice((None, lateness, lateness + 5))
     job = job_of(drawn, plan, lateness, lag, rng.choice((1, 1, 3)))
-    groups = bucketed(drawn, plan, job, rng.choice((1, 1, 2)))
+    groups = buckets_of(drawn, plan, job, rng.choice((1, 1, 2)))
     slack = lateness * rng.choice((1, 1, 1, 4))
-    found = fed(rng, job, groups, slack, lag)
+    found = feed(rng, job, groups, slack, lag)
     if slack == lateness and (lag is None or lag >= 2 * lateness):
         assert not found.late, drawn.describe()
     assert len(found.late) == len(set(found.late))
@@ -55,7 +55,7 @@ def test_random_queries_on_keys_that_come_in_any_order(suite: Suite) -> None:
     suite.run(in_any_order, deep_count=1_500)
 
 
-def replace_limit(case: Typed) -> Typed:
+def replace_limit(case: SparkCase) -> SparkCase:
     return replace(case, ast=replace(case.ast, limit=None))
 
 
@@ -64,9 +64,9 @@ def through(text: str, *steps: tuple[str, list[int], int | None]) -> tuple[list[
     types = "".join(step[0] for step in steps)
     times = [time for step in steps for time in step[1]]
     columns = {"type": list(types), "stream": pa.nulls(len(types), "string"), "t": times}
-    case = Typed(cerlab.parse_query(text).ast, pa.table(columns), None)
+    case = SparkCase(cerlab.parse_query(text).ast, pa.table(columns), None)
     job = job_of(case, case.query.plan, 1, 5, 1)
-    rows, read, state = bucketed(case, case.query.plan, job)[0], 0, None
+    rows, read, state = buckets_of(case, case.query.plan, job)[0], 0, None
     found = []
     for names, _, watermark in steps:
         step = BucketStep(job, state, rows.slice(read, len(names)), watermark)
@@ -105,9 +105,9 @@ def test_the_work_of_a_batch_does_not_count_the_keys() -> None:
         rows = 4_000
         columns = {"type": ["A", "B"] * (rows // 2), "stream": pa.nulls(rows, "string")}
         numbers = {"t": range(rows), "k": [n // 2 % keys for n in range(rows)]}
-        case = Typed(cerlab.parse_query(query).ast, pa.table(columns | numbers), None)
+        case = SparkCase(cerlab.parse_query(query).ast, pa.table(columns | numbers), None)
         job = job_of(case, case.query.plan, 5, None, 1)
-        come = bucketed(case, case.query.plan, job)[0]
+        come = buckets_of(case, case.query.plan, job)[0]
         states: list[bytes | None] = [None]
 
         def step() -> None:
@@ -117,7 +117,7 @@ def test_the_work_of_a_batch_does_not_count_the_keys() -> None:
             states.append(made.state()[0])
 
         step()
-        return len(called(step))
+        return len(codes_of_calls(step))
 
     assert calls(1_000) < 2 * calls(10)
 
@@ -138,10 +138,10 @@ def test_windows_are_exact_from_batch_to_batch(
     text = f"SELECT * WHERE A ; A PARTITION BY [type] WITHIN {width} [t]"
     column = pa.array([Decimal(t) if isinstance(t, str) else t for t in times], kind)
     table = pa.table({"type": ["A"] * 3, "stream": pa.nulls(3, "string"), "t": column})
-    case = Typed(cerlab.parse_query(text).ast, table, None)
+    case = SparkCase(cerlab.parse_query(text).ast, table, None)
     job = job_of(case, case.query.plan, 0, None, 1)
     job = replace(job, time_kind="int64" if kind == pa.int64() else "double")
-    rows = bucketed(case, case.query.plan, replace(job))[0]
+    rows = buckets_of(case, case.query.plan, replace(job))[0]
     rows = rows.set_column(1, "time", rows.column("time").cast(job.time_kind))
     state, found = None, []
     for n in range(4):

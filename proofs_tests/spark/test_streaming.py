@@ -15,18 +15,18 @@ from proofs_tests.spark.streams import (
     END,
     LATENESS,
     QUERY,
-    Found,
+    StreamResult,
     arriving,
     cut,
-    disordered,
     events,
     late_of,
     local,
     marker,
     markers,
+    out_of_order,
     put,
     same,
-    streamed,
+    stream_result,
     with_late_rows,
 )
 
@@ -38,11 +38,11 @@ def test_rows_in_any_order_have_the_answers_of_rows_in_order(spark: Any, tmp_pat
     query = "SELECT * WHERE A ; B PARTITION BY [double], [decimal], [long] WITHIN 40 [t]"
     rows = events()
     end = [marker("end", 1, END - 99)], [marker("end", 2)]
-    put(tmp_path / "in", *cut(disordered(rows, LATENESS), 120), *end)
+    put(tmp_path / "in", *cut(out_of_order(rows, LATENESS), 120), *end)
     answers = cerlab.spark.match_stream(
         arriving(spark, tmp_path / "in"), query, position="id", lateness=LATENESS, lag=40
     )
-    found = streamed(spark, answers, tmp_path)
+    found = stream_result(spark, answers, tmp_path)
     assert found.late == []
     same(found.answers, local(query, rows))
     assert (found.done.answers, found.done.events) == (len(found.answers), len(rows) + 2)
@@ -72,7 +72,7 @@ def kept(spark: Any, place: Path, **batch: int) -> tuple[int, int]:
 def test_one_task_for_what_is_not_exact_by_key(spark: Any, tmp_path: Path, query: str) -> None:
     """By moments, with the lateness as a length of time, and the key of each answer."""
     rows = events(150)
-    first, second = cut(disordered(rows, LATENESS), 75)
+    first, second = cut(out_of_order(rows, LATENESS), 75)
     put(tmp_path / "in", first, [*second, marker("end", 1)])
     partition = "PARTITION" in query
     with pytest.warns(cerlab.CerlabWarning, match="CER0950"):
@@ -81,7 +81,7 @@ def test_one_task_for_what_is_not_exact_by_key(spark: Any, tmp_path: Path, query
                 query, position="id", time="at", lateness=f"{LATENESS} seconds", partition=partition
             )
         )
-    found = streamed(spark, answers, tmp_path)
+    found = stream_result(spark, answers, tmp_path)
     assert found.late == []
     assert found.done.events == len(rows) + 1
     assert found.done.answers == len(found.answers)
@@ -97,10 +97,10 @@ def test_rows_wait_until_they_are_released_and_not_longer(spark: Any, tmp_path: 
     query = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 30 [t]"
     rows = events(120)
 
-    def run() -> Found:
+    def run() -> StreamResult:
         frame = arriving(spark, tmp_path / "in")
         options: dict[str, Any] = {"position": "id", "lateness": "6", "partition": True}
-        return streamed(spark, cerlab.spark.match_stream(frame, query, **options), tmp_path)
+        return stream_result(spark, cerlab.spark.match_stream(frame, query, **options), tmp_path)
 
     put(tmp_path / "in", rows)
     newest = {row["k"]: row["t"] for row in rows}
@@ -118,7 +118,7 @@ def test_late_rows_leave_tagged_and_are_counted(spark: Any, tmp_path: Path) -> N
     assert len(late) > 5
     frame = arriving(spark, tmp_path / "in")
     options: dict[str, Any] = {"position": "id", "lateness": LATENESS, "partition": True}
-    found = streamed(spark, cerlab.spark.match_stream(frame, QUERY, **options), tmp_path)
+    found = stream_result(spark, cerlab.spark.match_stream(frame, QUERY, **options), tmp_path)
     assert (found.late, found.done.late) == (late, len(late))
     keys = {row["id"]: row["k"] for rows in files for row in rows}
     tagged = spark.read.parquet(str(tmp_path / "out")).where("late IS NOT NULL").collect()
@@ -134,7 +134,7 @@ def test_a_key_behind_the_others_by_more_than_the_lag_is_late(spark: Any, tmp_pa
     put(tmp_path / "in", x, [*y, *markers("xy")])
     frame = arriving(spark, tmp_path / "in")
     answers = cerlab.spark.match_stream(frame, query, position="id", lateness=LATENESS, lag=20)
-    found = streamed(spark, answers, tmp_path)
+    found = stream_result(spark, answers, tmp_path)
     assert found.late == [row["id"] for row in y if row["t"] < x[-1]["t"] - 20]
     assert found.late
     same(found.answers, local(query, [row for row in rows if row["id"] not in found.late]))
@@ -154,4 +154,4 @@ def test_what_is_no_event_stops_the_query(spark: Any, tmp_path: Path) -> None:
     frame = arriving(spark, folder)
     answers = cerlab.spark.match_stream(frame, query, position="id", lateness=0)
     with pytest.raises(StreamingQueryException, match="CER0701"):
-        streamed(spark, answers, tmp_path)
+        stream_result(spark, answers, tmp_path)

@@ -27,10 +27,10 @@ def sre(text: str) -> Sremo:
     return parse_sremo(re.sub(r"<[^>]*>|\b[A-FSX]\b|_(?!\w)", _terminal, text))
 
 
-def _terminal(found: re.Match[str]) -> str:
-    if found[0].startswith("<"):
-        return found[0]
-    return "<TRUE>" if found[0] == "_" else f"<type = '{found[0]}'>"
+def _terminal(match: re.Match[str]) -> str:
+    if match[0].startswith("<"):
+        return match[0]
+    return "<TRUE>" if match[0] == "_" else f"<type = '{match[0]}'>"
 
 
 def match(text: str, types: str, **values: str) -> Match:
@@ -50,5 +50,5 @@ def from_one(*sets: Iterable[int]) -> Match:
 
 def shown_at(e: Sremo, S: Sequence[Any]) -> dict[int, Match]:
     """``Match(<TRUE>* . e, S[1..k])`` for each k where it is not empty."""
-    found = {k: matches(streaming(e), S[:k]) for k in range(len(S) + 1)}
-    return {k: M for k, M in found.items() if M}
+    by_end = {k: matches(streaming(e), S[:k]) for k in range(len(S) + 1)}
+    return {k: M for k, M in by_end.items() if M}

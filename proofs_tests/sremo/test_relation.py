@@ -12,7 +12,7 @@ from cerlab.logic.sremo import Derivation, Sremo, derivations, matches
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.testing import REGISTERS, Shape, SremoKind, random_sremo, random_sremo_events
-from proofs_tests.sremo.twin import Held, Twin, subsets
+from proofs_tests.sremo.twin import Contents, Twin, subsets
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=4)
@@ -25,7 +25,7 @@ def by_the_rules(
     events = {i + 1: t for i, t in enumerate(S)}
     events |= {-k: t for k, (_, t) in enumerate(before)}
     twin = Twin(events)
-    v: Held = frozenset((r, -k) for k, (r, _) in enumerate(before))
+    v: Contents = frozenset((r, -k) for k, (r, _) in enumerate(before))
     return frozenset(
         Derivation(j, frozenset(p - 1 for p in M), Registers({r: events[p] for r, p in after}))
         for j in range(len(S) + 1)

@@ -21,7 +21,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import compare, evaluate, satisfies
 
 Marks: TypeAlias = frozenset[int]
-Held: TypeAlias = frozenset[tuple[str, int]]
+Contents: TypeAlias = frozenset[tuple[str, int]]
 """Registers and the positions of what they hold; a position below 1 is an event from before."""
 
 NONE: Marks = frozenset()
@@ -41,16 +41,16 @@ class Twin:
     events: Mapping[int, Event]
     """t_1, .., t_n, and what registers may hold from before."""
 
-    _known: dict[object, frozenset[Held]] = field(default_factory=dict)
+    _cache: dict[object, frozenset[Contents]] = field(default_factory=dict)
 
-    def after(self, e: Sremo, i: int, j: int, M: Marks, v: Held) -> frozenset[Held]:
+    def after(self, e: Sremo, i: int, j: int, M: Marks, v: Contents) -> frozenset[Contents]:
         """All v' with ``(e, S, i, j, M, v) |- v'``."""
         key = (id(e), i, j, M, v)
-        if key not in self._known:
-            self._known[key] = frozenset(self._after(e, i, j, M, v))
-        return self._known[key]
+        if key not in self._cache:
+            self._cache[key] = frozenset(self._after(e, i, j, M, v))
+        return self._cache[key]
 
-    def _after(self, e: Sremo, i: int, j: int, M: Marks, v: Held) -> Iterator[Held]:
+    def _after(self, e: Sremo, i: int, j: int, M: Marks, v: Contents) -> Iterator[Contents]:
         match e:
             case sre.Epsilon():
                 if j == i - 1 and not M:
@@ -65,7 +65,7 @@ class Twin:
             case sre.Alternation(e1, e2):
                 yield from self.after(e1, i, j, M, v) | self.after(e2, i, j, M, v)
             case sre.Star(body):
-                yield from self.repeated(body, i, j, M, v)
+                yield from self.repetitions(body, i, j, M, v)
             case sre.SpanWindow(body, w):
                 if not M or max(M) - min(M) + 1 <= w:
                     yield from self.after(body, i, j, M, v)
@@ -78,14 +78,14 @@ class Twin:
             case sre.Intersection(e1, e2):
                 for v1 in self.after(e1, i, j, M, v):
                     for v2 in self.after(e2, i, j, M, v):
-                        yield from self.joined(e1, e2, v, v1, v2)
+                        yield from self.join(e1, e2, v, v1, v2)
             case sre.Negation(body):
                 if not M and not self.has_instance(body, i, j, v):
                     yield v
             case sre.Plus(body):
                 for m in range(i - 1, j + 1):
                     for v1 in self.after(body, i, m, upto(M, m), v):
-                        yield from self.repeated(body, m + 1, j, M - upto(M, m), v1)
+                        yield from self.repetitions(body, m + 1, j, M - upto(M, m), v1)
             case sre.Option(body):
                 if j == i - 1 and not M:
                     yield v
@@ -93,9 +93,9 @@ class Twin:
             case sre.SkipAny((sre.Star() as e1,)) | sre.SkipNext((sre.Star() as e1,)):
                 if j == i - 1 and not M:
                     yield v
-                yield from self.gapped(e, e1.body, e1.body, i, j, M, v)
+                yield from self.with_gaps(e, e1.body, e1.body, i, j, M, v)
             case sre.SkipAny((sre.Plus() as e1,)) | sre.SkipNext((sre.Plus() as e1,)):
-                yield from self.gapped(e, e1.body, e1.body, i, j, M, v)
+                yield from self.with_gaps(e, e1.body, e1.body, i, j, M, v)
             case sre.SkipAny((first, *others)) | sre.SkipNext((first, *others)):
                 yield from self.in_turn(e, first, others, i, j, M, v)
             case sre.SkipAny() | sre.SkipNext():
@@ -103,25 +103,27 @@ class Twin:
             case _:
                 assert_never(e)
 
-    def split(self, i: int, j: int, M: Marks, v: Held, e1: Sremo, e2: Sremo) -> Iterator[Held]:
+    def split(
+        self, i: int, j: int, M: Marks, v: Contents, e1: Sremo, e2: Sremo
+    ) -> Iterator[Contents]:
         for m in range(i - 1, j + 1):
             for v1 in self.after(e1, i, m, upto(M, m), v):
                 yield from self.after(e2, m + 1, j, M - upto(M, m), v1)
 
-    def repeated(self, e: Sremo, i: int, j: int, M: Marks, v: Held) -> frozenset[Held]:
+    def repetitions(self, e: Sremo, i: int, j: int, M: Marks, v: Contents) -> frozenset[Contents]:
         """``e*``, each iteration on one event or more."""
         key = ("repeated", id(e), i, j, M, v)
-        if key not in self._known:
-            found = {v} if j == i - 1 and not M else set()
+        if key not in self._cache:
+            result = {v} if j == i - 1 and not M else set()
             for m in range(i, j + 1):
                 for v1 in self.after(e, i, m, upto(M, m), v):
-                    found |= self.repeated(e, m + 1, j, M - upto(M, m), v1)
-            self._known[key] = frozenset(found)
-        return self._known[key]
+                    result |= self.repetitions(e, m + 1, j, M - upto(M, m), v1)
+            self._cache[key] = frozenset(result)
+        return self._cache[key]
 
     def in_turn(
-        self, how: Sremo, first: Sremo, others: list[Sremo], i: int, j: int, M: Marks, v: Held
-    ) -> Iterator[Held]:
+        self, how: Sremo, first: Sremo, others: list[Sremo], i: int, j: int, M: Marks, v: Contents
+    ) -> Iterator[Contents]:
         """One operand after the other, with a gap before each but the first."""
         if not others:
             yield from self.after(first, i, j, M, v)
@@ -133,19 +135,19 @@ class Twin:
                         how, others[0], others[1:], k + 1, j, M - upto(M, k), v1
                     )
 
-    def gapped(
-        self, how: Sremo, first: Sremo, again: Sremo, i: int, j: int, M: Marks, v: Held
-    ) -> Iterator[Held]:
+    def with_gaps(
+        self, how: Sremo, first: Sremo, again: Sremo, i: int, j: int, M: Marks, v: Contents
+    ) -> Iterator[Contents]:
         """One iteration or more, with a gap between two; of iterations that move on."""
         yield from self.after(first, i, j, M, v)
         for m in range(i - 1, j + 1):
             for v1 in self.after(first, i, m, upto(M, m), v):
                 for k in self.ends_of_gaps(how, again, m + 1, j, M, v1):
                     if k >= i:  # what has consumed nothing has changed nothing
-                        yield from self.gapped(how, again, again, k + 1, j, M - upto(M, k), v1)
+                        yield from self.with_gaps(how, again, again, k + 1, j, M - upto(M, k), v1)
 
     def ends_of_gaps(
-        self, how: Sremo, e: Sremo, i: int, j: int, M: Marks, v: Held
+        self, how: Sremo, e: Sremo, i: int, j: int, M: Marks, v: Contents
     ) -> Iterator[int]:
         """All k such that [i..k] may be skipped before e."""
         for k in range(i - 1, j + 1):
@@ -156,20 +158,22 @@ class Twin:
             ):
                 yield k
 
-    def has_instance(self, e: Sremo, i: int, j: int, v: Held) -> bool:
+    def has_instance(self, e: Sremo, i: int, j: int, v: Contents) -> bool:
         """Whether [i..j] is an instance of e, whatever its marks."""
         return any(self.after(e, i, j, M0, v) for M0 in subsets(i, j))
 
-    def joined(self, e1: Sremo, e2: Sremo, v: Held, v1: Held, v2: Held) -> Iterator[Held]:
+    def join(
+        self, e1: Sremo, e2: Sremo, v: Contents, v1: Contents, v2: Contents
+    ) -> Iterator[Contents]:
         """Whatever one side has changed is as it left it; nothing is changed by both."""
-        changed = {r for r, _ in (v1 ^ v) | (v2 ^ v)}
+        changes = {r for r, _ in (v1 ^ v) | (v2 ^ v)}
         now = {}
-        for r in changed | {r for r, _ in v}:
+        for r in changes | {r for r, _ in v}:
             before, one, two = (dict(each).get(r) for each in (v, v1, v2))
             now[r] = one if one != before else two
         yield frozenset((r, p) for r, p in now.items() if p is not None)
 
-    def holds(self, phi: pred.Guard, i: int, v: Held) -> bool:
+    def holds(self, phi: pred.Guard, i: int, v: Contents) -> bool:
         match phi:
             case pred.Not(operand):
                 return not self.holds(operand, i, v)
@@ -186,7 +190,7 @@ class Twin:
             case predicate:
                 return satisfies(self.events[i], predicate)
 
-    def value(self, side: pred.Operand, i: int, v: Held) -> Value:
+    def value(self, side: pred.Operand, i: int, v: Contents) -> Value:
         match side:
             case pred.RegisterAttribute(r, "type"):
                 return self.events[dict(v)[r]].type

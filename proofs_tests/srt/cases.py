@@ -24,7 +24,7 @@ from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_runs import Configuration, Run, silently
 from proofs_tests.clauses.tables import word
 
-Found = frozenset[Positions]
+Matches = frozenset[Positions]
 
 SHAPE = Shape(depth=3, events=5)
 
@@ -44,14 +44,14 @@ def guard(text: str) -> Guard:
 
 def step(source: int, label: str, target: int) -> RegisterTransition:
     """``step(0, "type = 'B' ^ -> r1", 1)``: a transition as a terminal of SREMO without ``<>``."""
-    said, mark, writes = label.partition("^")[0], "^" in label, label.partition("->")[2]
+    text, mark, writes = label.partition("^")[0], "^" in label, label.partition("->")[2]
     registers = frozenset(r.strip() for r in writes.split(",") if r.strip())
-    asked = guard(said.partition("->")[0].strip())
-    return RegisterTransition(source, asked, Mark.TAKE if mark else Mark.SKIP, registers, target)
+    test = guard(text.partition("->")[0].strip())
+    return RegisterTransition(source, test, Mark.TAKE if mark else Mark.SKIP, registers, target)
 
 
 ALONE = ("TRUE", "type = 'A'", "type != 'B'", "v = 1", "v <= 1", "w = 0")
-STORED = (
+REGISTER_TESTS = (
     "v = r.v",
     "v = s.v",
     "v != r.v",
@@ -65,14 +65,14 @@ STORED = (
 
 def random_guard(rng: Random) -> Guard:
     """Mostly one that reads registers: an empty one makes its atom false, and NOT of it true."""
-    alone, stored = rng.choice(ALONE), rng.choice(STORED)
+    alone, of_register = rng.choice(ALONE), rng.choice(REGISTER_TESTS)
     forms = (
         alone,
-        stored,
-        stored,
-        f"NOT {stored}",
-        f"{alone} AND {stored}",
-        f"{alone} OR {stored}",
+        of_register,
+        of_register,
+        f"NOT {of_register}",
+        f"{alone} AND {of_register}",
+        f"{alone} OR {of_register}",
     )
     return guard(rng.choice(forms))
 
@@ -90,20 +90,20 @@ def random_srt(rng: Random) -> Srt:
     lead.
     """
     states = rng.choice((3, 2, 3, 4))
-    made: list[RegisterTransition] = []
+    Delta: list[RegisterTransition] = []
     for q in range(states - 1):
         phi, mark, W = random_label(rng)
         if q == 0 and rng.random() < 0.6:
             phi = guard(rng.choice(ALONE))
-        made.append(RegisterTransition(q, phi, mark, W, q + 1))
+        Delta.append(RegisterTransition(q, phi, mark, W, q + 1))
     for _ in range(rng.choice((1, 2, 2, 3))):
         phi, mark, W = random_label(rng)
         source, target = rng.randrange(states), rng.randrange(states)
         if rng.random() < 0.25:
-            source, phi, mark = rng.choice(made)[:3]
-        made.append(RegisterTransition(source, phi, mark, W, target))
+            source, phi, mark = rng.choice(Delta)[:3]
+        Delta.append(RegisterTransition(source, phi, mark, W, target))
     F = {states - 1} | ({rng.randrange(states)} if rng.random() < 0.3 else set())
-    return Srt(states, tuple(made), frozenset({0}), frozenset(F), R=frozenset(REGISTERS))
+    return Srt(states, tuple(Delta), frozenset({0}), frozenset(F), R=frozenset(REGISTERS))
 
 
 def random_label(rng: Random) -> Label:
@@ -129,18 +129,18 @@ def random_event(rng: Random) -> Event:
 
 def random_word(rng: Random, T: Transducer, most: int = 5) -> list[Event]:
     """Events along a walk through the transducer, for each transition one that satisfies it."""
-    found: list[Event] = []
+    word: list[Event] = []
     for _ in range(12):
-        found, accepted = _walk(rng, T, most)
-        if accepted:
+        word, is_accepting = _walk(rng, T, most)
+        if is_accepting:
             break
-    return found
+    return word
 
 
-Drawn = TypeVar("Drawn", bound=Transducer)
+Kind = TypeVar("Kind", bound=Transducer)
 
 
-def read(rng: Random, draw: Callable[[Random], Drawn], most: int = 5) -> tuple[Drawn, list[Event]]:
+def read(rng: Random, draw: Callable[[Random], Kind], most: int = 5) -> tuple[Kind, list[Event]]:
     """A transducer and a string that it accepts, if one is soon found."""
     for _ in range(4):
         T = draw(rng)
@@ -159,8 +159,8 @@ def _walk(rng: Random, T: Transducer, most: int) -> tuple[list[Event], bool]:
         if not choices or len(S) == most or (final and rng.random() < 0.4):
             return S, final
         t = rng.choice(choices)
-        tried = [random_event(rng) for _ in range(20)]
-        event = next((x for x in tried if satisfies(x, t.guard, v)), tried[0])
+        candidates = [random_event(rng) for _ in range(20)]
+        event = next((x for x in candidates if satisfies(x, t.guard, v)), candidates[0])
         S.append(event)
         v, q = v.written(t.writes, event), t.target
 
@@ -173,7 +173,7 @@ def without_clocks(rng: Random) -> Sremo:
             return e
 
 
-def shown(rng: Random, draw: Callable[[Random], Sremo]) -> tuple[Sremo, list[Event]]:
+def with_match(rng: Random, draw: Callable[[Random], Sremo]) -> tuple[Sremo, list[Event]]:
     """An expression and a string that it matches, if one is soon found."""
     for _ in range(3):
         e = draw(rng)
@@ -183,11 +183,11 @@ def shown(rng: Random, draw: Callable[[Random], Sremo]) -> tuple[Sremo, list[Eve
     return e, S
 
 
-def shift(found: Found, by: int) -> Found:
+def shift(matches: Matches, by: int) -> Matches:
     """The same matches of a string that begins so much later."""
-    return frozenset(tuple(p + by for p in M) for M in found)
+    return frozenset(tuple(p + by for p in M) for M in matches)
 
 
-def from_one(*sets: Iterable[int]) -> Found:
+def from_one(*sets: Iterable[int]) -> Matches:
     """Matches as the papers write them, whose positions count from 1."""
     return frozenset(tuple(i - 1 for i in sorted(M)) for M in sets)

@@ -29,7 +29,7 @@ from proofs_tests.random_cases import Case
 
 SHAPE = Shape(depth=3, events=6)
 
-DIRECTED = (
+FEATURED_FORMULAS = (
     "(B+ AS x) ; C AS y ; A AS z FILTER x.v <= y.v AND x.v >= z.v",
     "((A AS x)+ OR (A AS x)+ ; B AS y) FILTER x.v <= y.v",
     "(A AS x OR B AS y)+ FILTER x.v = y.v",
@@ -52,7 +52,7 @@ def correlated_case(rng: Random, shape: Shape = SHAPE) -> Case:
 
 def directed_case(rng: Random) -> Case:
     """One of the directed formulas, with a stream for it."""
-    phi = parse_formula(rng.choice(DIRECTED))
+    phi = parse_formula(rng.choice(FEATURED_FORMULAS))
     return _on_stream(rng, CeqlQuery(phi), Shape(events=6))
 
 
@@ -61,8 +61,8 @@ def under_clauses(rng: Random, shape: Shape = SHAPE) -> Case:
     phi = correlated_case(rng, shape).ast.formula
     query = replace(random_query(rng, Shape(depth=0)), formula=phi)
     if query.items is not None:
-        known = sorted(cel.defined_labels(phi))
-        query = replace(query, items=tuple(SelectItem(x) for x in known if rng.random() < 0.5))
+        labels = sorted(cel.defined_labels(phi))
+        query = replace(query, items=tuple(SelectItem(x) for x in labels if rng.random() < 0.5))
     return _on_stream(rng, query, shape)
 
 

@@ -50,11 +50,11 @@ def sets_visited(T: Srt, steps: int) -> int:
 
     As printed, the targets of a set go to the frontier without a test whether they were there.
     """
-    leaving, frontier, taken = outgoing(T), [frozenset({T.q0})], 0
-    while frontier and taken < steps:
-        X, taken = frontier.pop(0), taken + 1
+    leaving, frontier, count = outgoing(T), [frozenset({T.q0})], 0
+    while frontier and count < steps:
+        X, count = frontier.pop(0), count + 1
         frontier += [frozenset({t.target}) for q in X for t in leaving[q]]
-    return taken
+    return count
 
 
 def product_of_any_marks(A: Srt, B: Srt) -> Srt:
@@ -90,20 +90,20 @@ class KilledRuns(Runs):
     """Runs that accept are reported and dropped (SRT Alg. 1)."""
 
     def advance(self, event: Event, position: int) -> frozenset[Positions]:
-        found = super().advance(event, position)
+        matches = super().advance(event, position)
         self._runs = [run for run in self._runs if run.state not in self._F]
-        return found
+        return matches
 
 
 def runs_reported(plan: RegisterPlan, S: Sequence[Event]) -> list[Positions]:
     """What is reported if it is runs, not matches (SRT Alg. 1)."""
-    T, current, found = plan.srt, [Run(plan.srt.q0, Registers(), ())], list[Positions]()
+    T, current, reports = plan.srt, [Run(plan.srt.q0, Registers(), ())], list[Positions]()
     for k, event in enumerate(S):
         current = [
             _after(run, t, event, k) for run in current for t in T.Delta if _can(run, t, event)
         ]
-        found += [run.marks for run in current if run.state in T.F and run.marks[-1:] == (k,)]
-    return found
+        reports += [run.marks for run in current if run.state in T.F and run.marks[-1:] == (k,)]
+    return reports
 
 
 def _can(run: Run, t: RegisterTransition, event: Event) -> bool:
@@ -115,14 +115,14 @@ def _after(run: Run, t: RegisterTransition, event: Event, k: int) -> Run:
     return Run(t.target, run.registers.written(t.writes, event), marks)
 
 
-def overlapping(T: Srt, event: Event, v: Registers, *, printed: bool) -> bool:
+def overlapping(T: Srt, event: Event, v: Registers, *, as_printed: bool) -> bool:
     """Whether two transitions that have to exclude each other can both be taken (SRT Def. 36).
 
     As printed, those between the same two states need not.
     """
     holding: list[Any] = [t for t in T.Delta if satisfies(event, t.guard, v)]
     return any(
-        s.source == t.source and (s.target != t.target or not printed)
+        s.source == t.source and (s.target != t.target or not as_printed)
         for n, s in enumerate(holding)
         for t in holding[:n]
     )

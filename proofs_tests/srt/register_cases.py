@@ -28,7 +28,7 @@ from proofs_tests.srt.test_algorithm_1 import shown_events, windowed
 Case = tuple[AnyPlan, Stream]
 Draw = Callable[[Random], Case | None]
 
-Drawn = TypeVar("Drawn", bound=AnyPlan)
+PlanKind = TypeVar("PlanKind", bound=AnyPlan)
 
 KINDS: tuple[Value, ...] = (0, 1, 2, 1.0, 0.5, float("nan"), None, True, False, "a", "b")
 KINDS += (Timestamp(0), Timestamp(1), 2**53, 2**53 + 1, float(2**53), -1, "")
@@ -41,27 +41,29 @@ WINDOWS: tuple[MarkWindow | None, ...] = (
 )
 
 
-def expected(plan: AnyPlan, stream: Stream) -> list[ComplexEvent]:
+def reference_answers(plan: AnyPlan, stream: Stream) -> list[ComplexEvent]:
     """The answers by the reference, each once, in order."""
     if isinstance(plan, CorrelatedPlan):
-        found = driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
+        result = driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
     else:
-        found = answers(plan, stream.events)
-    return in_order(found)
+        result = answers(plan, stream.events)
+    return in_order(result)
 
 
-def compiled(plan: AnyPlan, stream: Stream, *, room: int = 1, arena: int = 4) -> list[ComplexEvent]:
+def engine_answers(
+    plan: AnyPlan, stream: Stream, *, room: int = 1, arena: int = 4
+) -> list[ComplexEvent]:
     """The answers of the engine, in order, from sizes so small that everything has to grow."""
     run = RegisterEvaluation(plan, stream, stream.time, room=room, arena=arena, answers=1)
-    found = [answer for batch in run.answers() for answer in batch]
-    ends = [answer.end for answer in found]
+    result = [answer for batch in run.answers() for answer in batch]
+    ends = [answer.end for answer in result]
     assert ends == sorted(ends)
-    return in_order(found)
+    return in_order(result)
 
 
-def in_order(found: Iterable[ComplexEvent]) -> list[ComplexEvent]:
+def in_order(result: Iterable[ComplexEvent]) -> list[ComplexEvent]:
     """By end, start and positions."""
-    return sorted(found, key=lambda a: (a.end, a.start, a.positions))
+    return sorted(result, key=lambda a: (a.end, a.start, a.positions))
 
 
 def of_expression(rng: Random) -> Case | None:
@@ -74,12 +76,12 @@ def of_expression(rng: Random) -> Case | None:
 
 
 def with_answers(
-    rng: Random, draw: Callable[[Random], tuple[Drawn, Stream]]
-) -> tuple[Drawn, Stream]:
+    rng: Random, draw: Callable[[Random], tuple[PlanKind, Stream]]
+) -> tuple[PlanKind, Stream]:
     """A case with answers, if one is soon found."""
     for _ in range(3):
         case = draw(rng)
-        if expected(*case):
+        if reference_answers(*case):
             break
     return case
 
@@ -93,8 +95,8 @@ def of_transducer(rng: Random) -> Case:
         *(t._replace(source=q) for t in T.Delta if t.source == T.q0),
     )
     T = Srt(q + 1, (*T.Delta, *before), frozenset({q}), T.F, R=T.R)
-    drawn = (rng.choice(WINDOWS) for _ in range(2))
-    return RegisterPlan(T, tuple(w for w in drawn if w is not None)), words(rng, T)
+    windows = (rng.choice(WINDOWS) for _ in range(2))
+    return RegisterPlan(T, tuple(w for w in windows if w is not None)), words(rng, T)
 
 
 def of_intervals(rng: Random) -> Case:
@@ -114,10 +116,10 @@ def of_intervals(rng: Random) -> Case:
 def words(rng: Random, T: Srt, most: int = 9) -> Stream:
     """Some words that the transducer may accept, one after the other, of all kinds of values."""
     events = [t for _ in range(rng.choice((1, 2, 3))) for t in random_word(rng, T, 4)][:most]
-    time, found = 0, []
+    time, events_in_time = 0, []
     for t in events:
         time += rng.choice((1, 0, 1, 2))
         v = rng.choice(KINDS) if rng.random() < 0.15 else t.attributes["v"]
         stream = rng.choice((None, "S", "S", "U"))
-        found.append(Event(t.type, {**t.attributes, "v": v, "t": time}, stream))
-    return Stream(found)
+        events_in_time.append(Event(t.type, {**t.attributes, "v": v, "t": time}, stream))
+    return Stream(events_in_time)

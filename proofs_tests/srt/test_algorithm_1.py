@@ -24,7 +24,7 @@ from cerlab.testing import random_sremo, random_sremo_events
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.sremo.test_vectors import E1, TABLE_1
-from proofs_tests.srt.cases import SHAPE, Found, events, step
+from proofs_tests.srt.cases import SHAPE, Matches, events, step
 from proofs_tests.suite import Suite
 
 Kind = Callable[[RegisterPlan], Runs | SharedRuns]
@@ -92,7 +92,7 @@ def test_the_evaluator_by_name(suite: Suite) -> None:
     suite.run(case, deep_count=2_000)
 
 
-def reports(active: Runs | SharedRuns, S: Sequence[Event]) -> dict[int, Found]:
+def reports(active: Runs | SharedRuns, S: Sequence[Event]) -> dict[int, Matches]:
     """What is reported at each event where something is; both count from 1."""
     found = {k: active.advance(t, k - 1) for k, t in enumerate(S, 1)}
     return {k: frozenset(tuple(p + 1 for p in M) for M in Ms) for k, Ms in found.items() if Ms}

@@ -59,12 +59,12 @@ from proofs_tests.srt.correlated_cases import correlated_case, under_clauses
 from proofs_tests.srt.register_cases import (
     KINDS,
     Case,
-    compiled,
-    expected,
+    engine_answers,
     in_order,
     of_expression,
     of_intervals,
     of_transducer,
+    reference_answers,
     with_answers,
     words,
 )
@@ -81,8 +81,8 @@ def test_expressions_on_streams(suite: Suite) -> None:
             plan = register_plan(e)
         except (cerlab.Unsupported, cerlab.ResourceLimit):
             return None
-        found = compiled(plan, Stream(S))
-        assert found == expected(plan, Stream(S))
+        found = engine_answers(plan, Stream(S))
+        assert found == reference_answers(plan, Stream(S))
         shown = {(D.end, D.positions) for D in detections(e, S)}
         assert {(D.end, D.positions) for D in found} == shown
         return bool(found)
@@ -94,8 +94,10 @@ def test_expressions_on_streams(suite: Suite) -> None:
 def test_transducers_with_values_of_all_kinds(draw: Callable[[Random], Case], suite: Suite) -> None:
     def case(rng: Random) -> bool:
         plan, stream = with_answers(rng, draw)
-        found = compiled(plan, stream, room=rng.choice((1, 64)), arena=rng.choice((4, 16, 256)))
-        assert found == expected(plan, stream), (plan, stream.events)
+        found = engine_answers(
+            plan, stream, room=rng.choice((1, 64)), arena=rng.choice((4, 16, 256))
+        )
+        assert found == reference_answers(plan, stream), (plan, stream.events)
         return bool(found)
 
     suite.run(case, deep_count=10_000)
@@ -117,8 +119,8 @@ def test_longer_streams_and_counts(suite: Suite) -> None:
         count = RegisterEvaluation(plan, stream, room=1, arena=4).count()
         if count > 3_000:
             return True
-        found = compiled(plan, stream, arena=32)
-        assert Counter(found) == Counter(expected(plan, stream))
+        found = engine_answers(plan, stream, arena=32)
+        assert Counter(found) == Counter(reference_answers(plan, stream))
         assert count == len(found)
         return bool(found)
 
@@ -130,8 +132,8 @@ def test_limits_give_the_same_answers_of_each_end(suite: Suite) -> None:
         plan, stream = with_answers(rng, of_intervals)
         assert isinstance(plan, CorrelatedPlan)
         limited = replace(plan, limit=Limit(rng.choice((1, 2, 3))))
-        found = compiled(limited, stream)
-        assert sorted(found, key=by_end) == expected(limited, stream)
+        found = engine_answers(limited, stream)
+        assert sorted(found, key=by_end) == reference_answers(limited, stream)
         return bool(found)
 
     suite.run(case, deep_count=4_000)
@@ -149,8 +151,8 @@ def test_queries_that_compare_labels(suite: Suite) -> None:
 
     def case(rng: Random) -> bool:
         plan, stream = with_answers(rng, drawn)
-        found = compiled(plan, stream)
-        assert found == expected(plan, stream), plan
+        found = engine_answers(plan, stream)
+        assert found == reference_answers(plan, stream), plan
         return bool(found)
 
     suite.run(case, deep_count=4_000)
@@ -242,7 +244,7 @@ def test_the_table_of_values() -> None:
         "v < r.v": {(0, 8), (1, 8), (2, 8)},
         "v = 1 AND r.v >= 1": {(0, 1)},
     }.items():
-        found = compiled(register_plan(parsed(f"<TRUE>^ -> r . _* . <{text}>^")), S)
+        found = engine_answers(register_plan(parsed(f"<TRUE>^ -> r . _* . <{text}>^")), S)
         assert {answer.positions for answer in found} == pairs, text
 
 
@@ -259,8 +261,8 @@ def test_arrow_columns_with_dictionaries_nulls_and_moments() -> None:
     stream = io.from_arrow(table)
     for text in ("name = r.name", "u = r.f", "f < r.u", "m = r.m", "m > r.m", "u != r.u"):
         plan = register_plan(parsed(f"<TRUE>^ -> r . _* . <{text}>^"))
-        found = compiled(plan, stream)
-        assert found == in_order(expected(plan, stream))
+        found = engine_answers(plan, stream)
+        assert found == in_order(reference_answers(plan, stream))
         assert found, text
 
 
@@ -333,7 +335,7 @@ def test_a_slice_without_jit_agrees() -> None:
         for seed in range(60):
             drawn = draw(Random(seed))
             if drawn is not None:
-                assert compiled(*drawn) == expected(*drawn)
+                assert engine_answers(*drawn) == reference_answers(*drawn)
 
 
 def unordered(arena: Any, made: Any, reg: Any, first: int, second: int, lowest: int) -> int:
@@ -351,7 +353,7 @@ def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     wrong = answered = 0
     for seed in range(150):
         plan, stream = of_intervals(Random(seed))
-        right = expected(plan, stream)
+        right = reference_answers(plan, stream)
         answered += bool(right)
-        wrong += compiled(plan, stream) != right
+        wrong += engine_answers(plan, stream) != right
     assert 0 < wrong < answered / 2

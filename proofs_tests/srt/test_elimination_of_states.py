@@ -32,8 +32,8 @@ from proofs_tests.srt.cases import (
     random_event,
     random_srt,
     read,
-    shown,
     step,
+    with_match,
 )
 from proofs_tests.srt.figures import FIG_4, FIG_12
 from proofs_tests.suite import Suite
@@ -65,7 +65,7 @@ def check_by_one_register(rng: Random) -> bool:
 
 
 def check_there_and_back(rng: Random) -> bool:
-    e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
+    e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
     again = srt_to_sremo(sremo_to_srt(e))
     assert matches(again, S) == matches(e, S), f"{e}\nis not {again}\non {S}"
     return bool(matches(e, S))

@@ -11,7 +11,7 @@ from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.testing import random_sremo
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
-from proofs_tests.srt.cases import SHAPE, random_epsilon_srt, random_srt, read, shown
+from proofs_tests.srt.cases import SHAPE, random_epsilon_srt, random_srt, read, with_match
 from proofs_tests.suite import Suite
 
 
@@ -32,7 +32,7 @@ def test_p3_elimination_keeps_outcomes_of_transducers(suite: Suite) -> None:
 
 def test_p3_elimination_keeps_matches_of_expressions(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
+        e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
         T = sremo_to_srt(e)
         found = runs.matches(T, S)
         assert runs.matches(without_epsilon(T), S) == found

@@ -22,13 +22,13 @@ from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_runs import Outcome
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.sremo.test_clauses import CASES
-from proofs_tests.srt.cases import SHAPE, events, random_event, shown, without_clocks
+from proofs_tests.srt.cases import SHAPE, events, random_event, with_match, without_clocks
 from proofs_tests.suite import Suite
 
 
 def test_p2_the_transducer_has_the_matches_of_the_expression(suite: Suite) -> None:
     def case(rng: Random) -> bool | None:
-        e, S = shown(rng, without_clocks)
+        e, S = with_match(rng, without_clocks)
         try:
             T = sremo_to_srt(e)
         except (Unsupported, ResourceLimit) as refused:
@@ -52,7 +52,7 @@ def test_p2_from_any_registers_to_any(suite: Suite) -> None:
     """``M(T, S, v, v') = {M | (e, S, M, v) |- v'}`` (SRT Def. 17)."""
 
     def case(rng: Random) -> bool | None:
-        e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
+        e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
         v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
         meant = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
         T = sremo_to_srt(e)
@@ -67,7 +67,7 @@ def test_p2_from_any_registers_with_all_operators(suite: Suite) -> None:
     """What complements write for themselves is no part of what the expression leaves."""
 
     def case(rng: Random) -> bool | None:
-        e, S = shown(rng, without_clocks)
+        e, S = with_match(rng, without_clocks)
         v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
         try:
             T = sremo_to_srt(e)

@@ -11,7 +11,7 @@ from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.model.event import Event
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_closure import concatenation, star, union
-from proofs_tests.srt.cases import Found, random_epsilon_srt, random_srt, random_word, read, shift
+from proofs_tests.srt.cases import Matches, random_epsilon_srt, random_srt, random_word, read, shift
 from proofs_tests.suite import Suite
 
 
@@ -53,9 +53,9 @@ def test_p5_iteration_begins_with_empty_registers_each_time(suite: Suite) -> Non
     suite.run(case, deep_count=10_000)
 
 
-def iterated(T: Srt, S: Sequence[Event]) -> Found:
+def iterated(T: Srt, S: Sequence[Event]) -> Matches:
     """Over all decompositions of S into parts that are not empty, a match of each."""
-    ended: list[Found] = [frozenset({()})]
+    ended: list[Matches] = [frozenset({()})]
     for k in range(1, len(S) + 1):
         ended.append(
             frozenset(

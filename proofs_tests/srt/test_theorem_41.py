@@ -30,19 +30,19 @@ from cerlab.predicates.truth import satisfies
 from cerlab.testing import Shape, random_sremo
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import (
-    Found,
+    Matches,
     guard,
     random_event,
     random_srt,
     random_terminal,
     read,
-    shown,
     step,
+    with_match,
 )
 from proofs_tests.suite import Suite
 
 
-def drawn(rng: Random) -> tuple[Srt, list[Event], Found]:
+def drawn(rng: Random) -> tuple[Srt, list[Event], Matches]:
     """A transducer unrolled to a window, a string that may be longer, and the matches on it.
 
     It is any one, or of an expression whose window says what the matches are, or one that may begin
@@ -51,7 +51,7 @@ def drawn(rng: Random) -> tuple[Srt, list[Event], Found]:
     w = rng.choice((2, 3, 3))
     kind = rng.choice(("any", "any", "expression", "anywhere"))
     if kind == "expression":
-        e, S = shown(rng, lambda rng: random_sremo(rng, Shape(depth=2), "core"))
+        e, S = with_match(rng, lambda rng: random_sremo(rng, Shape(depth=2), "core"))
         U = unroll(without_epsilon(sremo_to_srt(e)), w)
         return U, S[: w + 1], matches(sre.LengthWindow(e, w), S[: w + 1])
     T, S = read(rng, random_srt, w)

@@ -21,19 +21,24 @@ from cerlab.model.event import Event
 from cerlab.testing import random_sremo
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.unary import unary_cea, unary_srt
-from proofs_tests.foundations.anchored_cases import Run, accepted, extended, random_case
+from proofs_tests.foundations.anchored_cases import (
+    Run,
+    accepted_positions,
+    extend_runs,
+    random_case,
+)
 from proofs_tests.sremo.tables import sre
-from proofs_tests.srt.cases import SHAPE, Found, shown
+from proofs_tests.srt.cases import SHAPE, Matches, with_match
 from proofs_tests.suite import Suite
 
 
-def answered(cea: AnchoredCea, S: list[Event]) -> list[Found]:
+def answered(cea: AnchoredCea, S: list[Event]) -> list[Matches]:
     """What the automaton answers at each event: by all its runs from position 0."""
     current: set[Run] = {(q, ()) for q in cea.I}
     found = []
     for n, event in enumerate(S):
-        current = extended(cea, current, event, n)
-        found.append(frozenset(accepted(cea, current, n)))
+        current = extend_runs(cea, current, event, n)
+        found.append(frozenset(accepted_positions(cea, current, n)))
     return found
 
 
@@ -41,7 +46,7 @@ def test_p16_an_automaton_answers_what_the_transducer_reports(suite: Suite) -> N
     """For expressions without registers, with and without the prefix of a stream."""
 
     def case(rng: Random) -> bool:
-        e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "unary"))
+        e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "unary"))
         T = without_epsilon(sremo_to_srt(e))
         whole = answered(unary_cea(T), S)
         assert whole == [runs.detects(T, S[: n + 1]) for n in range(len(S))], f"{e}\non {S}"

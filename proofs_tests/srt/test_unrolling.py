@@ -18,7 +18,7 @@ from cerlab.model.registers import Registers
 from cerlab.testing import random_sremo
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.single_register import single_register
-from proofs_tests.srt.cases import SHAPE, Found, random_event, random_srt, read, shown, step
+from proofs_tests.srt.cases import SHAPE, Matches, random_event, random_srt, read, step, with_match
 from proofs_tests.suite import Suite
 
 
@@ -48,7 +48,7 @@ def test_p8_of_an_expression_compiled_and_reduced_to_one_write(suite: Suite) -> 
     """The three steps of (SRT Alg. 3), against the length window of the relation."""
 
     def case(rng: Random) -> bool:
-        e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
+        e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
         w = max(0, len(S) + rng.choice((0, 0, 1, -1)))
         T = single_register(without_epsilon(sremo_to_srt(e)))
         found = matches(sre.LengthWindow(e, w), S)
@@ -100,7 +100,7 @@ def test_windows_keep_the_matches_that_are_short_enough(suite: Suite) -> None:
     suite.run(case, deep_count=10_000)
 
 
-def short(found: Found, w: int) -> Found:
+def short(found: Matches, w: int) -> Matches:
     return frozenset(M for M in found if not M or M[-1] - M[0] + 1 <= w)
 
 

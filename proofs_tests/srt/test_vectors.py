@@ -32,7 +32,7 @@ from cerlab.theorems.srt_closure import star
 from cerlab.theorems.srt_runs import Configuration
 from proofs_tests.sremo.tables import sre
 from proofs_tests.sremo.test_vectors import E1, TABLE_1, trades
-from proofs_tests.srt.cases import Found, events, from_one, guard, step
+from proofs_tests.srt.cases import Matches, events, from_one, guard, step
 from proofs_tests.srt.figures import (
     FIG_1,
     FIG_3,
@@ -51,22 +51,22 @@ def transducer(text: str) -> Transducer:
     return sremo_to_srt(sre(text))
 
 
-def whole(text: str, S: Sequence[Event]) -> Found:
+def whole(text: str, S: Sequence[Event]) -> Matches:
     return runs.matches(transducer(text), S)
 
 
-def prefixes(T: Transducer, S: Sequence[Event]) -> dict[int, Found]:
+def prefixes(T: Transducer, S: Sequence[Event]) -> dict[int, Matches]:
     """``Match(T, S[1..k])`` for each k where it is not empty."""
     found = {k: runs.matches(T, S[:k]) for k in range(len(S) + 1)}
     return {k: M for k, M in found.items() if M}
 
 
-def streamed(text: str, S: Sequence[Event]) -> dict[int, Found]:
+def streamed(text: str, S: Sequence[Event]) -> dict[int, Matches]:
     """The same of the streaming form."""
     return prefixes(streaming(transducer(text)), S)
 
 
-def reported(text: str, S: Sequence[Event]) -> dict[int, Found]:
+def reported(text: str, S: Sequence[Event]) -> dict[int, Matches]:
     """What the engine reports at each event where it reports something."""
     active = SharedRuns(register_plan(sre(text)))
     found = {k: active.advance(t, k - 1) for k, t in enumerate(S, 1)}
@@ -94,7 +94,7 @@ def test_tv_2_on_a_stream() -> None:
         (5, {4: from_one({1, 4}, {2, 4}), 5: from_one({1, 5}, {2, 5})}),
     ],
 )
-def test_tv_3_windows_inside_the_prefix(w: int, expected: dict[int, Found]) -> None:
+def test_tv_3_windows_inside_the_prefix(w: int, expected: dict[int, Matches]) -> None:
     assert prefixes(streaming(span_window(FIG_1, w)), TABLE_1) == expected
     assert streamed(f"({E1})[1..{w}]", TABLE_1) == expected
     assert reported(f"({E1})[1..{w}]", TABLE_1) == expected
@@ -152,7 +152,7 @@ def test_tv_5_contiguity() -> None:
         (1, 20, 1, from_one()),
     ],
 )
-def test_tv_6_example_28(buy: int, price: int, sell: int, expected: Found) -> None:
+def test_tv_6_example_28(buy: int, price: int, sell: int, expected: Matches) -> None:
     S = [Event("B", {"id": buy, "price": price}), Event("S", {"id": sell, "price": 7})]
     assert runs.matches(FIG_3, S) == expected
 
@@ -186,7 +186,7 @@ def test_tv_7_iteration_keeps_the_last_event() -> None:
         ("B1 S1 S1", from_one({1, 3})),
     ],
 )
-def test_tv_8_figure_4(S: str, expected: Found) -> None:
+def test_tv_8_figure_4(S: str, expected: Matches) -> None:
     assert runs.matches(FIG_4, trades(S)) == expected
     assert runs.matches(unroll(FIG_4, 4), trades(S)) == expected
 
@@ -283,7 +283,7 @@ def test_tv_9_figure_14() -> None:
         ("ABC", from_one()),
     ],
 )
-def test_tv_10_figure_12_as_drawn(S: str, expected: Found) -> None:
+def test_tv_10_figure_12_as_drawn(S: str, expected: Matches) -> None:
     assert runs.matches(FIG_12, events(S)) == expected
 
 
@@ -321,7 +321,7 @@ def test_tv_11_wayebs_patterns_with_registers() -> None:
         ("ACBCB", from_one({1, 5}), from_one()),
     ],
 )
-def test_tv_12_skip_till_next(S: str, as_printed: Found, corrected: Found) -> None:
+def test_tv_12_skip_till_next(S: str, as_printed: Matches, corrected: Matches) -> None:
     assert whole("A^ . (!(B^))* . B^", events(S)) == as_printed
     for text in ("A^ . !(_* . B . _*) . B^", "A^ . <NOT type = 'B'>* . B^", "@(A^, B^)"):
         assert whole(text, events(S)) == corrected

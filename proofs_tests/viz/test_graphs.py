@@ -22,7 +22,7 @@ from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.io.machine_cases import exact
 from proofs_tests.srt.cases import random_epsilon_srt, random_srt
 from proofs_tests.suite import Suite
-from proofs_tests.viz.values import compiled, machine_of_nasty_texts, random_value, unary_fo
+from proofs_tests.viz.values import machine_of_nasty_texts, random_cea, random_value, unary_fo
 
 A_THEN_B = cerlab.parse_query("SELECT * WHERE A ; B")
 
@@ -200,6 +200,6 @@ def test_a_guard_says_what_an_event_is_where_that_is_enough() -> None:
 
 
 def test_a_strategy_machine_explored_in_part_says_so() -> None:
-    A = compiled(Random(5))
+    A = random_cea(Random(5))
     assert graph_of(A_THEN_B.det, limit=1).note.endswith("were not looked at")
     assert not graph_of(A).note

@@ -32,7 +32,7 @@ from proofs_tests.random_cases import random_case
 from proofs_tests.srt.cases import random_epsilon_srt, random_srt
 
 
-def compiled(rng: Random) -> IntervalCea:
+def random_cea(rng: Random) -> IntervalCea:
     """The CEA of a random formula that has one."""
     while True:
         try:
@@ -57,18 +57,18 @@ def snapshot(rng: Random) -> Any:
 
 def table(rng: Random) -> Any:
     """The table of a random deterministic machine."""
-    return minterm_table(DeterministicCea(compiled(rng)))
+    return minterm_table(DeterministicCea(random_cea(rng)))
 
 
 def written_out(rng: Random) -> Any:
     """A deterministic machine as an explicit table."""
-    det = DeterministicCea(compiled(rng))
+    det = DeterministicCea(random_cea(rng))
     return table_of(det, range(1 << min(len(det.predicates), 4)))
 
 
 def minterm_list(rng: Random) -> Any:
     """The minterms of a random CEA."""
-    return listed_minterms(DeterministicCea(compiled(rng)).predicates)
+    return listed_minterms(DeterministicCea(random_cea(rng)).predicates)
 
 
 KINDS: dict[str, Callable[[Random], Any]] = {
@@ -80,8 +80,8 @@ KINDS: dict[str, Callable[[Random], Any]] = {
     "srt": random_srt,
     "epsilon srt": random_epsilon_srt,
     "epsilon cea": lambda rng: focel_to_epsilon_cea(unary_fo(rng)),
-    "det": lambda rng: DeterministicCea(compiled(rng)),
-    "strategy": lambda rng: StrategyCea(compiled(rng), rng.choice(list(Strategy))),
+    "det": lambda rng: DeterministicCea(random_cea(rng)),
+    "strategy": lambda rng: StrategyCea(random_cea(rng), rng.choice(list(Strategy))),
     "explicit": written_out,
     "table": table,
     "minterms": minterm_list,

@@ -17,40 +17,40 @@ RIGHT = 0.95
 """The share of the blames of which one repair alone has to make the positions match."""
 
 
-class Asked(Protocol):
+class AnyQuestion(Protocol):
     """A question whether some positions match."""
 
     def holds(self) -> bool:
         """What the reference says."""
 
 
-Q = TypeVar("Q", bound=Asked)
+Q = TypeVar("Q", bound=AnyQuestion)
 
 
 @dataclass(frozen=True)
 class Blames(Generic[Q]):
     """Questions that the reference denies, what explains them, and what judges that."""
 
-    changed: Callable[[Random], Q | None]
-    explained: Callable[[Q], Why]
+    mutate: Callable[[Random], Q | None]
+    explain: Callable[[Q], Why]
     check_facts: Callable[[Q, Why], None]
-    mended: Callable[[Q, Repair], Iterable[Q]]
+    mend: Callable[[Q, Repair], Iterable[Q]]
 
     def is_right(self, rng: Random) -> bool | None:
         """Whether a repair that is said to be enough is; None where there is no question.
 
         Fails where something that is said is not true.
         """
-        q = self.changed(rng)
+        q = self.mutate(rng)
         if q is None:
             return None
-        found = self.explained(q)
-        assert not found.holds, found
-        assert found.failure is not None
-        self.check_facts(q, found)
-        assert json.loads(json.dumps(why_to_json(found)))["holds"] is False
-        assert str(found.failure) in str(found)
-        return any(each.holds() for repair in found.repairs for each in self.mended(q, repair))
+        why = self.explain(q)
+        assert not why.holds, why
+        assert why.failure is not None
+        self.check_facts(q, why)
+        assert json.loads(json.dumps(why_to_json(why)))["holds"] is False
+        assert str(why.failure) in str(why)
+        return any(each.holds() for repair in why.repairs for each in self.mend(q, repair))
 
     def passes(self, seed: int) -> bool:
         """Whether all that is said of a question is true, and a repair is enough."""
@@ -61,12 +61,12 @@ class Blames(Generic[Q]):
 
     def check(self, suite: Suite) -> None:
         """Every statement is true, and nearly every blame has one repair that is enough."""
-        asked: list[bool] = []
+        verdicts: list[bool] = []
 
         def case(rng: Random) -> bool:
             if (right := self.is_right(rng)) is not None:
-                asked.append(right)
+                verdicts.append(right)
             return right is not None
 
         suite.run(case, deep_count=2_000)
-        assert sum(asked) >= RIGHT * len(asked), f"{sum(asked)} right of {len(asked)}"
+        assert sum(verdicts) >= RIGHT * len(verdicts), f"{sum(verdicts)} right of {len(verdicts)}"

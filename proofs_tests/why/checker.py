@@ -75,8 +75,8 @@ def _follows(phi: cel.Formula, V: Valuation, below: list[Valuation], S: Substrea
             ours = stream is None or t.stream is None or t.stream == stream
             return t.type == R and ours and Valuation(V.start, V.start, {R: (V.start,)}) == V
         case cel.Not(body):
-            unmarked = Valuation(V.start, V.start, {}) == V
-            return unmarked and not valuations(body, (S.events[V.start],))
+            without_labels = Valuation(V.start, V.start, {}) == V
+            return without_labels and not valuations(body, (S.events[V.start],))
         case cel.As(_, X):
             (W,) = below
             return Valuation(W.start, W.end, {**W.labels, X: complex_event(W).positions}) == V
@@ -88,19 +88,19 @@ def _follows(phi: cel.Formula, V: Valuation, below: list[Valuation], S: Substrea
             return Valuation(W.start, W.end, labels) == V
         case cel.Rename(old, new, _):
             (W,) = below
-            renamed = {X: D for X, D in W.labels.items() if old != X}
-            renamed[new] = (*renamed.get(new, ()), *W.labels.get(old, ()))
-            return Valuation(W.start, W.end, renamed) == V
+            other_labels = {X: D for X, D in W.labels.items() if old != X}
+            other_labels[new] = (*other_labels.get(new, ()), *W.labels.get(old, ()))
+            return Valuation(W.start, W.end, other_labels) == V
         case cel.Or():
             return below == [V]
         case cel.And():
             return below == [V, V]
         case cel.Seq() | cel.Plus():
-            ordered = all(a.end < b.start for a, b in pairwise(below))
-            return ordered and reduce(_together, below) == V
+            in_order = all(a.end < b.start for a, b in pairwise(below))
+            return in_order and reduce(_together, below) == V
         case cel.Concat() | cel.ConcatPlus():
-            ordered = all(a.end + 1 == b.start for a, b in pairwise(below))
-            return ordered and reduce(_together, below) == V
+            in_order = all(a.end + 1 == b.start for a, b in pairwise(below))
+            return in_order and reduce(_together, below) == V
         case cel.All():
             return reduce(_together, below) == V
         case cel.Unless(_, right):

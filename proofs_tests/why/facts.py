@@ -23,9 +23,9 @@ from proofs_tests.why.checker import Substream
 from proofs_tests.why.mutations import Question
 
 
-def check_facts(q: Question, found: Why) -> None:
-    for failure in found.failures:
-        assert is_true(q, found, failure), (failure, str(found))
+def check_facts(q: Question, why: Why) -> None:
+    for failure in why.failures:
+        assert is_true(q, why, failure), (failure, str(why))
         for p in failure.positions:
             assert str(p) in failure.words, failure
 
@@ -34,12 +34,12 @@ def part_at(phi: Formula, path: Path) -> Formula:
     return part_at(children(phi)[path[0]], path[1:]) if path else phi
 
 
-def nodes(found: Why, path: Path) -> list[CelDerivation]:
-    assert isinstance(found.derivation, Derivation)
-    return [node for node in found.derivation if node.path == path]
+def nodes(why: Why, path: Path) -> list[CelDerivation]:
+    assert isinstance(why.derivation, Derivation)
+    return [node for node in why.derivation if node.path == path]
 
 
-def is_true(q: Question, found: Why, failure: Failure) -> bool:
+def is_true(q: Question, why: Why, failure: Failure) -> bool:
     """Whether the stream, the query and the derivation are as the failure says."""
     part, events = part_at(q.ast.formula, failure.path), q.stream.events
     match failure.kind:
@@ -52,7 +52,7 @@ def is_true(q: Question, found: Why, failure: Failure) -> bool:
         case Kind.PARTITION:
             (p,) = failure.positions
             attributes = partition_attributes(q.ast)
-            others = {partition_key(events[i], attributes) for i in asked(q)}
+            others = {partition_key(events[i], attributes) for i in positions_of(q)}
             return partition_key(events[p], attributes) is None or len(others) > 1
         case Kind.TYPE:
             (p,) = failure.positions
@@ -67,14 +67,14 @@ def is_true(q: Question, found: Why, failure: Failure) -> bool:
             assert isinstance(part, cel.Not)
             return bool(valuations(part.body, (events[p],)))
         case Kind.FILTER:
-            return _filter_fails(q, found, failure, part)
+            return _filter_fails(q, why, failure, part)
         case Kind.GAP:
             first, last = failure.positions
             at = Substream(q.ast, q.stream, first).at
             n = sum(1 for p in at if first < p < last)
             return n > 0 and f"gap of {n} event" in failure.words
         case Kind.MISSING:
-            return any(node.valuation is None for node in nodes(found, failure.path))
+            return any(node.valuation is None for node in nodes(why, failure.path))
         case Kind.UNMARKED:
             (p,) = failure.positions
             return p not in q.positions and isinstance(part, cel.Atom)
@@ -83,28 +83,28 @@ def is_true(q: Question, found: Why, failure: Failure) -> bool:
             return p in q.positions
         case Kind.AND:
             assert isinstance(part, cel.And)
-            return any(len(node.children) == 1 for node in nodes(found, failure.path))
+            return any(len(node.children) == 1 for node in nodes(why, failure.path))
         case Kind.UNLESS:
-            return _counter_example(q, found, failure, part)
+            return _counter_example(q, why, failure, part)
         case Kind.INTERVAL:
-            V = _valuation(found)
+            V = _valuation(why)
             return V is not None and not (q.start in (None, V.start) and q.end in (None, V.end))
         case Kind.WINDOW:
             return _too_wide(q, failure)
         case Kind.CONSUME:
             rival = failure.rival
             assert rival is not None
-            V = _valuation(found)
+            V = _valuation(why)
             assert V is not None
             answers = query_answers(q.ast, q.stream, q.meaning)
             return V.start <= rival.end < V.end and rival in answers
         case Kind.STRATEGY:
-            return _preferred(q, failure, part)
+            return _is_preferred(q, failure, part)
         case Kind.VARIABLE:
             assert isinstance(part, cel.As)
-            bound = [node for node in _all_nodes(found) if _binds(node, part.label)]
-            taken = {node.valuation.start for node in bound if node.valuation is not None}
-            return len(set(failure.positions)) == 2 and set(failure.positions) <= taken
+            bound = [node for node in _all_nodes(why) if _binds(node, part.label)]
+            others_of = {node.valuation.start for node in bound if node.valuation is not None}
+            return len(set(failure.positions)) == 2 and set(failure.positions) <= others_of
         case Kind.LIMIT:
             return q.ast.limit is not None
         case Kind.GUARD | Kind.NEGATION | Kind.EMPTY | Kind.FAR:
@@ -113,56 +113,56 @@ def is_true(q: Question, found: Why, failure: Failure) -> bool:
             assert_never(failure.kind)
 
 
-def _all_nodes(found: Why) -> list[CelDerivation]:
-    assert isinstance(found.derivation, Derivation)
-    return list(found.derivation)
+def _all_nodes(why: Why) -> list[CelDerivation]:
+    assert isinstance(why.derivation, Derivation)
+    return list(why.derivation)
 
 
 def _binds(node: CelDerivation, x: str) -> bool:
     return isinstance(node.part, cel.As) and node.part.label == x
 
 
-def _valuation(found: Why) -> Valuation | None:
-    return found.derivation.valuation if isinstance(found.derivation, Derivation) else None
+def _valuation(why: Why) -> Valuation | None:
+    return why.derivation.valuation if isinstance(why.derivation, Derivation) else None
 
 
-def asked(q: Question) -> tuple[int, ...]:
+def positions_of(q: Question) -> tuple[int, ...]:
     ends = {p for p in (q.start, q.end) if p is not None}
     return tuple(sorted({*q.positions, *ends}))
 
 
-def _filter_fails(q: Question, found: Why, failure: Failure, part: Formula) -> bool:
+def _filter_fails(q: Question, why: Why, failure: Failure, part: Formula) -> bool:
     assert isinstance(part, cel.Filter)
     if q.first_order:
-        return _fails_on_variables(q, found, failure, part)
+        return _fails_on_variables(q, why, failure, part)
     fails = False
-    for node in nodes(found, failure.path):
+    for node in nodes(why, failure.path):
         V = node.valuation
         if V is not None and not holds(part.condition, V, q.stream.events):
-            marked = {p for D in V.labels.values() for p in D}
-            fails = fails or set(failure.positions) <= marked
+            marks = {p for D in V.labels.values() for p in D}
+            fails = fails or set(failure.positions) <= marks
     return fails
 
 
-def _fails_on_variables(q: Question, found: Why, failure: Failure, part: cel.Filter) -> bool:
+def _fails_on_variables(q: Question, why: Why, failure: Failure, part: cel.Filter) -> bool:
     """Some events that the variables have in the derivation do not satisfy the filter."""
     names = sorted(labels_of(part.condition))
     events = [
-        {node.valuation.start for node in _all_nodes(found) if _binds(node, x) and node.valuation}
+        {node.valuation.start for node in _all_nodes(why) if _binds(node, x) and node.valuation}
         for x in names
     ]
     return any(
-        set(failure.positions) <= set(chosen)
+        set(failure.positions) <= set(places)
         and not holds(
             part.condition,
-            Valuation(0, 0, {x: (p,) for x, p in zip(names, chosen, strict=True)}),
+            Valuation(0, 0, {x: (p,) for x, p in zip(names, places, strict=True)}),
             q.stream.events,
         )
-        for chosen in product(*events)
+        for places in product(*events)
     )
 
 
-def _counter_example(q: Question, found: Why, failure: Failure, part: Formula) -> bool:
+def _counter_example(q: Question, why: Why, failure: Failure, part: Formula) -> bool:
     assert isinstance(part, cel.Unless)
     rival = failure.rival
     assert rival is not None
@@ -178,7 +178,7 @@ def _counter_example(q: Question, found: Why, failure: Failure, part: Formula) -
     )
     inside = any(
         V is not None and V.start <= rival.start and rival.end <= V.end
-        for V in (node.valuation for node in nodes(found, failure.path))
+        for V in (node.valuation for node in nodes(why, failure.path))
     )
     return local in answers and inside and rival.end < len(events)
 
@@ -206,7 +206,7 @@ def _too_wide(q: Question, failure: Failure) -> bool:
             assert_never(q.ast.window)
 
 
-def _preferred(q: Question, failure: Failure, part: Formula) -> bool:
+def _is_preferred(q: Question, failure: Failure, part: Formula) -> bool:
     """The rival ends at the same event of the same partition, and the strategy takes it."""
     strategy = q.ast.strategy
     if isinstance(part, cel.Select) and (failure.path or strategy is None):

@@ -30,12 +30,12 @@ from cerlab.why.failure import (
     Widen,
     Without,
 )
-from proofs_tests.why.mutations import Question, replaced
+from proofs_tests.why.mutations import Question, replace_part
 
 VALUES: tuple[Value, ...] = (0, 1, "a", 2, -1, "b", 0.5, 1.0, True, None)
 
 
-def mended(q: Question, repair: Repair) -> Iterator[Question]:
+def mend(q: Question, repair: Repair) -> Iterator[Question]:
     """The questions that a repair makes: one, or one for each event that it may be."""
     match repair:
         case Retype(p, kind):
@@ -47,7 +47,7 @@ def mended(q: Question, repair: Repair) -> Iterator[Question]:
             yield from _with_one_more(q, path, after, before)
         case Remove(gone):
             events = [t for i, t in enumerate(q.stream) if i not in gone]
-            yield replace(q.with_events(events), **_shifted(q, gone))
+            yield replace(q.with_events(events), **_shift(q, gone))
         case Give(p):
             yield replace(q, positions=tuple(sorted({*q.positions, p})))
         case Drop(p):
@@ -57,7 +57,7 @@ def mended(q: Question, repair: Repair) -> Iterator[Question]:
         case Relax(path, into):
             assert not isinstance(into, Sremo)
             weaker: Formula = into
-            formula = replaced(q.ast.formula, path, lambda _: weaker)
+            formula = replace_part(q.ast.formula, path, lambda _: weaker)
             yield replace(q, ast=replace(q.ast, formula=formula))
         case Widen(window):
             yield replace(q, ast=replace(q.ast, window=window))
@@ -85,14 +85,14 @@ def _without(q: Question, clause: str) -> CeqlQuery:
             raise AssertionError(clause)
 
 
-def _shifted(q: Question, gone: Positions) -> dict[str, Any]:
+def _shift(q: Question, removals: Positions) -> dict[str, Any]:
     """The positions and ends after some events before them are gone."""
 
-    def moved(p: int | None) -> int | None:
-        return None if p is None else p - sum(1 for g in gone if g < p)
+    def after(p: int | None) -> int | None:
+        return None if p is None else p - sum(1 for g in removals if g < p)
 
-    kept = tuple(p - sum(1 for g in gone if g < p) for p in q.positions if p not in gone)
-    return {"positions": kept, "start": moved(q.start), "end": moved(q.end)}
+    rest = tuple(p - sum(1 for g in removals if g < p) for p in q.positions if p not in removals)
+    return {"positions": rest, "start": after(q.start), "end": after(q.end)}
 
 
 def _put(q: Question, p: int, t: Event) -> list[Event]:
@@ -123,7 +123,7 @@ def _with_one_more(
     for n in path:
         part = children(part)[n]
     for place in range(low, high + 1):
-        moved = tuple(i + (i >= place) for i in q.positions)
+        later = tuple(i + (i >= place) for i in q.positions)
         near = q.stream[min(max(place - 1, 0), len(q.stream) - 1)]
         others: tuple[Value, ...] = (0, 1, "a")
         keys: tuple[Value, ...] = ("own", 0, 1)
@@ -135,8 +135,8 @@ def _with_one_more(
                 t = Event(kind, attributes)
                 events = [*q.stream.events[:place], t, *q.stream.events[place:]]
                 longer = replace(q.with_events(events), start=None, end=None)
-                yield replace(longer, positions=tuple(sorted({*moved, place})))
-                yield replace(longer, positions=moved)
+                yield replace(longer, positions=tuple(sorted({*later, place})))
+                yield replace(longer, positions=later)
 
 
 def _types(part: Formula) -> tuple[str, ...]:

@@ -54,44 +54,44 @@ def question(ast: CeqlQuery, stream: Stream, m: ComplexEvent, *, interval: bool)
     return Question(ast, stream, m.positions, start, end)
 
 
-def altered(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def alter(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """One event with another type, value, key or stream."""
     p = rng.choice(m.positions) if m.positions else rng.randrange(m.start, m.end + 1)
     t = q.stream[p]
     match rng.randrange(5):
         case 0 | 1:
-            made = replace(t, type=rng.choice(TYPES))
+            event = replace(t, type=rng.choice(TYPES))
         case 2 | 3:
-            made = replace(t, attributes={**t.attributes, "v": rng.choice((0, 1, None, "a"))})
+            event = replace(t, attributes={**t.attributes, "v": rng.choice((0, 1, None, "a"))})
         case _:
-            made = replace(t, stream=rng.choice(STREAMS))
+            event = replace(t, stream=rng.choice(STREAMS))
     if q.ast.partition and rng.random() < 0.3:
-        made = replace(t, attributes={**t.attributes, "k": rng.choice((0, 1, 2, None))})
-    return q.with_events([*q.stream.events[:p], made, *q.stream.events[p + 1 :]])
+        event = replace(t, attributes={**t.attributes, "k": rng.choice((0, 1, 2, None))})
+    return q.with_events([*q.stream.events[:p], event, *q.stream.events[p + 1 :]])
 
 
-def deleted(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def delete(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """Without one marked event; the other positions, wherever the answer may then be."""
     if len(m.positions) < 2:
         return q
     p = rng.choice(m.positions)
-    kept = tuple(i - (i > p) for i in m.positions if i != p)
+    rest = tuple(i - (i > p) for i in m.positions if i != p)
     events = [*q.stream.events[:p], *q.stream.events[p + 1 :]]
-    return replace(q.with_events(events), positions=kept, start=None, end=None)
+    return replace(q.with_events(events), positions=rest, start=None, end=None)
 
 
-def inserted(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def insert(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """One event more, inside the answer."""
     p = rng.randrange(m.start, m.end + 1)
     t = q.stream[p]
-    made = replace(t, type=rng.choice(TYPES))
-    moved = tuple(i + (i > p) for i in m.positions)
+    event = replace(t, type=rng.choice(TYPES))
+    later = tuple(i + (i > p) for i in m.positions)
     ends = (None, None) if q.start is None else (m.start + (m.start > p), m.end + (m.end > p))
-    events = [*q.stream.events[: p + 1], made, *q.stream.events[p + 1 :]]
-    return replace(q.with_events(events), positions=moved, start=ends[0], end=ends[1])
+    events = [*q.stream.events[: p + 1], event, *q.stream.events[p + 1 :]]
+    return replace(q.with_events(events), positions=later, start=ends[0], end=ends[1])
 
 
-def tightened(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def tighten(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """`;` to `:`, or + to :+, at one place."""
 
     def tighter(phi: Formula) -> Formula:
@@ -106,7 +106,7 @@ def tightened(rng: Random, q: Question, m: ComplexEvent) -> Question:
     return _at_some_place(rng, q, tighter)
 
 
-def filtered(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def add_filter(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """A filter more, at one place."""
 
     def narrower(phi: Formula) -> Formula:
@@ -134,17 +134,17 @@ def shrunk(rng: Random, q: Question, m: ComplexEvent) -> Question:
     return replace(q, ast=replace(q.ast, window=window))
 
 
-def chosen(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def choose_strategy(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """Another strategy."""
     return replace(q, ast=replace(q.ast, strategy=rng.choice(list(Strategy))))
 
 
-def consumed(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def add_consumption(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """Consumption."""
     return replace(q, ast=replace(q.ast, consume=rng.choice((Consume.ANY, Consume.PARTITION))))
 
 
-def divided(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def divide(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """A partition by k or v, or FROM one stream."""
     if rng.random() < 0.3:
         return replace(q, ast=replace(q.ast, streams=(rng.choice(STREAMS),)))
@@ -152,15 +152,15 @@ def divided(rng: Random, q: Question, m: ComplexEvent) -> Question:
 
 
 MUTATIONS: tuple[Callable[[Random, Question, ComplexEvent], Question], ...] = (
-    *(altered, altered, altered, deleted, deleted, inserted, tightened, tightened, filtered),
-    *(filtered, unless, both, shrunk, chosen, consumed, divided),
+    *(alter, alter, alter, delete, delete, insert, tighten, tighten, add_filter),
+    *(add_filter, unless, both, shrunk, choose_strategy, add_consumption, divide),
 )
 
 
 def _at_some_place(rng: Random, q: Question, change: Callable[[Formula], Formula]) -> Question:
     formula = q.ast.formula
     path = rng.choice(_paths(formula))
-    return replace(q, ast=replace(q.ast, formula=replaced(formula, path, change)))
+    return replace(q, ast=replace(q.ast, formula=replace_part(formula, path, change)))
 
 
 def _paths(phi: Formula) -> list[Path]:
@@ -170,12 +170,12 @@ def _paths(phi: Formula) -> list[Path]:
     return [(), *((n, *rest) for n, psi in enumerate(children(phi)) for rest in _paths(psi))]
 
 
-def replaced(phi: Formula, path: Path, change: Callable[[Formula], Formula]) -> Formula:
+def replace_part(phi: Formula, path: Path, change: Callable[[Formula], Formula]) -> Formula:
     """The formula with something else at a place."""
     if not path:
         return change(phi)
     n, *below = path
-    return with_child(phi, n, replaced(children(phi)[n], tuple(below), change))
+    return with_child(phi, n, replace_part(children(phi)[n], tuple(below), change))
 
 
 def has_strategy(phi: Formula) -> bool:

@@ -26,10 +26,10 @@ Stream = Sequence[Event]
 def check(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]) -> None:
     """One ``(e, S, i, j, M, v) |- v'``, and all below it; of the registers those that are read."""
     assert not node.failures
-    taken = node.valuation
-    assert 0 <= taken.start <= taken.end <= len(S)
-    assert all(taken.start <= p < taken.end for p in taken.marks)
-    assert list(taken.marks) == sorted(set(taken.marks))
+    reading = node.valuation
+    assert 0 <= reading.start <= reading.end <= len(S)
+    assert all(reading.start <= p < reading.end for p in reading.marks)
+    assert list(reading.marks) == sorted(set(reading.marks))
     assert part_at_is_there(node)
     assert _follows(node, v, S, read), (str(node), v)
 
@@ -59,16 +59,16 @@ def registers(v: Contents, S: Stream) -> Registers:
 
 
 def _follows(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]) -> bool:
-    taken, below = node.valuation, node.children
-    i, j, marks, same = taken.start, taken.end, taken.marks, taken.registers == v
+    reading, below = node.valuation, node.children
+    i, j, marks, same = reading.start, reading.end, reading.marks, reading.registers == v
     match node.part:
         case sre.Epsilon():
             return i == j and same and not marks
         case sre.Empty():
             return False
         case sre.Terminal(guard, marked, W):
-            written = tuple(sorted({**dict(v), **dict.fromkeys(W & read, i)}.items()))
-            right = marks == ((i,) if marked else ()) and taken.registers == written
+            after_write = tuple(sorted({**dict(v), **dict.fromkeys(W & read, i)}.items()))
+            right = marks == ((i,) if marked else ()) and reading.registers == after_write
             return j == i + 1 and right and satisfies(S[i], guard, registers(v, S))
         case sre.Concat() as e:
             parts = []
@@ -77,7 +77,7 @@ def _follows(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]
                 parts.append(spine.right)
                 spine = spine.left
             assert [child.part for child in below] == [spine, *reversed(parts)]
-            return _chained(node, v, S, read, gaps="")
+            return _is_chain(node, v, S, read, gaps="")
         case sre.Star(sre.Terminal(guard, False, W)) | sre.Plus(sre.Terminal(guard, False, W)) if (
             not W
         ):
@@ -88,7 +88,7 @@ def _follows(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]
             assert all(child.part == body for child in below)
             if not below:
                 return isinstance(node.part, sre.Star) and i == j and same and not marks
-            return _chained(node, v, S, read, gaps="")
+            return _is_chain(node, v, S, read, gaps="")
         case sre.Option():
             if not below:
                 return i == j and same and not marks
@@ -118,15 +118,15 @@ def _follows(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]
                 )
             own = {r: p for r, p in a.valuation.registers if r in writes(left)}
             other = {r: p for r, p in b.valuation.registers if r in writes(right)}
-            untouched = {r: p for r, p in v if r not in writes(left) | writes(right)}
-            return dict(taken.registers) == {**untouched, **own, **other}
+            same_registers = {r: p for r, p in v if r not in writes(left) | writes(right)}
+            return dict(reading.registers) == {**same_registers, **own, **other}
         case sre.Negation(body):
             taken_ends = {d.end for d in derivations(body, S, i, registers(v, S))}
             return same and not marks and not below and j not in taken_ends
         case sre.SkipAny():
-            return _rounds_or_operands(node) and _chained(node, v, S, read, gaps="#")
+            return _rounds_or_operands(node) and _is_chain(node, v, S, read, gaps="#")
         case sre.SkipNext():
-            return _rounds_or_operands(node) and _chained(node, v, S, read, gaps="@")
+            return _rounds_or_operands(node) and _is_chain(node, v, S, read, gaps="@")
         case _:
             assert_never(node.part)
 
@@ -149,23 +149,23 @@ def _rounds_or_operands(node: SremoDerivation) -> bool:
             return tuple(child.part for child in node.children) == operands
 
 
-def _chained(
+def _is_chain(
     node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str], *, gaps: str
 ) -> bool:
     """The children one after another, with gaps only where the operator has some."""
-    taken, below = node.valuation, node.children
+    reading, below = node.valuation, node.children
     if not below:
-        return taken == Reading(taken.start, taken.start, (), v)
+        return reading == Reading(reading.start, reading.start, (), v)
     for child in below:
         check(child, v, S, read)
         v = child.valuation.registers
     parts = [child.valuation for child in below]
-    assert (parts[0].start, parts[-1].end) == (taken.start, taken.end)
-    assert taken.registers == parts[-1].registers
-    assert taken.marks == tuple(p for part in parts for p in part.marks)
+    assert (parts[0].start, parts[-1].end) == (reading.start, reading.end)
+    assert reading.registers == parts[-1].registers
+    assert reading.marks == tuple(p for part in parts for p in part.marks)
     for a, b, after in zip(parts, parts[1:], below[1:], strict=False):
         assert a.end == b.start or (gaps and a.end < b.start)
         if gaps == "@":
-            held = registers(a.registers, S)
-            assert b.start in {d.end for d in derivations(absence(after.part), S, a.end, held)}
+            contents = registers(a.registers, S)
+            assert b.start in {d.end for d in derivations(absence(after.part), S, a.end, contents)}
     return True

@@ -21,9 +21,9 @@ from proofs_tests.why.sremo_checker import registers
 from proofs_tests.why.sremo_mutations import Question
 
 
-def check_facts(q: Question, found: Why) -> None:
-    for failure in found.failures:
-        assert is_true(q, found, failure), (failure, str(found))
+def check_facts(q: Question, why: Why) -> None:
+    for failure in why.failures:
+        assert is_true(q, why, failure), (failure, str(why))
         for p in failure.positions:
             assert str(p) in failure.words, failure
 
@@ -32,29 +32,31 @@ def part_at(e: Sremo, path: Path) -> Sremo:
     return part_at(children(e)[path[0]], path[1:]) if path else e
 
 
-def entered(node: SremoDerivation, v: Contents = ()) -> Iterator[tuple[SremoDerivation, Contents]]:
+def nodes_with_registers(
+    node: SremoDerivation, v: Contents = ()
+) -> Iterator[tuple[SremoDerivation, Contents]]:
     """All nodes, each with what the registers held before it."""
     yield node, v
     for child in node.children:
-        yield from entered(child, v)
+        yield from nodes_with_registers(child, v)
         if not isinstance(node.part, sre.Intersection):
             v = child.valuation.registers
 
 
-def known(e: Sremo, v: Contents) -> bool:
+def is_known(e: Sremo, v: Contents) -> bool:
     """Whether it is known what all registers that an expression reads hold."""
     return all(p is not None or r not in reads(e) for r, p in v)
 
 
-def is_true(q: Question, found: Why, failure: Failure) -> bool:
+def is_true(q: Question, why: Why, failure: Failure) -> bool:
     """Whether the stream, the expression and the derivation are as the failure says."""
-    root: Any = found.derivation
+    root: Any = why.derivation
     if failure.kind is Kind.POSITION:
         (p,) = failure.positions
         return not 0 <= p < len(q.stream)
     assert isinstance(root, Derivation)
     part = part_at(q.e, failure.path)
-    here = [(node, v) for node, v in entered(root) if node.path == failure.path]
+    here = [(node, v) for node, v in nodes_with_registers(root) if node.path == failure.path]
     match failure.kind:
         case Kind.GUARD:
             return _guard_fails(q, failure, part, here, root)
@@ -96,13 +98,13 @@ def _guard_fails(
     entries = [v for node, v in here if _takes(node, p)]
     entries += [  # an iteration that leaves no trace is one node
         v
-        for node, v in entered(root)
+        for node, v in nodes_with_registers(root)
         if node.path == failure.path[:-1]
         and not node.children
         and node.valuation.start <= p < node.valuation.end
     ]
     return any(
-        not known(part, v)
+        not is_known(part, v)
         or (
             not satisfies(q.stream[p], part.guard, registers(v, q.stream.events))
             and _values_are_right(q, p, failure.words, v)
@@ -135,7 +137,7 @@ def _values_are_right(q: Question, p: int, words: str, v: Contents) -> bool:
 def _is_there(q: Question, failure: Failure, part: Sremo, root: SremoDerivation) -> bool:
     """What is negated, or skipped, is really there."""
     rival, S = failure.rival, q.stream.events
-    for node, v in entered(root):
+    for node, v in nodes_with_registers(root):
         if node.path != failure.path:
             continue
         if isinstance(part, sre.Negation):
@@ -147,14 +149,14 @@ def _is_there(q: Question, failure: Failure, part: Sremo, root: SremoDerivation)
             if inside and node.valuation.end in ends:
                 return True
         for a, b in pairwise(node.children):
-            held = registers(a.valuation.registers, S)
+            contents = registers(a.valuation.registers, S)
             start = a.valuation.end if rival is None else rival.start
             if rival is None:
-                instances = {d.end for d in derivations(b.part, S, start, held)}
+                instances = {d.end for d in derivations(b.part, S, start, contents)}
                 if start in instances:
                     return True
                 continue
-            instances = {d.end for d in derivations(b.part, S, start, held)}
+            instances = {d.end for d in derivations(b.part, S, start, contents)}
             if (
                 a.valuation.end <= rival.start
                 and rival.end < b.valuation.start
@@ -191,14 +193,14 @@ def _lacks(q: Question, part: Sremo, here: list[tuple[SremoDerivation, Contents]
         if len(node.children) == 1:
             (has,) = node.children
             other = part.right if has.path[-1] == 0 else part.left
-            made = derivations(
+            every = derivations(
                 other, q.stream.events, node.valuation.start, registers(v, q.stream.events)
             )
             there = any(
                 (d.end, d.marks) == (node.valuation.end, frozenset(node.valuation.marks))
-                for d in made
+                for d in every
             )
-            if not there or not known(other, v):
+            if not there or not is_known(other, v):
                 return True
     return False
 
@@ -208,22 +210,22 @@ def _too_wide(
 ) -> bool:
     first, last = failure.positions[0], failure.positions[-1]
     for node, _ in here:
-        taken = node.valuation
+        reading = node.valuation
         more: float
         match part:
             case sre.SpanWindow(_, w) if (first, last) == (
-                taken.marks[0],
-                taken.marks[-1],
+                reading.marks[0],
+                reading.marks[-1],
             ):
                 more = last - first + 1 - w
             case sre.LengthWindow(_, w) if (first, last) == (
-                taken.start,
-                taken.end - 1,
+                reading.start,
+                reading.end - 1,
             ):
-                more = taken.end - taken.start - w
+                more = reading.end - reading.start - w
             case sre.Within(_, n, name) if (first, last) == (
-                taken.marks[0],
-                taken.marks[-1],
+                reading.marks[0],
+                reading.marks[-1],
             ):
                 here_, there = q.stream[first].attributes[name], q.stream[last].attributes[name]
                 assert isinstance(here_, int)

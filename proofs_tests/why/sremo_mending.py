@@ -10,12 +10,12 @@ from cerlab.logic.sremo.syntax import Sremo, children
 from cerlab.model.event import Event, Value
 from cerlab.testing import TYPES
 from cerlab.why.failure import Alter, Drop, Give, Insert, Relax, Remark, Remove, Repair, Retype
-from proofs_tests.why.sremo_mutations import Question, replaced
+from proofs_tests.why.sremo_mutations import Question, replace_part
 
 VALUES: tuple[Value, ...] = (0, 1, 2, 0.5, "a", "b", True, -1, None)
 
 
-def mended(q: Question, repair: Repair) -> Iterator[Question]:
+def mend(q: Question, repair: Repair) -> Iterator[Question]:
     """The questions that a repair makes: one, or one for each event that it may be."""
     match repair:
         case Retype(p, kind):
@@ -27,14 +27,14 @@ def mended(q: Question, repair: Repair) -> Iterator[Question]:
             yield from _with_one_more(q, after, before)
         case Remove(gone):
             events = [t for i, t in enumerate(q.stream) if i not in gone]
-            kept = tuple(i - sum(p < i for p in gone) for i in q.positions if i not in gone)
-            yield replace(q.with_events(events), positions=kept)
+            rest = tuple(i - sum(p < i for p in gone) for i in q.positions if i not in gone)
+            yield replace(q.with_events(events), positions=rest)
         case Give(p):
             yield replace(q, positions=tuple(sorted({*q.positions, p})))
         case Drop(p):
             yield replace(q, positions=tuple(i for i in q.positions if i != p))
         case Relax(path, into) | Remark(path, into):
-            yield replace(q, e=replaced(q.e, path, lambda _: _sremo(into)))
+            yield replace(q, e=replace_part(q.e, path, lambda _: _sremo(into)))
         case _:
             raise AssertionError(f"no repair of a SREMO: {repair}")
 
@@ -62,9 +62,9 @@ def _with_one_more(q: Question, after: int | None, before: int | None) -> Iterat
     high = q.positions[-1] + 1 if before is None else before
     low = min(q.positions[0], high) if after is None else after + 1
     for place in range(low, high + 1):
-        moved = tuple(i + (i >= place) for i in q.positions)
+        later = tuple(i + (i >= place) for i in q.positions)
         near = q.stream[min(max(place - 1, 0), len(q.stream) - 1)]
         for t in _events_like(near):
             longer = q.with_events([*q.stream.events[:place], t, *q.stream.events[place:]])
-            yield replace(longer, positions=tuple(sorted({*moved, place})))
-            yield replace(longer, positions=moved)
+            yield replace(longer, positions=tuple(sorted({*later, place})))
+            yield replace(longer, positions=later)

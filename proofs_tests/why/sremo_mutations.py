@@ -42,12 +42,12 @@ class Question:
         return replace(self, stream=Stream(events))
 
 
-def replaced(e: Sremo, path: Path, change: Callable[[Sremo], Sremo]) -> Sremo:
+def replace_part(e: Sremo, path: Path, change: Callable[[Sremo], Sremo]) -> Sremo:
     """The expression with something else at a place."""
     if not path:
         return change(e)
     below = [
-        replaced(child, path[1:], change) if n == path[0] else child
+        replace_part(child, path[1:], change) if n == path[0] else child
         for n, child in enumerate(sre.children(e))
     ]
     match e:
@@ -65,11 +65,11 @@ def _somewhere(
     rng: Random, q: Question, change: Callable[[Sremo], Sremo], *kinds: type
 ) -> Question:
     """The change at a place of one of some kinds, outside negations."""
-    places = [path for path, e in paths(q.e) if isinstance(e, kinds) and not _negated(q.e, path)]
-    return replace(q, e=replaced(q.e, rng.choice(places), change)) if places else q
+    places = [path for path, e in paths(q.e) if isinstance(e, kinds) and not _is_negated(q.e, path)]
+    return replace(q, e=replace_part(q.e, rng.choice(places), change)) if places else q
 
 
-def _negated(e: Sremo, path: Path) -> bool:
+def _is_negated(e: Sremo, path: Path) -> bool:
     for n in path:
         if isinstance(e, sre.Negation):
             return True
@@ -77,32 +77,32 @@ def _negated(e: Sremo, path: Path) -> bool:
     return False
 
 
-def altered(rng: Random, q: Question) -> Question:
+def alter(rng: Random, q: Question) -> Question:
     """One event with another type or value."""
     p = rng.choice(q.positions) if rng.random() < 0.7 else rng.randrange(len(q.stream))
     t = q.stream[p]
     if rng.random() < 0.5:
-        made = replace(t, type=rng.choice(TYPES))
+        event = replace(t, type=rng.choice(TYPES))
     else:
-        made = replace(t, attributes={**t.attributes, "v": rng.choice((0, 1, 2, None, "a"))})
-    return q.with_events([*q.stream.events[:p], made, *q.stream.events[p + 1 :]])
+        event = replace(t, attributes={**t.attributes, "v": rng.choice((0, 1, 2, None, "a"))})
+    return q.with_events([*q.stream.events[:p], event, *q.stream.events[p + 1 :]])
 
 
-def deleted(rng: Random, q: Question) -> Question:
+def delete(rng: Random, q: Question) -> Question:
     """Without one event; a marked one is no longer asked for."""
     p = rng.choice(q.positions) if rng.random() < 0.7 else rng.randrange(len(q.stream))
-    kept = tuple(i - (i > p) for i in q.positions if i != p)
+    rest = tuple(i - (i > p) for i in q.positions if i != p)
     events = [*q.stream.events[:p], *q.stream.events[p + 1 :]]
-    return replace(q.with_events(events), positions=kept) if kept else q
+    return replace(q.with_events(events), positions=rest) if rest else q
 
 
-def inserted(rng: Random, q: Question) -> Question:
+def insert(rng: Random, q: Question) -> Question:
     """One event more, inside the match."""
     p = rng.randrange(q.positions[0], q.positions[-1] + 1)
-    made = replace(q.stream[p], type=rng.choice(TYPES))
-    moved = tuple(i + (i > p) for i in q.positions)
-    events = [*q.stream.events[: p + 1], made, *q.stream.events[p + 1 :]]
-    return replace(q.with_events(events), positions=moved)
+    event = replace(q.stream[p], type=rng.choice(TYPES))
+    later = tuple(i + (i > p) for i in q.positions)
+    events = [*q.stream.events[: p + 1], event, *q.stream.events[p + 1 :]]
+    return replace(q.with_events(events), positions=later)
 
 
 def asked_otherwise(rng: Random, q: Question) -> Question:
@@ -111,7 +111,7 @@ def asked_otherwise(rng: Random, q: Question) -> Question:
     return replace(q, positions=tuple(sorted(positions))) if positions else q
 
 
-def narrowed(rng: Random, q: Question) -> Question:
+def narrow(rng: Random, q: Question) -> Question:
     """A terminal asks for more: of its event, or of a register."""
     reading = RegisterComparison(Operator.EQ, Attribute("v"), RegisterAttribute("r", "v"))
     value = Comparison(Operator.EQ, Attribute("v"), Constant(rng.choice((0, 1))))
@@ -124,7 +124,7 @@ def narrowed(rng: Random, q: Question) -> Question:
     return _somewhere(rng, q, change, sre.Terminal)
 
 
-def remarked(rng: Random, q: Question) -> Question:
+def flip_mark(rng: Random, q: Question) -> Question:
     """A terminal marks its event that did not, or no longer does."""
 
     def change(e: Sremo) -> Sremo:
@@ -156,12 +156,12 @@ def once(rng: Random, q: Question) -> Question:
 
     def change(e: Sremo) -> Sremo:
         assert isinstance(e, sre.Star | sre.Plus)
-        return sre.EPSILON if unmarked(e) and rng.random() < 0.5 else e.body
+        return sre.EPSILON if marks_nothing(e) and rng.random() < 0.5 else e.body
 
     return _somewhere(rng, q, change, sre.Star, sre.Plus)
 
 
-def windowed(rng: Random, q: Question) -> Question:
+def add_window(rng: Random, q: Question) -> Question:
     """A window that may be too small, around one place."""
     width = rng.randrange(1, 3)
     window = rng.choice(
@@ -179,7 +179,7 @@ def absent(rng: Random, q: Question) -> Question:
     kind = sre.Terminal(Comparison(Operator.EQ, Attribute("type"), Constant(rng.choice(TYPES))))
 
     def change(e: Sremo) -> Sremo:
-        return rng.choice((absence(kind), sre.Negation(e))) if unmarked(e) else e
+        return rng.choice((absence(kind), sre.Negation(e))) if marks_nothing(e) else e
 
     return _somewhere(rng, q, change, sre.Star, sre.Negation, sre.Terminal)
 
@@ -195,16 +195,16 @@ def also(rng: Random, q: Question) -> Question:
     )
 
 
-def emptied(rng: Random, q: Question) -> Question:
+def empty(rng: Random, q: Question) -> Question:
     """A part that marks nothing is EMPTY."""
 
     def change(e: Sremo) -> Sremo:
-        return sre.Empty() if unmarked(e) else e
+        return sre.Empty() if marks_nothing(e) else e
 
     return _somewhere(rng, q, change, sre.Option, sre.Epsilon, sre.Star, sre.Negation)
 
 
-def unmarked(e: Sremo) -> bool:
+def marks_nothing(e: Sremo) -> bool:
     """Whether it marks nothing."""
     return not any(isinstance(each, sre.Terminal) and each.marked for _, each in paths(e))
 
@@ -215,7 +215,17 @@ KINDS: tuple[type, ...] = (
 )
 
 MUTATIONS: tuple[Callable[[Random, Question], Question], ...] = (
-    *(altered, altered, altered, deleted, deleted, inserted, inserted, narrowed, narrowed),
-    *(asked_otherwise, remarked, contiguous, contiguous, once, windowed, windowed, absent, also),
-    emptied,
+    *(alter, alter, alter, delete, delete, insert, insert, narrow, narrow),
+    *(
+        asked_otherwise,
+        flip_mark,
+        contiguous,
+        contiguous,
+        once,
+        add_window,
+        add_window,
+        absent,
+        also,
+    ),
+    empty,
 )

@@ -36,15 +36,15 @@ from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames
 from proofs_tests.why.checker import _together
 from proofs_tests.why.facts import check_facts
-from proofs_tests.why.mending import mended
+from proofs_tests.why.mending import mend
 from proofs_tests.why.mutations import (
     Question,
     _at_some_place,
-    altered,
-    chosen,
-    consumed,
-    deleted,
-    inserted,
+    add_consumption,
+    alter,
+    choose_strategy,
+    delete,
+    insert,
     question,
     shrunk,
 )
@@ -227,7 +227,7 @@ def retyped(rng: Random, q: Question, m: ComplexEvent) -> Question:
 
 
 MUTATIONS = (
-    *(altered, altered, deleted, inserted, shrunk, chosen, consumed),
+    *(alter, alter, delete, insert, shrunk, choose_strategy, add_consumption),
     *(narrowed, narrowed, renamed, renamed, retyped),
 )
 
@@ -255,7 +255,7 @@ def is_well_formed(phi: Formula) -> bool:
 
 
 def mended_and_well_formed(q: Question, repair: Repair) -> Iterator[Question]:
-    return (each for each in mended(q, repair) if is_well_formed(each.ast.formula))
+    return (each for each in mend(q, repair) if is_well_formed(each.ast.formula))
 
 
 BLAMES = Blames(

@@ -15,7 +15,7 @@ from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames
 from proofs_tests.why.facts import check_facts
-from proofs_tests.why.mending import mended
+from proofs_tests.why.mending import mend
 from proofs_tests.why.mutations import MUTATIONS, Question, has_strategy, question
 
 
@@ -42,7 +42,7 @@ def explained(q: Question) -> Why:
 
 
 def blames(shape: Shape) -> Blames[Question]:
-    return Blames(lambda rng: changed(rng, shape), explained, check_facts, mended)
+    return Blames(lambda rng: changed(rng, shape), explained, check_facts, mend)
 
 
 def test_one_change_is_blamed(suite: Suite) -> None:

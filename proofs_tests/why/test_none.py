@@ -20,7 +20,7 @@ from cerlab.why.failure import Widen
 from cerlab.why.weaker import shorter, weaker
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
-from proofs_tests.why.mending import mended
+from proofs_tests.why.mending import mend
 from proofs_tests.why.mutations import MUTATIONS, Question, has_strategy, question
 
 
@@ -155,7 +155,7 @@ def check(rng: Random, shape: Shape) -> bool:
     assert found.answer is None
     enough = set()
     for change in found.changes:
-        (mended_question,) = mended(q, change.repair)
+        (mended_question,) = mend(q, change.repair)
         assert change.answer in query_answers(mended_question.ast, q.stream), change
         enough.add(mended_question.ast)
     _is_narrowest(q, [change.repair for change in found.changes])

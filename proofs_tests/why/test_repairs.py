@@ -43,7 +43,7 @@ def of_a_query(rng: Random, shape: Shape) -> bool:
     q = cel.changed(rng, shape)
     if q is None or (q := narrowed(rng, q)).holds():
         return False
-    return all_right(q, cel.explained(q), mending.mended)
+    return all_right(q, cel.explained(q), mending.mend)
 
 
 def of_a_first_order_query(rng: Random) -> bool:
@@ -56,7 +56,7 @@ def of_a_first_order_query(rng: Random) -> bool:
 
 def of_a_sremo(rng: Random) -> bool:
     q = sremo.changed(rng, sremo.SHAPE)
-    return q is not None and all_right(q, sremo.explained(q), sremo_mending.mended)
+    return q is not None and all_right(q, sremo.explained(q), sremo_mending.mend)
 
 
 def test_repairs_of_queries(suite: Suite) -> None:

@@ -11,7 +11,7 @@ from cerlab.why import Why, why
 from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames
 from proofs_tests.why.sremo_facts import check_facts
-from proofs_tests.why.sremo_mending import mended
+from proofs_tests.why.sremo_mending import mend
 from proofs_tests.why.sremo_mutations import MUTATIONS, Question
 from proofs_tests.why.test_sremo_agreement import drawn
 
@@ -44,7 +44,7 @@ def explained(q: Question) -> Why:
     return why(q.e, q.stream, q.positions)
 
 
-BLAMES = Blames(lambda rng: changed(rng, SHAPE), explained, check_facts, mended)
+BLAMES = Blames(lambda rng: changed(rng, SHAPE), explained, check_facts, mend)
 
 
 def test_one_change_is_blamed(suite: Suite) -> None:
