@@ -28,7 +28,7 @@ from proofs_tests.suite import Suite
 _MOVES, _INIT = LabelledStates._moves, LabelledStates.__init__
 _OF_REGISTERS, _PROGRAM = registers._labels, program_of_registers.labelling_program
 _UNITED, _TAKEN = reference.add_totals, reference.add_gain
-_GROUPED, _PUSHED = end_totals.group_rows, running.RunningTotals._read
+_GROUPED, _PUSHED = end_totals.group_rows, running.RunningTotals._read_event
 
 
 # -- labels ----------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ MUTANTS = [
     mutant(KERNEL, aggregated, "nearest", rounded_twice),
     mutant(SESSION, Sliding, "add", without_the_oldest),
     mutant(SESSION, Sliding, "_turn", not_added_up),
-    mutant(SESSION, running.RunningTotals, "_read", not_consumed),
+    mutant(SESSION, running.RunningTotals, "_read_event", not_consumed),
 ]
 
 

@@ -21,7 +21,7 @@ from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
 from cerlab.theorems import socel_semantics
-from cerlab.theorems.socel_semantics import Labelled
+from cerlab.theorems.socel_semantics import LabelledPositions
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.mutants.test_srt_mutants import _determinised
 from proofs_tests.socel.test_table_1 import ROWS
@@ -30,7 +30,7 @@ from proofs_tests.sremo.test_laws import check_gaps, check_windows
 from proofs_tests.srt import test_theorem_27, test_theorem_34, test_theorem_41
 from proofs_tests.suite import Suite
 
-Found = frozenset[Labelled]
+Found = frozenset[LabelledPositions]
 Between = Callable[[Any, Sequence[Event], int, int], Found]
 _BETWEEN = socel_semantics.between
 

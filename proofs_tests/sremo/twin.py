@@ -112,7 +112,7 @@ class Twin:
 
     def repetitions(self, e: Sremo, i: int, j: int, M: Marks, v: Contents) -> frozenset[Contents]:
         """``e*``, each iteration on one event or more."""
-        key = ("repeated", id(e), i, j, M, v)
+        key = ("repetitions", id(e), i, j, M, v)
         if key not in self._cache:
             result = {v} if j == i - 1 and not M else set()
             for m in range(i, j + 1):
