@@ -117,17 +117,17 @@ def _explain(language: Language, text: str, start: str, error: UnexpectedInput) 
     length = 1
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         at, length = error.token.start_pos or 0, len(error.token)
-        found = f"unexpected '{error.token}'"
+        message = f"unexpected '{error.token}'"
     elif isinstance(error, UnexpectedCharacters):
         at = error.pos_in_stream or 0
-        found = f"unexpected character {text[at]!r}"
+        message = f"unexpected character {text[at]!r}"
     else:
         at = len(text.rstrip())
-        found = "the text ends too early" if text.strip() else "the text is empty"
+        message = "the text ends too early" if text.strip() else "the text is empty"
     expected = _expected_after(language, text[:at], start)
     raise QuerySyntaxError(
         "CER0101",
-        found,
+        message,
         place=place_at(text, at, length),
         expected=expected,
         hint=language.hint(text, at, expected),
@@ -154,16 +154,16 @@ def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, .
     parser = lark.parse_interactive(prefix, start=start)
     try:
         parser.exhaust_lexer()
-        accepted = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
+        terminal_names = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
     except LarkError:  # the cut changed how the prefix is read; say nothing rather than guess
         return ()
-    called = {terminal.name: _keyword_text(terminal.pattern.value) for terminal in lark.terminals}
-    called |= {**_WORDS, **language.words}
-    words = {called[name] for name in accepted if name in called}
+    word_of = {terminal.name: _keyword_text(terminal.pattern.value) for terminal in lark.terminals}
+    word_of |= {**_WORDS, **language.words}
+    words = {word_of[name] for name in terminal_names if name in word_of}
     singular = {word for word in words if word + "S" in words}
     return tuple(sorted(words - singular, key=lambda word: (not word.startswith("a "), word)))
 
 
-def _keyword_text(written: str) -> str:
+def _keyword_text(text: str) -> str:
     """Keywords as they are, signs in quotes."""
-    return written if written.isalpha() else f"'{written}'"
+    return text if text.isalpha() else f"'{text}'"

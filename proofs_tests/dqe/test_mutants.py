@@ -107,7 +107,7 @@ MUTANTS = [
     mutant(ON_ALGORITHM_1, WindowEvaluation, "_t", uses_a_match_up, id="consumes"),
     mutant(ON_THE_REFERENCE, semantics, "database", counts_occurrences, id="bags"),
     mutant(ON_THE_REFERENCE, semantics, "database", deletes_for_ever, id="for-ever"),
-    mutant(ON_THE_REFERENCE, semantics, "_joined", one_atom_is_not_compared, id="r-of-x-and-x"),
+    mutant(ON_THE_REFERENCE, semantics, "_join", one_atom_is_not_compared, id="r-of-x-and-x"),
 ]
 
 

@@ -26,7 +26,7 @@ from cerlab.predicates.truth import compare, satisfies
 MAX_EVENTS = 256
 """The longest stream that the reference takes."""
 
-SHARED = 'use evaluator="tecs", which need not hold the answers'
+TECS_HINT = 'use evaluator="tecs", which need not hold the answers'
 
 MAX_VALUATIONS = 100_000
 """The largest set of valuations, of any subformula, that the reference computes."""
@@ -68,7 +68,7 @@ def _clause(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
             return _iterate(valuations(psi, S), _before)
         case cel.Project(labels, psi, of_streams):
             return frozenset(
-                Valuation(V.start, V.end, _kept(V, S, labels, of_streams))
+                Valuation(V.start, V.end, _project_labels(V, S, labels, of_streams))
                 for V in valuations(psi, S)
             )
         case cel.Not(body):
@@ -91,7 +91,7 @@ def _clause(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
                 if not any(_inside(W, V) for W in rivals)
             )
         case cel.Rename(old, new, psi):
-            return frozenset(_renamed(V, old, new) for V in valuations(psi, S))
+            return frozenset(_rename_label(V, old, new) for V in valuations(psi, S))
         case cel.Select(strategy, psi):
             return select(strategy, valuations(psi, S))
         case _:
@@ -123,7 +123,7 @@ def _is_atom(t: Event, R: str, stream: str | None) -> bool:
     return t.type == R and (stream is None or is_of_stream(t, stream))
 
 
-def _kept(
+def _project_labels(
     V: Valuation, S: Sequence[Event], labels: frozenset[str], of_streams: frozenset[tuple[str, str]]
 ) -> dict[str, Positions]:
     return {
@@ -157,21 +157,21 @@ Precedes: TypeAlias = Callable[[Valuation, Valuation], bool]
 
 def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
     """All concatenations of a valuation of `left` with one of `right` that it precedes."""
-    with step_budget("a sequence by the reference", SHARED, own=1):
+    with step_budget("a sequence by the reference", TECS_HINT, own=1):
         return _concatenations(left, right, precedes)
 
 
 def _concatenations(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
-    joined: set[Valuation] = set()
+    result: set[Valuation] = set()
     for V1 in left:
         after = [V2 for V2 in right if precedes(V1, V2)]
         spend(1 + len(right) // TRANSITION + len(after))
-        joined.update(_joined(V1, V2) for V2 in after)
-        _refuse_too_many(joined)
-    return frozenset(joined)
+        result.update(_concatenate(V1, V2) for V2 in after)
+        _refuse_too_many(result)
+    return frozenset(result)
 
 
-def _joined(V1: Valuation, V2: Valuation) -> Valuation:
+def _concatenate(V1: Valuation, V2: Valuation) -> Valuation:
     """From the smaller start to the larger end, labels united pointwise."""
     labels = {X: (*V1.labels.get(X, ()), *V2.labels.get(X, ())) for X in {*V1.labels, *V2.labels}}
     return Valuation(min(V1.start, V2.start), max(V1.end, V2.end), labels)
@@ -180,7 +180,7 @@ def _joined(V1: Valuation, V2: Valuation) -> Valuation:
 def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
     """The least set M with ``M = once | once . M``: each round goes on from what the last added."""
     M = new = once
-    with step_budget("an iteration by the reference", SHARED, own=1):
+    with step_budget("an iteration by the reference", TECS_HINT, own=1):
         while new:
             new = _concatenations(once, new, precedes) - M
             M = _affordable(M | new)
@@ -197,7 +197,7 @@ def _refuse_too_many(V: AbstractSet[Valuation]) -> None:
         raise ResourceLimit(
             "CER0604",
             f"the reference computes sets of up to {MAX_VALUATIONS:,} valuations",
-            hint=SHARED,
+            hint=TECS_HINT,
         )
 
 
@@ -205,7 +205,7 @@ def _inside(W: Valuation, V: Valuation) -> bool:
     return V.start <= W.start and W.end <= V.end
 
 
-def _renamed(V: Valuation, old: str, new: str) -> Valuation:
-    moved = V.labels.get(old, ())
+def _rename_label(V: Valuation, old: str, new: str) -> Valuation:
+    D_old = V.labels.get(old, ())
     labels = {X: D for X, D in V.labels.items() if old != X}
-    return Valuation(V.start, V.end, {**labels, new: (*labels.get(new, ()), *moved)})
+    return Valuation(V.start, V.end, {**labels, new: (*labels.get(new, ()), *D_old)})

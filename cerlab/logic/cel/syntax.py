@@ -212,9 +212,9 @@ def kept_labels(phi: Project) -> frozenset[str]:
     return phi.labels | {label for _, label in phi.of_streams}
 
 
-def projection(kept: Iterable[tuple[str | None, str]], body: Formula) -> Project:
+def projection(items: Iterable[tuple[str | None, str]], body: Formula) -> Project:
     """The projection to labels, each of one stream or, where that is None, of all."""
-    pairs = frozenset(kept)
+    pairs = frozenset(items)
     labels = frozenset(label for stream, label in pairs if stream is None)
     return Project(
         labels, body, frozenset((S, x) for S, x in pairs if S is not None and x not in labels)

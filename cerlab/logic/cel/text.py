@@ -68,10 +68,10 @@ def label_text(stream: str | None, label: str) -> str:
 def _infix(
     word: str, left: cel.Formula, right: cel.Formula, own: int, level: int, leftmost: bool
 ) -> str:
-    bracketed = own < level
-    before = formula_text(left, own, leftmost=leftmost or bracketed)
+    needs_brackets = own < level
+    before = formula_text(left, own, leftmost=leftmost or needs_brackets)
     text = f"{before} {word} {formula_text(right, own + 1, leftmost=False)}"
-    return f"({text})" if bracketed else text
+    return f"({text})" if needs_brackets else text
 
 
 def node_text(phi: cel.Formula) -> str:
@@ -100,8 +100,8 @@ def node_text(phi: cel.Formula) -> str:
         case cel.ConcatPlus():
             return ":+"
         case cel.Project(labels, _, of_streams):
-            kept = [(None, label) for label in sorted(labels)] + sorted(of_streams)
-            return f"PROJECT[{', '.join(starmap(label_text, kept))}]"
+            pairs = [(None, label) for label in sorted(labels)] + sorted(of_streams)
+            return f"PROJECT[{', '.join(starmap(label_text, pairs))}]"
         case cel.Rename(old, new):
             return f"RENAME[{name_text(old)} -> {name_text(new)}]"
         case cel.Select(strategy):

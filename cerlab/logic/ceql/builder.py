@@ -85,9 +85,9 @@ class Builder(ConditionBuilder):
     def max_of(self, meta: Meta, children: list[str]) -> Aggregate:
         return self._record(meta, Aggregate("max", *children))
 
-    def _no_aggregate(self, meta: Meta, given: str) -> IllFormed:
+    def _no_aggregate(self, meta: Meta, text: str) -> IllFormed:
         hint = "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
-        return IllFormed("CER0208", f"{given} is no aggregate", place=self.place(meta), hint=hint)
+        return IllFormed("CER0208", f"{text} is no aggregate", place=self.place(meta), hint=hint)
 
     def select_aggregates(self, meta: Meta, children: list[Any]) -> tuple[str, Any]:
         return ("aggregates", tuple(children))
@@ -158,7 +158,7 @@ def _unit_rule(nanoseconds: int) -> Callable[[Builder, Meta, list[Any]], object]
     return lambda self, meta, children: Decimal(repr(children[0])) * nanoseconds  # as written
 
 
-def _computed(op: pred.Arithmetic) -> Callable[..., object]:
+def _arithmetic_node(op: pred.Arithmetic) -> Callable[..., object]:
     return lambda left, right: pred.Computed(op, left, right)
 
 
@@ -168,7 +168,7 @@ def _select(strategy: Strategy) -> Callable[..., object]:
 
 _RULES: dict[str, Callable[[Builder, Meta, list[Any]], object]] = {
     **{op.name.lower(): _constant_rule(op) for op in pred.Operator},
-    **{op.name.lower(): _node_rule(_computed(op)) for op in pred.Arithmetic},
+    **{op.name.lower(): _node_rule(_arithmetic_node(op)) for op in pred.Arithmetic},
     **{f"consume_{policy.name.lower()}": _constant_rule(policy) for policy in Consume},
     **{unit: _unit_rule(length) for unit, length in _NANOSECONDS.items()},
     "strict": _constant_rule(Strategy.STRICT),

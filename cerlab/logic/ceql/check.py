@@ -50,30 +50,30 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
     for psi in cel.subformulas(query.formula):
         match psi:
             case cel.Filter(body, condition):
-                known = cel.defined_labels(body)
-                for label in sorted(labels_of(condition) - known):
+                labels = cel.defined_labels(body)
+                for label in sorted(labels_of(condition) - labels):
                     yield Remark(
                         "CER0901",
                         f"nothing sets label '{label}', so this filter always holds; "
-                        + nearest(label, known),
+                        + nearest(label, labels),
                         source.place(condition),
                     )
                 yield from _percents(condition, source)
             case cel.Project(_, body):
-                known = cel.defined_labels(body)
-                for label in sorted(cel.kept_labels(psi) - known):
-                    yield _unset(f"PROJECT[{label}]", label, known, source.place(psi))
+                labels = cel.defined_labels(body)
+                for label in sorted(cel.kept_labels(psi) - labels):
+                    yield _unset_label(f"PROJECT[{label}]", label, labels, source.place(psi))
             case cel.Rename(old, _, body):
-                known = cel.defined_labels(body)
-                if old not in known:
-                    yield _unset(f"RENAME[{old} -> ..]", old, known, source.place(psi))
+                labels = cel.defined_labels(body)
+                if old not in labels:
+                    yield _unset_label(f"RENAME[{old} -> ..]", old, labels, source.place(psi))
             case _:
                 pass
-    known = cel.defined_labels(query.formula) if query.items else frozenset[str]()
+    labels = cel.defined_labels(query.formula) if query.items else frozenset[str]()
     for item in query.items or ():
-        if item.label not in known:
-            named = label_text(item.stream, item.label)
-            yield _unset(f"SELECT {named}", item.label, known, source.place(item))
+        if item.label not in labels:
+            text = label_text(item.stream, item.label)
+            yield _unset_label(f"SELECT {text}", item.label, labels, source.place(item))
     for bracket in query.partition:
         if len(bracket) > 1:
             yield Remark(
@@ -88,11 +88,11 @@ def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
     for each in atomics(condition):
         for atom in atoms(each.predicate) if isinstance(each, On) else ():
             if isinstance(atom, Like) and "%" in atom.pattern:
-                searched = f"LIKE '{as_search(atom.pattern)}'"
+                search = f"LIKE '{as_search(atom.pattern)}'"
                 yield Remark(
                     "CER0911",
                     "LIKE searches for a regular expression of RE2, where % is no wildcard; "
-                    f"what SQL means is {searched}",
+                    f"what SQL means is {search}",
                     source.place(condition),
                 )
 
@@ -109,39 +109,41 @@ def as_search(pattern: str) -> str:
     return "^" * begin + inner + "$" * end
 
 
-def _unset(what: str, label: str, known: Iterable[str], place: SourcePlace | None) -> Remark:
-    hint = nearest(label, known)
+def _unset_label(what: str, label: str, labels: Iterable[str], place: SourcePlace | None) -> Remark:
+    hint = nearest(label, labels)
     return Remark("CER0902", f"{what} gives nothing: no part sets '{label}'; {hint}", place)
 
 
 def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:
     """Check every name and comparison of a query; raises `TypeMismatch` with place and hint."""
     for stream in query.streams:
-        _known_stream(stream, schema, None)
+        _check_stream(stream, schema, None)
     check_formula(query.formula, schema, source)
     everywhere = schema.attribute_names()
     types = label_types(query.formula)
     for attribute in partition_attributes(query):
-        _known_attribute(attribute, everywhere, None)
-    summed = [(a.label, a.attribute) for a in query.aggregates if a.label and a.attribute]
-    named = [SelectItem(x, (a,)) for x, a in (*summed, *(g for g in query.groups if len(g) == 2))]
-    for item in (*(query.items or ()), *named):
-        held = types.get(item.label, frozenset())
-        events = _declared(held, item.stream, schema, source.place(item))
+        _check_attribute(attribute, everywhere, None)
+    sums = [(a.label, a.attribute) for a in query.aggregates if a.label and a.attribute]
+    aggregate_items = [
+        SelectItem(x, (a,)) for x, a in (*sums, *(g for g in query.groups if len(g) == 2))
+    ]
+    for item in (*(query.items or ()), *aggregate_items):
+        event_types = types.get(item.label, frozenset())
+        events = _declarations(event_types, item.stream, schema, source.place(item))
         names = [attribute.name for event in events for attribute in event.attributes]
         for attribute in item.attributes:
-            _known_attribute(attribute, names, source.place(item))
+            _check_attribute(attribute, names, source.place(item))
     if isinstance(query.window, AttributeWindow):
         attribute = query.window.attribute
-        _known_attribute(attribute, everywhere, None)
+        _check_attribute(attribute, everywhere, None)
         for event_name in schema.event_names():
             event = schema.event(event_name)
-            declared = event.attribute(attribute) if event else None
-            if declared and declared.type not in (AttributeType.INT, AttributeType.DOUBLE):
+            declaration = event.attribute(attribute) if event else None
+            if declaration and declaration.type not in (AttributeType.INT, AttributeType.DOUBLE):
                 raise TypeMismatch(
                     "CER0305",
                     f"WITHIN .. [{attribute}] needs a number, {event_name} declares "
-                    f"{declared.type.value}",
+                    f"{declaration.type.value}",
                     hint="for a timestamp write HOURS, MINUTES or SECONDS",
                 )
 
@@ -150,12 +152,12 @@ def check_formula(phi: cel.Formula, schema: Schema, source: Source) -> None:
     """The same for a formula on its own."""
     for psi in cel.subformulas(phi):
         if isinstance(psi, cel.Atom):
-            _known_type(psi, schema, source)
+            _check_type(psi, schema, source)
     for psi in cel.subformulas(phi):
         if isinstance(psi, cel.Project):
             types = label_types(psi.body)
             for stream, label in sorted(psi.of_streams):
-                _declared(types.get(label, frozenset()), stream, schema, source.place(psi))
+                _declarations(types.get(label, frozenset()), stream, schema, source.place(psi))
         if isinstance(psi, cel.Filter):
             types = label_types(psi.body)
             for atomic in atomics(psi.condition):
@@ -168,13 +170,13 @@ def _check_atomic(
     schema: Schema,
     source: Source,
 ) -> None:
-    def held(label: str) -> list[EventDeclaration]:
+    def declarations_of(label: str) -> list[EventDeclaration]:
         return [e for name in types.get(label, ()) if (e := schema.event(name))]
 
     if isinstance(atomic, On):
         stream, P = split_stream(atomic.predicate)
-        held_types = types.get(atomic.label, frozenset())
-        if events := _declared(held_types, stream, schema, source.place(atomic)):
+        event_types = types.get(atomic.label, frozenset())
+        if events := _declarations(event_types, stream, schema, source.place(atomic)):
             check_predicate(P, events, source)
         return
     sides: list[LabelAttribute | SetOf] = []
@@ -185,9 +187,9 @@ def _check_atomic(
     for side in sides:
         if types.get(side.label) and side.attribute is not None:
             names = _attributes_of(types[side.label], schema)
-            _known_attribute(side.attribute, names, source.place(atomic))
+            _check_attribute(side.attribute, names, source.place(atomic))
     if isinstance(atomic, Correlation):
-        left, right = held(atomic.left.label), held(atomic.right.label)
+        left, right = declarations_of(atomic.left.label), declarations_of(atomic.right.label)
         check_correlation(atomic, left, right, source)
 
 
@@ -200,34 +202,34 @@ def label_types(phi: cel.Formula) -> dict[str, frozenset[str]]:
             inner = label_types(body)
             return {**inner, label: frozenset[str]().union(*inner.values())}
         case cel.Project(_, body):
-            kept = cel.kept_labels(phi)
-            return {X: types for X, types in label_types(body).items() if X in kept}
+            labels = cel.kept_labels(phi)
+            return {X: types for X, types in label_types(body).items() if X in labels}
         case cel.Rename(old, new, body):
             inner = label_types(body)
-            moved = inner.pop(old, frozenset())
-            return {**inner, new: inner.get(new, frozenset()) | moved}
+            old_types = inner.pop(old, frozenset())
+            return {**inner, new: inner.get(new, frozenset()) | old_types}
         case cel.Unless(left, _):
             return label_types(left)
         case cel.Not():
             return {}
         case _:
-            united: dict[str, frozenset[str]] = {}
+            types_of: dict[str, frozenset[str]] = {}
             for child in cel.children(phi):
                 for label, types in label_types(child).items():
-                    united[label] = united.get(label, frozenset()) | types
-            return united
+                    types_of[label] = types_of.get(label, frozenset()) | types
+            return types_of
 
 
-def _declared(
+def _declarations(
     types: Iterable[str], stream: str | None, schema: Schema, place: SourcePlace | None
 ) -> list[EventDeclaration]:
     """The declarations of a label's types, in a stream where one is named; it must have one."""
     if stream is not None:
-        _known_stream(stream, schema, place)
-    listed = sorted(types)
-    events = [event for name in listed if (event := schema.event(name, stream))]
-    if stream is not None and listed and not events:
-        raise _undeclared(f"stream '{stream}'", listed[0], schema, place)
+        _check_stream(stream, schema, place)
+    names = sorted(types)
+    events = [event for name in names if (event := schema.event(name, stream))]
+    if stream is not None and names and not events:
+        raise _undeclared_type(f"stream '{stream}'", names[0], schema, place)
     return events
 
 
@@ -236,21 +238,23 @@ def _attributes_of(types: Iterable[str], schema: Schema) -> list[str]:
     return [attribute.name for event in events for attribute in event.attributes]
 
 
-def _known_type(atom: cel.Atom, schema: Schema, source: Source) -> None:
+def _check_type(atom: cel.Atom, schema: Schema, source: Source) -> None:
     if atom.stream is not None:
-        _known_stream(atom.stream, schema, source.place(atom))
+        _check_stream(atom.stream, schema, source.place(atom))
     if schema.event(atom.type, atom.stream) is None:
         carrier = f"stream '{atom.stream}'" if atom.stream else "the schema"
-        raise _undeclared(carrier, atom.type, schema, source.place(atom))
+        raise _undeclared_type(carrier, atom.type, schema, source.place(atom))
 
 
-def _undeclared(carrier: str, name: str, schema: Schema, place: SourcePlace | None) -> TypeMismatch:
+def _undeclared_type(
+    carrier: str, name: str, schema: Schema, place: SourcePlace | None
+) -> TypeMismatch:
     message = f"{carrier} declares no event type '{name}'"
     hint = nearest(name, schema.event_names())
     return TypeMismatch("CER0301", message, place=place, hint=hint)
 
 
-def _known_stream(name: str, schema: Schema, place: SourcePlace | None) -> None:
+def _check_stream(name: str, schema: Schema, place: SourcePlace | None) -> None:
     names = [stream.name for stream in schema.streams]
     if name not in names:
         raise TypeMismatch(
@@ -258,8 +262,8 @@ def _known_stream(name: str, schema: Schema, place: SourcePlace | None) -> None:
         )
 
 
-def _known_attribute(name: str, known: Iterable[str], place: SourcePlace | None) -> None:
-    names = list(known)
+def _check_attribute(name: str, attributes: Iterable[str], place: SourcePlace | None) -> None:
+    names = list(attributes)
     if name not in names and name not in ("type", "stream"):
         raise TypeMismatch(
             "CER0302", f"unknown attribute '{name}'", place=place, hint=nearest(name, names)

@@ -116,7 +116,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return self._record(meta, pred.Constant(self.decimal(meta, children)))
 
     def text_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._record(meta, pred.Constant(_unquoted(children[0])))
+        return self._record(meta, pred.Constant(_unquote(children[0])))
 
     def true(self, meta: Meta, children: list[Token]) -> pred.Constant:
         return self._record(meta, pred.Constant(True))
@@ -142,7 +142,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     def like(self, meta: Meta, children: list[Any]) -> pred.Like:
         operand, token = children
-        pattern = _unquoted(token)
+        pattern = _unquote(token)
         try:
             search(pattern, "")
         except (ValueError, OSError) as error:
@@ -225,19 +225,21 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     def application(self, meta: Meta, children: list[Any]) -> cond.Application:
         name, *arguments = children
-        known = user_predicates()
-        if name not in known:
+        predicates = user_predicates()
+        if name not in predicates:
             raise IllFormed(
                 "CER0240",
                 f"no predicate is called '{name}'",
                 place=self.place(meta),
-                hint=f"register it with @cerlab.predicate; {nearest(name, known)}",
+                hint=f"register it with @cerlab.predicate; {nearest(name, predicates)}",
             )
-        given = [a.value if isinstance(a, pred.Constant) else a for a in arguments if a is not None]
-        return self._record(meta, cond.Application(known[name], tuple(given)))
+        values = [
+            a.value if isinstance(a, pred.Constant) else a for a in arguments if a is not None
+        ]
+        return self._record(meta, cond.Application(predicates[name], tuple(values)))
 
 
-def _unquoted(token: str) -> str:
+def _unquote(token: str) -> str:
     quote = token[0]
     return str(token[1:-1].replace(quote * 2, quote))
 

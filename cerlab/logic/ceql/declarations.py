@@ -23,13 +23,15 @@ def schema_of(trees: list[Tree[Token]], text: str) -> Schema:
     for tree in trees:
         name, *events = tree.children
         _refuse_twice(_word(name), [stream.name for stream in streams], "stream", name, text)
-        declared: list[EventDeclaration] = []
+        declarations: list[EventDeclaration] = []
         for event in events:
             assert isinstance(event, Tree)
-            made = _event(event, text)
-            _refuse_twice(made.name, [each.name for each in declared], "event type", event, text)
-            declared.append(made)
-        streams.append(StreamDeclaration(_word(name), tuple(declared)))
+            declaration = _event(event, text)
+            _refuse_twice(
+                declaration.name, [each.name for each in declarations], "event type", event, text
+            )
+            declarations.append(declaration)
+        streams.append(StreamDeclaration(_word(name), tuple(declarations)))
     return Schema(tuple(streams))
 
 
@@ -41,8 +43,8 @@ def _event(tree: Tree[Token], text: str) -> EventDeclaration:
             continue
         assert isinstance(attribute, Tree)
         attribute_name, kind, *nullable = attribute.children
-        known = TYPE_NAMES.get(_word(kind).lower())
-        if known is None:
+        attribute_type = TYPE_NAMES.get(_word(kind).lower())
+        if attribute_type is None:
             raise IllFormed(
                 "CER0210",
                 f"unknown type '{_word(kind)}'",
@@ -51,14 +53,16 @@ def _event(tree: Tree[Token], text: str) -> EventDeclaration:
             )
         names = [each.name for each in attributes]
         _refuse_twice(_word(attribute_name), names, "attribute", attribute, text)
-        attributes.append(AttributeDeclaration(_word(attribute_name), known, bool(nullable)))
+        attributes.append(
+            AttributeDeclaration(_word(attribute_name), attribute_type, bool(nullable))
+        )
     return EventDeclaration(_word(name), tuple(attributes))
 
 
 def _refuse_twice(
-    name: str, known: list[str], what: str, tree: Tree[Token] | Token, text: str
+    name: str, names: list[str], what: str, tree: Tree[Token] | Token, text: str
 ) -> None:
-    if name in known:
+    if name in names:
         raise IllFormed(
             "CER0211",
             f"{what} '{name}' is declared twice",

@@ -66,8 +66,8 @@ def _of_whole(text: str, before: str, rest: str) -> str:
 
 def _of_sql(text: str, before: str, rest: str) -> str:
     """BETWEEN, lists in parentheses, SEQ of other engines, and what stands behind a type."""
-    if found := re.match(rf"(?i)between\s+({_VALUE})\s+and\s+({_VALUE})", rest):
-        return f"write {_word(before)} IN {{{found[1]}..{found[2]}}}"
+    if ends := re.match(rf"(?i)between\s+({_VALUE})\s+and\s+({_VALUE})", rest):
+        return f"write {_word(before)} IN {{{ends[1]}..{ends[2]}}}"
     if re.search(r"(?i)\b(?:count|sum|avg|min|max)\s*\(\s*\w*$", before):
         return "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
     inside = re.match(r"[(\[]([^()\[\]]*)[)\]]", rest)
@@ -99,36 +99,36 @@ def _of_filters(text: str, before: str, rest: str) -> str:
 def _of_clauses(text: str, before: str, rest: str) -> str:
     """Clauses without brackets or units, in another order, or behind a formula."""
     if re.search(r"(?i)\bpartition\s+by$", before):
-        return f"write PARTITION BY [{found[0]}]" if (found := _NAMES.match(rest)) else ""
+        return f"write PARTITION BY [{names[0]}]" if (names := _NAMES.match(rest)) else ""
     if re.search(r"(?i)\bwithin\s+[\d.]+$", before) and (unit := _unit(rest)):
         return unit
     if re.search(r"(?i)\border$", before):
         return "answers come by their end; leave ORDER BY out"
-    clause = next((each for each in _CLAUSES if re.match(_spaced(each), rest)), None)
+    clause = next((each for each in _CLAUSES if re.match(_clause_pattern(each), rest)), None)
     if clause is None:
         return ""
     if not re.match(r"(?i)\s*(?:select|create|declare|--|/\*)", text):
         return "a formula has no clauses: begin with SELECT * WHERE"
-    if re.search(_spaced(clause), before):
+    if re.search(_clause_pattern(clause), before):
         return f"{clause} stands once; a condition is FILTER" if clause == "WHERE" else ""
     later = _CLAUSES[_CLAUSES.index(clause) + 1 :]
-    early = [each for each in later if re.search(_spaced(each), before)]
+    early = [each for each in later if re.search(_clause_pattern(each), before)]
     order = f"clauses come in this order: {', '.join(_CLAUSES)}"
     return order + (f"; move {clause} before {early[0]}" if early else "")
 
 
-def _spaced(clause: str) -> str:
+def _clause_pattern(clause: str) -> str:
     return rf"(?i)\b{clause.replace(' ', chr(92) + 's+')}\b"
 
 
 def _word_of(rest: str) -> str:
-    found = re.match(r"\w+", rest)
-    return found[0] if found else "event"
+    word = re.match(r"\w+", rest)
+    return word[0] if word else "event"
 
 
 def _word(before: str) -> str:
-    found = re.search(r"[\w.]+$", before)
-    return found[0] if found else "it"
+    word = re.search(r"[\w.]+$", before)
+    return word[0] if word else "it"
 
 
 def _event(part: str) -> str:

@@ -44,16 +44,16 @@ def parse_ceql(text: str) -> tuple[CeqlQuery, Schema | None, Source]:
     tree = _parse(text, "program")
     *declarations, query = tree.children
     builder = Builder(text)
-    made = build(builder, _as_tree(query))
+    ast = build(builder, _as_tree(query))
     schema = schema_of([_as_tree(each) for each in declarations], text) if declarations else None
-    return made, schema, Source(text, builder.spans, tuple(builder.nodes), is_query=True)
+    return ast, schema, Source(text, builder.spans, tuple(builder.nodes), is_query=True)
 
 
 def parse_cel(text: str) -> tuple[Formula, Source]:
     """Read a formula; raises as `parse_ceql`."""
     builder = Builder(text)
-    made = build(builder, _parse(text, "formula"))
-    return made, Source(text, builder.spans, tuple(builder.nodes))
+    formula = build(builder, _parse(text, "formula"))
+    return formula, Source(text, builder.spans, tuple(builder.nodes))
 
 
 def parse_schema(text: str) -> Schema:

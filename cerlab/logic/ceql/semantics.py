@@ -40,8 +40,8 @@ class Substream:
     @classmethod
     def of(cls, rows: Iterable[tuple[int, Event]]) -> Substream:
         """The substream of some of the stream's (position, event) rows."""
-        listed = tuple(rows)
-        return cls(tuple(t for _, t in listed), tuple(i for i, _ in listed))
+        pairs = tuple(rows)
+        return cls(tuple(t for _, t in pairs), tuple(i for i, _ in pairs))
 
     def rows(self) -> Iterable[tuple[int, Event]]:
         """Its (position, event) pairs."""
@@ -59,27 +59,27 @@ def query_answers(
 
     `meaning` is the semantics of its formula: that of CEL, or `fo_valuations`.
     """
-    found = {complex_event(V) for V in _unlimited(query, stream, meaning)}
-    return sorted(_limited(found, query.limit, latest_first), key=by_end)
+    answers = {complex_event(V) for V in _without_limit(query, stream, meaning)}
+    return sorted(_apply_limit(answers, query.limit, latest_first), key=by_end)
 
 
 def query_valuations(
     query: CeqlQuery, stream: Stream, meaning: Meaning = valuations
 ) -> list[Valuation]:
     """The valuations of a query, each once, ordered by end, start and labels."""
-    found = _unlimited(query, stream, meaning)
-    return sorted(_limited(found, query.limit, valuation_latest_first), key=valuation_by_end)
+    answers = _without_limit(query, stream, meaning)
+    return sorted(_apply_limit(answers, query.limit, valuation_latest_first), key=valuation_by_end)
 
 
-def _unlimited(query: CeqlQuery, stream: Stream, meaning: Meaning) -> Valuations:
+def _without_limit(query: CeqlQuery, stream: Stream, meaning: Meaning) -> Valuations:
     """FROM, PARTITION BY, then the rest on each substream, as CONSUME BY lets it go on."""
-    merged = Substream.of(
+    whole = Substream.of(
         (i, t)
         for i, t in enumerate(stream)
         if not query.streams or t.stream is None or t.stream in query.streams
     )
-    times = _times(query, merged, stream)
-    substreams = _partition(merged, partition_attributes(query))
+    times = _times(query, whole, stream)
+    substreams = _partition(whole, partition_attributes(query))
     match query.consume:
         case Consume.NONE:
             return _answers(query, substreams, times, meaning)
@@ -91,12 +91,12 @@ def _unlimited(query: CeqlQuery, stream: Stream, meaning: Meaning) -> Valuations
             assert_never(query.consume)
 
 
-def _partition(merged: Substream, attributes: tuple[str, ...]) -> list[Substream]:
+def _partition(whole: Substream, attributes: tuple[str, ...]) -> list[Substream]:
     """The substreams of events with equal keys; one substream without PARTITION BY."""
     if not attributes:
-        return [merged]
+        return [whole]
     rows: dict[object, list[tuple[int, Event]]] = {}
-    for i, t in merged.rows():
+    for i, t in whole.rows():
         if (key := partition_key(t, attributes)) is not None:
             rows.setdefault(key, []).append((i, t))
     return [Substream.of(each) for each in rows.values()]
@@ -106,12 +106,12 @@ def _consuming(
     query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: Meaning
 ) -> Valuations:
     """The answers with the first end of all; then go on as on the suffixes after it."""
-    taken: Valuations = frozenset()
+    result: Valuations = frozenset()
     while answers := _answers(query, substreams, times, meaning):
         j = min(V.end for V in answers)
-        taken |= {V for V in answers if V.end == j}
+        result |= {V for V in answers if V.end == j}
         substreams = [s.after(j) for s in substreams]
-    return taken
+    return result
 
 
 def _answers(
@@ -146,18 +146,18 @@ def _within(query: CeqlQuery, V: Valuation, s: Substream, times: dict[int, Insta
             assert_never(query.window)
 
 
-def _times(query: CeqlQuery, merged: Substream, stream: Stream) -> dict[int, Instant]:
+def _times(query: CeqlQuery, whole: Substream, stream: Stream) -> dict[int, Instant]:
     """The time of each event that is matched, empty where the window counts events."""
     if query.window is None or isinstance(query.window, EventWindow):
         return {}
     clock = clock_for(query.window, stream.time or only_timestamp(stream))
-    times = {i: clock(t, i) for i, t in merged.rows()}
+    times = {i: clock(t, i) for i, t in whole.rows()}
     for (_, before), (position, now) in pairwise(times.items()):
         check_order(before, now, position)
     return times
 
 
-def _limited(
+def _apply_limit(
     answers: Set[Answer], limit: Limit | None, order: Callable[[Answer], Any]
 ) -> Iterable[Answer]:
     """The first of each end in an order, as many as LIMIT allows."""

@@ -59,8 +59,8 @@ def group_text(group: tuple[str, ...]) -> str:
 
 
 def _item_text(item: SelectItem) -> str:
-    shown = f"[{_names(item.attributes)}]" if item.attributes else ""
-    return label_text(item.stream, item.label) + shown
+    brackets = f"[{_names(item.attributes)}]" if item.attributes else ""
+    return label_text(item.stream, item.label) + brackets
 
 
 def _names(names: tuple[str, ...]) -> str:

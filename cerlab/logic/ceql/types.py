@@ -63,13 +63,13 @@ def _compare(
     kinds = [tuple(_kind(side, event) for side in sides) for event in events]
     if all(left is None or right is None or left != right for left, right in kinds):
         left, right = next((pair for pair in kinds if None not in pair), kinds[0])
-        described = " with ".join(
+        kinds_text = " with ".join(
             f"{kind or 'nothing'} ({expression_text(side)})"
             for side, kind in zip(sides, (left, right), strict=True)
         )
         raise TypeMismatch(
             "CER0303",
-            f"{predicate_text(P)} can never hold: it compares {described}",
+            f"{predicate_text(P)} can never hold: it compares {kinds_text}",
             place=source.place(P),
             hint=_SAME_KIND,
         )
@@ -110,13 +110,13 @@ def _check_names(
             pass
         case pred.Attribute(name):
             if not any(event.attribute(name) for event in events):
-                known = [each.name for event in events for each in event.attributes]
+                names = [each.name for event in events for each in event.attributes]
                 carriers = " or ".join(sorted({event.name for event in events}))
                 raise TypeMismatch(
                     "CER0302",
                     f"{carriers} has no attribute '{name}'",
                     place=source.place(expression),
-                    hint=nearest(name, known),
+                    hint=nearest(name, names),
                 )
         case pred.Computed(_, left, right):
             _check_names(left, events, source)
@@ -135,8 +135,8 @@ def _kind(expression: pred.Expression, event: EventDeclaration) -> str | None:
         case pred.Attribute("type" | "stream"):
             return "text"
         case pred.Attribute(name):
-            declared = event.attribute(name)
-            return _KINDS[declared.type] if declared else None
+            declaration = event.attribute(name)
+            return _KINDS[declaration.type] if declaration else None
         case pred.Computed(_, left, right):
             both = {_kind(left, event), _kind(right, event)}
             return "number" if both == {"number"} else None

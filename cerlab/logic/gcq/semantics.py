@@ -88,12 +88,12 @@ def answers(Q: Gcq, D: Database) -> frozenset[Row]:
             f"the reference joins up to {MAX_COMBINATIONS:,} combinations of tuples",
             hint="use fewer tuples, or the maintained query of cerlab.engine.reference.dqe",
         )
-    found = set()
+    result = set()
     for rows in spend_over(product(*relations)):
-        t = _joined(Q.atoms, rows)
+        t = _join(Q.atoms, rows)
         if t is not None and all(_holds(P, t) for P in Q.predicates):
-            found.add(tuple(t[x] for x in Q.head))
-    return frozenset(found)
+            result.add(tuple(t[x] for x in Q.head))
+    return frozenset(result)
 
 
 def answers_after_each(Q: Gcq, S: Iterable[Update]) -> Iterator[frozenset[Row]]:
@@ -106,13 +106,13 @@ def answers_after_each(Q: Gcq, S: Iterable[Update]) -> Iterator[frozenset[Row]]:
     >>> [set(found) for found in answers_after_each(parse_gcq("x <- r(x), s(x)"), S)]
     [set(), {(1,)}, set()]
     """
-    seen: list[Update] = []
+    updates: list[Update] = []
     for update in S:
-        seen.append(update)
-        yield answers(Q, database(seen))
+        updates.append(update)
+        yield answers(Q, database(updates))
 
 
-def _joined(atoms: Sequence[Atom], rows: Sequence[Row]) -> dict[str, Value] | None:
+def _join(atoms: Sequence[Atom], rows: Sequence[Row]) -> dict[str, Value] | None:
     """The tuple over all variables that the rows make together; None if two disagree."""
     t: dict[str, Value] = {}
     for atom, row in zip(atoms, rows, strict=True):
