@@ -211,7 +211,7 @@ def every(pattern: FlinkPattern, text: str, expected: str) -> bool:
 
 TABLE: Judge = on_rows(lambda row: every(*row), [each.values for each in CASES])
 MUTANTS = [
-    mutant(TABLE, semantics, "_withheld", lambda pattern, at, t: False, id="no-greed"),
+    mutant(TABLE, semantics, "_is_withheld", lambda pattern, at, t: False, id="no-greed"),
     mutant(TABLE, semantics, "_stops", lambda pattern, at: [], id="nothing-stops"),
     mutant(TABLE, semantics, "_may_leave", lambda part, count: count >= part.lo, id="no-optional"),
     mutant(TABLE, semantics, "_pruned_before", lambda pattern, match: 0, id="nothing-pruned"),

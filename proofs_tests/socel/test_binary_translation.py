@@ -64,7 +64,7 @@ def test_directed_formulas_where_every_filter_matters(text: str, suite: Suite) -
     suite.run(case, deep_count=2_000, needs_answers=0.2)
 
 
-@pytest.mark.parametrize("broken", ["_ways", "_placed"])
+@pytest.mark.parametrize("broken", ["_ways", "_label_atoms"])
 def test_broken_versions_are_caught(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Filters that are not moved out of an iteration; one label for atoms of two disjuncts."""
     phi = parse_formula(DIRECTED[2])

@@ -68,17 +68,17 @@ class FlinkPattern:
 
     def oneOrMore(self) -> FlinkPattern:
         """One event or more."""
-        return self._quantified(1, None)
+        return self._with_quantifier(1, None)
 
     def timesOrMore(self, lo: int) -> FlinkPattern:
         """So many events or more."""
-        return self._quantified(lo, None)
+        return self._with_quantifier(lo, None)
 
     def times(self, lo: int, hi: int | None = None) -> FlinkPattern:
         """So many events, or from `lo` to `hi`; a `lo` of 0 is also optional."""
         if lo == 0 and hi is not None:
-            return self._quantified(1, hi)._last(True, "", optional=True)
-        return self._quantified(lo, lo if hi is None else hi)
+            return self._with_quantifier(1, hi)._last(True, "", optional=True)
+        return self._with_quantifier(lo, lo if hi is None else hi)
 
     def optional(self) -> FlinkPattern:
         """No event will do as well."""
@@ -143,11 +143,11 @@ class FlinkPattern:
 
     def _condition(self, text: str, combine: Any) -> FlinkPattern:
         *rest, last = self.parts
-        given, test = _predicate(last.test.type, text), last.test
-        both = given if test.predicate is None else combine(test.predicate, given)
+        condition, test = _predicate(last.test.type, text), last.test
+        both = condition if test.predicate is None else combine(test.predicate, condition)
         return replace(self, parts=(*rest, replace(last, test=EventTest(test.type, both))))
 
-    def _quantified(self, lo: int, hi: int | None) -> FlinkPattern:
+    def _with_quantifier(self, lo: int, hi: int | None) -> FlinkPattern:
         may = not self._positive.quantified and lo >= 1 and (hi is None or hi >= lo)
         words = "one quantifier, of counts from 1 on"
         return self._last(may, words, lo=lo, hi=hi, quantified=True)
@@ -207,7 +207,7 @@ def _refusal(words: str) -> IllFormed:
 
 
 def _text(i: int, part: AnyPart) -> str:
-    typed = "" if part.test.type == part.name else f', "{part.test.type}"'
+    type_text = "" if part.test.type == part.name else f', "{part.test.type}"'
     match part:
         case NotPart(anywhere=anywhere):
             word, rest = ("notFollowedBy" if anywhere else "notNext"), ""
@@ -215,7 +215,7 @@ def _text(i: int, part: AnyPart) -> str:
             word, rest = (contiguity.value if i else "begin"), _quantifier_text(part)
     predicate = part.test.predicate
     condition = "" if predicate is None else f'.where("{predicate_text(predicate)}")'
-    return f'{"." if i else ""}{word}("{part.name}"{typed}){condition}{rest}'
+    return f'{"." if i else ""}{word}("{part.name}"{type_text}){condition}{rest}'
 
 
 def _quantifier_text(part: Part) -> str:
@@ -236,6 +236,6 @@ def _quantifier_text(part: Part) -> str:
 
 def _clauses_text(pattern: FlinkPattern) -> str:
     skip, window = pattern.skip, pattern.window
-    named = "" if skip.name is None else f', "{skip.name}"'
+    argument = "" if skip.name is None else f', "{skip.name}"'
     words = "" if window is None else f'.within({window.width}, "{window.attribute}")'
-    return words + (f'.after("{skip.to.value}"{named})' if skip.to is not SkipTo.NO_SKIP else "")
+    return words + (f'.after("{skip.to.value}"{argument})' if skip.to is not SkipTo.NO_SKIP else "")

@@ -69,33 +69,33 @@ class Edge(NamedTuple):
 
 
 def flink_matches(pattern: FlinkPattern, events: Sequence[Event]) -> list[Valuation]:
-    """The matches in the order in which they are found.
+    """The matches in the order in which FlinkCEP gives them out.
 
     A match is the events that each part took, by its name, from its first event to the one at which
     it was found, which need not be taken. Raises `BadData` for an event without the attribute of
     `within`, or earlier than the one before, and `ResourceLimit`.
     """
     check_ending(pattern)
-    partials, waiting, found = [Partial()], list[Valuation](), list[Valuation]()
+    partials, waiting, result = [Partial()], list[Valuation](), list[Valuation]()
     times = _times(pattern, events)
     for i, t in enumerate(events):
         poll()
-        kept: list[Partial] = []
+        successors: list[Partial] = []
         for partial in partials:
             if times and partial.events and times[i] - times[partial.start] >= _width(pattern):
                 continue
-            retained, matches = _advanced(pattern, partial, t, i)
-            kept += retained
+            more, matches = _advance(pattern, partial, t, i)
+            successors += more
             waiting += matches
-        partials, emitted, waiting = _skipped(pattern, kept, waiting)
-        found += emitted
+        partials, output, waiting = _apply_skip(pattern, successors, waiting)
+        result += output
         if len(partials) > MAX_PARTIAL:
             raise ResourceLimit(
                 "CER0698",
                 f"the reference of FlinkCEP follows up to {MAX_PARTIAL:,} partial matches",
                 hint="use a shorter stream",
             )
-    return found
+    return result
 
 
 def check_ending(pattern: FlinkPattern) -> None:
@@ -127,47 +127,49 @@ def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
     return times
 
 
-def _advanced(
+def _advance(
     pattern: FlinkPattern, partial: Partial, t: Event, i: int
 ) -> tuple[list[Partial], list[Valuation]]:
     """The partial matches and the matches that one partial match comes to at an event."""
     parts = pattern.parts
-    retained: list[Partial] = []
+    partials: list[Partial] = []
     matches: list[Valuation] = []
     edges = list(_edges(pattern, partial, t))
     for edge in edges:
         if edge.action is Action.IGNORE and partial.events:
             _, k, count, has_waited, free, _ = edge
-            retained.append(
+            partials.append(
                 partial._replace(k=k, taken_here=count, has_waited=has_waited, free=free)
             )
         elif edge.action is Action.FINISH and partial.events:
             matches.append(_valuation(partial.events, i))
         elif edge.action is Action.TAKE:
-            taken = (*partial.events, (parts[edge.by].name, i))
-            after = Partial(edge.k, edge.taken_here, last=edge.by, events=taken)
+            path = (*partial.events, (parts[edge.by].name, i))
+            after = Partial(edge.k, edge.taken_here, last=edge.by, events=path)
             if edge.k < len(parts):
-                retained.append(after)
+                partials.append(after)
             if _may_end(pattern, after, t):
-                matches.append(_valuation(taken, i))
+                matches.append(_valuation(path, i))
     if any(edge.action is Action.STOP for edge in edges):
-        retained = []
-    return ([*retained, partial] if not partial.events else retained), matches
+        partials = []
+    return ([*partials, partial] if not partial.events else partials), matches
 
 
-def _valuation(taken: Sequence[tuple[str, int]], end: int) -> Valuation:
+def _valuation(events: Sequence[tuple[str, int]], end: int) -> Valuation:
     labels: dict[str, tuple[int, ...]] = {}
-    for name, i in taken:
+    for name, i in events:
         labels[name] = (*labels.get(name, ()), i)
-    return Valuation(taken[0][1], end, labels)
+    return Valuation(events[0][1], end, labels)
 
 
 def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
     """What may be done with an event, proceeding as far as may be; what is nearer comes first."""
-    if at.k == len(pattern.parts) or _withheld(pattern, at, t):
+    if at.k == len(pattern.parts) or _is_withheld(pattern, at, t):
         return
     part = pattern.parts[at.k]
-    following = at._replace(k=at.k + 1, taken_here=0, has_waited=False, free=_freed(pattern, at, t))
+    following = at._replace(
+        k=at.k + 1, taken_here=0, has_waited=False, free=_is_free(pattern, at, t)
+    )
     if isinstance(part, NotPart):
         if part.anywhere:  # it is in the stops of what follows
             yield from _edges(pattern, following, t)
@@ -190,7 +192,7 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
         yield from _edges(pattern, following, t)
 
 
-def _withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
+def _is_withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
     """Whether a greedy part before withholds the event: it could take it, so nothing else may."""
     if at.free or at.taken_here or at.has_waited:
         return False
@@ -200,11 +202,11 @@ def _withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
     part = pattern.parts[j] if j >= 0 else None
     if not isinstance(part, Part) or not part.greedy or part.lo == part.hi:
         return False
-    skipped = at.last != j and part.hi is None and part.optional
-    return _takes(part, t) and not (skipped and any(_nots_before(pattern, j)))
+    is_skipped = at.last != j and part.hi is None and part.optional
+    return _takes(part, t) and not (is_skipped and any(_nots_before(pattern, j)))
 
 
-def _freed(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
+def _is_free(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
     """Whether a greedy part hands an event on that ends it; it withholds nothing then."""
     part = pattern.parts[at.k]
     if isinstance(part, NotPart):
@@ -276,7 +278,7 @@ def _may_end(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
     """Whether nothing more is needed; FlinkCEP asks this of the event that was taken last."""
     if at.k == len(pattern.parts):
         return True
-    if _withheld(pattern, at, t):
+    if _is_withheld(pattern, at, t):
         return False
     part = pattern.parts[at.k]
     following = at._replace(k=at.k + 1, taken_here=0)
@@ -287,10 +289,10 @@ def _may_end(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
     return _may_leave(part, at.taken_here) and _may_end(pattern, following, t)
 
 
-def _skipped(
+def _apply_skip(
     pattern: FlinkPattern, partials: list[Partial], waiting: list[Valuation]
 ) -> tuple[list[Partial], list[Valuation], list[Valuation]]:
-    """Matches that are given out, by the skip strategy, and what is left.
+    """The partial matches that stay, the matches given out by the skip strategy, and the others.
 
     The match that begins first is given out as soon as no partial match began before; what it
     prunes is neither given out nor followed. Of matches that begin and end together it is the one
@@ -298,25 +300,25 @@ def _skipped(
     """
     if pattern.skip.to is SkipTo.NO_SKIP:
         return partials, waiting, []
-    emitted: list[Valuation] = []
+    output: list[Valuation] = []
     while waiting:
         first = min(waiting, key=lambda match: match.start)
         if any(p.events and p.start < first.start for p in partials):
             break
         waiting.remove(first)
-        emitted.append(first)
+        output.append(first)
         before = _pruned_before(pattern, first)
         waiting = [match for match in waiting if match.start >= before]
         partials = [p for p in partials if not p.events or p.start >= before]
-    return partials, emitted, waiting
+    return partials, output, waiting
 
 
 def _pruned_before(pattern: FlinkPattern, match: Valuation) -> int:
     """What begins before this position is pruned; without events of the named part nothing is."""
     skip = pattern.skip
     if skip.name is not None:
-        named = match.labels.get(skip.name, (0,))
-        return named[0] if skip.to is SkipTo.FIRST else named[-1]
+        positions = match.labels.get(skip.name, (0,))
+        return positions[0] if skip.to is SkipTo.FIRST else positions[-1]
     if skip.to is SkipTo.NEXT:
         return match.start + 1
-    return max(i for taken in match.labels.values() for i in taken) + 1
+    return max(i for D in match.labels.values() for i in D) + 1

@@ -73,35 +73,35 @@ def labelled_binary_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, s
     >>> labelled_binary_fo_to_so(parse_cel("A AS x ; (B AS y FILTER y.v = x.v)+")[0])[1]
     {'x': 'x', 'y_2': 'y'}
     """
-    named = with_variables(phi)
-    variables = Names(vdef(named))
-    hoisted = [E for D in _disjuncts(named, variables) for E in _hoisted(D)]
-    if not hoisted:
+    core = with_variables(phi)
+    variables = Names(vdef(core))
+    disjuncts = [E for D in _disjuncts(core, variables) for E in _hoist(D)]
+    if not disjuncts:
         return NOTHING, {}
-    labels = Names({psi.type for psi in cel.subformulas(named) if isinstance(psi, cel.Atom)})
-    placed = reduce(cel.Or, [_placed(D, {}, labels)[0] for D in hoisted])
-    return placed, {label: variables.origin(x) for label, x in labels.given.items()}
+    labels = Names({psi.type for psi in cel.subformulas(core) if isinstance(psi, cel.Atom)})
+    formula = reduce(cel.Or, [_label_atoms(D, {}, labels)[0] for D in disjuncts])
+    return formula, {label: variables.origin(x) for label, x in labels.origins.items()}
 
 
 class Names:
-    """Gives out names that nothing has yet; `given` are those for which each was asked."""
+    """Gives out names that nothing has yet; `origins` has the name for which each was asked."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = set(names)
         self._numbers: dict[str, Iterator[int]] = {}
-        self.given: dict[str, str] = {}
+        self.origins: dict[str, str] = {}
 
     def fresh(self, name: str) -> str:
         """The name itself if it is free, else the first of ``name_2``, ``name_3``, .. that is."""
-        numbered = (f"{name}_{n}" for n in self._numbers.setdefault(name, count(2)))
-        free = next(each for each in chain((name,), numbered) if each not in self._taken)
-        self._taken.add(free)
-        self.given[free] = name
+        variants = (f"{name}_{n}" for n in self._numbers.setdefault(name, count(2)))
+        free = next(each for each in chain((name,), variants) if each not in self._names)
+        self._names.add(free)
+        self.origins[free] = name
         return free
 
     def origin(self, name: str) -> str:
         """The name for which this one was given out, or that one, and so on: the first of them."""
-        while (before := self.given.get(name, name)) != name:
+        while (before := self.origins.get(name, name)) != name:
             name = before
         return name
 
@@ -129,7 +129,7 @@ def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
             )
         case cel.Plus(body):
             renaming = {x: variables.fresh(x) for x in sorted(vdef_plus(body))}
-            inside = _disjuncts(_renamed(body, renaming), variables)
+            inside = _disjuncts(_rename_variables(body, renaming), variables)
             return [Disjunct((Iteration(tuple(inside)),))] if inside else []
         case _:
             raise Unsupported(
@@ -139,20 +139,22 @@ def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
             )
 
 
-def _renamed(phi: cel.Formula, names: Mapping[str, str]) -> cel.Formula:
+def _rename_variables(phi: cel.Formula, names: Mapping[str, str]) -> cel.Formula:
     """Other names for variables, except where a ``+`` inside rebinds them."""
     match phi:
         case cel.As(atom, x):
             return cel.As(atom, names.get(x, x))
         case cel.Filter(body, condition):
-            return cel.Filter(_renamed(body, names), _condition(condition, names))
+            return cel.Filter(_rename_variables(body, names), _condition(condition, names))
         case cel.Or(left, right):
-            return cel.Or(_renamed(left, names), _renamed(right, names))
+            return cel.Or(_rename_variables(left, names), _rename_variables(right, names))
         case cel.Seq(left, right):
-            return cel.Seq(_renamed(left, names), _renamed(right, names))
+            return cel.Seq(_rename_variables(left, names), _rename_variables(right, names))
         case cel.Plus(body):
             rebound = vdef_plus(body)
-            return cel.Plus(_renamed(body, {x: y for x, y in names.items() if x not in rebound}))
+            return cel.Plus(
+                _rename_variables(body, {x: y for x, y in names.items() if x not in rebound})
+            )
         case _:
             return phi
 
@@ -177,30 +179,30 @@ def _condition(condition: object, names: Mapping[str, str]) -> On | Correlation:
 # -- 2. Filters below a + that say nothing of the iteration, moved out of it --------------------
 
 
-def _hoisted(D: Disjunct) -> list[Disjunct]:
+def _hoist(D: Disjunct) -> list[Disjunct]:
     """The same as an OR, where every filter below a ``+`` has a variable of its iteration."""
-    made = [Disjunct((), D.filters)]
+    disjuncts = [Disjunct((), D.filters)]
     for item in D.items:
         ways = [(item, frozenset[Atomic]())] if isinstance(item, Binding) else _ways(item)
-        made = _affordable(
-            Disjunct((*E.items, way), E.filters | said) for E in made for way, said in ways
+        disjuncts = _affordable(
+            Disjunct((*E.items, way), E.filters | demand) for E in disjuncts for way, demand in ways
         )
-    return made
+    return disjuncts
 
 
 def _ways(item: Iteration) -> list[tuple[Item, frozenset[Atomic]]]:
-    """An iteration, for each choice of what may be demanded outside: what is left, the demand.
+    """An iteration, for each choice of demands on the outside: the rest of it, and the demand.
 
     A demand allows the disjuncts that need no more than it; those whose own need it is.
     """
-    inside = [E for D in item.disjuncts for E in _hoisted(D)]
+    inside = [E for D in item.disjuncts for E in _hoist(D)]
     needs = [frozenset(f for f in E.filters if not labels_of(f) & E.own) for E in inside]
     distinct = list(dict.fromkeys(needs))
     spend(len(distinct) << len(distinct))
     demands = dict.fromkeys(
-        frozenset[Atomic]().union(*chosen)
+        frozenset[Atomic]().union(*subset)
         for size in range(1, len(distinct) + 1)
-        for chosen in combinations(distinct, size)
+        for subset in combinations(distinct, size)
     )
     return [
         (
@@ -217,12 +219,12 @@ def _ways(item: Iteration) -> list[tuple[Item, frozenset[Atomic]]]:
     ]
 
 
-def _affordable(made: Iterable[Disjunct]) -> list[Disjunct]:
-    listed: list[Disjunct] = []
-    for D in made:
-        listed.append(D)
+def _affordable(disjuncts: Iterable[Disjunct]) -> list[Disjunct]:
+    result: list[Disjunct] = []
+    for D in disjuncts:
+        result.append(D)
         spend(TRANSITION * _size(D))
-    return listed
+    return result
 
 
 def _size(D: Disjunct) -> int:
@@ -233,7 +235,7 @@ def _size(D: Disjunct) -> int:
 # -- 3. A label for each atom of each disjunct, and filters where both labels are known ---------
 
 
-def _placed(
+def _label_atoms(
     D: Disjunct, outer: Mapping[str, str], labels: Names
 ) -> tuple[cel.Formula, list[On | Correlation]]:
     """A disjunct as a formula, and the filters that are to stand around it.
@@ -242,14 +244,14 @@ def _placed(
     disjunct that owns it.
     """
     own = {x: labels.fresh(x) for x in sorted(D.own)}
-    known = {**outer, **own}
+    label_of = {**outer, **own}
     parts: list[cel.Formula] = []
-    filters = [_condition(f, known) for f in sorted(D.filters, key=repr)]
+    filters = [_condition(f, label_of) for f in sorted(D.filters, key=repr)]
     for item in D.items:
         if isinstance(item, Binding):
             parts.append(cel.As(item.atom, own[item.x]))
             continue
-        inside = [_placed(E, known, labels) for E in item.disjuncts]
+        inside = [_label_atoms(E, label_of, labels) for E in item.disjuncts]
         parts.append(cel.Plus(reduce(cel.Or, [phi for phi, _ in inside])))
         filters += [f for _, waiting in inside for f in waiting]
     outside = frozenset(outer.values())

@@ -29,17 +29,17 @@ def rewriting_sizes(phi: Formula) -> Sizes:
     >>> rewriting_sizes(parse_cel("(A AS x OR B AS x) ; (A AS y OR B AS y)")[0])
     Sizes(original=11, disjunctive=23, safe=23, lp=11)
     """
-    named = with_variables(phi)
+    core = with_variables(phi)
 
-    def measured(rewriting: Callable[[Formula], Formula]) -> int | None:
+    def size_after(rewriting: Callable[[Formula], Formula]) -> int | None:
         try:
-            return size(rewriting(named))
+            return size(rewriting(core))
         except ResourceLimit:
             poll()
             return None
 
-    made = map(measured, (disjunctive_normal_form, safe_form, lp_normal_form))
-    return Sizes(size(named), *made)
+    sizes = map(size_after, (disjunctive_normal_form, safe_form, lp_normal_form))
+    return Sizes(size(core), *sizes)
 
 
 def describe_fo(phi: Formula) -> str:
@@ -50,18 +50,18 @@ def describe_fo(phi: Formula) -> str:
     'well-formed, scoped, safe, unary; of size 5, disjunctive 5, safe 5, LP-normal form 5'
     """
     try:
-        named = with_variables(phi)
+        core = with_variables(phi)
     except Unsupported as error:
         return f"no: {error.message}"
-    if (variable := unscoped_variable(named)) is not None:
-        printed = "well-formed as printed" if well_formed(named) else "not well-formed"
-        return f"{printed}, but '{variable}' is filtered outside its scope"
+    if (variable := unscoped_variable(core)) is not None:
+        verdict = "well-formed as printed" if well_formed(core) else "not well-formed"
+        return f"{verdict}, but '{variable}' is filtered outside its scope"
     parts = [
         "well-formed, scoped",
-        "safe" if safe(named) else "not safe",
-        "unary" if unary(named) else "not unary",
+        "safe" if safe(core) else "not safe",
+        "unary" if unary(core) else "not unary",
     ]
     sizes = rewriting_sizes(phi)
     forms = {"disjunctive": sizes.disjunctive, "safe": sizes.safe, "LP-normal form": sizes.lp}
-    grown = (f"{name} {n or 'too large'}" for name, n in forms.items())
-    return f"{', '.join(parts)}; of size {sizes.original}, {', '.join(grown)}"
+    growth = (f"{name} {n or 'too large'}" for name, n in forms.items())
+    return f"{', '.join(parts)}; of size {sizes.original}, {', '.join(growth)}"

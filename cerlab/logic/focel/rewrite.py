@@ -34,18 +34,18 @@ def disjunctive_normal_form(phi: cel.Formula) -> cel.Formula:
 def _disjuncts(phi: cel.Formula) -> list[cel.Formula]:
     match phi:
         case cel.Filter(body, condition):
-            made: list[cel.Formula] = [cel.Filter(psi, condition) for psi in _disjuncts(body)]
+            disjuncts: list[cel.Formula] = [cel.Filter(psi, condition) for psi in _disjuncts(body)]
         case cel.Or(left, right):
-            made = _disjuncts(left) + _disjuncts(right)
+            disjuncts = _disjuncts(left) + _disjuncts(right)
         case cel.Seq(left, right):
             rights = _disjuncts(right)
-            made = [cel.Seq(psi, chi) for psi in _disjuncts(left) for chi in rights]
+            disjuncts = [cel.Seq(psi, chi) for psi in _disjuncts(left) for chi in rights]
         case cel.Plus(body):
-            made = [cel.Plus(_any_of(_disjuncts(body)))]
+            disjuncts = [cel.Plus(_any_of(_disjuncts(body)))]
         case _:
-            made = [phi]
-    spend(sum(map(cel.size, made)))
-    return made
+            disjuncts = [phi]
+    spend(sum(map(cel.size, disjuncts)))
+    return disjuncts
 
 
 def _any_of(disjuncts: list[cel.Formula]) -> cel.Formula:
@@ -65,8 +65,8 @@ def safe_form(phi: cel.Formula) -> cel.Formula:
     >>> print(safe_form(parse_cel("(A AS x OR B AS y) ; C AS x")[0]))
     B AS y ; C AS x
     """
-    kept = _safe_disjuncts(_disjuncts(with_variables(phi)))
-    return _any_of(kept) if kept else NOTHING
+    disjuncts = _safe_disjuncts(_disjuncts(with_variables(phi)))
+    return _any_of(disjuncts) if disjuncts else NOTHING
 
 
 def _safe_disjuncts(disjuncts: list[cel.Formula]) -> list[cel.Formula]:
@@ -85,8 +85,8 @@ def _safe(psi: cel.Formula) -> cel.Formula | None:
                 return None
             return cel.Seq(first, second)
         case cel.Plus(body):
-            kept = _safe_disjuncts(_disjuncts(body))
-            return cel.Plus(_any_of(kept)) if kept else None
+            disjuncts = _safe_disjuncts(_disjuncts(body))
+            return cel.Plus(_any_of(disjuncts)) if disjuncts else None
         case _:
             return psi
 
@@ -108,7 +108,7 @@ def lp_normal_form(phi: cel.Formula) -> cel.Formula:
     A AS x FILTER x[v = 1 AND w = 2] ; B AS y
     """
     phi = with_variables(phi)
-    while (path := _misplaced(phi)) is not None:
+    while (path := _misplaced_filter(phi)) is not None:
         phi = _split(phi, path)
         spend(cel.size(phi))
     return _pushed_down(phi)
@@ -117,7 +117,7 @@ def lp_normal_form(phi: cel.Formula) -> cel.Formula:
 Path: TypeAlias = tuple[int, ...]
 
 
-def _misplaced(phi: cel.Formula, path: Path = ()) -> Path | None:
+def _misplaced_filter(phi: cel.Formula, path: Path = ()) -> Path | None:
     """Where a unary filter stands on a formula that does not bind its variable, outermost first."""
     if (
         isinstance(phi, cel.Filter)
@@ -126,34 +126,34 @@ def _misplaced(phi: cel.Formula, path: Path = ()) -> Path | None:
     ):
         return path
     for k, child in enumerate(cel.children(phi)):
-        if (found := _misplaced(child, (*path, k))) is not None:
-            return found
+        if (place := _misplaced_filter(child, (*path, k))) is not None:
+            return place
     return None
 
 
 def _split(phi: cel.Formula, path: Path) -> cel.Formula:
     """Replace the smallest formula around a misplaced filter that binds its variable."""
-    filtered = cel.part_at(phi, path)
-    assert isinstance(filtered, cel.Filter)
-    assert isinstance(filtered.condition, On)
-    x = filtered.condition.label
+    node = cel.part_at(phi, path)
+    assert isinstance(node, cel.Filter)
+    assert isinstance(node.condition, On)
+    x = node.condition.label
     depth = max(d for d in range(len(path)) if x in bound(cel.part_at(phi, path[:d])))
     binder, inside = cel.part_at(phi, path[:depth]), path[depth:]
-    holds = _replaced(binder, inside, filtered.body)
-    fails = _replaced(binder, inside, None)
+    holds = _replace(binder, inside, node.body)
+    fails = _replace(binder, inside, None)
     assert holds is not None
-    decided: cel.Formula = cel.Filter(holds, filtered.condition)
-    result = _replaced(phi, path[:depth], decided if fails is None else cel.Or(decided, fails))
+    decision: cel.Formula = cel.Filter(holds, node.condition)
+    result = _replace(phi, path[:depth], decision if fails is None else cel.Or(decision, fails))
     assert result is not None
     return result
 
 
-def _replaced(phi: cel.Formula, path: Path, new: cel.Formula | None) -> cel.Formula | None:
+def _replace(phi: cel.Formula, path: Path, new: cel.Formula | None) -> cel.Formula | None:
     """The formula with a part replaced; None is FALSE, which is folded away upwards."""
     if not path:
         return new
     k, *rest = path
-    part = _replaced(cel.children(phi)[k], tuple(rest), new)
+    part = _replace(cel.children(phi)[k], tuple(rest), new)
     match phi:
         case cel.Or(left, right):
             other = right if k == 0 else left

@@ -21,42 +21,42 @@ def with_variables(phi: cel.Formula) -> cel.Formula:
 
     Raises `Unsupported` for operators outside FO-CEL (DESIGN 3.5).
     """
-    taken = {psi.label for psi in cel.subformulas(phi) if isinstance(psi, cel.As)}
-    fresh = (f"_{n}" for n in range(10**9) if f"_{n}" not in taken)
+    variables = {psi.label for psi in cel.subformulas(phi) if isinstance(psi, cel.As)}
+    fresh = (f"_{n}" for n in range(10**9) if f"_{n}" not in variables)
     return _under_strategies(phi, fresh)
 
 
 def _under_strategies(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
     if isinstance(phi, cel.Select):
         return cel.Select(phi.strategy, _under_strategies(phi.body, fresh))
-    return _named(phi, fresh)
+    return _core_formula(phi, fresh)
 
 
-def _named(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
+def _core_formula(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
     match phi:
         case cel.Atom():
             return cel.As(phi, next(fresh))
         case cel.As(cel.Atom(), _):
             return phi
         case cel.Filter(body, condition):
-            return _nested(_named(body, fresh), condition)
+            return _nest_filters(_core_formula(body, fresh), condition)
         case cel.Or(left, right):
-            return cel.Or(_named(left, fresh), _named(right, fresh))
+            return cel.Or(_core_formula(left, fresh), _core_formula(right, fresh))
         case cel.Seq(left, right):
-            return cel.Seq(_named(left, fresh), _named(right, fresh))
+            return cel.Seq(_core_formula(left, fresh), _core_formula(right, fresh))
         case cel.Plus(body):
-            return cel.Plus(_named(body, fresh))
+            return cel.Plus(_core_formula(body, fresh))
         case _:
             _refuse(phi)
 
 
-def _nested(phi: cel.Formula, condition: Condition) -> cel.Formula:
+def _nest_filters(phi: cel.Formula, condition: Condition) -> cel.Formula:
     """``FILTER p AND q`` is two filters, ``FILTER p OR q`` the OR of two copies (FOUND Sec. 3)."""
     match condition:
         case pred.And(left, right):
-            return _nested(_nested(phi, left), right)
+            return _nest_filters(_nest_filters(phi, left), right)
         case pred.Or(left, right):
-            return cel.Or(_nested(phi, left), _nested(phi, right))
+            return cel.Or(_nest_filters(phi, left), _nest_filters(phi, right))
         case On() | Correlation() | Application():
             return cel.Filter(phi, condition)
 
@@ -109,10 +109,10 @@ def well_formed(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> bool
 
     Not enough: see `unscoped_variable` (erratum E4).
     """
-    offered = outside | bound(phi)
-    if isinstance(phi, cel.Filter) and not variables_of(phi.condition) <= offered:
+    available = outside | bound(phi)
+    if isinstance(phi, cel.Filter) and not variables_of(phi.condition) <= available:
         return False
-    return all(well_formed(child, offered) for child in cel.children(phi))
+    return all(well_formed(child, available) for child in cel.children(phi))
 
 
 def unscoped_variable(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> str | None:
@@ -121,12 +121,12 @@ def unscoped_variable(phi: cel.Formula, outside: frozenset[str] = frozenset()) -
     As `well_formed`, but entering ``rho+`` takes the variables that it rebinds from what the
     outside offers: there they are free, and would range over the whole stream (erratum E4).
     """
-    offered = outside | bound(phi)
-    if isinstance(phi, cel.Filter) and (missing := variables_of(phi.condition) - offered):
+    available = outside | bound(phi)
+    if isinstance(phi, cel.Filter) and (missing := variables_of(phi.condition) - available):
         return min(missing)
-    inside = offered - vdef_plus(phi.body) if isinstance(phi, cel.Plus) else offered
-    found = (unscoped_variable(child, inside) for child in cel.children(phi))
-    return next((variable for variable in found if variable is not None), None)
+    inside = available - vdef_plus(phi.body) if isinstance(phi, cel.Plus) else available
+    variables = (unscoped_variable(child, inside) for child in cel.children(phi))
+    return next((variable for variable in variables if variable is not None), None)
 
 
 def check_first_order(phi: cel.Formula) -> None:

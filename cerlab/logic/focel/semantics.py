@@ -41,23 +41,21 @@ def fo_valuations(phi: cel.Formula, S: Sequence[Event]) -> frozenset[Valuation]:
     `IllFormed` where a filter uses a variable that is not in its scope, `Unsupported` for
     operators outside FO-CEL.
     """
-    named = with_variables(phi)
-    check_scopes(named)
-    return _selected(named, S, written=cel.defined_labels(phi))
+    core = with_variables(phi)
+    check_scopes(core)
+    return _answers(core, S, names=cel.defined_labels(phi))
 
 
-def _selected(
-    phi: cel.Formula, S: Sequence[Event], written: frozenset[str]
-) -> frozenset[Valuation]:
+def _answers(phi: cel.Formula, S: Sequence[Event], names: frozenset[str]) -> frozenset[Valuation]:
     if isinstance(phi, cel.Select):
-        return select(phi.strategy, _selected(phi.body, S, written))
-    return frozenset(_valuation(C, written) for C in labelled_events(phi, S))
+        return select(phi.strategy, _answers(phi.body, S, names))
+    return frozenset(_valuation(C, names) for C in labelled_events(phi, S))
 
 
-def _valuation(C: LabelledEvent, written: frozenset[str]) -> Valuation:
+def _valuation(C: LabelledEvent, names: frozenset[str]) -> Valuation:
     """The answer with the types and the variables of the text; others were bare types."""
     positions = _support(C)
-    labels = {X: tuple(i for Y, i in C if X == Y) for X in written}
+    labels = {X: tuple(i for Y, i in C if X == Y) for X in names}
     return Valuation(min(positions), max(positions), labels)
 
 
@@ -74,11 +72,11 @@ def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[LabelledE
             f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
             hint=MACHINES,
         )
-    found: frozenset[LabelledEvent] = frozenset()
+    result: frozenset[LabelledEvent] = frozenset()
     with step_budget("the reference of FO-CEL", MACHINES, own=1):
         for nu in spend_over(_assignments(_free(phi), S)):
-            found |= _under(phi, S, nu)
-    return found
+            result |= _under(phi, S, nu)
+    return result
 
 
 def _support(C: LabelledEvent) -> frozenset[int]:
@@ -115,15 +113,15 @@ def _concatenations(
     left: frozenset[LabelledEvent], right: frozenset[LabelledEvent]
 ) -> frozenset[LabelledEvent]:
     starts = [(min(_support(C2)), C2) for C2 in right]
-    joined: set[LabelledEvent] = set()
+    result: set[LabelledEvent] = set()
     for C1 in left:
         spend(1 + len(right) // TRANSITION)
         end = max(_support(C1))
-        joined.update(C1 | C2 for start, C2 in starts if end < start)
-        if len(joined) > MAX_VALUATIONS:
+        result.update(C1 | C2 for start, C2 in starts if end < start)
+        if len(result) > MAX_VALUATIONS:
             message = f"more than {MAX_VALUATIONS:,} complex events"
             raise ResourceLimit("CER0604", message, hint=MACHINES)
-    return frozenset(joined)
+    return frozenset(result)
 
 
 def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:

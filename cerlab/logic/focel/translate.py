@@ -33,8 +33,8 @@ def fo_to_so(phi: cel.Formula) -> cel.Formula:
     >>> print(fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0]))
     A FILTER A[v = 1] ; B
     """
-    named = with_variables(phi)
-    for psi in cel.subformulas(named):
+    core = with_variables(phi)
+    for psi in cel.subformulas(core):
         if isinstance(psi, cel.Filter) and isinstance(psi.condition, Application):
             name = psi.condition.predicate.name
             raise Unsupported(
@@ -42,7 +42,7 @@ def fo_to_so(phi: cel.Formula) -> cel.Formula:
                 f"'{name}', a predicate from Python, is not translated",
                 hint='evaluator="reference" takes what FO-CEL has, on small streams',
             )
-    if not unary(named):
+    if not unary(core):
         return binary_fo_to_so(phi)
     return _without_variables(safe_form(lp_normal_form(phi)))
 
@@ -55,15 +55,15 @@ def unary_fo_to_so(phi: cel.Formula) -> cel.Formula:
     """
     if isinstance(phi, cel.Select):
         return cel.Select(phi.strategy, unary_fo_to_so(phi.body))
-    named = with_variables(phi)
-    if not unary(named):
+    core = with_variables(phi)
+    if not unary(core):
         raise Unsupported(
             "CER0405",
             "machines take FO-CEL with filters over one variable",
             hint='evaluator="reference" takes it, on small streams',
         )
-    check_scopes(named)
-    return fo_to_so(named)
+    check_scopes(core)
+    return fo_to_so(core)
 
 
 def labelled_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, str]]:
@@ -80,12 +80,12 @@ def labelled_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, str]]:
     """
     if isinstance(phi, cel.Select):
         return labelled_fo_to_so(phi.body)
-    named = with_variables(phi)
-    check_scopes(named)
-    fo_to_so(named)
-    if not unary(named):
+    core = with_variables(phi)
+    check_scopes(core)
+    fo_to_so(core)
+    if not unary(core):
         return labelled_binary_fo_to_so(phi)
-    return safe_form(lp_normal_form(named)), {}
+    return safe_form(lp_normal_form(core)), {}
 
 
 def _without_variables(phi: cel.Formula) -> cel.Formula:
@@ -131,11 +131,11 @@ class _Translation:
                 self.labels[x] = frozenset({R})
                 return cel.As(phi, x)
             case cel.As(body, X):
-                return self._relabelled(body, lambda L: L | {X} if L else L)
+                return self._relabel(body, lambda L: L | {X} if L else L)
             case cel.Rename(old, new, body):
-                return self._relabelled(body, lambda L: L - {old} | {new} if old in L else L)
+                return self._relabel(body, lambda L: L - {old} | {new} if old in L else L)
             case cel.Filter(body, condition):
-                return self._filtered(self.formula(body), condition)
+                return self._filter(self.formula(body), condition)
             case cel.Or(left, right):
                 return cel.Or(self.formula(left), self.formula(right))
             case cel.Seq(left, right):
@@ -149,7 +149,7 @@ class _Translation:
                     hint='evaluator="reference" takes what FO-CEL has, on small streams',
                 )
 
-    def _relabelled(
+    def _relabel(
         self, body: cel.Formula, change: Callable[[frozenset[str]], frozenset[str]]
     ) -> cel.Formula:
         psi = self.formula(body)
@@ -157,7 +157,7 @@ class _Translation:
             self.labels[x] = change(self.labels[x])
         return psi
 
-    def _filtered(self, psi: cel.Formula, condition: Condition) -> cel.Formula:
+    def _filter(self, psi: cel.Formula, condition: Condition) -> cel.Formula:
         """One copy for each way to satisfy the filter."""
         copies = [reduce(self._demand, way, psi) for way in alternatives(condition)]
         return reduce(cel.Or, copies)
