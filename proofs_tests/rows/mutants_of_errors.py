@@ -121,7 +121,7 @@ PRINTS = on_rows(
 
 CHECK, BUILD = check.check_row_pattern, ExpressionBuilder._build
 NAVIGATION, PLACE = ExpressionBuilder._navigation, ExpressionBuilder._place
-RESOLVED, AGGREGATE, NEED = types._resolved, types._Scope._aggregate, types._Scope.need
+RESOLVED, AGGREGATE, NEED = types._resolve, types._Scope._aggregate, types._Scope.need
 RESUME, AS_TABLE = semantics.resume, tables.as_table
 PATTERN_TEXT, EXPRESSION_TEXT = printed.pattern_text, printed.expression_text
 
@@ -244,7 +244,7 @@ def items_keep_their_names(query: Any, output: Any) -> Any:
     return SELECTED(replace(query, select=replace(query.select, items=items)), output)
 
 
-SELECTED = types._selected
+SELECTED = types._select
 
 
 def columns_by_name(table: Any) -> Any:
@@ -283,8 +283,8 @@ OF_ERRORS = [
         ILL_FORMED,
         tuple(Place(owner, "nearest", no_name_is_near) for owner in (builder, check, types)),
     ),
-    mutant(ON_A_TABLE, types, "_resolved", the_first_column_for_an_unknown_one),
-    mutant(ON_A_TABLE, types, "_resolved", the_first_of_two),
+    mutant(ON_A_TABLE, types, "_resolve", the_first_column_for_an_unknown_one),
+    mutant(ON_A_TABLE, types, "_resolve", the_first_of_two),
     mutant(ON_A_TABLE, types._Scope, "comparable", all_kinds_compare),
     mutant(ON_A_TABLE, types._Scope, "need", numbers_are_conditions),
     mutant(STUCK, semantics, "resume", an_absent_variable_is_passed_over),
@@ -292,8 +292,8 @@ OF_ERRORS = [
     one_of_each_spelling(),
     *(drop(kind) for kind in (exp.Distinct, exp.Filter, exp.Window)),
     mutant(REFUSALS, pattern_builder, "MAX_PERMUTED", 9, id="permute_of_nine"),
-    mutant(COLUMNS, types, "_selected", items_unread),
-    mutant(COLUMNS, types, "_selected", items_keep_their_names),
+    mutant(COLUMNS, types, "_select", items_unread),
+    mutant(COLUMNS, types, "_select", items_keep_their_names),
     mutant(COLUMNS, row_patterns, "as_table", columns_by_name),
     mutant(TYPES, types._Scope, "_aggregate", sums_are_doubles),
     mutant(PRINTS, printed, "pattern_text", patterns_without_parentheses),

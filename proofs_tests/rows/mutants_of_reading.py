@@ -54,7 +54,7 @@ READ: Judge = on_rows(
 SKIPS: Judge = on_rows(scanned_right, rows_of(test_scan.SKIP, test_scan.SCAN))
 GRAMMAR: Judge = on_rows(scanned_right, rows_of(test_patterns.GRAMMAR))
 
-NAME, MEMBERS, RESOLVED = Cursor.canonical_name, rp.members, types._resolved
+NAME, MEMBERS, RESOLVED = Cursor.canonical_name, rp.members, types._resolve
 READERS, PATTERN = clauses._CLAUSES, parse_pattern
 SCAN, PARTITIONS = semantics.scan, semantics.partitions
 COLUMN, KEY, CELL = ExpressionBuilder._column, ExpressionBuilder.key, Partition.value
@@ -239,7 +239,7 @@ def of_clause(words: str, wrong: Any) -> Mutant:
 OF_READING = [
     mutant(READ, Cursor, "canonical_name", every_name_in_upper_case),
     mutant(READ, Cursor, "canonical_name", every_name_as_it_stands),
-    mutant(READ, types, "_resolved", columns_but_for_case),
+    mutant(READ, types, "_resolve", columns_but_for_case),
     mutant(RESULTS, rp, "members", unions_of_one),
     of_clause("AFTER MATCH SKIP", skip_to_is_to_the_first),
     of_clause("ALL ROWS PER MATCH", all_rows_omit_empty_matches),

@@ -184,16 +184,16 @@ class ExpressionBuilder:
     def _constant(self, node: exp.Literal) -> Value:
         if node.is_string:
             return str(node.this)
-        written = str(node.this)
-        if written.isdecimal():
-            return int(written)
+        digits = str(node.this)
+        if digits.isdecimal():
+            return int(digits)
         try:
-            number = float(written)
+            number = float(digits)
         except ValueError:
             number = float("inf")
         if number == float("inf"):
             assert self._around is not None
-            message = f"'{written}' is no number of 64 bits"
+            message = f"'{digits}' is no number of 64 bits"
             raise QuerySyntaxError("CER0101", message, place=self._around, expected=())
         return number
 
@@ -265,16 +265,16 @@ class ExpressionBuilder:
         if isinstance(body, exp.Star) or body.is_star:
             raise ill_formed("arguments", f"{node.name.upper()} takes no *", self._place(node))
         offset = 1 if kind in (ex.Prev, ex.Next) else 0
-        for written in rest:
-            if not (isinstance(written, exp.Literal) and str(written.this).isdecimal()) or (
-                written.is_string
+        for literal in rest:
+            if not (isinstance(literal, exp.Literal) and str(literal.this).isdecimal()) or (
+                literal.is_string
             ):
                 raise ill_formed(
                     "offset",
                     f"the offset of {node.name.upper()} is an integer from 0 on, as a literal",
                     self._place(node),
                 )
-            offset = int(written.this)
+            offset = int(literal.this)
         if kind is ex.Prev or kind is ex.Next:
             return kind(self._build(body), offset)
         return kind(self._build(body), offset, final)  # type: ignore[call-arg]
@@ -295,10 +295,10 @@ class ExpressionBuilder:
         return ex.Aggregate(function, rows, final)
 
     def _count(self, node: exp.Anonymous, least: int, most: int | None) -> None:
-        given = len(node.expressions)
-        if given < least or (most is not None and given > most):
-            wanted = f"{least}" if most == least else f"{least} to {most or 'any number'}"
-            message = f"{node.name.upper()} takes {wanted} arguments, not {given}"
+        count = len(node.expressions)
+        if count < least or (most is not None and count > most):
+            bounds = f"{least}" if most == least else f"{least} to {most or 'any number'}"
+            message = f"{node.name.upper()} takes {bounds} arguments, not {count}"
             raise ill_formed("arguments", message, self._place(node))
 
     def _place(self, node: exp.Expr) -> SourcePlace:

@@ -42,11 +42,11 @@ def _check_names(query: RowPattern) -> None:
         for variable in union.variables:
             if variable not in V:
                 raise _unknown(query, union, variable, V)
-    defined = [definition.variable for definition in query.define]
+    definition_names = [definition.variable for definition in query.define]
     for definition in query.define:
         if definition.variable not in V:
             raise _unknown(query, definition, definition.variable, V)
-        if defined.count(definition.variable) > 1:
+        if definition_names.count(definition.variable) > 1:
             raise _twice(query, definition, f"DEFINE {definition.variable}")
     if isinstance(query.skip, rp.ToFirst | rp.ToLast) and query.skip.name not in (*V, *unions):
         raise _unknown(query, query.skip, query.skip.name, (*V, *unions))
@@ -57,9 +57,9 @@ def _check_names(query: RowPattern) -> None:
                 raise _unknown(query, e, name, (*V, *unions))
 
 
-def _unknown(query: RowPattern, at: object, name: str, known: Iterable[str]) -> Exception:
+def _unknown(query: RowPattern, at: object, name: str, names: Iterable[str]) -> Exception:
     message = f"'{name}' is no variable of PATTERN"
-    return ill_formed("unknown-variable", message, place_of(query, at), nearest(name, known))
+    return ill_formed("unknown-variable", message, place_of(query, at), nearest(name, names))
 
 
 def _twice(query: RowPattern, at: object, what: str) -> Exception:
@@ -80,12 +80,12 @@ def _check_expression(query: RowPattern, e: ex.Expression) -> None:
                 _check_nesting(query, each, body)
             case _:
                 continue
-        named = ex.qualifiers(body)
-        if len(named) > 1:
-            listed = ", ".join(sorted(name or "no variable" for name in named))
+        variables = ex.qualifiers(body)
+        if len(variables) > 1:
+            names = ", ".join(sorted(name or "no variable" for name in variables))
             raise ill_formed(
                 "mixed-variables",
-                f"one call reads rows of one variable, not of {listed}",
+                f"one call reads rows of one variable, not of {names}",
                 place_of(query, each),
                 "navigate in each by itself: LAST(A.x) + LAST(B.x)",
             )
@@ -104,8 +104,8 @@ def _check_nesting(query: RowPattern, call: object, body: ex.Expression | ex.All
 
 def _check_output(query: RowPattern) -> None:
     """Columns of the result and what marks its rows (rows.md 8.3, 8.4)."""
-    excluded = any(isinstance(p, rp.Exclusion) for p in rp.subpatterns(query.pattern))
-    if excluded and query.rows is rp.Rows.WITH_UNMATCHED:
+    has_exclusion = any(isinstance(p, rp.Exclusion) for p in rp.subpatterns(query.pattern))
+    if has_exclusion and query.rows is rp.Rows.WITH_UNMATCHED:
         message = "excluded rows and unmatched rows cannot be told apart"
         hint = "leave {- -} or WITH UNMATCHED ROWS out"
         raise ill_formed("exclusion-unmatched", message, _anywhere(query), hint)
@@ -113,11 +113,11 @@ def _check_output(query: RowPattern) -> None:
         message = "the result has no column"
         hint = "add MEASURES, PARTITION BY or ALL ROWS PER MATCH"
         raise ill_formed("no-columns", message, _anywhere(query), hint)
-    seen = {column.name.casefold() for column in _keys(query)}
+    names = {column.name.casefold() for column in _keys(query)}
     for measure in query.measures:
-        if measure.name.casefold() in seen:
+        if measure.name.casefold() in names:
             raise duplicate(measure.name, place_of(query, measure))
-        seen.add(measure.name.casefold())
+        names.add(measure.name.casefold())
 
 
 def _keys(query: RowPattern) -> Iterator[ex.Column]:

@@ -59,22 +59,22 @@ class Clauses:
 def read_clauses(cursor: Cursor) -> Clauses:
     """Go past ``( clause .. )``; raises `QuerySyntaxError`, `IllFormed`, `Unsupported`."""
     cursor.need_sign(TokenType.L_PAREN, "(")
-    read, clauses = set[str](), Clauses()
+    kinds, clauses = set[str](), Clauses()
     while not cursor.take_sign(TokenType.R_PAREN):
         clause = next((words for words in _CLAUSES if cursor.at_words(*words.split())), None)
         if clause is None:
             for words in ("SEEK", "INITIAL"):
                 if cursor.at_words(words):
                     raise unsupported(words, cursor.place())
-            raise cursor.syntax_error(*(each for each in _CLAUSES if each not in read), "')'")
+            raise cursor.syntax_error(*(each for each in _CLAUSES if each not in kinds), "')'")
         kind, reader = _CLAUSES[clause]
-        if kind in read:
+        if kind in kinds:
             place = cursor.place()
             message = f"a second {clause}"
             raise QuerySyntaxError(
                 "CER0101", message, place=place, expected=("one of each clause",)
             )
-        read.add(kind)
+        kinds.add(kind)
         cursor.take_words(*clause.split())
         reader(cursor, clauses)
     if clauses.pattern is None:
@@ -92,7 +92,7 @@ def _order_by(cursor: Cursor, clauses: Clauses) -> None:
 
 
 def _order_item(cursor: Cursor) -> tuple[SqlExpression, bool, bool]:
-    written = SqlExpression(*cursor.expression())
+    item = SqlExpression(*cursor.expression())
     descending = cursor.take_words("DESC")
     if not descending:
         cursor.take_words("ASC")
@@ -101,7 +101,7 @@ def _order_item(cursor: Cursor) -> tuple[SqlExpression, bool, bool]:
         nulls_first = cursor.take_words("FIRST")
         if not nulls_first:
             cursor.need_words("LAST")
-    return written, descending, nulls_first
+    return item, descending, nulls_first
 
 
 def _measures(cursor: Cursor, clauses: Clauses) -> None:
@@ -165,8 +165,8 @@ def _at_clause(cursor: Cursor, ahead: int) -> bool:
 
 def _pattern(cursor: Cursor, clauses: Clauses) -> None:
     start, end = cursor.take_parentheses()
-    parsed = parse_pattern(cursor.text, start, end)
-    clauses.pattern, clauses.pattern_spans, clauses.pattern_nodes = parsed
+    result = parse_pattern(cursor.text, start, end)
+    clauses.pattern, clauses.pattern_spans, clauses.pattern_nodes = result
 
 
 def _within(cursor: Cursor, clauses: Clauses) -> None:
@@ -174,9 +174,9 @@ def _within(cursor: Cursor, clauses: Clauses) -> None:
     node, _ = cursor.expression()
     match node:
         case exp.Literal(is_string=False):
-            written = str(node.this)
+            digits = str(node.this)
             try:
-                clauses.within = int(written) if written.isdecimal() else float(written)
+                clauses.within = int(digits) if digits.isdecimal() else float(digits)
             except ValueError:  # an exponent without digits
                 raise _no_duration(place) from None
         case exp.Interval(this=exp.Literal() as number, unit=exp.Var() as unit):

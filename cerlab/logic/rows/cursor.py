@@ -47,14 +47,14 @@ class Cursor:
         return after is not None
 
     def _after_words(self, words: tuple[str, ...]) -> int | None:
-        at, expected = self.at, list(words)
-        while expected:
+        at, rest = self.at, list(words)
+        while rest:
             if at >= len(self.tokens) or self.tokens[at].token_type == TokenType.IDENTIFIER:
                 return None
-            written = self.tokens[at].text.upper().split()
-            if not written or written != expected[: len(written)]:
+            here = self.tokens[at].text.upper().split()
+            if not here or here != rest[: len(here)]:
                 return None
-            expected = expected[len(written) :]
+            rest = rest[len(here) :]
             at += 1
         return at
 
@@ -65,14 +65,14 @@ class Cursor:
 
     def take_sign(self, kind: TokenType) -> bool:
         """Go past a sign if it stands here."""
-        taken = self.at_sign(kind)
-        self.at += taken
-        return taken
+        is_here = self.at_sign(kind)
+        self.at += is_here
+        return is_here
 
-    def need_sign(self, kind: TokenType, shown: str) -> None:
+    def need_sign(self, kind: TokenType, sign: str) -> None:
         """Go past a sign; raises `QuerySyntaxError` where another stands."""
         if not self.take_sign(kind):
-            raise self.syntax_error(f"'{shown}'")
+            raise self.syntax_error(f"'{sign}'")
 
     def need_words(self, *words: str) -> None:
         """Go past words; raises `QuerySyntaxError` where others stand."""

@@ -163,9 +163,9 @@ def expression_at(tokens: list[Token], text: str, at: int) -> tuple[exp.Expr, in
     try:
         node, after = reader.longest_expression(tokens, text, at)
     except ParseError as error:
-        stopped = tokens[min(reader._index, len(tokens) - 1)]
+        last = tokens[min(reader._index, len(tokens) - 1)]
         message = str(error.errors[0]["description"]) if error.errors else str(error)
-        place = place_at(text, stopped.start, stopped.end - stopped.start + 1)
+        place = place_at(text, last.start, last.end - last.start + 1)
         raise QuerySyntaxError("CER0101", message, place=place, expected=()) from None
     if node is None:
         raise syntax_error(tokens, text, at, "an expression")
@@ -180,8 +180,8 @@ def syntax_error(tokens: list[Token], text: str, at: int, *expected: str) -> Que
     if at < len(tokens):
         token = tokens[at]
         place = place_at(text, token.start, token.end - token.start + 1)
-        found = f"unexpected '{text[token.start : token.end + 1]}'"
+        message = f"unexpected '{text[token.start : token.end + 1]}'"
     else:
         place = place_at(text, len(text.rstrip()), 1)
-        found = "the text ends too early" if text.strip() else "the text is empty"
-    return QuerySyntaxError("CER0101", found, place=place, expected=expected)
+        message = "the text ends too early" if text.strip() else "the text is empty"
+    return QuerySyntaxError("CER0101", message, place=place, expected=expected)

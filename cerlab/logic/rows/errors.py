@@ -41,6 +41,6 @@ def mismatch(message: str, place: SourcePlace | None = None, hint: str = "") -> 
 
 def unsupported(what: str, place: SourcePlace | None = None, hint: str = "") -> Unsupported:
     """The refusal of a construct by its name (rows.md 10.3)."""
-    refused = Unsupported("CER0450", f"{what} is not supported in row patterns", hint=hint)
-    refused.place = place
-    return refused
+    error = Unsupported("CER0450", f"{what} is not supported in row patterns", hint=hint)
+    error.place = place
+    return error

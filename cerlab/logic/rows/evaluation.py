@@ -83,15 +83,15 @@ def navigated_row(e: ex.First | ex.Last, c: Context) -> int | None:
 
 def _step(body: ex.Expression, j: int, c: Context) -> Value:
     """PREV (j < 0) and NEXT, a physical step from where their argument stands (rows.md 6.5)."""
-    stepped = body
+    operand = body
     if isinstance(body, ex.First | ex.Last):
-        p, stepped = navigated_row(body, c), body.body
+        p, operand = navigated_row(body, c), body.body
     else:
         R = rows_of(ex.variable_of(body), c)
         p = R[-1] if R else None
     if p is None or not 0 <= p + j < len(c.T.rows):
         return None
-    return value_at(stepped, p + j, c)
+    return value_at(operand, p + j, c)
 
 
 def value_at(e: ex.Expression, p: int, c: Context) -> Value:

@@ -315,5 +315,5 @@ def qualifiers(e: Expression | AllRows) -> frozenset[str | None]:
 
 def variable_of(e: Expression | AllRows) -> str | None:
     """The variable of an argument of navigation, None for the universal one (rows.md 6.3)."""
-    named = qualifiers(e)
-    return next(iter(named)) if len(named) == 1 else None
+    names = qualifiers(e)
+    return next(iter(names)) if len(names) == 1 else None

@@ -76,8 +76,8 @@ def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> fr
     match p:
         case rp.Variable(v):
             longer = (*m, RowLabel(v, excluded))
-            admitted = i < len(S.T.rows) and _within(S, i) and _holds(v, S, longer)
-            return frozenset({Derivation((), longer)} if admitted else ())
+            is_match = i < len(S.T.rows) and _within(S, i) and _holds(v, S, longer)
+            return frozenset({Derivation((), longer)} if is_match else ())
         case rp.Empty():
             return frozenset({Derivation((), m)})
         case rp.PartitionStart():
@@ -131,7 +131,7 @@ def _holds(v: str, S: Start, m: RowMapping) -> bool:
     """Whether the condition of v is TRUE for the last row of m (rows.md 3.4, 5.2 a, 6.10)."""
     if v not in S.conditions:
         return True
-    labels = tuple(mapped.variable for mapped in m)
+    labels = tuple(row.variable for row in m)
     context = Context(S.T, S.s, labels, len(m), len(m), S.N, S.members)
     return value(S.conditions[v], context) is True
 

@@ -46,7 +46,7 @@ def parse_rows(text: str) -> rp.RowPattern:
         if around is not None:
             raise unsupported(_outer_text(cursor), cursor.place())
         raise cursor.syntax_error("the end")
-    query = _built(text, clauses, around)
+    query = _row_pattern(text, clauses, around)
     check_row_pattern(query)
     return query
 
@@ -82,8 +82,8 @@ def _before(cursor: Cursor) -> _OuterQuery:
 
 
 def _item(cursor: Cursor) -> tuple[SqlExpression, str | None]:
-    written = SqlExpression(*cursor.expression())
-    return written, cursor.name() if cursor.take_words("AS") else None
+    item = SqlExpression(*cursor.expression())
+    return item, cursor.name() if cursor.take_words("AS") else None
 
 
 _AFTER_FROM = ("WHERE", "GROUP", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "UNION")
@@ -99,7 +99,7 @@ def _outer_text(cursor: Cursor) -> str:
     return f"'{token.text.upper() if token else ''}' around the clause"
 
 
-def _built(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPattern:
+def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPattern:
     """The query of the clauses, names resolved (rows.md 2.4)."""
     assert clauses.pattern is not None
     names = (*rp.variables(clauses.pattern), *(union.name for union, _ in clauses.subsets))
@@ -131,18 +131,18 @@ def _built(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPat
     )
 
 
-def _measure(builder: ExpressionBuilder, written: SqlExpression) -> rp.Measure:
-    measure = rp.Measure(builder.expression(written.node, written.place), written.name)
-    assert written.name_place is not None
-    builder.record(measure, written.name_place)
+def _measure(builder: ExpressionBuilder, item: SqlExpression) -> rp.Measure:
+    measure = rp.Measure(builder.expression(item.node, item.place), item.name)
+    assert item.name_place is not None
+    builder.record(measure, item.name_place)
     return measure
 
 
-def _definition(builder: ExpressionBuilder, written: SqlExpression) -> rp.Definition:
-    condition = builder.expression(written.node, written.place)
-    definition = rp.Definition(written.name, condition)
-    assert written.name_place is not None
-    builder.record(definition, written.name_place)
+def _definition(builder: ExpressionBuilder, item: SqlExpression) -> rp.Definition:
+    condition = builder.expression(item.node, item.place)
+    definition = rp.Definition(item.name, condition)
+    assert item.name_place is not None
+    builder.record(definition, item.name_place)
     return definition
 
 
@@ -151,7 +151,7 @@ def _select(builder: ExpressionBuilder, around: _OuterQuery) -> rp.Select:
     items = None
     if around.items is not None:
         items = tuple(
-            rp.SelectItem(builder.key(written.node, written.place, "SELECT"), name)
-            for written, name in around.items
+            rp.SelectItem(builder.key(item.node, item.place, "SELECT"), name)
+            for item, name in around.items
         )
     return rp.Select(items, around.table, around.input, around.alias)

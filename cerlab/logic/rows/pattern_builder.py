@@ -37,17 +37,17 @@ def parse_pattern(
     try:
         pattern: rp.Pattern = build(builder, read(_PATTERN, blank, "pattern"))
     except QuerySyntaxError as error:
-        raise _placed(error, text) from None
+        raise _error_in_text(error, text) from None
     return pattern, builder.spans, builder.nodes
 
 
-def _placed(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
+def _error_in_text(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
     """The error with its place in the whole text."""
     assert isinstance(error.place, SourcePlace)
     place = SourcePlace(text, error.place.span)
-    placed = QuerySyntaxError(error.code, error.message, place=place, expected=error.expected)
-    placed.hint = error.hint
-    return placed
+    result = QuerySyntaxError(error.code, error.message, place=place, expected=error.expected)
+    result.hint = error.hint
+    return result
 
 
 def _refuse_deep(text: str, start: int, end: int) -> None:

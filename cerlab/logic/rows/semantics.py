@@ -46,11 +46,11 @@ def result_rows(query: RowPattern, binding: Binding, table: Sequence[Row]) -> li
     for positions in partitions(query, binding, table):
         T = Partition([table[i] for i in positions], binding.names)
         scope = Scan(query, T, positions)
-        covered = set[int]()
-        for found in scan(scope):
-            result += output_rows(scope, found, covered)
-            if found.match is not None:
-                covered.update(range(found.s, found.s + len(found.match)))
+        covered_rows = set[int]()
+        for outcome in scan(scope):
+            result += output_rows(scope, outcome, covered_rows)
+            if outcome.match is not None:
+                covered_rows.update(range(outcome.s, outcome.s + len(outcome.match)))
     return result
 
 
@@ -89,7 +89,7 @@ class Scan:
 
 
 def scan(S: Scan) -> Iterator[ScanResult]:
-    """What is found from s = 0 on, as the skip clause goes on (rows.md 7.1)."""
+    """The results of the scan from s = 0 on, as the skip clause goes on (rows.md 7.1)."""
     query, T = S.query, S.T
     conditions = {each.variable: each.condition for each in query.define}
     within = None if query.within is None else (query.within, query.order_by[0].column.name)
@@ -114,7 +114,7 @@ def resume(S: Scan, s: int, m: RowMapping) -> int:
         case rp.ToNextRow():
             return 1
         case rp.ToFirst(x) | rp.ToLast(x) as skip:
-            within = [i for i, mapped in enumerate(m) if mapped.variable in _members(S, x)]
+            within = [i for i, row in enumerate(m) if row.variable in _members(S, x)]
             if not within:
                 raise _cannot_skip(S, s, "skip-absent", f"the match has no row of {x}", "")
             i = within[0] if isinstance(skip, rp.ToFirst) else within[-1]
@@ -136,33 +136,33 @@ def _cannot_skip(S: Scan, s: int, name: str, message: str, hint: str) -> BadData
     return BadData(CODES[name], f"{name}: {message}", place=place, hint=hint)
 
 
-def output_rows(S: Scan, found: ScanResult, covered: set[int]) -> list[ResultRow]:
-    """The rows that the result has of what the scan found (rows.md 8.1 to 8.3).
+def output_rows(S: Scan, outcome: ScanResult, covered_rows: set[int]) -> list[ResultRow]:
+    """The rows of the output for one result of the scan (rows.md 8.1 to 8.3).
 
-    `covered` are the rows of earlier matches.
+    `covered_rows` are those of earlier matches.
     """
-    s, m = found.s, found.match
+    s, m = outcome.s, outcome.match
     rows = S.query.rows
     if m is None:
-        if rows is not rp.Rows.WITH_UNMATCHED or s in covered:
+        if rows is not rp.Rows.WITH_UNMATCHED or s in covered_rows:
             return []
         return [ResultRow(S.positions[s], (None,) * len(S.query.measures))]
     if rows is rp.Rows.ONE:
-        return [ResultRow(S.positions[0], _measures(S, found, len(m)))]
+        return [ResultRow(S.positions[0], _measures(S, outcome, len(m)))]
     if not m:
-        empty = ResultRow(S.positions[s], _measures(S, found, 0))
+        empty = ResultRow(S.positions[s], _measures(S, outcome, 0))
         return [] if rows is rp.Rows.OMIT_EMPTY else [empty]
     return [
-        ResultRow(S.positions[s + j], _measures(S, found, j + 1))
-        for j, mapped in enumerate(m)
-        if not mapped.excluded
+        ResultRow(S.positions[s + j], _measures(S, outcome, j + 1))
+        for j, row in enumerate(m)
+        if not row.excluded
     ]
 
 
-def _measures(S: Scan, found: ScanResult, k: int) -> tuple[Value, ...]:
+def _measures(S: Scan, outcome: ScanResult, k: int) -> tuple[Value, ...]:
     """The measures where RUNNING sees k rows of the match (rows.md 6.0)."""
-    assert found.match is not None
-    labels = tuple(mapped.variable for mapped in found.match)
+    assert outcome.match is not None
+    labels = tuple(row.variable for row in outcome.match)
     members = rp.members(S.query)
-    c = Context(S.T, found.s, labels, k, len(labels), found.number, members)
+    c = Context(S.T, outcome.s, labels, k, len(labels), outcome.number, members)
     return tuple(value(measure.expression, c) for measure in S.query.measures)

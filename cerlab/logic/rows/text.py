@@ -66,13 +66,13 @@ def name_text(name: str) -> str:
     >>> name_text("A"), name_text("a"), name_text("PERMUTE")
     ('A', '"a"', '"PERMUTE"')
     """
-    regular = re.fullmatch(r"[A-Z_][A-Z_0-9]*", name) and name not in _QUOTED
+    regular = re.fullmatch(r"[A-Z_][A-Z_0-9]*", name) and name not in _QUOTED_WORDS
     return name if regular else f'"{name.replace(chr(34), chr(34) * 2)}"'
 
 
 def column_text(name: str) -> str:
     """The name of a column or measure: in quotes unless it is a regular identifier."""
-    regular = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) and name.upper() not in _QUOTED
+    regular = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) and name.upper() not in _QUOTED_WORDS
     return name if regular else f'"{name.replace(chr(34), chr(34) * 2)}"'
 
 
@@ -82,7 +82,7 @@ _KEYWORDS = (
     "ORDER PARTITION PATTERN PERMUTE PREV ROW ROWS RUNNING SELECT SOME SUBSET THEN TRUE "
     "UNKNOWN WHEN WHERE WITH WITHIN AFTER"
 )
-_QUOTED = frozenset(_KEYWORDS.split())
+_QUOTED_WORDS = frozenset(_KEYWORDS.split())
 """Words that are quoted where they are names, so that every reader takes them for names."""
 
 _OR, _AND, _NOT, _TEST, _CONCATENATION, _SUM, _PRODUCT, _SIGN, _OPERAND = range(9)
@@ -90,19 +90,19 @@ _OR, _AND, _NOT, _TEST, _CONCATENATION, _SUM, _PRODUCT, _SIGN, _OPERAND = range(
 
 def expression_text(e: ex.Expression | ex.AllRows, level: int = _OR) -> str:
     """The expression, in parentheses where it binds looser than `level`."""
-    own, text = _leveled(e)
+    own, text = _level_and_text(e)
     return f"({text})" if own < level else text
 
 
-def _leveled(e: ex.Expression | ex.AllRows) -> tuple[int, str]:
+def _level_and_text(e: ex.Expression | ex.AllRows) -> tuple[int, str]:
     """How tight an expression binds, and its text."""
     match e:
         case ex.Literal(value):
             return _OPERAND, _literal_text(value)
         case ex.Column(name, qualifier):
-            return _OPERAND, _qualified(qualifier) + column_text(name)
+            return _OPERAND, _qualifier_text(qualifier) + column_text(name)
         case ex.AllRows(qualifier):
-            return _OPERAND, _qualified(qualifier) + "*"
+            return _OPERAND, _qualifier_text(qualifier) + "*"
         case ex.Negative(body):
             return _SIGN, f"-{expression_text(body, _OPERAND)}"
         case ex.Arithmetic(operator, left, right):
@@ -121,7 +121,7 @@ def _leveled(e: ex.Expression | ex.AllRows) -> tuple[int, str]:
         case ex.Not(body):
             return _NOT, f"NOT {expression_text(body, _TEST)}"
         case ex.In(body, members):
-            return _TEST, f"{expression_text(body, _CONCATENATION)} IN ({_listed(members)})"
+            return _TEST, f"{expression_text(body, _CONCATENATION)} IN ({_comma_list(members)})"
         case ex.Between(body, low, high):
             parts = [expression_text(part, _CONCATENATION) for part in (body, low, high)]
             return _TEST, f"{parts[0]} BETWEEN {parts[1]} AND {parts[2]}"
@@ -155,7 +155,7 @@ def _call_text(
             parts += [f"ELSE {expression_text(otherwise)}" if otherwise else "", "END"]
             return " ".join(filter(None, parts))
         case ex.Call(function, arguments):
-            return f"{function.value}({_listed(arguments)})"
+            return f"{function.value}({_comma_list(arguments)})"
         case _:
             assert_never(e)
 
@@ -164,7 +164,7 @@ def _infix(left: ex.Expression, sign: str, right: ex.Expression, own: int) -> st
     return f"{expression_text(left, own)} {sign} {expression_text(right, own + 1)}"
 
 
-def _listed(parts: tuple[ex.Expression, ...]) -> str:
+def _comma_list(parts: tuple[ex.Expression, ...]) -> str:
     return ", ".join(map(expression_text, parts))
 
 
@@ -172,7 +172,7 @@ def _offset_text(offset: int, default: int) -> str:
     return "" if offset == default else f", {offset}"
 
 
-def _qualified(qualifier: str | None) -> str:
+def _qualifier_text(qualifier: str | None) -> str:
     return f"{name_text(qualifier)}." if qualifier is not None else ""
 
 
@@ -197,10 +197,10 @@ def row_pattern_text(query: rp.RowPattern) -> str:
     if query.order_by:
         lines.append("ORDER BY " + ", ".join(map(_order_text, query.order_by)))
     if query.measures:
-        named = (
+        texts = (
             f"{expression_text(m.expression)} AS {column_text(m.name)}" for m in query.measures
         )
-        lines.append("MEASURES " + ", ".join(named))
+        lines.append("MEASURES " + ", ".join(texts))
     if query.rows is not rp.Rows.ONE:
         lines.append(query.rows.value)
     if not isinstance(query.skip, rp.PastLastRow):

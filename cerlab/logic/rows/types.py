@@ -80,10 +80,10 @@ def bind(query: RowPattern, columns: Columns) -> Binding:
     """
     names: dict[str, str] = {}
     for column in _references(query):
-        names[column.name] = _resolved(query, column, columns)
+        names[column.name] = _resolve(query, column, columns)
     scope = _Scope(query, columns, names)
     for key in (*query.partition_by, *(item.column for item in query.order_by)):
-        scope.typed(key)
+        scope.type_of(key)
     for definition in query.define:
         scope.need(definition.condition, (Kind.BOOLEAN, Kind.NULL), "a condition is a boolean")
     if query.within is not None:
@@ -91,9 +91,9 @@ def bind(query: RowPattern, columns: Columns) -> Binding:
         kinds = (Kind.MOMENT, Kind.NULL) if moments else _NUMBERS
         message = "an interval measures moments, a number measures numbers"
         scope.need(query.order_by[0].column, kinds, message)
-    types = [scope.typed(measure.expression) for measure in query.measures]
+    types = [scope.type_of(measure.expression) for measure in query.measures]
     output = _output(query, names, columns, types)
-    return Binding(names, _selected(query, output))
+    return Binding(names, _select(query, output))
 
 
 def _references(query: RowPattern) -> Iterator[ex.Column]:
@@ -104,16 +104,16 @@ def _references(query: RowPattern) -> Iterator[ex.Column]:
         yield from (each for each in ex.subexpressions(body) if isinstance(each, ex.Column))
 
 
-def _resolved(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> str:
+def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> str:
     """The column of that exact name, else the one that agrees but for case (rows.md 2.2)."""
-    known = list(columns)
-    if column.name in known:
+    names = list(columns)
+    if column.name in names:
         return column.name
-    agreeing = [name for name in known if name.casefold() == column.name.casefold()]
+    agreeing = [name for name in names if name.casefold() == column.name.casefold()]
     place = place_of(query, column)
     if not agreeing:
         message = f"there is no column '{column.name}'"
-        raise ill_formed("unknown-column", message, place, nearest(column.name, known))
+        raise ill_formed("unknown-column", message, place, nearest(column.name, names))
     if len(agreeing) > 1:
         message = f"'{column.name}' may be any of {', '.join(agreeing)}"
         raise ill_formed("ambiguous-column", message, place, "spell it exactly")
@@ -138,32 +138,32 @@ def _output(
 
 
 def _distinct(query: RowPattern, output: Iterable[OutputColumn]) -> None:
-    seen = set[str]()
+    names = set[str]()
     for column in output:
-        if column.name.casefold() in seen:
-            named = (m for m in query.measures if m.name.casefold() == column.name.casefold())
-            raise duplicate(column.name, place_of(query, next(named, None)))
-        seen.add(column.name.casefold())
-    if not seen:
+        if column.name.casefold() in names:
+            namesakes = (m for m in query.measures if m.name.casefold() == column.name.casefold())
+            raise duplicate(column.name, place_of(query, next(namesakes, None)))
+        names.add(column.name.casefold())
+    if not names:
         raise ill_formed("no-columns", "neither the clause nor the table has a column")
 
 
-def _selected(query: RowPattern, output: tuple[OutputColumn, ...]) -> tuple[OutputColumn, ...]:
+def _select(query: RowPattern, output: tuple[OutputColumn, ...]) -> tuple[OutputColumn, ...]:
     """The columns of the SELECT around the clause (rows.md 3.6)."""
     if query.select is None or query.select.items is None:
         return output
-    named = {column.name: column for column in output}
-    selected: list[OutputColumn] = []
+    by_name = {column.name: column for column in output}
+    result: list[OutputColumn] = []
     for item in query.select.items:
-        column = named[_resolved(query, item.column, named)]
+        column = by_name[_resolve(query, item.column, by_name)]
         name = item.name if item.name is not None else column.name
         match column:
             case InputColumn(_, source):
-                selected.append(InputColumn(name, source))
+                result.append(InputColumn(name, source))
             case MeasureColumn(_, index, kind):
-                selected.append(MeasureColumn(name, index, kind))
-    _distinct(query, selected)
-    return tuple(selected)
+                result.append(MeasureColumn(name, index, kind))
+    _distinct(query, result)
+    return tuple(result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class _Scope:
 
     def need(self, e: ex.Expression, kinds: tuple[Kind, ...], message: str) -> Kind:
         """The kind of an expression; raises `TypeMismatch` if it is none of these."""
-        kind = self.typed(e).kind
+        kind = self.type_of(e).kind
         if kind not in kinds:
             raise mismatch(f"{message}, and this is {kind.value}", place_of(self.query, e))
         return kind
@@ -184,24 +184,24 @@ class _Scope:
     def comparable(self, e: ex.Expression, *others: ex.Expression) -> None:
         """Numbers compare with numbers, any other kind with itself."""
         for other in others:
-            kinds = {self.typed(e).kind, self.typed(other).kind} - {Kind.NULL}
+            kinds = {self.type_of(e).kind, self.type_of(other).kind} - {Kind.NULL}
             if len(kinds) > 1 and kinds != {Kind.INTEGER, Kind.DOUBLE}:
-                listed = " and ".join(sorted(kind.value for kind in kinds))
+                kind_names = " and ".join(sorted(kind.value for kind in kinds))
                 place = place_of(self.query, other)
-                raise mismatch(f"{listed} do not compare", place, "compare values of one kind")
+                raise mismatch(f"{kind_names} do not compare", place, "compare values of one kind")
 
-    def united(self, parts: Iterable[ex.Expression]) -> StaticType:
+    def common_type(self, parts: Iterable[ex.Expression]) -> StaticType:
         """The one kind of several expressions; numbers of both kinds are doubles."""
-        listed = list(parts)
-        for part in listed[1:]:
-            self.comparable(listed[0], part)
-        kinds = {self.typed(part).kind for part in listed} - {Kind.NULL}
+        operands = list(parts)
+        for part in operands[1:]:
+            self.comparable(operands[0], part)
+        kinds = {self.type_of(part).kind for part in operands} - {Kind.NULL}
         if not kinds:
             return StaticType(Kind.NULL)
-        self.comparable(*listed)
+        self.comparable(*operands)
         return StaticType(Kind.DOUBLE if Kind.DOUBLE in kinds else next(iter(kinds)))
 
-    def typed(self, e: ex.Expression) -> StaticType:
+    def type_of(self, e: ex.Expression) -> StaticType:
         """The static type of an expression (rows.md 6.11, 8.6)."""
         match e:
             case ex.Literal(value):
@@ -217,7 +217,7 @@ class _Scope:
             case ex.MatchNumber():
                 return StaticType(Kind.INTEGER)
             case ex.First(body) | ex.Last(body) | ex.Prev(body) | ex.Next(body):
-                return self.typed(body)
+                return self.type_of(body)
             case ex.Aggregate(function, body):
                 return self._aggregate(function, body)
             case _:
@@ -228,15 +228,17 @@ class _Scope:
     ) -> StaticType:
         if isinstance(body, ex.AllRows):
             return StaticType(Kind.INTEGER)
-        typed = self.typed(body)
+        operand_type = self.type_of(body)
         match function:
             case ex.AggregateFunction.COUNT:
                 return StaticType(Kind.INTEGER)
             case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
-                return typed
+                return operand_type
             case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
                 self.need(body, _NUMBERS, f"{function.value} takes numbers")
-                exact = function is ex.AggregateFunction.SUM and typed.kind is not Kind.DOUBLE
+                exact = (
+                    function is ex.AggregateFunction.SUM and operand_type.kind is not Kind.DOUBLE
+                )
                 return StaticType(Kind.INTEGER if exact else Kind.DOUBLE)
             case _:
                 assert_never(function)
@@ -262,7 +264,7 @@ class _Scope:
             case ex.Between(body, low, high):
                 self.comparable(body, low, high)
             case ex.Is(body, truth):
-                self.typed(body)
+                self.type_of(body)
                 if truth is not None:
                     self._booleans(body)
             case ex.Case(operand, branches, otherwise):
@@ -296,12 +298,12 @@ class _Scope:
         else:
             self.comparable(operand, *tests)
         results = [result for _, result in branches]
-        return self.united([*results, *([otherwise] if otherwise is not None else [])])
+        return self.common_type([*results, *([otherwise] if otherwise is not None else [])])
 
     def _call(self, function: ex.Function, arguments: tuple[ex.Expression, ...]) -> StaticType:
         match function:
             case ex.Function.COALESCE:
-                return self.united(arguments)
+                return self.common_type(arguments)
             case ex.Function.LOWER | ex.Function.UPPER:
                 self.need(arguments[0], (Kind.TEXT, Kind.NULL), f"{function.value} takes a text")
                 return StaticType(Kind.TEXT)
@@ -314,7 +316,7 @@ class _Scope:
                 return self._number(arguments, ex.ArithmeticOperator.MOD)
             case ex.Function.NULLIF:
                 self.comparable(*arguments)
-                return StaticType(self.typed(arguments[0]).kind)
+                return StaticType(self.type_of(arguments[0]).kind)
             case _:
                 assert_never(function)
 

@@ -33,8 +33,8 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
             return negation(truth(operand(body)))
         case ex.Is(body, None):
             return operand(body) is None
-        case ex.Is(body, wanted):
-            return operand(body) is wanted
+        case ex.Is(body, target):
+            return operand(body) is target
         case ex.In(body, members):
             return disjunction([equal(operand(body), operand(each)) for each in members])
         case ex.Between(body, low, high):
@@ -44,8 +44,8 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
         case ex.Comparison(operator, left, right):
             return compare(operator, operand(left), operand(right))
         case ex.Negative(body):
-            negated: Any = operand(body)
-            return None if negated is None else -negated
+            number: Any = operand(body)
+            return None if number is None else -number
         case ex.Arithmetic(operator, left, right):
             return arithmetic(operator, operand(left), operand(right))
         case ex.Concatenation(left, right):
@@ -71,18 +71,18 @@ def negation(a: bool | None) -> bool | None:
 
 def conjunction(values: Iterable[bool | None]) -> bool | None:
     """AND: FALSE if one is, else NULL if one is."""
-    listed = list(values)
-    if False in listed:
+    truths = list(values)
+    if False in truths:
         return False
-    return None if None in listed else True
+    return None if None in truths else True
 
 
 def disjunction(values: Iterable[bool | None]) -> bool | None:
     """OR: TRUE if one is, else NULL if one is."""
-    listed = list(values)
-    if True in listed:
+    truths = list(values)
+    if True in truths:
         return True
-    return None if None in listed else False
+    return None if None in truths else False
 
 
 def equal(a: Value, b: Value) -> bool | None:

@@ -43,8 +43,8 @@ class SremoBuilder(Builder):
 
     def terminal(self, meta: Meta, children: list[Any]) -> sre.Terminal:
         """``<guard>^ -> r``."""
-        guard, mark, written = children
-        terminal = sre.Terminal(guard, mark is not None, written or frozenset())
+        guard, mark, registers = children
+        terminal = sre.Terminal(guard, mark is not None, registers or frozenset())
         return self._record(meta, terminal, guard)
 
     def epsilon(self, meta: Meta, children: list[Any]) -> sre.Epsilon:

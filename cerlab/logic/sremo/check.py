@@ -46,10 +46,10 @@ def check_sremo(e: sre.Sremo, place: PlaceOf = lambda node: None) -> None:
 
 def _check_intersection(e: sre.Intersection, place: PlaceOf) -> None:
     for writer, other in ((e.left, e.right), (e.right, e.left)):
-        if shared := writes(writer) & (reads(other) | writes(other)):
+        if registers := writes(writer) & (reads(other) | writes(other)):
             raise IllFormed(
                 "CER0282",
-                f"one side of & writes the register '{min(shared)}', which the other side uses "
+                f"one side of & writes the register '{min(registers)}', which the other side uses "
                 "(side condition of SRT Thm. 34)",
                 place=place(e),
                 hint="let each side write registers of its own; both may read what came before",

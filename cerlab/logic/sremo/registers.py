@@ -21,12 +21,12 @@ def writes(e: Sremo) -> frozenset[str]:
 
     A negation writes none, whatever is written below it.
     """
-    written: set[str] = set()
+    registers: set[str] = set()
     pending = [e]
     while pending:
         each = pending.pop()
         if isinstance(each, Terminal):
-            written |= each.writes
+            registers |= each.writes
         if not isinstance(each, Negation):
             pending.extend(children(each))
-    return frozenset(written)
+    return frozenset(registers)

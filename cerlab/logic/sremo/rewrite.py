@@ -13,7 +13,7 @@ from typing import assert_never
 from cerlab.logic.sremo import syntax as sre
 
 
-def rewritten(e: sre.Derived) -> sre.Sremo:
+def rewritten(e: sre.DerivedOperator) -> sre.Sremo:
     """The expression that a derived operator stands for (SRT Def. 44).
 
     A strategy of a single iteration puts its gaps between the iterations; of another single

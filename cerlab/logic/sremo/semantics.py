@@ -136,7 +136,7 @@ def _rule(e: sre.Sremo, S: Reading, i: int, v: Registers) -> Derivations:
             for d2 in _rule(right, S, i, v):
                 after_right[d2.end, d2.marks].append(d2.registers)
             return frozenset(
-                Derivation(j, M, _merged(e, v, v1, v2))
+                Derivation(j, M, _merge_registers(e, v, v1, v2))
                 for j, M, v1 in _rule(left, S, i, v)
                 for v2 in after_right[j, M]
             )
@@ -195,13 +195,13 @@ def duration(M: Collection[int], S: Sequence[Event], attribute: str) -> Instant:
     return clock(S[last], last) - clock(S[first], first)
 
 
-def _merged(e: sre.Intersection, v: Registers, v1: Registers, v2: Registers) -> Registers:
+def _merge_registers(e: sre.Intersection, v: Registers, v1: Registers, v2: Registers) -> Registers:
     """v1 on what the left side writes, v2 on what the right side writes, v elsewhere."""
     W1, W2 = writes(e.left), writes(e.right)
-    kept = {r: t for r, t in v.items() if r not in W1 | W2}
+    of_neither = {r: t for r, t in v.items() if r not in W1 | W2}
     of_left = {r: t for r, t in v1.items() if r in W1}
     of_right = {r: t for r, t in v2.items() if r in W2}
-    return Registers({**kept, **of_left, **of_right})
+    return Registers({**of_neither, **of_left, **of_right})
 
 
 def _positions(M: Marks) -> Positions:

@@ -144,9 +144,9 @@ class SkipNext:
 
 Window: TypeAlias = SpanWindow | LengthWindow | Within
 Strategy: TypeAlias = SkipAny | SkipNext
-Derived: TypeAlias = Plus | Option | Strategy
+DerivedOperator: TypeAlias = Plus | Option | Strategy
 Core: TypeAlias = Epsilon | Empty | Terminal | Concat | Alternation | Star
-Sremo: TypeAlias = Core | Window | Intersection | Negation | Derived
+Sremo: TypeAlias = Core | Window | Intersection | Negation | DerivedOperator
 
 EPSILON = Epsilon()
 SKIP = Star(Terminal(EVERYTHING))
