@@ -72,7 +72,7 @@ def _some(
     predicates: Sequence[Predicate], symbols: Collection[int], schema: Schema | None
 ) -> bool | None:
     """Whether some event has one of these truth vectors."""
-    listed = [m for m in minterms(predicates, schema=schema) if m.symbol in symbols]
-    if any(minterm.example is not None for minterm in listed):
+    candidates = [m for m in minterms(predicates, schema=schema) if m.symbol in symbols]
+    if any(minterm.example is not None for minterm in candidates):
         return True
-    return None if listed else False
+    return None if candidates else False

@@ -97,11 +97,11 @@ def predicate_from_json(value: Any, path: str = "$") -> pred.Predicate:
     return predicate
 
 
-def _read(node: JsonNode, known: Mapping[str, Production], what: str, depth: int) -> Any:
+def _read(node: JsonNode, productions: Mapping[str, Production], what: str, depth: int) -> Any:
     """The node of one of the known kinds."""
     if depth > MAX_DEPTH:
         raise _too_deep(node.path)
-    make, fields = node.key("kind").one_of(known, what)
+    make, fields = node.key("kind").one_of(productions, what)
     _, *parts = node.keys("kind", *make.__match_args__)
     return make(*[field.read(part, depth + 1) for field, part in zip(fields, parts, strict=True)])
 
@@ -142,8 +142,8 @@ class Production(NamedTuple):
 
 
 def _operator(kind: type[pred.Operator] | type[pred.Arithmetic], what: str) -> Field:
-    known = {each.value: each for each in kind}
-    return Field(lambda op: op.value, lambda node, _: node.one_of(known, what))
+    operators = {each.value: each for each in kind}
+    return Field(lambda op: op.value, lambda node, _: node.one_of(operators, what))
 
 
 _P = Field(_json, _predicate)
@@ -160,14 +160,14 @@ _VALUES = Field(
     lambda values: [value_to_json(each.value) for each in values],
     lambda node, _: tuple([pred.Constant(value_at(each)) for each in node.items()]),
 )
-_COMPARED = _operator(pred.Operator, "operator")
-_COMPUTED = _operator(pred.Arithmetic, "arithmetic operator")
+_COMPARISON = _operator(pred.Operator, "operator")
+_ARITHMETIC = _operator(pred.Arithmetic, "arithmetic operator")
 
 _PREDICATES: Mapping[str, Production] = {
     "everything": Production(pred.Everything),
     "type": Production(pred.TypeIs, (_TEXT,)),
     "stream": Production(pred.StreamIs, (_TEXT,)),
-    "comparison": Production(pred.Comparison, (_COMPARED, _E, _E)),
+    "comparison": Production(pred.Comparison, (_COMPARISON, _E, _E)),
     "member": Production(pred.Member, (_E, _VALUES, _FLAG)),
     "between": Production(pred.Between, (_E, _BOUND, _BOUND, _FLAG)),
     "like": Production(pred.Like, (_E, _PATTERN)),
@@ -178,7 +178,7 @@ _PREDICATES: Mapping[str, Production] = {
 _EXPRESSIONS: Mapping[str, Production] = {
     "constant": Production(pred.Constant, (_VALUE,)),
     "attribute": Production(pred.Attribute, (_TEXT,)),
-    "computed": Production(pred.Computed, (_COMPUTED, _E, _E)),
+    "computed": Production(pred.Computed, (_ARITHMETIC, _E, _E)),
     "negated": Production(pred.Negated, (_E,)),
 }
 _PRODUCTIONS = {**_PREDICATES, **_EXPRESSIONS}

@@ -128,7 +128,7 @@ def _alternatives(pattern: str, at: int, depth: int) -> _Parse:
         way, at = _sequence(pattern, at, depth)
         ways.append(way)
         if pattern[at : at + 1] != "|":
-            return _Parse(_balanced(ways, Or), at)
+            return _Parse(_join_balanced(ways, Or), at)
         at += 1
 
 
@@ -143,15 +143,15 @@ def _sequence(pattern: str, at: int, depth: int) -> _Parse:
             if pattern[at : at + 1] in ("*", "+", "?"):
                 raise _OutsideError
         parts.append(part)
-    return _Parse(_balanced(parts, Then) if parts else Empty(), at)
+    return _Parse(_join_balanced(parts, Then) if parts else Empty(), at)
 
 
-def _balanced(parts: Sequence[Regex], join: type[Then] | type[Or]) -> Regex:
+def _join_balanced(parts: Sequence[Regex], join: type[Then] | type[Or]) -> Regex:
     """The parts joined as a tree of logarithmic depth."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return join(_balanced(parts[:half], join), _balanced(parts[half:], join))
+    return join(_join_balanced(parts[:half], join), _join_balanced(parts[half:], join))
 
 
 def _single(pattern: str, at: int, depth: int) -> _Parse:
@@ -206,8 +206,8 @@ def _escape(pattern: str, at: int) -> tuple[Ranges, int]:
 
 def _class(pattern: str, at: int) -> _Parse:
     """A class, read from behind its ``[``; a ``]`` that stands first is a character."""
-    negated = pattern[at : at + 1] == "^"
-    at += negated
+    is_negated = pattern[at : at + 1] == "^"
+    at += is_negated
     start = at
     ranges: list[tuple[int, int]] = []
     while pattern[at : at + 1] != "]" or at == start:
@@ -221,7 +221,7 @@ def _class(pattern: str, at: int) -> _Parse:
             raise _OutsideError
         ranges.append((low[0][0], high[0][0]))
     inside = complement(complement(tuple(ranges)))
-    return _Parse(Characters(complement(inside) if negated else inside), at + 1)
+    return _Parse(Characters(complement(inside) if is_negated else inside), at + 1)
 
 
 def _class_item(pattern: str, at: int) -> tuple[Ranges, int]:

@@ -67,8 +67,8 @@ def components(every: Sequence[pred.Atom]) -> tuple[tuple[pred.Atom, ...], ...]:
         names = set(attributes_of([atom]))
         touching = [group for group in groups if not names.isdisjoint(group[0])]
         groups = [group for group in groups if names.isdisjoint(group[0])]
-        joined = [each for _, group in touching for each in group]
-        groups.append((names.union(*(own for own, _ in touching)), [*joined, atom]))
+        touching_atoms = [each for _, group in touching for each in group]
+        groups.append((names.union(*(own for own, _ in touching)), [*touching_atoms, atom]))
     number = {atom: n for n, atom in enumerate(every)}
-    ordered = [tuple(sorted(group, key=number.__getitem__)) for _, group in groups]
-    return tuple(sorted(ordered, key=lambda group: number[group[0]]))
+    sorted_groups = [tuple(sorted(group, key=number.__getitem__)) for _, group in groups]
+    return tuple(sorted(sorted_groups, key=lambda group: number[group[0]]))

@@ -2,7 +2,7 @@
 
 Atoms that share an attribute are decided together. Where all of them compare one attribute with
 constants, the decision is by representatives: on a line cut at finitely many constants, the
-constants and one value from each gap realise everything that can be realised. What is left
+constants and one value from each gap realise everything that can be realised. The rest
 (arithmetic, several attributes, LIKE) goes to z3, in `smt`; arithmetic is over the rationals.
 """
 
@@ -74,22 +74,22 @@ def _minterms_among(
     predicates: Sequence[pred.Predicate], every: Sequence[pred.Atom], events: EventSet
 ) -> Iterator[Minterm]:
     """The minterms of one set of events; one without example may come again with one."""
-    reduced = {atom: substituted(atom, events.values) for atom in every}
-    groups = components(tuple(dict.fromkeys(reduced.values())))
+    substitutes = {atom: substituted(atom, events.values) for atom in every}
+    groups = components(tuple(dict.fromkeys(substitutes.values())))
     choices = [_choices(group, events.domains) for group in groups]
     done: set[int] = set()
-    for chosen in spend_over(product(*choices), TRANSITION * (len(every) + len(predicates))):
-        held = {
+    for combination in spend_over(product(*choices), TRANSITION * (len(every) + len(predicates))):
+        truth_of = {
             atom: value
-            for group, choice in zip(groups, chosen, strict=True)
+            for group, choice in zip(groups, combination, strict=True)
             for atom, value in zip(group, choice.vector, strict=True)
         }
-        truth = {atom: held[reduced[atom]] for atom in every}
+        truth = {atom: truth_of[substitutes[atom]] for atom in every}
         symbol = sum(
             1 << bit for bit, P in enumerate(predicates) if pred.holds(P, truth.__getitem__)
         )
         if symbol not in done:
-            example = _example(chosen, events)
+            example = _example(combination, events)
             if example is not None and not has_symbol(example, predicates, symbol):
                 example = None
             if example is not None:
@@ -102,9 +102,9 @@ def has_symbol(event: Event, predicates: Sequence[pred.Predicate], symbol: int) 
     return all(satisfies(event, P) == bool(symbol >> bit & 1) for bit, P in enumerate(predicates))
 
 
-def _example(chosen: Iterable[Choice], events: EventSet) -> Event | None:
+def _example(choices: Iterable[Choice], events: EventSet) -> Event | None:
     values = dict(events.example)
-    for choice in chosen:
+    for choice in choices:
         if choice.values is None:
             return None
         values.update(choice.values)

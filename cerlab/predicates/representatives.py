@@ -23,11 +23,11 @@ def representatives(constants: Iterable[Value]) -> tuple[Value, ...]:
     >>> representatives([1, 3])
     (1, 3, 2, 0, 4, True, False, 'other', None)
     """
-    listed = tuple(constants)
+    points = tuple(constants)
     kinds: list[AttributeType | None] = [None, AttributeType.BOOLEAN, AttributeType.STRING]
-    if any(isinstance(value, Timestamp) for value in listed):
+    if any(isinstance(value, Timestamp) for value in points):
         kinds.append(AttributeType.TIMESTAMP)
-    return (*(value for kind in kinds for value in _of_type(kind, listed)), None)
+    return (*(value for kind in kinds for value in _of_type(kind, points)), None)
 
 
 def candidates(name: str, domain: Domain, constants: Iterable[Value]) -> tuple[Value, ...]:
@@ -39,25 +39,25 @@ def candidates(name: str, domain: Domain, constants: Iterable[Value]) -> tuple[V
     if domain.type is None:
         return representatives(constants)
     # The smallest type is not the empty text but what comes after it.
-    listed = [*constants, *([""] if name == "type" else [])]
-    values = [value for value in _of_type(domain.type, listed) if allows(name, domain, value)]
+    points = [*constants, *([""] if name == "type" else [])]
+    values = [value for value in _of_type(domain.type, points) if allows(name, domain, value)]
     return (*values, *([None] if domain.nullable else []))
 
 
 def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Value, ...]:
     """The representatives of one type; of all numbers if there is none."""
-    listed = tuple(constants)
+    points = tuple(constants)
     match kind:
         case None:
-            return _cut(listed, _number_between)
+            return _cut(points, _number_between)
         case AttributeType.INT:
             ends = (INT64.start - 1, INT64.stop)
-            return tuple(int(n) for n in _cut((*listed, *ends), _integer_between) if is_int64(n))
+            return tuple(int(n) for n in _cut((*points, *ends), _integer_between) if is_int64(n))
         case AttributeType.DOUBLE:
-            floats = [_nearest(n) for n in _cut(listed, _float_between) if _nearest(n) == n]
+            floats = [_nearest(n) for n in _cut(points, _float_between) if _nearest(n) == n]
             return (*floats, math.nan)
         case AttributeType.STRING:
-            texts = sorted({value for value in listed if isinstance(value, str)})
+            texts = sorted({value for value in points if isinstance(value, str)})
             gaps = [
                 text_after(low, high) for low, high in pairwise([*texts, None]) if low is not None
             ]
@@ -65,7 +65,7 @@ def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Va
         case AttributeType.BOOLEAN:
             return (True, False)
         case AttributeType.TIMESTAMP:
-            moments = [value.nanoseconds for value in listed if isinstance(value, Timestamp)]
+            moments = [value.nanoseconds for value in points if isinstance(value, Timestamp)]
             return tuple(Timestamp(int(n)) for n in _cut(moments, _integer_between))
         case _:
             assert_never(kind)
@@ -105,18 +105,18 @@ def _integer_between(low: float | None, high: float | None) -> int | None:
 
 def _float_between(low: float | None, high: float | None) -> float | None:
     """A float above `low` and below `high`, a round one if possible; None if there is none."""
-    tried: list[float] = []
+    options: list[float] = []
     if (whole := _integer_between(low, high)) is not None:
-        tried.append(_nearest(whole))
+        options.append(_nearest(whole))
     if low is not None and high is not None and is_finite(low) and is_finite(high):
-        tried.append(_nearest((Fraction(low) + Fraction(high)) / 2))
+        options.append(_nearest((Fraction(low) + Fraction(high)) / 2))
     if low is not None:
         near = _nearest(low)
-        tried.append(near if near > low else math.nextafter(near, math.inf))
+        options.append(near if near > low else math.nextafter(near, math.inf))
     elif high is not None:
         near = _nearest(high)
-        tried.append(near if near < high else math.nextafter(near, -math.inf))
-    inside = (n for n in tried if (low is None or low < n) and (high is None or n < high))
+        options.append(near if near < high else math.nextafter(near, -math.inf))
+    inside = (n for n in options if (low is None or low < n) and (high is None or n < high))
     return next(inside, None)
 
 

@@ -1,7 +1,7 @@
 """Predicates over sets of events, written by users in Python (SOCEL Sec. 2; SOCEL Sec. 3).
 
 A language of patterns should not fix what can be asked of a set of events, says the paper: it is
-parametrised by predicates. These are opaque, so only the reference takes them; what is compiled
+parametrised by predicates. These are opaque, so only the reference takes them; the compiler
 refuses them by name.
 """
 
@@ -102,8 +102,8 @@ def holds_of(
     if not P.each:
         return _call(P, sets)
     labels = list(dict.fromkeys(a.label for a in arguments if isinstance(a, SetOf)))
-    for chosen in product(*(events(label) for label in labels)):
-        t = dict(zip(labels, chosen, strict=True))
+    for combination in product(*(events(label) for label in labels)):
+        t = dict(zip(labels, combination, strict=True))
         if not _call(
             P, [_argument(t[a.label], a) if isinstance(a, SetOf) else a for a in arguments]
         ):

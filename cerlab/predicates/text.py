@@ -98,8 +98,8 @@ def predicate_text(predicate: pred.Guard | Condition, level: int = 0) -> str:
         case pred.Comparison(op, left, right) | pred.RegisterComparison(op, left, right):
             return f"{_side_text(left)} {op.value} {_side_text(right)}"
         case pred.Member(operand, values, negated):
-            listed = ", ".join(map(expression_text, values))
-            return f"{expression_text(operand)} {_in(negated)} {{{listed}}}"
+            members = ", ".join(map(expression_text, values))
+            return f"{expression_text(operand)} {_in(negated)} {{{members}}}"
         case pred.Between(operand, low, high, negated):
             return _between_text(operand, low, high, negated)
         case pred.Like(operand, pattern):

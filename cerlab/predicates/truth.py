@@ -162,8 +162,8 @@ def compute(op: pred.Arithmetic, left: Value, right: Value) -> int | float | Non
     if isinstance(result, int):
         return result if result in _INT64 else None
     finite_in = math.isfinite(left) and math.isfinite(right)
-    overflowed = finite_in and not math.isfinite(result)
-    return None if overflowed or math.isnan(result) else result
+    is_overflow = finite_in and not math.isfinite(result)
+    return None if is_overflow or math.isnan(result) else result
 
 
 _ARITHMETIC: dict[pred.Arithmetic, Callable[[Any, Any], Any]] = {

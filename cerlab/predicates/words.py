@@ -98,6 +98,6 @@ def positions_text(positions: Iterable[int], most: int | None = None) -> str:
     '{0, 1, 2, .. 6 more}'
     """
     every = list(positions)
-    listed = list(map(str, every[:most]))
-    listed += [f".. {len(every) - len(listed):,} more"] * (len(listed) < len(every))
-    return f"{{{', '.join(listed)}}}"
+    parts = list(map(str, every[:most]))
+    parts += [f".. {len(every) - len(parts):,} more"] * (len(parts) < len(every))
+    return f"{{{', '.join(parts)}}}"

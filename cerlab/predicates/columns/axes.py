@@ -63,15 +63,15 @@ class Axis:
     def class_of(self, values: tuple[Value, ...]) -> int:
         """The class of the events with these values of ``names``, by the scalar truth."""
         key = tuple(map(same, values))
-        found = self._class_of.get(key)
-        if found is None:
-            named: dict[str, Any] = dict(zip(self.names, values, strict=True))
-            event = Event(named.pop("type", ""), named, named.pop("stream", None))
-            found = self._class_by_truth(event)
+        number = self._class_of.get(key)
+        if number is None:
+            attributes: dict[str, Any] = dict(zip(self.names, values, strict=True))
+            event = Event(attributes.pop("type", ""), attributes, attributes.pop("stream", None))
+            number = self._class_by_truth(event)
             if len(self._class_of) >= MAX_KEPT:
                 self._class_of.clear()
-            self._class_of[key] = found
-        return found
+            self._class_of[key] = number
+        return number
 
     def class_of_event(self, event: Event) -> int:
         """The same of one event; numbers and values that are compared with others are not kept."""
@@ -94,10 +94,10 @@ class Axis:
     def _class_by_truth(self, event: Event) -> int:
         """The class by the scalar truth."""
         mask = sum(1 << bit for bit, atom in self._atoms if satisfies(event, atom))
-        found = self._class_with.setdefault(mask, len(self.masks))
-        if found == len(self.masks):
+        number = self._class_with.setdefault(mask, len(self.masks))
+        if number == len(self.masks):
             self.masks.append(mask)
-        return found
+        return number
 
     def _classes_of(self, values: Sequence[Value]) -> list[int]:
         return [self.class_of((value,)) for value in values]
@@ -110,23 +110,23 @@ class Axis:
         if len(self.names) == 1:
             return self._by_values(present[self.names[0]])
         if self._is_order and len(present) == 2:
-            ordered = self._by_order(*(present[name] for name in self.names))
-            if ordered is not None:
-                return ordered
+            by_order = self._by_order(*(present[name] for name in self.names))
+            if by_order is not None:
+                return by_order
         return self._by_combinations(present, length)
 
     def _by_values(self, column: Column) -> Codes:
         """One attribute: by cut points where its atoms have them, else by distinct values."""
-        found: list[Codes] = []
+        parts: list[Codes] = []
         for piece in pieces(column, self.names[0], numeric=self._constants is not None):
             match piece:
                 case Numbers():
-                    found.append(self._by_stretches(piece))
+                    parts.append(self._by_stretches(piece))
                 case DictionaryCodes() | ValueList():
-                    found.append(self._lookup.numbers(piece, self.names[0], self._classes_of))
+                    parts.append(self._lookup.numbers(piece, self.names[0], self._classes_of))
                 case _:
                     assert_never(piece)
-        return concatenate(found)
+        return concatenate(parts)
 
     def _stretches_of(self, dtype: str, moments: bool) -> Stretches[Any, Any]:
         """The stretches of a dtype of numbers, or of moments, and their classes."""
@@ -187,11 +187,11 @@ class Axis:
             values.append(distinct.values)
         first, code = combinations(parts, [len(each) for each in values])
         rows = np.stack([part[first].astype(np.int64) for part in parts], axis=1).tolist()
-        found = [
+        classes = [
             self.class_of(tuple(each[k] for each, k in zip(values, row, strict=True)))
             for row in rows
         ]
-        return look_up(code, narrow(found))
+        return look_up(code, narrow(classes))
 
 
 class _Distinct:

@@ -23,5 +23,5 @@ def relevant_indices(symbols: Codes, keep: NDArray[np.bool_]) -> NDArray[np.int6
     if symbols.size and int(symbols.max()) >= keep.size:
         raise IndexError(f"symbol {symbols.max()} of {keep.size} that have a say")
     out = np.empty(symbols.size, np.int64)
-    kept = operations().compact(symbols, keep, out)
-    return out[:kept].copy()
+    count = operations().compact(symbols, keep, out)
+    return out[:count].copy()

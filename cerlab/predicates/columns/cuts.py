@@ -21,14 +21,14 @@ _NOWHERE = Event("nowhere")
 
 def constants(atoms: Iterable[Atom]) -> list[Value] | None:
     """What some atoms compare an attribute itself with; None if one computes with the attribute."""
-    found: list[Value] = []
+    values: list[Value] = []
     for atom in atoms:
         for side in operands(atom):
             if not any(isinstance(leaf, Attribute) for leaf in leaves_of(side)):
-                found.append(evaluate(_NOWHERE, side))
+                values.append(evaluate(_NOWHERE, side))
             elif not isinstance(side, Attribute):
                 return None
-    return found
+    return values
 
 
 def numbers_of(values: Iterable[Value], *, moments: bool) -> list[int | float]:

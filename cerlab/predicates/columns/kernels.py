@@ -66,8 +66,8 @@ def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) ->
         half = np.uint32((left + 1) // 2)
         for j in range(values.size):
             next_one = np.uint32(below[j] + half)
-            reached = starts[np.uint32(next_one - np.uint32(1))] <= values[j]
-            below[j] = next_one if reached else below[j]
+            is_above = starts[np.uint32(next_one - np.uint32(1))] <= values[j]
+            below[j] = next_one if is_above else below[j]
         left = np.uint32(left - half)
 
 
@@ -86,7 +86,7 @@ def fuse(
     `block` is scratch.
     """
     strides, base, lut = cells
-    found, n = 0, out.size
+    count, n = 0, out.size
     for begin in range(0, n, block.size):
         end = min(begin + block.size, n)
         numbers = block[: end - begin]
@@ -97,9 +97,9 @@ def fuse(
             for cell in numbers:
                 if lut[cell] == UNKNOWN:
                     lut[cell] = PENDING
-                    pending[found] = cell
-                    found += 1
-    return found
+                    pending[count] = cell
+                    count += 1
+    return count
 
 
 @kernel
@@ -125,8 +125,8 @@ def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> 
 
     Without a branch: each index is written, and the next one overwrites it if it is not kept.
     """
-    kept = 0
+    count = 0
     for i in range(symbols.size):
-        out[kept] = i
-        kept += int(keep[symbols[i]])
-    return kept
+        out[count] = i
+        count += int(keep[symbols[i]])
+    return count

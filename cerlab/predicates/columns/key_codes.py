@@ -51,10 +51,12 @@ class KeyCodes:
     def only(self, ids: Sequence[int]) -> KeyCodes:
         """The substreams with these ids, which become 0, 1, .. in this order."""
         keys = self.keys()
-        chosen = [keys[n] for n in ids]
-        made = KeyCodes(self.attributes)
-        made.codes({a: [key[n] for key in chosen] for n, a in enumerate(self.attributes)}, len(ids))
-        return made
+        key_rows = [keys[n] for n in ids]
+        result = KeyCodes(self.attributes)
+        result.codes(
+            {a: [key[n] for key in key_rows] for n, a in enumerate(self.attributes)}, len(ids)
+        )
+        return result
 
     def codes(self, columns: Mapping[str, Column], length: int) -> NDArray[np.int64]:
         """The partition id of each event, shape (length,); -1 where it is in no partition.

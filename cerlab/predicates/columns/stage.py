@@ -46,7 +46,7 @@ class SymbolStage:
                     names = tuple(sorted(attributes_of([atom])))
                     by_names.setdefault(names, []).append((self._bit[atom], atom))
         self._axes = [Axis(names, its_atoms) for names, its_atoms in by_names.items()]
-        self._known: dict[tuple[int, ...], int] = {}
+        self._symbol_by_classes: dict[tuple[int, ...], int] = {}
         self._radices: list[int] = []
         self._lut: NDArray[np.int32] | None = None
 
@@ -76,7 +76,7 @@ class SymbolStage:
     def symbol(self, event: Event) -> int:
         """The symbol id of one event, without columns."""
         classes = tuple([axis.class_of_event(event) for axis in self._axes])
-        symbol = self._known.get(classes)
+        symbol = self._symbol_by_classes.get(classes)
         return self._symbol(classes) if symbol is None else symbol
 
     def _by_cells(self, classes: list[Codes | int], lut: NDArray[np.int32], length: int) -> Codes:
@@ -100,10 +100,10 @@ class SymbolStage:
         cells = Cells(np.array(strides, np.int32), base, lut)
         while True:
             out = np.empty(length, narrowest(len(self.vectors) - 1))
-            found = operations().fuse(flat, cells, out, pending, np.empty(BLOCK, np.uint32))
-            if not found:
+            count = operations().fuse(flat, cells, out, pending, np.empty(BLOCK, np.uint32))
+            if not count:
                 return out
-            for cell in pending[:found].tolist():
+            for cell in pending[:count].tolist():
                 lut[cell] = self._symbol(self._digits(cell))
 
     def _by_rows(self, classes: list[Codes | int], counts: list[int], length: int) -> Codes:
@@ -140,20 +140,20 @@ class SymbolStage:
 
     def _symbol(self, classes: tuple[int, ...]) -> int:
         """The symbol of the events with these classes, one for each axis."""
-        symbol = self._known.get(classes)
+        symbol = self._symbol_by_classes.get(classes)
         if symbol is None:
-            held = 0
+            mask = 0
             for axis, c in zip(self._axes, classes, strict=True):
-                held |= axis.masks[c]
+                mask |= axis.masks[c]
             vector = sum(
                 1 << k
                 for k, P in enumerate(self.predicates)
-                if holds(P, lambda atom: bool(held >> self._bit[atom] & 1))
+                if holds(P, lambda atom: bool(mask >> self._bit[atom] & 1))
             )
             symbol = self._symbol_of.setdefault(vector, len(self.vectors))
             if symbol == len(self.vectors):
                 self.vectors.append(vector)
-            if len(self._known) >= MAX_CELLS:
-                self._known.clear()
-            self._known[classes] = symbol
+            if len(self._symbol_by_classes) >= MAX_CELLS:
+                self._symbol_by_classes.clear()
+            self._symbol_by_classes[classes] = symbol
         return symbol

@@ -47,6 +47,6 @@ def fuse(
 
 def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
     """Write the indices i with ``keep[symbols[i]]`` into `out`; how many."""
-    kept = np.flatnonzero(keep[symbols])
-    out[: kept.size] = kept
-    return int(kept.size)
+    indices = np.flatnonzero(keep[symbols])
+    out[: indices.size] = indices
+    return int(indices.size)

@@ -63,20 +63,20 @@ def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
     import z3
 
     context = z3.Context()
-    listed = constants(group)
-    order = places((value for value in listed if is_plain(value)), len(of))
+    values = constants(group)
+    order = places((value for value in values if is_plain(value)), len(of))
     likes = dict.fromkeys(atom.pattern for atom in group if isinstance(atom, Like))
     patterns = tuple(pattern for pattern in likes if parse(pattern) is not None)
-    numbers = [value for value in listed if kind_of(value) == "number"]
+    numbers = [value for value in values if kind_of(value) == "number"]
     finite = [Fraction(abs(n)) for n in numbers if isinstance(n, int | float) and is_finite(n)]
-    compared = dict.fromkeys(
+    text_operands = dict.fromkeys(
         operand.name
         for atom in group
         if len(attributes_of([atom])) > 1
         for operand in operands(atom)
         if isinstance(operand, Attribute)
     )
-    if patterns and compared:
+    if patterns and text_operands:
         # More intervals tell apart more texts that are compared with each other.
         order = places((*order.texts, *map(least, patterns)), len(of))
     return Encoding(
@@ -100,7 +100,7 @@ def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
         patterns,
         cells(order, patterns, context) if patterns else (),
         max([Fraction(2**65), *finite]) * 2 if len(finite) < len(numbers) else None,
-        tuple(compared) if patterns else (),
+        tuple(text_operands) if patterns else (),
     )
 
 

@@ -28,8 +28,8 @@ def formula(atom: pred.Atom, E: Encoding) -> Any:
             )
         case pred.StreamIs(name):
             stream = cases(pred.Attribute("stream"), E)
-            known = comparison(pred.Operator.EQ, stream, cases(pred.Constant(name), E), E)
-            return z3.Or(E.variables["stream"].kind == 0, known)
+            is_stream = comparison(pred.Operator.EQ, stream, cases(pred.Constant(name), E), E)
+            return z3.Or(E.variables["stream"].kind == 0, is_stream)
         case pred.Comparison(op, left, right):
             return comparison(op, cases(left, E), cases(right, E), E)
         case pred.Member(operand, values, negated):

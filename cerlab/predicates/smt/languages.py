@@ -55,7 +55,7 @@ def search_language(tree: Regex, context: Any) -> Any:
     some = z3.Plus(characters(EVERY, context))
     words = _Words(context)
     ways = [
-        _joined([some] * (not s) + [_nonempty(tree, s, t, words)] + [some] * (not t))
+        _concatenation([some] * (not s) + [_nonempty(tree, s, t, words)] + [some] * (not t))
         for s in (True, False)
         for t in (True, False)
     ]
@@ -68,11 +68,11 @@ def search_language(tree: Regex, context: Any) -> Any:
 
 
 class _Words:
-    """The context, and what was built already."""
+    """The context, and a cache of the languages of subtrees."""
 
     def __init__(self, context: Any) -> None:
         self.context = context
-        self.built: dict[tuple[Regex, bool, bool], Any] = {}
+        self.languages: dict[tuple[Regex, bool, bool], Any] = {}
 
 
 def _nullable(tree: Regex, at_start: bool, at_end: bool) -> bool:
@@ -102,9 +102,9 @@ def _nonempty(tree: Regex, at_start: bool, at_end: bool, words: _Words) -> Any:
     None stands for no text at all.
     """
     key = (tree, at_start, at_end)
-    if key not in words.built:
-        words.built[key] = _build(tree, at_start, at_end, words)
-    return words.built[key]
+    if key not in words.languages:
+        words.languages[key] = _build(tree, at_start, at_end, words)
+    return words.languages[key]
 
 
 def _build(tree: Regex, s: bool, t: bool, words: _Words) -> Any:
@@ -118,7 +118,9 @@ def _build(tree: Regex, s: bool, t: bool, words: _Words) -> Any:
         case Then(first, second):
             # Where both parts are non-empty, the position between them is neither end of the text.
             ways = [
-                _joined([_nonempty(first, s, False, words), _nonempty(second, False, t, words)])
+                _concatenation(
+                    [_nonempty(first, s, False, words), _nonempty(second, False, t, words)]
+                )
             ]
             if _nullable(first, s, False):
                 ways.append(_nonempty(second, s, t, words))
@@ -135,12 +137,12 @@ def _build(tree: Regex, s: bool, t: bool, words: _Words) -> Any:
             inner = _nonempty(body, False, False, words)
             between = [] if inner is None else [z3.Star(inner)]
             first_of, last_of = _nonempty(body, s, False, words), _nonempty(body, False, t, words)
-            return _either([once, _joined([first_of, *between, last_of])])
+            return _either([once, _concatenation([first_of, *between, last_of])])
         case _:
             assert_never(tree)
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _concatenation(parts: Sequence[Any]) -> Any:
     import z3
 
     if any(part is None for part in parts):

@@ -39,14 +39,14 @@ def places(texts: Iterable[str], room: int) -> Places:
     >>> places(["a", "a\\0"], 2)
     Places(texts=('', 'a', 'a\\x00'), at=(0, 3, 4), last=6)
     """
-    ordered = sorted({"", *texts})
+    line = sorted({"", *texts})
     at = [0]
-    for low, high in pairwise(ordered):
+    for low, high in pairwise(line):
         # Between a text and itself with zeros after it, there are only fewer zeros.
         zeros = len(high) - len(low)
         finite = high == low + "\0" * zeros
         at.append(at[-1] + 1 + (min(zeros - 1, room) if finite else room))
-    return Places(tuple(ordered), tuple(at), at[-1] + room)
+    return Places(tuple(line), tuple(at), at[-1] + room)
 
 
 class Cell(NamedTuple):

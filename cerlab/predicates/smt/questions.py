@@ -84,5 +84,5 @@ def member(language: Any, context: Any) -> OneText:
 
 def text_in(model: Any, x: Any) -> str:
     """The value of a text variable."""
-    written = model.eval(x, model_completion=True).as_string()
-    return re.sub(r"\\u\{([0-9a-fA-F]+)\}", lambda code: chr(int(code[1], 16)), written)
+    text = model.eval(x, model_completion=True).as_string()
+    return re.sub(r"\\u\{([0-9a-fA-F]+)\}", lambda code: chr(int(code[1], 16)), text)

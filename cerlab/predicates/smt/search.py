@@ -83,8 +83,8 @@ class Vectors:
 def _likely_values(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Iterator[Values]:
     """Events that are likely to differ in the atoms: all combinations, or some of them."""
     patterns = [text for atom in group if isinstance(atom, Like) for text in samples(atom.pattern)]
-    listed = (0, 1, *constants(group), *patterns)
-    lists = [[(name, value) for value in candidates(name, domain, listed)] for name, domain in of]
+    points = (0, 1, *constants(group), *patterns)
+    lists = [[(name, value) for value in candidates(name, domain, points)] for name, domain in of]
     if math.prod(map(len, lists)) <= MAX_TRIED:
         return product(*lists)
     rng = Random(0)
@@ -99,8 +99,8 @@ class Search:
 
         self.E = E
         self.vectors = vectors
-        self.unknown = 0
-        self.refuted = 0
+        self.unknown_answers = 0
+        self.refutations = 0
         self.solver = with_step_limit(z3.Solver(ctx=E.context))
         self.bits = [z3.Bool(f"bit {n}", E.context) for n in range(len(E.group))]
         self.solver.add(*world(E))
@@ -131,13 +131,13 @@ class Search:
         """List all vectors that begin with the prefix; where z3 gives up, longer prefixes."""
         import z3
 
-        if self.unknown <= MAX_UNKNOWN:
+        if self.unknown_answers <= MAX_UNKNOWN:
             while (answer := check_sat(self.solver)) == z3.sat:
                 self.settle(self.solver.model())
             if answer == z3.unsat:
                 return
-            self.unknown += 1
-        if self.unknown > MAX_UNKNOWN or len(prefix) == len(self.bits):
+            self.unknown_answers += 1
+        if self.unknown_answers > MAX_UNKNOWN or len(prefix) == len(self.bits):
             for rest in product((False, True), repeat=len(self.bits) - len(prefix)):
                 if (*prefix, *rest) not in self.vectors.values:
                     self.vectors.record((*prefix, *rest), None)
@@ -154,8 +154,8 @@ class Search:
 
         vector = tuple(z3.is_true(model.eval(bit, model_completion=True)) for bit in self.bits)
         texts = texts_of(model, self.E)
-        if isinstance(texts, Refutation) and self.refuted < MAX_REFUTED:
-            self.refuted += 1
+        if isinstance(texts, Refutation) and self.refutations < MAX_REFUTED:
+            self.refutations += 1
             self.solver.add(texts.formula)
             return
         if not self.verify(model, texts, vector) and not self.verify_with_other_models(vector):
@@ -174,7 +174,7 @@ class Search:
         import z3
 
         numbers = [(x.kind == KINDS["number"], x.number) for x in self.E.variables.values()]
-        if self.unknown > MAX_UNKNOWN:
+        if self.unknown_answers > MAX_UNKNOWN:
             return False
         for scale, bound in ((1, 1_000), (1_024, 2**20), (1, 2**65)):
             self.solver.push()
@@ -188,7 +188,7 @@ class Search:
             if answer == z3.sat:
                 model = self.solver.model()
                 done = self.verify(model, texts_of(model, self.E), vector)
-            self.unknown += answer == z3.unknown
+            self.unknown_answers += answer == z3.unknown
             self.solver.pop()
             if done:
                 return True

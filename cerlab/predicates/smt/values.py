@@ -139,9 +139,9 @@ def number_in(numeral: Any, domain: Domain, infinity: Fraction | None) -> int | 
     if infinity is not None and abs(number) == infinity:
         return math.inf if number > 0 else -math.inf
     try:
-        rounded = float(number)
+        nearest = float(number)
     except OverflowError:
-        rounded = math.inf if number > 0 else -math.inf
+        nearest = math.inf if number > 0 else -math.inf
     whole = number.denominator == 1 and domain.type is not AttributeType.DOUBLE
-    fits = INT64.start <= number < INT64.stop or rounded != number
-    return int(number) if whole and fits else rounded
+    fits = INT64.start <= number < INT64.stop or nearest != number
+    return int(number) if whole and fits else nearest
