@@ -97,7 +97,7 @@ def predicate_from_json(value: Any, path: str = "$") -> pred.Predicate:
     return predicate
 
 
-def _read(node: JsonNode, productions: Mapping[str, Production], what: str, depth: int) -> Any:
+def _read_node(node: JsonNode, productions: Mapping[str, Production], what: str, depth: int) -> Any:
     """The node of one of the known kinds."""
     if depth > MAX_DEPTH:
         raise _too_deep(node.path)
@@ -107,11 +107,11 @@ def _read(node: JsonNode, productions: Mapping[str, Production], what: str, dept
 
 
 def _predicate(node: JsonNode, depth: int) -> Any:
-    return _read(node, _PREDICATES, "kind of predicate", depth)
+    return _read_node(node, _PREDICATES, "kind of predicate", depth)
 
 
 def _expression(node: JsonNode, depth: int) -> Any:
-    return _read(node, _EXPRESSIONS, "kind of expression", depth)
+    return _read_node(node, _EXPRESSIONS, "kind of expression", depth)
 
 
 def _pattern(node: JsonNode, _depth: int) -> str:

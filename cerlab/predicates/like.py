@@ -237,15 +237,15 @@ def _is_one(ranges: Ranges) -> bool:
 
 def complement(ranges: Ranges) -> Ranges:
     """All other characters, as sorted ranges that are apart."""
-    left: list[tuple[int, int]] = []
+    others: list[tuple[int, int]] = []
     for first, last in EVERY:
         at = first
         for low, high in sorted(ranges):
             if low > at:
-                left.append((at, min(low - 1, last)))
+                others.append((at, min(low - 1, last)))
             at = max(at, high + 1)
-        left.append((at, last))
-    return tuple((low, high) for low, high in left if low <= high)
+        others.append((at, last))
+    return tuple((low, high) for low, high in others if low <= high)
 
 
 # -- texts that are worth trying ---------------------------------------------------------------

@@ -49,12 +49,16 @@ def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Va
     points = tuple(constants)
     match kind:
         case None:
-            return _cut(points, _number_between)
+            return _points_and_gaps(points, _number_between)
         case AttributeType.INT:
             ends = (INT64.start - 1, INT64.stop)
-            return tuple(int(n) for n in _cut((*points, *ends), _integer_between) if is_int64(n))
+            return tuple(
+                int(n) for n in _points_and_gaps((*points, *ends), _integer_between) if is_int64(n)
+            )
         case AttributeType.DOUBLE:
-            floats = [_nearest(n) for n in _cut(points, _float_between) if _nearest(n) == n]
+            floats = [
+                _nearest(n) for n in _points_and_gaps(points, _float_between) if _nearest(n) == n
+            ]
             return (*floats, math.nan)
         case AttributeType.STRING:
             texts = sorted({value for value in points if isinstance(value, str)})
@@ -66,7 +70,7 @@ def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Va
             return (True, False)
         case AttributeType.TIMESTAMP:
             moments = [value.nanoseconds for value in points if isinstance(value, Timestamp)]
-            return tuple(Timestamp(int(n)) for n in _cut(moments, _integer_between))
+            return tuple(Timestamp(int(n)) for n in _points_and_gaps(moments, _integer_between))
         case _:
             assert_never(kind)
 
@@ -74,7 +78,7 @@ def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Va
 _Between: TypeAlias = Callable[[float | None, float | None], float | None]
 
 
-def _cut(constants: Iterable[Value], between: _Between) -> tuple[float, ...]:
+def _points_and_gaps(constants: Iterable[Value], between: _Between) -> tuple[float, ...]:
     """The numbers among the constants and what is `between` and beyond them."""
     line = sorted({n for n in constants if isinstance(n, int | float) and kind_of(n) == "number"})
     if not line:

@@ -12,7 +12,7 @@ from cerlab.predicates.smt import search as listing
 @pytest.fixture
 def no_tries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave everything to z3: no events are tried, nothing is remembered."""
-    monkeypatch.setattr(listing, "MAX_TRIED", 0)
+    monkeypatch.setattr(listing, "MAX_TRIALS", 0)
     listing._choices.cache_clear()
     yield
     listing._choices.cache_clear()

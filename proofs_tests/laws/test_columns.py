@@ -75,7 +75,7 @@ def test_so_it_does_where_no_table_has_a_cell_for_each_combination(
 ) -> None:
     monkeypatch.setattr(stage, "MAX_CELLS", 2)
     monkeypatch.setattr(arrays, "MAX_KEY", 4)
-    monkeypatch.setattr(axes, "MAX_KEPT", 3)
+    monkeypatch.setattr(axes, "MAX_VALUES", 3)
     suite.run(check_case, deep_count=DEEP)
 
 

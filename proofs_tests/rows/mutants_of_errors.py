@@ -291,7 +291,7 @@ OF_ERRORS = [
     mutant(STUCK, semantics, "resume", the_same_match_is_passed_over),
     one_of_each_spelling(),
     *(drop(kind) for kind in (exp.Distinct, exp.Filter, exp.Window)),
-    mutant(REFUSALS, pattern_builder, "MAX_PERMUTED", 9, id="permute_of_nine"),
+    mutant(REFUSALS, pattern_builder, "MAX_PERMUTE_PARTS", 9, id="permute_of_nine"),
     mutant(COLUMNS, types, "_select", items_unread),
     mutant(COLUMNS, types, "_select", items_keep_their_names),
     mutant(COLUMNS, row_patterns, "as_table", columns_by_name),

@@ -14,7 +14,7 @@ import pytest
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.rewrite import rewritten, sequence
-from cerlab.logic.sremo.semantics import NONE, NOTHING_STORED, Derivation, Derivations, Reading
+from cerlab.logic.sremo.semantics import EMPTY_REGISTERS, NONE, Derivation, Derivations, Reading
 from cerlab.logic.sremo.syntax import EPSILON, SKIP, Sremo
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
@@ -99,7 +99,7 @@ def star_resets_registers(e: sre.Star, S: Reading, i: int, v: Registers) -> Deri
         step = D | {
             Derivation(d2.end, d1.marks | d2.marks, d2.registers)
             for d1 in D
-            for d2 in below(e.body, S, d1.end, NOTHING_STORED)
+            for d2 in below(e.body, S, d1.end, EMPTY_REGISTERS)
         }
         if step == D:
             return D
@@ -187,7 +187,7 @@ def negation_marks(e: sre.Negation, S: Reading, i: int, v: Registers) -> Derivat
 
 
 def negation_forgets_registers(e: sre.Negation, S: Reading, i: int, v: Registers) -> Derivations:
-    return _RULE(e, S, i, NOTHING_STORED)
+    return _RULE(e, S, i, EMPTY_REGISTERS)
 
 
 def stands_for(kind: type, wrong: Callable[[Any], Sremo]) -> Callable[[Any], Sremo]:

@@ -45,8 +45,8 @@ def habit_hint(text: str, at: int) -> str:
     'write price IN {1..3}'
     """
     before, rest = text[:at].rstrip(), text[at:]
-    for read in (_of_whole, _of_sql, _of_filters, _of_clauses):
-        if hint := read(text, before, rest):
+    for hint_of in (_of_whole, _of_sql, _of_filters, _of_clauses):
+        if hint := hint_of(text, before, rest):
             return hint
     return next((hint for pattern, hint in _AT if re.match(pattern, rest)), "")
 

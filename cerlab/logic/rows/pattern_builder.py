@@ -16,7 +16,7 @@ from cerlab.logic.rows.errors import ill_formed, unsupported
 MAX_DEPTH = 100
 """The deepest pattern that is read."""
 
-MAX_PERMUTED = 8
+MAX_PERMUTE_PARTS = 8
 """How many parts PERMUTE takes: 8! orders."""
 
 
@@ -106,9 +106,9 @@ class _PatternBuilder(Transformer[Any, Any]):
 
     def permute(self, meta: Meta, children: list[Any]) -> rp.Permute:
         parts = tuple(children[1:])
-        if len(parts) > MAX_PERMUTED:
+        if len(parts) > MAX_PERMUTE_PARTS:
             raise unsupported(
-                f"PERMUTE of {len(parts)} parts (more than {MAX_PERMUTED})", self._place(meta)
+                f"PERMUTE of {len(parts)} parts (more than {MAX_PERMUTE_PARTS})", self._place(meta)
             )
         return rp.Permute(parts)
 

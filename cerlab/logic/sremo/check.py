@@ -34,7 +34,7 @@ def check_sremo(e: sre.Sremo, place: PlaceOf = lambda node: None) -> None:
                 raise _wrong("CER0280", "a window [1..w] has w >= 1 (SRT Def. 39)", place(each))
             case sre.LengthWindow(_, width) if width < 0:
                 raise _wrong("CER0280", "a window [len<=w] has w >= 0", place(each))
-            case sre.Within(_, elapsed, _) if not 0 <= elapsed < math.inf:
+            case sre.Within(_, duration, _) if not 0 <= duration < math.inf:
                 raise _wrong("CER0280", "a window [within n ..] has a finite n >= 0", place(each))
             case sre.SkipAny(()) | sre.SkipNext(()):
                 raise _wrong("CER0281", "a strategy has one operand or more", place(each))

@@ -37,7 +37,7 @@ MAX_STEPS = 1_000_000
 
 Marks: TypeAlias = frozenset[int]
 NONE: Marks = frozenset()
-NOTHING_STORED = Registers()
+EMPTY_REGISTERS = Registers()
 
 
 class Derivation(NamedTuple):
@@ -60,7 +60,7 @@ class Reading:
 
 
 def derivations(
-    e: sre.Sremo, S: Sequence[Event], i: int = 0, v: Registers = NOTHING_STORED
+    e: sre.Sremo, S: Sequence[Event], i: int = 0, v: Registers = EMPTY_REGISTERS
 ) -> Derivations:
     """All that e can do from position i on with the registers v (SRT Def. 17).
 
@@ -99,7 +99,7 @@ def detections(e: sre.Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
     [(0,), (1,)]
     """
     _check(e, S)
-    every = _rule(streaming(e), Reading(S, MAX_STEPS), 0, NOTHING_STORED)
+    every = _rule(streaming(e), Reading(S, MAX_STEPS), 0, EMPTY_REGISTERS)
     return frozenset(
         ComplexEvent(min(M), max(M), _positions(M)) for end, M, _ in every if end - 1 in M
     )

@@ -36,8 +36,8 @@ def sremo_text(e: sre.Sremo, level: int = _ALTERNATION) -> str:
             return f"{sremo_text(body, _POSTFIX)}[1..{width}]"
         case sre.LengthWindow(body, width):
             return f"{sremo_text(body, _POSTFIX)}[len<={width}]"
-        case sre.Within(body, elapsed, attribute):
-            return f"{sremo_text(body, _POSTFIX)}[within {elapsed} {name_text(attribute)}]"
+        case sre.Within(body, duration, attribute):
+            return f"{sremo_text(body, _POSTFIX)}[within {duration} {name_text(attribute)}]"
         case sre.Intersection(left, right):
             return _infix("&", left, right, _INTERSECTION, level)
         case sre.Negation(body):

@@ -24,7 +24,7 @@ from cerlab.predicates.columns.pieces import (
 )
 from cerlab.predicates.truth import satisfies
 
-MAX_KEPT = 2**20
+MAX_VALUES = 2**20
 """How many values are remembered with their class before the memory starts anew."""
 
 
@@ -68,7 +68,7 @@ class Axis:
             attributes: dict[str, Any] = dict(zip(self.names, values, strict=True))
             event = Event(attributes.pop("type", ""), attributes, attributes.pop("stream", None))
             number = self._class_by_truth(event)
-            if len(self._class_of) >= MAX_KEPT:
+            if len(self._class_of) >= MAX_VALUES:
                 self._class_of.clear()
             self._class_of[key] = number
         return number

@@ -60,15 +60,15 @@ def _compare_with_each(values: NDArray[N], starts: NDArray[N], below: NDArray[np
 
 @kernel
 def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) -> None:
-    """Binary search of all values in step: ``below[j] <= the number <= below[j] + left``."""
-    left = np.uint32(starts.size)
-    while left > 0:
-        half = np.uint32((left + 1) // 2)
+    """Binary search of all values in step: ``below[j] <= the number <= below[j] + remaining``."""
+    remaining = np.uint32(starts.size)
+    while remaining > 0:
+        half = np.uint32((remaining + 1) // 2)
         for j in range(values.size):
             next_one = np.uint32(below[j] + half)
             is_above = starts[np.uint32(next_one - np.uint32(1))] <= values[j]
             below[j] = next_one if is_above else below[j]
-        left = np.uint32(left - half)
+        remaining = np.uint32(remaining - half)
 
 
 @kernel

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_CELLS = 2**22
 """Beyond so many combinations of values no table has a cell for each."""
 
-_UNSEEN = -2
+_UNKNOWN = -2
 
 
 class KeyCodes:
@@ -106,9 +106,9 @@ class KeyCodes:
         for part, radix in zip(parts[1:], room[1:], strict=True):
             cells = cells * np.uint32(radix) + part.astype(np.uint32)
         codes: NDArray[np.int64] = look_up(cells, table)
-        unseen = codes == _UNSEEN
-        if unseen.any():
-            fresh = numbers_of(array_from(cells[unseen]).unique()).astype(np.int64)  # as they come
+        unknown = codes == _UNKNOWN
+        if unknown.any():
+            fresh = numbers_of(array_from(cells[unknown]).unique()).astype(np.int64)  # as they come
             digits = [each.tolist() for each in np.unravel_index(fresh, room)]
             ids = self._ids
             table[fresh] = [ids.setdefault(row, len(ids)) for row in zip(*digits, strict=True)]
@@ -120,7 +120,7 @@ class KeyCodes:
         import numpy as np
 
         if self._table is None or self._table.shape != room:
-            table = np.full(room, _UNSEEN, np.int64)
+            table = np.full(room, _UNKNOWN, np.int64)
             if self._table is not None:
                 table[tuple(slice(size) for size in self._table.shape)] = self._table
             for axis in range(len(room)):

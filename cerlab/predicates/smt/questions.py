@@ -36,8 +36,8 @@ def check_sat(solver: Any) -> Any:
 
     While it works z3 takes the interrupts of the keyboard to itself: it gives up, with a reason.
     """
-    if (left := seconds_left()) < math.inf:
-        solver.set("timeout", min(MILLISECONDS, 1 + int(1000 * left)))
+    if (seconds := seconds_left()) < math.inf:
+        solver.set("timeout", min(MILLISECONDS, 1 + int(1000 * seconds)))
     before = time.thread_time()
     answer = solver.check()
     spend(SOLVER_STEPS + int(SOLVER_STEPS_PER_SECOND * (time.thread_time() - before)))

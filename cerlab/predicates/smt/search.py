@@ -23,13 +23,13 @@ from cerlab.predicates.smt.values import Refutation, Texts, Values, texts_of, va
 from cerlab.predicates.syntax import Atom, Attribute, Like
 from cerlab.predicates.truth import satisfies, search
 
-MAX_REFUTED = 200
+MAX_REFUTATIONS = 200
 """How often texts are asked for in vain before a vector is undecided."""
 
 MAX_UNKNOWN = 20
 """How many answers "unknown" are accepted before what is left is undecided."""
 
-MAX_TRIED = 1_024
+MAX_TRIALS = 1_024
 """How many events are tried before z3 is asked."""
 
 Vector: TypeAlias = tuple[bool, ...]
@@ -85,10 +85,10 @@ def _likely_values(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> I
     patterns = [text for atom in group if isinstance(atom, Like) for text in samples(atom.pattern)]
     points = (0, 1, *constants(group), *patterns)
     lists = [[(name, value) for value in candidates(name, domain, points)] for name, domain in of]
-    if math.prod(map(len, lists)) <= MAX_TRIED:
+    if math.prod(map(len, lists)) <= MAX_TRIALS:
         return product(*lists)
     rng = Random(0)
-    return (tuple(map(rng.choice, lists)) for _ in range(MAX_TRIED))
+    return (tuple(map(rng.choice, lists)) for _ in range(MAX_TRIALS))
 
 
 class Search:
@@ -154,7 +154,7 @@ class Search:
 
         vector = tuple(z3.is_true(model.eval(bit, model_completion=True)) for bit in self.bits)
         texts = texts_of(model, self.E)
-        if isinstance(texts, Refutation) and self.refutations < MAX_REFUTED:
+        if isinstance(texts, Refutation) and self.refutations < MAX_REFUTATIONS:
             self.refutations += 1
             self.solver.add(texts.formula)
             return
