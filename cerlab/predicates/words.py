@@ -14,7 +14,7 @@ from cerlab.predicates.text import value_text as constant_text
 _EXACT = 10**15
 
 SOME = 20
-"""How many positions of an answer are told in a line."""
+"""How many positions of an answer a line shows."""
 
 
 def number_text(n: int) -> str:
