@@ -120,12 +120,12 @@ def test_integers_of_a_schema_are_decided_as_integers() -> None:
 
 
 def test_a_fixed_key_decides_what_it_can() -> None:
-    assert vectors("v = w", fixed={"v": 3, "w": 3.0}) == {"1": True}
-    assert vectors("v = w", fixed={"v": 1, "w": True}) == {"0": True}
-    assert vectors("v < w", "w < 5", fixed={"v": 5}) == {"00": True, "01": True, "10": True}
-    assert vectors("v + w = 3", "w = 1", fixed={"v": 2}) == {"00": True, "11": True}
-    assert vectors("v * w = 2", fixed={"v": None}) == {"0": True}
-    assert vectors("v LIKE '^a'", "v = w", fixed={"v": "ab"}) == {"10": True, "11": True}
+    assert vectors("v = w", values={"v": 3, "w": 3.0}) == {"1": True}
+    assert vectors("v = w", values={"v": 1, "w": True}) == {"0": True}
+    assert vectors("v < w", "w < 5", values={"v": 5}) == {"00": True, "01": True, "10": True}
+    assert vectors("v + w = 3", "w = 1", values={"v": 2}) == {"00": True, "11": True}
+    assert vectors("v * w = 2", values={"v": None}) == {"0": True}
+    assert vectors("v LIKE '^a'", "v = w", values={"v": "ab"}) == {"10": True, "11": True}
 
 
 def test_questions_and_their_answers() -> None:
