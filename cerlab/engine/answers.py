@@ -98,7 +98,7 @@ def batched_answers(answers: Iterable[ComplexEvent], size: int) -> Iterator[Answ
         )
 
 
-def joined_answers(batches: Sequence[AnswerBatch]) -> AnswerBatch:
+def join_answers(batches: Sequence[AnswerBatch]) -> AnswerBatch:
     """The answers of some batches in one."""
     first = batches[0] if len(batches) == 1 else None
     if first and first.offsets[0] == 0 and first.offsets[-1] == len(first.positions):
@@ -139,7 +139,7 @@ class BatchedAnswers(Iterator[ComplexEvent]):
                 limit -= len(batches[-1])
                 if not limit:
                     break
-        answers = joined_answers(batches)
+        answers = join_answers(batches)
         events = answers.complex_events(0, len(answers))
         order = _order(answers)
         return sorted(events, key=by_end) if order is None else [events[n] for n in order]

@@ -67,7 +67,7 @@ class Substreams:
         return Answers(rank[answers.start], rank[answers.end], offsets, rank[positions])
 
 
-def listed_rows(
+def list_rows(
     answers: Answers, reg: Int64s, read: Callable[[Answers, Rows], int], provide: Callable[[], None]
 ) -> Rows:
     """What a kernel lists for some answers, called by `read` until all are done.

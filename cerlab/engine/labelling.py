@@ -21,7 +21,7 @@ from cerlab.engine.labelled_rows import (
     LabelledAnswers,
     Substreams,
     labelled_rows,
-    listed_rows,
+    list_rows,
 )
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
@@ -73,7 +73,7 @@ class Labelling:
             self._fill(int(reg[k.STATE]))
             descent = _descent(longest, len(self._table.has_row))
 
-        return listed_rows(answers, reg, read, provide)
+        return list_rows(answers, reg, read, provide)
 
     def _fill(self, state: int) -> None:
         """A row for a state, and for as many others as there are, so the table is seldom copied."""

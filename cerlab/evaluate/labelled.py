@@ -146,10 +146,10 @@ def answer_tables(
     positions: Int64s | None = None,
 ) -> Iterator[Any]:
     """The rows of some answers as pyarrow Tables, one without rows last; as `answer_columns`."""
-    from cerlab.engine.answers import joined_answers
+    from cerlab.engine.answers import join_answers
 
     layout, labels = answer_columns(pattern, stream, columns, positions=positions)
-    some = chain(batches, map(joined_answers, ((),)))
+    some = chain(batches, map(join_answers, ((),)))
     return map(layout.table, labelled_answers(pattern, stream, some, labels))
 
 
@@ -166,11 +166,11 @@ def rows_of_part(
     """
     import numpy as np
 
-    from cerlab.engine.answers import batched_answers, joined_answers
+    from cerlab.engine.answers import batched_answers, join_answers
 
     positions = np.arange(offset, offset + len(part))
     layout, labels = answer_columns(pattern, part, columns, positions=positions)
-    batches = batched_answers(answers, len(answers)) if answers else [joined_answers(())]
+    batches = batched_answers(answers, len(answers)) if answers else [join_answers(())]
     near = (batch.shift_positions(-offset) for batch in batches)
     (rows,) = labelled_answers(pattern, part, near, labels)
     return layout.table(rows)

@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 
-from cerlab.engine.answers import AnswerBatch, BatchedAnswers, joined_answers
+from cerlab.engine.answers import AnswerBatch, BatchedAnswers, join_answers
 from cerlab.io import NdjsonSink, write_ndjson
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.order import by_end, in_order
@@ -52,7 +52,7 @@ def test_answers_by_columns_are_those_one_by_one(suite: Suite) -> None:
         batches = cut(answers, rng)
         assert [answer for batch in batches for answer in batch] == answers
         assert list(BatchedAnswers(batches)) == answers
-        assert list(joined_answers(batches)) == answers
+        assert list(join_answers(batches)) == answers
         assert in_order(BatchedAnswers(batches)) == sorted(answers, key=by_end)
         limit = rng.randrange(6)
         assert in_order(BatchedAnswers(batches), limit) == sorted(answers[:limit], key=by_end)

@@ -15,7 +15,7 @@ from cerlab.engine.kernels.arrays import NONE, Answers, Int32s, Int64s
 from cerlab.engine.kernels.labelling import EVERYWHERE, Rows
 from cerlab.engine.kernels.registers import labelling as k
 from cerlab.engine.kernels.registers.arrays import Events
-from cerlab.engine.labelled_rows import LabelledAnswers, Substreams, labelled_rows, listed_rows
+from cerlab.engine.labelled_rows import LabelledAnswers, Substreams, labelled_rows, list_rows
 from cerlab.engine.labelling import MOST_CHANGES
 from cerlab.engine.registers.codes import codes_of
 from cerlab.engine.registers.evaluation import MAX_RULES, NotTaken
@@ -79,7 +79,7 @@ class RegisterLabelling:
         def provide() -> None:
             self._runs = double_room(self._runs)
 
-        return labelled_rows(answers, listed_rows(local, reg, read, provide), self.marks)
+        return labelled_rows(answers, list_rows(local, reg, read, provide), self.marks)
 
 
 def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None) -> Events:
