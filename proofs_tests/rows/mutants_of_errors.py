@@ -121,7 +121,7 @@ PRINTS = on_rows(
 
 CHECK, BUILD = check.check_row_pattern, ExpressionBuilder._build
 NAVIGATION, PLACE = ExpressionBuilder._navigation, ExpressionBuilder._place
-RESOLVED, AGGREGATE, NEED = types._resolve, types._Scope._aggregate, types._Scope.need
+RESOLVE, AGGREGATE, NEED = types._resolve, types._Scope._aggregate, types._Scope.need
 RESUME, AS_TABLE = semantics.resume, tables.as_table
 PATTERN_TEXT, EXPRESSION_TEXT = printed.pattern_text, printed.expression_text
 
@@ -169,7 +169,7 @@ def places_of_expressions(self: Any, node: Any) -> Any:
 
 def the_first_column_for_an_unknown_one(query: Any, column: Any, columns: Any) -> str:
     try:
-        return RESOLVED(query, column, columns)
+        return RESOLVE(query, column, columns)
     except IllFormed as error:
         if error.code == CODES["unknown-column"]:
             return str(next(iter(columns)))
@@ -180,7 +180,7 @@ def the_first_of_two(query: Any, column: Any, columns: Any) -> str:
     names = list(columns)
     alike = (name for name in names if name.casefold() == column.name.casefold())
     return (
-        column.name if column.name in names else next(alike, None) or RESOLVED(query, column, names)
+        column.name if column.name in names else next(alike, None) or RESOLVE(query, column, names)
     )
 
 
@@ -241,10 +241,10 @@ def items_keep_their_names(query: Any, output: Any) -> Any:
     if query.select is None or query.select.items is None:
         return output
     items = tuple(replace(item, name=None) for item in query.select.items)
-    return SELECTED(replace(query, select=replace(query.select, items=items)), output)
+    return SELECTION(replace(query, select=replace(query.select, items=items)), output)
 
 
-SELECTED = types._select
+SELECTION = types._select
 
 
 def columns_by_name(table: Any) -> Any:

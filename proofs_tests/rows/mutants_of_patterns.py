@@ -73,11 +73,11 @@ def alternation_is_ordered_choice(
     return next((side for side in sides if side), frozenset())
 
 
-PERMUTED = rp.expand_permute
+EXPANSION = rp.expand_permute
 
 
 def permute_in_reverse(p: rp.Permute) -> rp.Pattern:
-    return PERMUTED(rp.Permute(p.parts[::-1]))
+    return EXPANSION(rp.Permute(p.parts[::-1]))
 
 
 def permute_once_each(p: rp.Permute) -> rp.Pattern:

@@ -54,7 +54,7 @@ READ: Judge = on_rows(
 SKIPS: Judge = on_rows(scanned_right, rows_of(test_scan.SKIP, test_scan.SCAN))
 GRAMMAR: Judge = on_rows(scanned_right, rows_of(test_patterns.GRAMMAR))
 
-NAME, MEMBERS, RESOLVED = Cursor.canonical_name, rp.members, types._resolve
+NAME, MEMBERS, RESOLVE = Cursor.canonical_name, rp.members, types._resolve
 READERS, PATTERN = clauses._CLAUSES, parse_pattern
 SCAN, PARTITIONS = semantics.scan, semantics.partitions
 COLUMN, KEY, CELL = ExpressionBuilder._column, ExpressionBuilder.key, Partition.value
@@ -71,7 +71,7 @@ def every_name_as_it_stands(self: Cursor) -> str:
 def columns_but_for_case(query: Any, column: Any, columns: Any) -> str:
     names = list(columns)
     alike = (name for name in names if name.casefold() == column.name.casefold())
-    return next(alike, None) or RESOLVED(query, column, names)
+    return next(alike, None) or RESOLVE(query, column, names)
 
 
 def unions_of_one(query: Any) -> Any:
