@@ -63,18 +63,18 @@ def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> 
     """A file under a `temporary` name that becomes the `target`, which is `now` another or none."""
     if now is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
-    with open(temporary, "xb") as file:
-        try:
+    try:  # a signal may come at any moment
+        with open(temporary, "xb") as file:
             yield file
             file.close()
             _to_disk(temporary)
             if now is not None:
                 os.chmod(temporary, stat.S_IMODE(now.st_mode))
             os.replace(temporary, target)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _is_written_in_place(path: AnyPath) -> bool:
