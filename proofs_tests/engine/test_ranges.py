@@ -29,7 +29,7 @@ def test_ranges_on_several_threads_have_all_answers_once(
             return True
         a, expected = drawn
         monkeypatch.setattr(ranges, "RANGE", rng.choice((1, 2, 5, 1 << 20)))
-        monkeypatch.setattr(ranges, "SHORTEST", rng.choice((1, 4, 1 << 17)))
+        monkeypatch.setattr(ranges, "SHORTEST", rng.choice((1, 4, 1 << 19)))
         monkeypatch.setattr(program, "BUDGET", rng.choice((20_000, 20_000, 0)))
         query = a.query
         made = compiled_answers(

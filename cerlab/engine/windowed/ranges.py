@@ -32,7 +32,7 @@ from cerlab.model.stream import Stream
 RANGE = 1 << 20
 """How many events a range has at most."""
 
-SHORTEST = 1 << 17
+SHORTEST = 1 << 19
 """How many it has at least, but the last one, where the stream is long enough."""
 
 FIRST_LOOK = 1 << 10
