@@ -157,9 +157,9 @@ def test_an_engine_that_is_started_once(tmp_path: Path, code: str, said: Outcome
     script = tmp_path / "engine.py"
     script.write_text(f"import sys\nfor line in sys.stdin:\n    {code}\n    sys.stdout.flush()\n")
     seconds = 0.5 if "sleep" in code else 30
-    with engine(f'"{sys.executable}" "{script}"', seconds) as asked:
-        assert asked.ask("SELECT * WHERE A", []) == said
-        assert asked.ask("SELECT * WHERE A", []) == said  # it is started again where it broke
+    with engine(f'"{sys.executable}" "{script}"', seconds) as child:
+        assert child.ask("SELECT * WHERE A", []) == said
+        assert child.ask("SELECT * WHERE A", []) == said  # it is started again where it broke
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_an_engine_that_is_started_for_each_case(tmp_path: Path, code: str, said
     script = tmp_path / "engine.py"
     script.write_text(f"import sys\nassert open(sys.argv[1]).read() == 'Q'\n{code}\n")
     seconds = 0.5 if "sleep" in code else 30
-    with engine(f'"{sys.executable}" "{script}" {{query}} {{events}}', seconds) as asked:
-        assert asked.ask("Q", [{"type": "A"}]) == said
+    with engine(f'"{sys.executable}" "{script}" {{query}} {{events}}', seconds) as child:
+        assert child.ask("Q", [{"type": "A"}]) == said
 
 
 def test_the_example_is_wrong_where_its_readme_says(
