@@ -27,11 +27,11 @@ def results(spark: Any, deaths: Path, command: list[str], at: list[int]) -> dict
     output = Path(command[command.index("--output") + 1])
     with redirect_stderr(io.StringIO()) as errors:
         status = main(command)
-    killed = sum(n <= (deaths / "calls").stat().st_size for n in at)
+    kills = sum(n <= (deaths / "calls").stat().st_size for n in at)
     outcome = {
         "status": status,
         "said": errors.getvalue(),
-        "died": killed,
+        "died": kills,
         "there": output.exists(),
     }
     if status:

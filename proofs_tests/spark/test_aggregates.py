@@ -35,18 +35,18 @@ def asking(rng: Random, case: SparkCase) -> SparkCase:
     table = case.table.append_column("d", doubles)
     numbers = [n for n in ("v", "w", "k", "d") if not pa.types.is_string(table.field(n).type)]
     labels = sorted(selected_labels(case.query))
-    chosen = [Aggregate("count")] if rng.random() < 0.8 or not labels else []
+    items = [Aggregate("count")] if rng.random() < 0.8 or not labels else []
     for _ in range(rng.randrange(3) if labels else 0):
         label = rng.choice(labels)
-        chosen.append(Aggregate(rng.choice(("sum", "avg")), label, rng.choice(numbers)))
-        chosen.append(Aggregate(rng.choice(("min", "max")), label, rng.choice((*"vwkdt", "type"))))
+        items.append(Aggregate(rng.choice(("sum", "avg")), label, rng.choice(numbers)))
+        items.append(Aggregate(rng.choice(("min", "max")), label, rng.choice((*"vwkdt", "type"))))
     single = sorted(set(labels) - repeatable_labels(case.query))
     groups: list[tuple[str, ...]] = [("start",), ("end",)]
     groups += [(a,) for a in partition_attributes(case.ast)]
     groups += [(label, rng.choice("vwkd")) for label in single]
-    taken = tuple(dict.fromkeys(rng.sample(groups, rng.randrange(min(3, len(groups)) + 1))))
-    asked = tuple(dict.fromkeys(chosen)) or (Aggregate("count"),)
-    ast = replace(case.ast, limit=None, items=None, aggregates=asked, groups=taken)
+    by = tuple(dict.fromkeys(rng.sample(groups, rng.randrange(min(3, len(groups)) + 1))))
+    measures = tuple(dict.fromkeys(items)) or (Aggregate("count"),)
+    ast = replace(case.ast, limit=None, items=None, aggregates=measures, groups=by)
     return SparkCase(ast, table, case.positions)
 
 
@@ -61,26 +61,26 @@ def expected(case: SparkCase) -> Any:
     return table
 
 
-def as_spark(batches: Iterable[Any], asked: Request, schema: Any) -> Any:
+def as_spark(batches: Iterable[Any], request: Request, schema: Any) -> Any:
     """What Spark does with parts: lists of them by group, and the least and greatest values."""
-    groups = [f"g{n}" for n in range(len(asked.groups))]
+    groups = [f"g{n}" for n in range(len(request.groups))]
     by_group: dict[tuple[Any, ...], list[dict[str, Any]]] = {} if groups else {(): []}
     for batch in batches:
         for part in batch.to_pylist():
             by_group.setdefault(tuple(part[name] for name in groups), []).append(part)
-    names = ["runs", *(f"{name}{n}" for n in range(len(asked.summands)) for name in "sp")]
+    names = ["runs", *(f"{name}{n}" for n in range(len(request.summands)) for name in "sp")]
     columns: dict[str, Any] = {
         name: [group[n] for group in by_group] for n, name in enumerate(groups)
     }
     for name in names:
         lists = [[part[name] for part in parts] for parts in by_group.values()]
         columns[name] = pa.array(lists, pa.list_(pa.binary()))
-    for n, measure in enumerate(asked.extremes):
+    for n, measure in enumerate(request.extremes):
         least: Callable[..., Any] = min if measure.function == "min" else max
         of = ([v for p in parts if (v := p[f"m{n}"]) is not None] for parts in by_group.values())
         columns[f"m{n}"] = [least(values, default=None) for values in of]
     rest = pa.table(columns)
-    return list(merge_parts(rest.to_batches(max_chunksize=2), GroupRows(asked, schema)))
+    return list(merge_parts(rest.to_batches(max_chunksize=2), GroupRows(request, schema)))
 
 
 def rows_of(batches: Iterable[Any]) -> list[str]:
@@ -92,13 +92,15 @@ def rows_of(batches: Iterable[Any]) -> list[str]:
 
 def check(rng: Random, mode: Mode, batches: Callable[[SparkCase, GroupRows], Any]) -> bool:
     case = asking(rng, case_for(rng, mode))
-    asked = selected_request(case.query)
-    rows, wanted = GroupRows(asked), expected(case)
-    found = batches(case, rows)
-    made = rows_of(found if rows.are_final else as_spark(found, asked, wanted.schema))
-    if made != rows_of(wanted.to_batches()):
-        pytest.fail(f"{mode}: {asked}\n{wanted.to_pylist()[:3]}\n{made[:3]}\n{case.describe()}")
-    return bool(wanted.num_rows) and (bool(asked.groups) or case.query.run(case.stream).count() > 0)
+    request = selected_request(case.query)
+    rows, table = GroupRows(request), expected(case)
+    parts = batches(case, rows)
+    lines = rows_of(parts if rows.are_final else as_spark(parts, request, table.schema))
+    if lines != rows_of(table.to_batches()):
+        pytest.fail(f"{mode}: {request}\n{table.to_pylist()[:3]}\n{lines[:3]}\n{case.describe()}")
+    return bool(table.num_rows) and (
+        bool(request.groups) or case.query.run(case.stream).count() > 0
+    )
 
 
 def in_any_units(rng: Random, mode: Mode) -> bool:
@@ -124,7 +126,7 @@ def test_a_stream_in_files_has_the_aggregates_of_the_whole(suite: Suite, tmp_pat
     suite.run(case, deep_count=500)
 
 
-def seen(mode: Mode) -> bool:
+def some_case_fails(mode: Mode) -> bool:
     """Whether one of 100 cases fails."""
     return any(fails(lambda rng: in_any_units(rng, mode), seed) for seed in range(100))
 
@@ -133,18 +135,18 @@ def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPa
     right = aggregated.GroupTotals.__init__
     whole = lambda *given, own=0, **more: right(*given, **more)  # noqa: E731
     monkeypatch.setattr(aggregated.GroupTotals, "__init__", whole)
-    assert seen(Mode.RANGES)
+    assert some_case_fails(Mode.RANGES)
 
 
 def test_sums_that_are_rounded_in_each_part_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     right = tasks._binary
 
-    def rounded(n: int) -> int:
+    def as_double(n: int) -> int:
         beyond = max(0, n.bit_length() - 53)
         return n >> beyond << beyond
 
-    monkeypatch.setattr(tasks, "_binary", lambda integers: right(map(rounded, integers)))
-    assert seen(Mode.RANGES)
+    monkeypatch.setattr(tasks, "_binary", lambda integers: right(map(as_double, integers)))
+    assert some_case_fails(Mode.RANGES)
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -152,9 +154,9 @@ def test_positions_that_are_numbers_of_rows_are_seen(
     mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = aggregated.GroupTotals.__init__
-    numbered = lambda *given, positions=None, **more: right(*given, **more)  # noqa: E731
-    monkeypatch.setattr(aggregated.GroupTotals, "__init__", numbered)
-    assert seen(mode)
+    without_positions = lambda *given, positions=None, **more: right(*given, **more)  # noqa: E731
+    monkeypatch.setattr(aggregated.GroupTotals, "__init__", without_positions)
+    assert some_case_fails(mode)
 
 
 def test_a_total_beyond_64_bits_is_refused_by_name() -> None:

@@ -49,13 +49,13 @@ QUERIES = [
 ]
 
 
-def same(found: Any, query: str) -> None:
+def same(frame_rows: Any, query: str) -> None:
     """The same rows as of one machine, in any order; moments are microseconds on Spark."""
     expected = cerlab.parse_query(query).run(table()).aggregate()
-    assert found.column_names == expected.column_names
-    assert found.num_rows
-    plain = expected.cast(found.schema).to_batches()
-    assert rows_of(found.to_batches()) == rows_of(plain)
+    assert frame_rows.column_names == expected.column_names
+    assert frame_rows.num_rows
+    plain = expected.cast(frame_rows.schema).to_batches()
+    assert rows_of(frame_rows.to_batches()) == rows_of(plain)
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
@@ -82,16 +82,16 @@ def test_the_command_writes_them(spark: Any, tmp_path: Path, capsys: Any) -> Non
 
 def test_what_has_no_aggregates_says_so(spark: Any) -> None:
     frame = spark.createDataFrame(table())
-    counted = "SELECT COUNT(*) WHERE A AS a WITHIN 3 [t]"
-    refused: list[tuple[str, dict[str, Any], str]] = [
+    count_query = "SELECT COUNT(*) WHERE A AS a WITHIN 3 [t]"
+    refusals: list[tuple[str, dict[str, Any], str]] = [
         ("SELECT SUM(a.name) WHERE A AS a WITHIN 3 [t]", {}, "CER0306"),
         ("SELECT SUM(a.prise) WHERE A AS a WITHIN 3 [t]", {}, "CER0864"),
-        (f"{counted} LIMIT 3", {}, "CER0420"),
+        (f"{count_query} LIMIT 3", {}, "CER0420"),
         ("SELECT COUNT(*) WHERE A AS a ; B AS b FILTER a.v < b.v", {}, "CER0418"),
-        (counted, {"columns": "*"}, "CER0865"),
-        (counted, {"partition": True}, "CER0865"),
+        (count_query, {"columns": "*"}, "CER0865"),
+        (count_query, {"partition": True}, "CER0865"),
     ]
-    for query, options, code in refused:
+    for query, options, code in refusals:
         with pytest.raises(cerlab.CerlabError, match=code):
             cerlab.spark.match(frame, query, position="t", **options)
     beyond = "SELECT COUNT(*) WHERE (A OR B OR C)+ WITHIN 90 EVENTS"

@@ -45,8 +45,8 @@ def check(rng: Random, mode: Mode, *, ordered: bool = True) -> bool:
     expected = case.expected()
     answers = anywhere(case, mode, rng, ordered=ordered)
     if answers != expected:  # an assert would compare long lists piece by piece
-        lost, more = Counter(expected) - Counter(answers), Counter(answers) - Counter(expected)
-        pytest.fail(f"{mode}: lost {lost}, more {more}\n{case.describe()}")
+        missing, more = Counter(expected) - Counter(answers), Counter(answers) - Counter(expected)
+        pytest.fail(f"{mode}: lost {missing}, more {more}\n{case.describe()}")
     return bool(expected)
 
 
@@ -61,8 +61,8 @@ def test_a_stream_in_units_has_the_answers_of_the_whole(
 def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         mode = rng.choice(list(Mode))
-        drawn = case_for(rng, mode)
-        limited = SparkCase(with_limit(drawn.ast, 2), drawn.table, drawn.positions)
+        example = case_for(rng, mode)
+        limited = SparkCase(with_limit(example.ast, 2), example.table, example.positions)
         answers = anywhere(limited, mode, rng, ordered=rng.random() < 0.5)
         assert set(answers) == set(limited.expected())
         assert len(answers) == len(set(answers))
@@ -71,7 +71,7 @@ def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
     suite.run(case, deep_count=1_000)
 
 
-def seen(mode: Mode, *, ordered: bool = True) -> bool:
+def some_case_fails(mode: Mode, *, ordered: bool = True) -> bool:
     """Whether one of 150 cases fails."""
     return any(fails(lambda rng: check(rng, mode, ordered=ordered), seed) for seed in range(150))
 
@@ -89,7 +89,7 @@ def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPa
         yield self._record_batch(answers, 0, rows, begins)
 
     monkeypatch.setattr(evaluation.Evaluation, "_own_batches", all_batches)
-    assert seen(Mode.RANGES)
+    assert some_case_fails(Mode.RANGES)
 
 
 def test_buckets_that_split_a_key_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,13 +99,13 @@ def test_buckets_that_split_a_key_are_seen(monkeypatch: pytest.MonkeyPatch) -> N
         "_groups",
         lambda case: [g if g is None else n % 2 for n, g in enumerate(right(case))],
     )
-    assert seen(Mode.KEYS)
+    assert some_case_fails(Mode.KEYS)
 
 
 def test_runs_of_a_bucket_in_another_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     right = tasks.runs_of_units
     monkeypatch.setattr(tasks, "runs_of_units", lambda batches: reversed(list(right(batches))))
-    assert seen(Mode.KEYS)
+    assert some_case_fails(Mode.KEYS)
 
 
 @pytest.mark.parametrize("begins", ["begins_in_time", "begins_in_events"])
@@ -118,7 +118,7 @@ def test_a_run_that_a_window_needs_is_missed(monkeypatch: pytest.MonkeyPatch, be
         ]
 
     monkeypatch.setattr(assignment, begins, late)
-    assert seen(Mode.RANGES)
+    assert some_case_fails(Mode.RANGES)
 
 
 @pytest.mark.parametrize("mode", [Mode.RANGES, Mode.KEYS])
@@ -129,7 +129,7 @@ def test_places_that_forget_the_rows_before_are_seen(
     monkeypatch.setattr(
         tasks, "_with_positions", lambda rows, before, placing: right(rows, 0, placing)
     )
-    assert seen(mode)
+    assert some_case_fails(mode)
 
 
 def test_units_that_are_not_put_in_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_units_that_are_not_put_in_order_are_seen(monkeypatch: pytest.MonkeyPatc
         return rows
 
     monkeypatch.setattr(tasks, "_in_order", as_they_come)
-    assert seen(Mode.ONE, ordered=False)
+    assert some_case_fails(Mode.ONE, ordered=False)
 
 
 @pytest.mark.parametrize("clause", ["_goes_on", "EventWindow", "Strategy"])
@@ -152,11 +152,11 @@ def test_events_that_are_left_out_and_matter_are_seen(
 
     wrong: Any = (lambda A, state: False) if clause == "_goes_on" else Never
     monkeypatch.setattr(relevant_events, clause, wrong)
-    assert seen(Mode.RANGES)
+    assert some_case_fails(Mode.RANGES)
 
 
 def test_runs_that_overlap_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `in_order` refuses has to be: a gap that is not cut, and runs that are only sorted."""
     monkeypatch.setattr(runs, "_follows", lambda *a, **k: True)
     monkeypatch.setattr(runs, "_gaps", lambda column: [])
-    assert seen(Mode.ONE)
+    assert some_case_fails(Mode.ONE)

@@ -28,9 +28,9 @@ def test_a_row_with_a_value_outside_is_null() -> None:
     fields = bit_fields([("k0", 10, 12)], [("a0", 0, 3)])
     assert fields is not None
     columns = {"k0": pa.array([9, 10, 12, 13, None, 11]), "a0": pa.array([0, 3, 4, 0, 0, None])}
-    packed = fields.encode(columns)
-    assert packed.is_valid().to_pylist() == [False, True, False, False, False, False]
-    rows = fields.decode(pa.RecordBatch.from_pydict({"k0": packed}))
+    words = fields.encode(columns)
+    assert words.is_valid().to_pylist() == [False, True, False, False, False, False]
+    rows = fields.decode(pa.RecordBatch.from_pydict({"k0": words}))
     assert rows.to_pydict() == {"k0": [None] * 6, "a0": [None] * 6}
 
 
@@ -45,23 +45,23 @@ def test_integers_come_back_and_are_in_the_order_of_the_keys(suite: Suite) -> No
             width, least = rng.randrange(40), rng.choice((LEAST, -5, 0, GREATEST - 2**40))
             ends.append((least, least + rng.randrange(2**width)))
         keys = rng.randrange(1, len(ends))
-        named = [(f"k{n}", *each) for n, each in enumerate(ends)]
-        fields = bit_fields(named[:keys], named[keys:])
+        ranges = [(f"k{n}", *each) for n, each in enumerate(ends)]
+        fields = bit_fields(ranges[:keys], ranges[keys:])
         if fields is None:
             widths = [(greatest - least).bit_length() for least, greatest in ends]
             assert sum(widths[:keys]) + min(widths[keys:]) > BITS
             return False
-        chosen = {
+        columns = {
             each.name: [
                 rng.choice((each.least, each.greatest, _inside(rng, each))) for _ in "123456"
             ]
             for each in fields.fields
         }
-        packed = fields.encode({name: pa.array(column) for name, column in chosen.items()})
-        rows = fields.decode(pa.RecordBatch.from_pydict({"k0": packed}))
-        assert rows.to_pydict() == chosen
-        places = list(zip(*(chosen[f"k{n}"] for n in range(keys)), strict=True))
-        whole = packed.to_pylist()
+        words = fields.encode({name: pa.array(column) for name, column in columns.items()})
+        rows = fields.decode(pa.RecordBatch.from_pydict({"k0": words}))
+        assert rows.to_pydict() == columns
+        places = list(zip(*(columns[f"k{n}"] for n in range(keys)), strict=True))
+        whole = words.to_pylist()
         for place, value in zip(places, whole, strict=True):
             assert fields.least_at(place) <= value <= fields.greatest_at(place)
             for other, more in zip(places, whole, strict=True):

@@ -32,8 +32,8 @@ def surroundings() -> dict[str, str]:
     except UsageError as error:
         pytest.skip(str(error))
     path = os.pathsep.join([str(ROOT), *(each for each in sys.path if each)])
-    known = {"JAVA_HOME": home, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path}
-    return {**os.environ, **known, "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
+    paths = {"JAVA_HOME": home, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path}
+    return {**os.environ, **paths, "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
 
 
 @contextmanager
@@ -45,11 +45,11 @@ def standalone(place: Path) -> Iterator[str]:
     of_master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0"]
     of_worker = ["org.apache.spark.deploy.worker.Worker", "-c", "2", "-m", "1g", "-d", str(place)]
     web = ["--webui-port", "0"]
-    piped: Any = {"stderr": subprocess.PIPE, "text": True, "env": surroundings()}
-    with subprocess.Popen([*start, *of_master, *web], **piped) as master:
+    options: Any = {"stderr": subprocess.PIPE, "text": True, "env": surroundings()}
+    with subprocess.Popen([*start, *of_master, *web], **options) as master:
         try:
             url = _address(master)
-            with subprocess.Popen([*start, *of_worker, *web, url], **piped) as worker:
+            with subprocess.Popen([*start, *of_worker, *web, url], **options) as worker:
                 try:
                     yield url
                 finally:
@@ -61,8 +61,8 @@ def standalone(place: Path) -> Iterator[str]:
 def _address(master: subprocess.Popen[str]) -> str:
     assert master.stderr is not None
     for line in master.stderr:
-        if (found := re.search(r"Starting Spark master at (spark://\S+)", line)) is not None:
-            return found[1]
+        if (match := re.search(r"Starting Spark master at (spark://\S+)", line)) is not None:
+            return match[1]
     pytest.fail("the master has not started")
 
 
@@ -77,20 +77,20 @@ def check(master: str, place: Path) -> None:
         timeout=900,
         check=False,
     )
-    said = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
-    assert done.returncode == 0, "\n".join(said[-60:])
-    found = json.loads(done.stdout.splitlines()[-1])
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
+    assert done.returncode == 0, "\n".join(lines[-60:])
+    result = json.loads(done.stdout.splitlines()[-1])
     rows = [*events(), *markers("xyz")]
     by_time, by_key = (json.loads(json.dumps(local(query, rows))) for query in (BY_TIME, QUERY))
     assert by_time
     assert by_key
-    assert found["files"] == found["moved"] == by_time
-    assert found["keys"] == found["stream"] == by_key
-    ordered = sorted(rows, key=lambda row: (row["t"], row["id"]))
-    named = cerlab.parse_query(BY_TIME).run(table_of(ordered)).table(COLUMNS).to_pylist()
-    at = [row["id"] for row in ordered]
-    named = [{**row, "start": at[row["start"]], "end": at[row["end"]]} for row in named]
-    assert found["named"] == sorted(map(repr, named))
+    assert result["files"] == result["moved"] == by_time
+    assert result["keys"] == result["stream"] == by_key
+    in_order = sorted(rows, key=lambda row: (row["t"], row["id"]))
+    by_name = cerlab.parse_query(BY_TIME).run(table_of(in_order)).table(COLUMNS).to_pylist()
+    at = [row["id"] for row in in_order]
+    by_name = [{**row, "start": at[row["start"]], "end": at[row["end"]]} for row in by_name]
+    assert result["named"] == sorted(map(repr, by_name))
 
 
 def _only_where_deep(suite: Suite) -> None:

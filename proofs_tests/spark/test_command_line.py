@@ -35,7 +35,7 @@ def events(count: int = 120) -> list[dict[str, Any]]:
     ]
 
 
-def written(folder: Path, kind: str) -> Path:
+def write(folder: Path, kind: str) -> Path:
     rows, path = events(), folder / f"events.{kind}"
     if kind == "parquet":
         parquet.write_table(pa.Table.from_pylist(rows), path)
@@ -63,7 +63,7 @@ def run_locally(path: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str
 def test_a_file_has_the_answers_of_run(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    path = written(tmp_path, kind)
+    path = write(tmp_path, kind)
     expected = run_locally(path, capsys)
     assert expected
     output = tmp_path / "answers"
@@ -77,7 +77,7 @@ def test_a_file_has_the_answers_of_run(
 def test_an_output_that_is_there_is_replaced_if_that_is_asked(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, output = written(tmp_path, "parquet"), tmp_path / "answers"
+    path, output = write(tmp_path, "parquet"), tmp_path / "answers"
     output.mkdir()
     (output / "of others").write_text("kept")
     paths = ["--input", str(path), "--output", str(output)]
@@ -101,7 +101,7 @@ CREATE STREAM S {
 def test_a_schema_says_what_text_is(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, output = written(tmp_path, "csv"), tmp_path / "answers"
+    path, output = write(tmp_path, "csv"), tmp_path / "answers"
     schema = tmp_path / "schema"
     schema.write_text(SCHEMA)
     expected = run_locally(path, capsys)
@@ -114,7 +114,7 @@ def test_a_schema_says_what_text_is(
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("e.csv", "type,v,t,n\nA,1,1,1\nB,one,2,2\n", "CER0784.*column 'v'"),
         ("e.ndjson", '{"type":"A","v":1,"n":1}\n{"type":"B","v":"one","n":2}\n', "CER0784"),
@@ -130,20 +130,20 @@ def test_what_could_be_read_in_two_ways_is_refused(
     capsys: pytest.CaptureFixture[str],
     name: str,
     text: str,
-    said: str,
+    message: str,
 ) -> None:
     path = tmp_path / name
     path.write_text(text)
     query = "SELECT * WHERE A ; B WITHIN 5 [t]" if ",t," in text else "SELECT * WHERE A ; B"
     options = ["--output", str(tmp_path / "answers"), "--position", "n"]
     assert main(["spark", query, "--input", str(path), *options]) == 2
-    assert re.search(said, capsys.readouterr().err)
+    assert re.search(message, capsys.readouterr().err)
 
 
 def test_explain_runs_nothing(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = written(tmp_path, "parquet")
+    path = write(tmp_path, "parquet")
     command = ["spark", QUERY, "--input", str(path), "--position", "n", "--explain"]
     assert main(command) == 0
     out = capsys.readouterr().out
@@ -152,7 +152,7 @@ def test_explain_runs_nothing(
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "codes"),
     [
         ("SELECT * WHERE A ; B FILTER A[pric >= 1] WITHIN 6 [t]", ["CER0905", "CER0910"]),
         ("SELECT * WHERE A ; Z WITHIN 6 [t]", ["CER0904", "CER0910"]),
@@ -168,13 +168,13 @@ def test_it_says_what_no_event_has_as_run_does(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     query: str,
-    said: list[str],
+    codes: list[str],
 ) -> None:
     """By a look at the first rows, or at all of them."""
-    path = written(tmp_path, "parquet")
+    path = write(tmp_path, "parquet")
     assert main(["run", query, str(path)]) == 0
     local = re.findall(r"CER09[01]\d: [^\n]*", capsys.readouterr().err)
-    assert [line[:7] for line in local] == said
+    assert [line[:7] for line in local] == codes
     for first in (answer_warnings.FIRST, 5):
         monkeypatch.setattr(answer_warnings, "FIRST", first)
         output = ["--output", str(tmp_path / f"answers{first}"), "--parts", "1"]
@@ -189,14 +189,14 @@ def test_it_says_what_no_event_has_as_run_does(
 def test_a_file_system_that_spark_does_not_know_is_named(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = str(written(tmp_path, "parquet"))
+    path = str(write(tmp_path, "parquet"))
     for name in ("nowhere", "s3a"):
         place = f"{name}://x/y"
         for paths in ((place, "out"), (path, place)):
             options = ["--input", paths[0], "--output", paths[1], "--position", "n"]
             assert main(["spark", QUERY, *options]) == 2
-            said = capsys.readouterr().err
-            assert f"CER0898: Spark knows no file system '{name}:'" in said
+            message = capsys.readouterr().err
+            assert f"CER0898: Spark knows no file system '{name}:'" in message
 
 
 def test_what_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:

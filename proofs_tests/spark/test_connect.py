@@ -42,10 +42,10 @@ def test_the_answers_over_connect_are_those_of_the_local_engine(
         timeout=900,
         check=False,
     )
-    said = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
-    assert done.returncode == 0, "\n".join(said[-60:])
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert told["session"] == "pyspark.sql.connect.session"
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
+    assert done.returncode == 0, "\n".join(lines[-60:])
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert result["session"] == "pyspark.sql.connect.session"
 
     rows = [*events(), *markers("xyz")]
     at = {n: row["id"] for n, row in enumerate(rows)}
@@ -53,15 +53,15 @@ def test_the_answers_over_connect_are_those_of_the_local_engine(
     for query in BATCH:
         expected = plain(local(query, rows))
         assert expected
-        assert told["batch"][query] == [
+        assert result["batch"][query] == [
             [back[start], back[end], [back[place] for place in positions]]
             for start, end, positions in expected
         ]
     expected = plain(local(QUERY, rows))
-    assert told["stream"] == [expected, [], len(expected), len(rows)]
-    assert told["refused"] == "CER0776"
-    assert told["command"] == [0, expected]
-    assert told["error"] == [2, "CER0701"]
+    assert result["stream"] == [expected, [], len(expected), len(rows)]
+    assert result["refused"] == "CER0776"
+    assert result["command"] == [0, expected]
+    assert result["error"] == [2, "CER0701"]
 
 
 def plain(answers: Any) -> Any:

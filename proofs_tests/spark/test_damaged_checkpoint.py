@@ -23,7 +23,7 @@ BEFORE = 2
 OUTPUT = "out/_spark_metadata"
 
 
-class Begun:
+class HalfStream:
     """A stream that has read some of its files, and is put back to there again and again."""
 
     def __init__(self, spark: Any, place: Path) -> None:
@@ -34,8 +34,8 @@ class Begun:
         assert main(command(place)) == 0
         shutil.copytree(place, self._kept)
         late = late_of(self.files)
-        taken = [row for rows in self.files for row in rows if row["id"] not in late]
-        self.expected = local(QUERY, taken), late
+        rows_in_time = [row for rows in self.files for row in rows if row["id"] not in late]
+        self.expected = local(QUERY, rows_in_time), late
         self.before = in_sink(spark, place)
         assert self.before[0]
 
@@ -44,12 +44,12 @@ class Begun:
             shutil.rmtree(self.place / folder, ignore_errors=True)
             shutil.copytree(self._kept / folder, self.place / folder)
 
-    def outlives(self, damage: Callable[[Path], None], said: Callable[[], str]) -> str | None:
+    def outlives(self, damage: Callable[[Path], None], stderr: Callable[[], str]) -> str | None:
         """The code of the error that a damage has, None if all goes on; either way as it has to."""
         self.restore("in", "checkpoint", "out")
         damage(self.place)
         put(self.place / "in", *self.files[BEFORE:])
-        status, code = main(command(self.place)), re.search(r"^CER\d{4}", said(), re.MULTILINE)
+        status, code = main(command(self.place)), re.search(r"^CER\d{4}", stderr(), re.MULTILINE)
         if status == 2:
             self.restore("checkpoint", "out")
             assert main(command(self.place)) == 0
@@ -60,8 +60,8 @@ class Begun:
 
 
 @pytest.fixture(scope="module")
-def begun(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Begun:
-    return Begun(spark, tmp_path_factory.mktemp("damaged") / "place")
+def half_stream(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> HalfStream:
+    return HalfStream(spark, tmp_path_factory.mktemp("damaged") / "place")
 
 
 def newest(folder: Path) -> Path:
@@ -78,7 +78,7 @@ def missing(path: Path) -> None:
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
-def changed(path: Path) -> None:
+def flip_bit(path: Path) -> None:
     """A bit in the middle."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -92,14 +92,14 @@ def entry(log: str, damage: Callable[[Path], None]) -> Callable[[Path], None]:
 
 DAMAGES: dict[str, tuple[Callable[[Path], None], str | None]] = {
     "the checkpoint": (lambda place: missing(place / "checkpoint"), "CER0778"),
-    "the state of a bucket": (entry("checkpoint/state/0/0", changed), "CER0785"),
+    "the state of a bucket": (entry("checkpoint/state/0/0", flip_bit), "CER0785"),
 }
 """What is damaged, how, and the error."""
 
 MORE: dict[str, tuple[Callable[[Path], None], str | None]] = {
     "the commit of a micro-batch": (entry("checkpoint/commits", missing), None),
     "the log of the output": (lambda place: missing(place / OUTPUT), "CER0778"),
-    "what a micro-batch reads": (entry("checkpoint/offsets", changed), "CER0778"),
+    "what a micro-batch reads": (entry("checkpoint/offsets", flip_bit), "CER0778"),
     "all commits": (lambda place: missing(place / "checkpoint/commits"), None),
     "all offsets": (lambda place: missing(place / "checkpoint/offsets"), "CER0778"),
     "all files that were read": (lambda place: missing(place / "checkpoint/sources"), "CER0778"),
@@ -112,17 +112,17 @@ MORE: dict[str, tuple[Callable[[Path], None], str | None]] = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_checkpoint_loses_nothing(
-    begun: Begun, name: str, capsys: pytest.CaptureFixture[str]
+    half_stream: HalfStream, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damage, code = DAMAGES[name]
-    assert begun.outlives(damage, lambda: capsys.readouterr().err) == code
+    assert half_stream.outlives(damage, lambda: capsys.readouterr().err) == code
 
 
 @pytest.mark.parametrize("name", MORE)
 def test_more_damages_lose_nothing(
-    begun: Begun, name: str, capsys: pytest.CaptureFixture[str], suite: Suite
+    half_stream: HalfStream, name: str, capsys: pytest.CaptureFixture[str], suite: Suite
 ) -> None:
     if not suite.deep:
         pytest.skip("with --profile deep only: each runs a stream twice")
     damage, code = MORE[name]
-    assert begun.outlives(damage, lambda: capsys.readouterr().err) == code
+    assert half_stream.outlives(damage, lambda: capsys.readouterr().err) == code

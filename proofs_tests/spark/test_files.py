@@ -58,10 +58,10 @@ def write(rng: Random, table: Any, folder: Path) -> list[str]:
     paths = []
     for n, piece in enumerate(pieces):
         path = folder / f"{n}.parquet"
-        stated: Any = rng.random() > 0.02 or ["v", "k"]
+        statistics: Any = rng.random() > 0.02 or ["v", "k"]
         length = rng.choice((1, 2, 5, 100))
         whole = table.take(pa.array(piece, pa.int64()))
-        pq.write_table(whole, path, row_group_size=length, write_statistics=stated)
+        pq.write_table(whole, path, row_group_size=length, write_statistics=statistics)
         paths.append(str(path))
     return paths
 
@@ -106,13 +106,13 @@ def check(rng: Random, mode: Mode, folder: Path) -> bool:
         case = case_for(rng, mode)
         expected = case.expected()
         try:
-            found = in_files(case, mode, rng, folder)
+            answers = in_files(case, mode, rng, folder)
         except NoProof:
             continue
         break
-    if found != expected:
-        lost, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
-        pytest.fail(f"{mode}: lost {lost}, more {more}\n{case.describe()}")
+    if answers != expected:
+        missing, more = Counter(expected) - Counter(answers), Counter(answers) - Counter(expected)
+        pytest.fail(f"{mode}: lost {missing}, more {more}\n{case.describe()}")
     return bool(expected)
 
 
@@ -126,26 +126,26 @@ def test_a_stream_in_files_has_the_answers_of_the_whole(
 def test_limit_is_per_end(suite: Suite, tmp_path: Path) -> None:
     def case(rng: Random) -> bool:
         while True:
-            drawn = case_for(rng, Mode.RANGES)
-            limited = SparkCase(with_limit(drawn.ast, 2), drawn.table, drawn.positions)
+            example = case_for(rng, Mode.RANGES)
+            limited = SparkCase(with_limit(example.ast, 2), example.table, example.positions)
             try:
-                found = in_files(limited, Mode.RANGES, rng, tmp_path)
+                answers = in_files(limited, Mode.RANGES, rng, tmp_path)
             except NoProof:
                 continue
             break
-        assert set(found) == set(limited.expected())
-        assert len(found) == len(set(found))
-        return bool(found)
+        assert set(answers) == set(limited.expected())
+        assert len(answers) == len(set(answers))
+        return bool(answers)
 
     suite.run(case, deep_count=400)
 
 
 def runs_of_clusters(
-    case: SparkCase, stated: RowGroups, columns: Columns, rng: Random
+    case: SparkCase, footers: RowGroups, columns: Columns, rng: Random
 ) -> tuple[Run, ...]:
     """The runs as tasks tell of row groups that hardly overlap; raises as `layout`."""
     plan, labels = case.query.plan, Labels(columns.keys, time_attribute(case.query.plan, TIME))
-    lie = layout(stated, columns)
+    lie = layout(footers, columns)
     ranges = ranges_in_files(lie, columns, labels, plan, TIME, Mode.KEYS, rng.choice((1, 3)))
     rows = [
         r for b in task_files.runs_of_files(numbers(ranges.parts), ranges) for r in b.to_pylist()
@@ -157,16 +157,16 @@ def runs_of_clusters(
 
 
 def runs_of_unordered(
-    case: SparkCase, stated: RowGroups, columns: Columns, rng: Random
+    case: SparkCase, footers: RowGroups, columns: Columns, rng: Random
 ) -> tuple[Run, ...]:
     """The runs of row groups that may lie in any order, by a survey of what tasks read of them."""
-    files, tasks, parts = UnorderedFiles(stated.groups, columns), rng.choice((1, 2, 3)), 2
-    cuts = quantiles(sample_of_files(files, 20), rng.choice((1, 3, 10))) if stated.groups else []
-    made = [*units_of_files(numbers(tasks), files, tasks, cuts, parts)]
+    files, tasks, parts = UnorderedFiles(footers.groups, columns), rng.choice((1, 2, 3)), 2
+    cuts = quantiles(sample_of_files(files, 20), rng.choice((1, 3, 10))) if footers.groups else []
+    files_units = [*units_of_files(numbers(tasks), files, tasks, cuts, parts)]
     labels = Labels(columns.keys, columns.time)
     units = (
         units
-        for part in by_part(made, rng)
+        for part in by_part(files_units, rng)
         for units in survey_units(part, labels, positions=True, fields=files.fields)
     )
     return runs_of_survey([r for unit in units for r in unit.to_pylist()], labels, positions=True)
@@ -189,18 +189,18 @@ def some_of_files(rng: Random, mode: Mode, folder: Path) -> bool:
         time = None if plan.window is None else "t"
         columns = Columns(("id",), True, time, ("type",), None)
         try:
-            stated = row_groups(paths, columns)
-            runs = rng.choice((runs_of_clusters, runs_of_unordered))(case, stated, columns, rng)
+            footers = row_groups(paths, columns)
+            runs = rng.choice((runs_of_clusters, runs_of_unordered))(case, footers, columns, rng)
         except NoProof:
             continue
-        chosen = sorted(rng.sample(range(len(ids)), rng.randrange(len(ids) + 1)))
+        rows = sorted(rng.sample(range(len(ids)), rng.randrange(len(ids) + 1)))
         break
-    places = tuple(case.positions[row] for row in chosen)
-    some = SparkCase(case.ast, case.table.take(pa.array(chosen, pa.int64())), places)
-    spread = random_layout(rng, random_files(rng, len(chosen), ordered=True))
+    places = tuple(case.positions[row] for row in rows)
+    some = SparkCase(case.ast, case.table.take(pa.array(rows, pa.int64())), places)
+    spread = random_layout(rng, random_files(rng, len(rows), ordered=True))
     keys = {"k0": pa.array(places, pa.int64())}
-    made = assign(some, mode, runs, spread)
-    assert evaluate(some, mode, keys, made, spread, rng) == some.expected()
+    parts = assign(some, mode, runs, spread)
+    assert evaluate(some, mode, keys, parts, spread, rng) == some.expected()
     return bool(some.expected())
 
 
@@ -211,7 +211,7 @@ def test_some_rows_of_files_have_the_answers_of_those(
     suite.run(lambda rng: some_of_files(rng, mode, tmp_path), deep_count=1_000, needs_answers=0.3)
 
 
-def seen(folder: Path) -> bool:
+def some_case_fails(folder: Path) -> bool:
     """Whether one of 80 cases fails."""
     return any(fails(lambda rng: check(rng, Mode.RANGES, folder), seed) for seed in range(80))
 
@@ -228,14 +228,14 @@ def test_a_cluster_that_a_window_needs_is_missed(
         ]
 
     monkeypatch.setattr(assignment, begins, late)
-    assert seen(tmp_path)
+    assert some_case_fails(tmp_path)
 
 
 def test_rows_that_are_not_sorted_inside_a_cluster_are_seen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(task_files, "increase", lambda _: True)
-    assert seen(tmp_path)
+    assert some_case_fails(tmp_path)
 
 
 def test_answers_of_the_window_before_a_range_are_seen(
@@ -245,4 +245,4 @@ def test_answers_of_the_window_before_a_range_are_seen(
         yield self._record_batch(answers, 0, rows, begins)
 
     monkeypatch.setattr(Evaluation, "_own_batches", all_batches)
-    assert seen(tmp_path)
+    assert some_case_fails(tmp_path)

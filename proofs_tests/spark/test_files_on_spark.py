@@ -53,20 +53,20 @@ def rows_of(frame: Any) -> list[tuple[int, int, tuple[int, ...]]]:
 
 
 def expected() -> list[tuple[int, int, tuple[int, ...]]]:
-    found = cerlab.evaluate(QUERY, table())
-    return sorted((a.start, a.end, a.positions) for a in found)
+    matches = cerlab.evaluate(QUERY, table())
+    return sorted((a.start, a.end, a.positions) for a in matches)
 
 
 @pytest.mark.parametrize("order", [{"position": "id"}, {"order_by": ["t", "id"]}])
 def test_tasks_read_the_files_and_find_the_same(spark: Any, folder: str, order: Any) -> None:
     frame = spark.read.parquet(folder)
     request = request_of(frame, QUERY, **order)
-    found = first_pass(request)
-    assert isinstance(found, FileRanges)
+    ranges = first_pass(request)
+    assert isinstance(ranges, FileRanges)
     assert "which the tasks read themselves" in cerlab.spark.explain(frame, QUERY, **order)
-    assert rows_of(answers(request, found)) == expected() != []
-    moved = frame.where("t >= 0")
-    assert rows_of(cerlab.spark.match(moved, QUERY, **order)) == expected()
+    assert rows_of(answers(request, ranges)) == expected() != []
+    filtered_frame = frame.where("t >= 0")
+    assert rows_of(cerlab.spark.match(filtered_frame, QUERY, **order)) == expected()
 
 
 def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: str) -> None:
@@ -74,19 +74,19 @@ def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: st
     some = spark.read.parquet(folder).where("v < 3 AND id % 7 != 2").withColumnRenamed("v", "w")
     some = some.selectExpr("type", "t", "id", "w + 0 AS v")
     request = request_of(some, QUERY, position="id")
-    found = first_pass(request)
-    assert isinstance(found, RowRanges)
-    assert found.some
+    ranges = first_pass(request)
+    assert isinstance(ranges, RowRanges)
+    assert ranges.some
     every = table()
-    kept = np.less(every.column("v").to_numpy(), 3) & (np.arange(ROWS) % 7 != 2)
-    rows = every.filter(pa.array(kept))
+    mask = np.less(every.column("v").to_numpy(), 3) & (np.arange(ROWS) % 7 != 2)
+    rows = every.filter(pa.array(mask))
     ids = rows.column("id").to_pylist()
     local = cerlab.evaluate(QUERY, rows)
     places = [(ids[a.start], ids[a.end], tuple(ids[p] for p in a.positions)) for a in local]
-    assert rows_of(answers(request, found)) == sorted(places) != []
-    told = cerlab.spark.explain(some, QUERY, position="id")
-    assert "stream   some of 400 events in Parquet files, by id" in told
-    assert "events   those that a test of the query holds for" in told
+    assert rows_of(answers(request, ranges)) == sorted(places) != []
+    explanation = cerlab.spark.explain(some, QUERY, position="id")
+    assert "stream   some of 400 events in Parquet files, by id" in explanation
+    assert "events   those that a test of the query holds for" in explanation
 
 
 @pytest.mark.parametrize("row", [None, 5])
@@ -100,20 +100,20 @@ def test_some_rows_of_files_in_no_order(
     every = table()
     if row is not None:
         every = every.set_column(3, "id", pa.array([row if n == 9 else n for n in range(ROWS)]))
-    shuffled = every.take(pa.array(np.random.default_rng(3).permutation(ROWS)))
+    in_no_order = every.take(pa.array(np.random.default_rng(3).permutation(ROWS)))
     for n, start in enumerate((0, 100, 200)):
-        rows = shuffled.slice(start, 100 if n < 2 else ROWS)
+        rows = in_no_order.slice(start, 100 if n < 2 else ROWS)
         pq.write_table(rows, tmp_path / f"{n}.parquet", row_group_size=60)
     frame = spark.read.parquet(str(tmp_path)).where("NOT (id = 5 AND v >= 0 AND t >= 0)")
     request = request_of(frame, QUERY, position="id")
-    found = first_pass(request)
-    assert isinstance(found, RowRanges)
-    assert (found.some, found.in_order) == (row is None, False)
+    ranges = first_pass(request)
+    assert isinstance(ranges, RowRanges)
+    assert (ranges.some, ranges.in_order) == (row is None, False)
     ids = [id for id in every.column("id").to_pylist() if id != 5]
     rest = every.filter(pa.array(every.column("id").to_numpy() != 5))
     local = cerlab.evaluate(QUERY, rest)
     places = [(ids[a.start], ids[a.end], tuple(ids[p] for p in a.positions)) for a in local]
-    assert rows_of(answers(request, found)) == sorted(places) != []
+    assert rows_of(answers(request, ranges)) == sorted(places) != []
 
 
 def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Pa
     back = table().set_column(1, "t", pa.array([0, 1] * (ROWS // 2)))
     pq.write_table(back, tmp_path / "back.parquet")
     some = spark.read.parquet(str(tmp_path)).where("t = 0")
-    found = first_pass(request_of(some, QUERY, position="id"))
-    assert isinstance(found, RowRanges)
-    assert (found.some, found.in_order) == (False, True)
+    ranges = first_pass(request_of(some, QUERY, position="id"))
+    assert isinstance(ranges, RowRanges)
+    assert (ranges.some, ranges.in_order) == (False, True)
     all_of_it = spark.read.parquet(str(tmp_path)).where("v < 9")
     with pytest.raises(cerlab.BadData, match="CER0714"):
         first_pass(request_of(all_of_it, QUERY, position="id"))
@@ -134,10 +134,10 @@ def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Pa
 def test_renamed_columns_are_still_a_scan(spark: Any, folder: str) -> None:
     from pyspark.sql import functions as fn
 
-    named = spark.read.parquet(folder).select(
+    selection = spark.read.parquet(folder).select(
         fn.col("v").alias("w"), "id", fn.col("t").alias("v"), fn.col("type")
     )
-    again = named.toDF("v", "id", "t", "type")
+    again = selection.toDF("v", "id", "t", "type")
     paths, names = bare_scan(again)
     assert len(paths) == 3
     assert names == {"v": "v", "id": "id", "t": "t", "type": "type"}
@@ -208,15 +208,15 @@ def test_what_tasks_write_is_there_as_a_whole_or_not_at_all(
     spark: Any, folder: str, tmp_path: Path
 ) -> None:
     request = request_of(spark.read.parquet(folder), QUERY, position="id", parts=3)
-    found = first_pass(request)
-    assert isinstance(found, FileRanges)
+    ranges = first_pass(request)
+    assert isinstance(ranges, FileRanges)
     out = str(tmp_path / "out")
-    assert write_answers(request, found, out) == len(expected())
+    assert write_answers(request, ranges, out) == len(expected())
     assert rows_of(spark.read.parquet(out)) == expected()
     assert (tmp_path / "out" / "_SUCCESS").exists()
     with pytest.raises(cerlab.UsageError, match="CER0889"):
-        write_answers(request, found, out)
-    assert write_answers(request, found, out, overwrite=True) == len(expected())
+        write_answers(request, ranges, out)
+    assert write_answers(request, ranges, out, overwrite=True) == len(expected())
     assert rows_of(spark.read.parquet(out)) == expected()
     bad = pa.table({**{n: table().column(n) for n in ("type", "v", "id")}, "t": [0, 1] * 200})
     pq.write_table(bad, tmp_path / "bad.parquet")

@@ -22,11 +22,11 @@ def survey(
     table = pa.table(columns)
     places = [(cut,) for cut in cuts]
     units = list(units_of_cuts(table.to_batches(max_chunksize=1), places, 1, size))
-    sent = pa.Table.from_batches(units).sort_by("run").to_batches(max_chunksize=1) if units else []
+    runs = pa.Table.from_batches(units).sort_by("run").to_batches(max_chunksize=1) if units else []
     names = ("ts", "at")[: 1 + ("k1" in columns)]
     labels = Labels(names, "t" if "time" in columns else None)
-    told = survey_units(sent, labels, positions=positions)
-    rows = [row for batch in told for row in batch.to_pylist()]
+    reports = survey_units(runs, labels, positions=positions)
+    rows = [row for batch in reports for row in batch.to_pylist()]
     return runs_of_survey(rows, labels, positions=positions)
 
 
@@ -65,7 +65,7 @@ def test_a_survey_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "cuts", "positions", "code", "said"),
+    ("columns", "cuts", "positions", "code", "message"),
     [
         (base([5, 1, 5]), [], False, "CER0781", r"position 2: .*ts = 5"),
         (base([1, None, 5]), [2], False, "CER0780", "'ts' is NULL"),
@@ -81,9 +81,9 @@ def test_a_survey_by_hand() -> None:
 )
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_what_is_no_stream_is_refused_with_its_place(
-    columns: dict[str, Any], cuts: list[int], positions: bool, code: str, said: str, size: int
+    columns: dict[str, Any], cuts: list[int], positions: bool, code: str, message: str, size: int
 ) -> None:
-    with pytest.raises(cerlab.BadData, match=said) as caught:
+    with pytest.raises(cerlab.BadData, match=message) as caught:
         survey(columns, cuts, positions=positions, size=size)
     assert caught.value.code == code
     assert caught.value.hint
@@ -111,8 +111,8 @@ def test_nan_has_no_place() -> None:
 
 
 def test_the_times_of_other_streams_are_not_looked_at() -> None:
-    kept = [True, False, True, False, True]
-    runs = survey(base([0, 1, 2, 3, 4], time=[1, None, 2, 0, 3], kept=kept), [2])
+    mask = [True, False, True, False, True]
+    runs = survey(base([0, 1, 2, 3, 4], time=[1, None, 2, 0, 3], kept=mask), [2])
     assert [run.rows_in_from for run in runs] == [1, 2]
 
 
@@ -123,8 +123,8 @@ def test_the_first_problem_is_the_one_that_is_told() -> None:
 
 
 def test_quantiles_are_different_and_in_order() -> None:
-    ordered = [(n // 3,) for n in range(30)]
-    assert quantiles(ordered, 5) == [(2,), (4,), (6,), (8,)]
-    assert quantiles(ordered, 100) == [(n,) for n in range(1, 10)]
+    keys = [(n // 3,) for n in range(30)]
+    assert quantiles(keys, 5) == [(2,), (4,), (6,), (8,)]
+    assert quantiles(keys, 100) == [(n,) for n in range(1, 10)]
     assert quantiles([], 5) == []
     assert quantiles([(1,)] * 9, 5) == []

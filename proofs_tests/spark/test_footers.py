@@ -51,11 +51,11 @@ def answers_in(paths: list[str], columns: Columns = COLUMNS, parts: int = 3) -> 
         laid_out(paths, columns), columns, labels, QUERY.plan, None, Mode.RANGES, parts
     )
     job = Job(plan_to_bytes(QUERY.plan), None, columns.attributes)  # type: ignore[arg-type]  # all there
-    found = [b for part in range(ranges.parts) for b in answers_of_range(part, job, ranges)]
-    return sum(batch.num_rows for batch in found)
+    batches = [b for part in range(ranges.parts) for b in answers_of_range(part, job, ranges)]
+    return sum(batch.num_rows for batch in batches)
 
 
-def written(folder: Path, table: Any, **options: Any) -> list[str]:
+def write(folder: Path, table: Any, **options: Any) -> list[str]:
     path = folder / "events.parquet"
     pq.write_table(table, path, row_group_size=2, **options)
     return [str(path)]
@@ -79,7 +79,7 @@ def written(folder: Path, table: Any, **options: Any) -> list[str]:
 def test_what_footers_do_not_prove(
     table: Any, options: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
-    paths = written(tmp_path, table, **options)
+    paths = write(tmp_path, table, **options)
     with pytest.raises(NoProof, match=reason):
         laid_out(paths)
 
@@ -106,24 +106,24 @@ def test_rows_that_are_no_stream_are_found_by_the_task(
     table: Any, code: str, tmp_path: Path
 ) -> None:
     with pytest.raises(cerlab.BadData, match=code):
-        answers_in(written(tmp_path, table))
+        answers_in(write(tmp_path, table))
 
 
 def test_equal_keys_across_row_groups_are_found(tmp_path: Path) -> None:
     columns = Columns(("id",), False, "t", ("type", "t"), None)
-    paths = written(tmp_path, stream(id=[0, 1, 2, 3, 3, 5, 6, 7]))
+    paths = write(tmp_path, stream(id=[0, 1, 2, 3, 3, 5, 6, 7]))
     with pytest.raises(cerlab.BadData, match="CER0781: at position 4"):
         answers_in(paths, columns)
 
 
-@pytest.mark.parametrize("changed", [{"id": [*range(7), 70]}, {"t": [0, 1, 2, 3, 4, 5, 6, 60]}])
+@pytest.mark.parametrize("change", [{"id": [*range(7), 70]}, {"t": [0, 1, 2, 3, 4, 5, 6, 60]}])
 def test_a_footer_that_is_not_that_of_its_rows_is_found(
-    changed: dict[str, Any], tmp_path: Path
+    change: dict[str, Any], tmp_path: Path
 ) -> None:
     """The file is another one when tasks read it than when the driver read its footer."""
-    paths = written(tmp_path, stream())
+    paths = write(tmp_path, stream())
     lie = laid_out(paths)
-    written(tmp_path, stream(**changed))
+    write(tmp_path, stream(**change))
     labels = Labels(COLUMNS.keys, COLUMNS.time)
     ranges = ranges_in_files(lie, COLUMNS, labels, QUERY.plan, None, Mode.RANGES, 3)
     job = Job(plan_to_bytes(QUERY.plan), None, ("type", "t"))
@@ -133,34 +133,34 @@ def test_a_footer_that_is_not_that_of_its_rows_is_found(
 
 def test_a_type_that_no_column_has(tmp_path: Path) -> None:
     columns = Columns(("id",), True, "t", (None, "t"), "A")
-    paths = written(tmp_path, stream().drop(["type"]))
+    paths = write(tmp_path, stream().drop(["type"]))
     assert answers_in(paths, columns) == 0
-    assert answers_in(written(tmp_path, stream())) == 7  # 0-1 0-3 2-3 2-5 4-5 4-7 6-7
+    assert answers_in(write(tmp_path, stream())) == 7  # 0-1 0-3 2-3 2-5 4-5 4-7 6-7
 
 
 def test_the_keys_of_answers_are_text_and_no_codes(tmp_path: Path) -> None:
     query = cerlab.parse_query("SELECT * WHERE A ; B PARTITION BY [name] WITHIN 4 [t]")
     columns = Columns(("id",), True, "t", ("type", "name", "t"), None)
-    paths = written(tmp_path, stream(name=list("xxyyxxyy")))
+    paths = write(tmp_path, stream(name=list("xxyyxxyy")))
     labels = Labels(columns.keys, columns.time)
     ranges = ranges_in_files(
         laid_out(paths, columns), columns, labels, query.plan, None, Mode.RANGES, 2
     )
     job = Job(plan_to_bytes(query.plan), None, ("type", "name", "t"), with_partition=True)
-    made = pa.Table.from_batches(
+    table = pa.Table.from_batches(
         b for part in range(ranges.parts) for b in answers_of_range(part, job, ranges)
     )
-    keys = made.column("partition")
+    keys = table.column("partition")
     assert keys.type == pa.struct([("name", pa.string())])
     assert sorted(key["name"] for key in keys.to_pylist()) == list("xxyy")
     numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
-    told = [*task_files.write_files(numbers, job, ranges, str(tmp_path), made.schema)]
-    files = [tmp_path / name for batch in told for name in batch.column("name").to_pylist()]
-    assert pa.concat_tables(map(pq.read_table, files)).equals(made)
+    reports = [*task_files.write_files(numbers, job, ranges, str(tmp_path), table.schema)]
+    files = [tmp_path / name for batch in reports for name in batch.column("name").to_pylist()]
+    assert pa.concat_tables(map(pq.read_table, files)).equals(table)
     chunk = pq.ParquetFile(files[0]).metadata.row_group(0).column
-    used = {chunk(n).path_in_schema: set(chunk(n).encodings) & _WAYS for n in range(4)}
-    assert {path for path, ways in used.items() if ways == {"DELTA_BINARY_PACKED"}} == _NUMBERS
-    assert "RLE_DICTIONARY" in used["partition.name"]
+    encodings = {chunk(n).path_in_schema: set(chunk(n).encodings) & _WAYS for n in range(4)}
+    assert {path for path, ways in encodings.items() if ways == {"DELTA_BINARY_PACKED"}} == _NUMBERS
+    assert "RLE_DICTIONARY" in encodings["partition.name"]
 
 
 _WAYS = {"PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"}
@@ -171,7 +171,7 @@ def test_answers_never_replace_the_events(tmp_path: Path) -> None:
     """Also by a link, and from a folder above them."""
     events = tmp_path / "events"
     events.mkdir()
-    paths = written(events, stream())
+    paths = write(events, stream())
     link = tmp_path / "link"
     link.symlink_to(events)
     for place in (events, tmp_path, link, events / "events.parquet"):
@@ -191,7 +191,7 @@ def test_answers_never_replace_the_events(tmp_path: Path) -> None:
 def test_files_that_are_no_stream_prove_nothing_of_their_rows(
     table: Any, what: str, tmp_path: Path
 ) -> None:
-    paths = written(tmp_path, table)
+    paths = write(tmp_path, table)
     labels = Labels(COLUMNS.keys, COLUMNS.time)
     ranges = ranges_in_files(laid_out(paths), COLUMNS, labels, QUERY.plan, None, Mode.KEYS, 2)
     numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
@@ -211,26 +211,26 @@ def test_files_that_are_no_stream_prove_nothing_of_their_rows(
 )
 def test_rows_in_no_order_are_surveyed(table: Any, what: str | None, tmp_path: Path) -> None:
     rows = table.take([5, 2, 7, 0, 3, 6, 1, 4])
-    files = UnorderedFiles(row_groups(written(tmp_path, rows), COLUMNS).groups, COLUMNS)
+    files = UnorderedFiles(row_groups(write(tmp_path, rows), COLUMNS).groups, COLUMNS)
     assert sample_of_files(files, 8) == [(n,) for n in sorted(table.column("id").to_pylist())]
     numbers = pa.table({"id": pa.array([0, 1], pa.int64())}).to_batches()
     units = pa.Table.from_batches(units_of_files(numbers, files, 2, [(3,), (6,)], 1))
     labels = Labels(COLUMNS.keys, COLUMNS.time)
-    sent = units.sort_by([("part", "ascending"), ("run", "ascending")]).to_batches()
-    made = survey_units(sent, labels, positions=True, fields=files.fields)
-    told = [r for b in made for r in b.to_pylist()]
+    by_part = units.sort_by([("part", "ascending"), ("run", "ascending")]).to_batches()
+    batches = survey_units(by_part, labels, positions=True, fields=files.fields)
+    reports = [r for b in batches for r in b.to_pylist()]
     if what is None:
-        assert [run.rows for run in runs_of_survey(told, labels, positions=True)] == [3, 3, 2]
+        assert [run.rows for run in runs_of_survey(reports, labels, positions=True)] == [3, 3, 2]
     else:
         with pytest.raises(cerlab.BadData, match=what):
-            runs_of_survey(told, labels, positions=True)
+            runs_of_survey(reports, labels, positions=True)
 
 
 def test_groups_of_files_that_lie_among_one_another(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Few of their rows are a cluster, which one task sorts; more of them are not."""
-    paths = written(tmp_path, stream().take([0, 4, 1, 5, 2, 6, 3, 7]))
+    paths = write(tmp_path, stream().take([0, 4, 1, 5, 2, 6, 3, 7]))
     assert not row_groups(paths, COLUMNS).overlap_much
     assert [len(cluster) for cluster in laid_out(paths).clusters] == [4]
     monkeypatch.setattr(footers, "LONGEST", 8)
@@ -240,7 +240,7 @@ def test_groups_of_files_that_lie_among_one_another(
     with pytest.raises(NoProof, match="4 row groups overlap"):
         laid_out(paths)
     monkeypatch.setattr(footers, "LONGEST", 1)
-    assert [len(cluster) for cluster in laid_out(written(tmp_path, stream())).clusters] == [1] * 4
+    assert [len(cluster) for cluster in laid_out(write(tmp_path, stream())).clusters] == [1] * 4
 
 
 @pytest.mark.parametrize(
@@ -275,8 +275,8 @@ def test_the_unit_of_a_time_column_in_nanoseconds(
 
 def test_footers_tell_the_types_of_the_columns(tmp_path: Path) -> None:
     columns = Columns(("id",), True, "t", ("type", "t", None), None)
-    stated = row_groups(written(tmp_path, stream()), columns)
-    assert stated.kinds == (("id", pa.int64()), ("t", pa.int64()), ("type", pa.string()))
+    groups = row_groups(write(tmp_path, stream()), columns)
+    assert groups.kinds == (("id", pa.int64()), ("t", pa.int64()), ("type", pa.string()))
     assert row_groups([], columns).kinds == ()
 
 
@@ -291,12 +291,12 @@ def test_row_groups_without_rows_are_passed_over(tmp_path: Path) -> None:
 
 def test_rows_without_a_time_lie_in_the_order_of_their_keys(tmp_path: Path) -> None:
     columns = Columns(("id",), True, None, ("type",), None)
-    found = laid_out(written(tmp_path, stream()), columns)
-    assert [(run.first, run.last) for run in found.runs] == [((n,), (n + 1,)) for n in (0, 2, 4, 6)]
+    files = laid_out(write(tmp_path, stream()), columns)
+    assert [(run.first, run.last) for run in files.runs] == [((n,), (n + 1,)) for n in (0, 2, 4, 6)]
 
 
 def test_moments_in_the_calendar_of_spark_2_are_refused(tmp_path: Path) -> None:
     table = stream().replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
     with pytest.raises(NoProof, match="the calendar of Spark 2"):
-        row_groups(written(tmp_path, table), COLUMNS)
-    assert len(row_groups(written(tmp_path, stream(), store_schema=False), COLUMNS).groups) == 4
+        row_groups(write(tmp_path, table), COLUMNS)
+    assert len(row_groups(write(tmp_path, stream(), store_schema=False), COLUMNS).groups) == 4

@@ -53,15 +53,15 @@ def random_query(rng: Random) -> tuple[Pattern, Any]:
             return query, random_table(rng, formula)
 
 
-def grouped(rng: Random, table: Any, attributes: tuple[str, ...], places: list[int]) -> Any:
+def group_batches(rng: Random, table: Any, attributes: tuple[str, ...], places: list[int]) -> Any:
     """The rows that have a key, in record batches of any length, as tasks get them."""
     columns = {f"a{n}": table.column(name) for n, name in enumerate(attributes)}
     keys = [partition_key(event, ("k",)) for event in Stream.from_arrow(table)]
     numbers = {key: n % 3 for n, key in enumerate(dict.fromkeys(keys)) if key is not None}
     group = [-1 if key is None else numbers[key] for key in keys]
     whole = pa.table({"group": group, "position": places, **columns})
-    kept = whole.filter(pa.array([n >= 0 for n in group]))
-    rest = kept.sort_by([("group", "ascending"), ("position", "ascending")]).combine_chunks()
+    with_key = whole.filter(pa.array([n >= 0 for n in group]))
+    rest = with_key.sort_by([("group", "ascending"), ("position", "ascending")]).combine_chunks()
     while rest.num_rows:
         rows = rng.randrange(1, 9)
         yield from rest.slice(0, rows).to_batches()
@@ -84,8 +84,8 @@ def check(rng: Random) -> bool:
     places = [3 * n + 1 for n in range(table.num_rows)]
     job = GroupJob(query.text, None, attributes, names)
     size = rng.choice((1, 4, 100))
-    rows = grouped(rng, table, attributes, places)
-    found = [row for batch in evaluate_groups(rows, job, size) for row in batch.to_pylist()]
+    rows = group_batches(rng, table, attributes, places)
+    rows_found = [row for batch in evaluate_groups(rows, job, size) for row in batch.to_pylist()]
     if names is None:
         expected = cerlab.Query(query.ast).run(stream).to_arrow().to_pylist()
         for row in expected:
@@ -94,7 +94,7 @@ def check(rng: Random) -> bool:
         expected = cerlab.Query(query.ast).run(stream).table(texts).to_pylist()
     for row in expected:
         row["start"], row["end"] = places[row["start"]], places[row["end"]]
-    assert sorted(map(repr, found)) == sorted(map(repr, expected)), f"{query.text}\n{table}"
+    assert sorted(map(repr, rows_found)) == sorted(map(repr, expected)), f"{query.text}\n{table}"
     return bool(expected)
 
 

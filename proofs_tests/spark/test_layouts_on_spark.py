@@ -31,20 +31,20 @@ def test_files_rows_and_the_local_engine_have_the_same_answers(
     def case(rng: Random) -> bool:
         nonlocal by_files
         mode = rng.choice((Mode.RANGES, Mode.RANGES, Mode.KEYS, Mode.ONE))
-        drawn = case_for(rng, mode)
-        ids = pa.array(drawn.positions or range(drawn.table.num_rows), pa.int64())
-        table = drawn.table.append_column("id", ids)
+        example = case_for(rng, mode)
+        ids = pa.array(example.positions or range(example.table.num_rows), pa.int64())
+        table = example.table.append_column("id", ids)
         frame = spark.read.parquet(*write(rng, table, Path(tempfile.mkdtemp(dir=tmp_path))))
         options: dict[str, Any] = {"parts": rng.choice((1, 2, 5)), "mode": mode.value}
-        options["position" if drawn.positions is not None else "order_by"] = "id"
-        if isinstance(drawn.query.plan.window, TimeWindow):
+        options["position" if example.positions is not None else "order_by"] = "id"
+        if isinstance(example.query.plan.window, TimeWindow):
             options |= {"time": "t", "unit": "s"}
-        expected = sorted((a.start, a.end, a.positions) for a in drawn.expected())
+        expected = sorted((a.start, a.end, a.positions) for a in example.expected())
         for rows in (frame, frame.where("id >= 0")):
-            request = request_of(rows, drawn.query, **options)
-            found = first_pass(request)
-            by_files += isinstance(found, FileRanges)
-            same(rows_of(answers(request, found)), expected)
+            request = request_of(rows, example.query, **options)
+            ranges = first_pass(request)
+            by_files += isinstance(ranges, FileRanges)
+            same(rows_of(answers(request, ranges)), expected)
         return bool(expected)
 
     count = suite.run(case, deep_count=100)

@@ -21,7 +21,7 @@ ROWS = 6_000
 SIZE = 100
 
 
-def skewed() -> Any:
+def events() -> Any:
     """Nine events in ten have the key "x"."""
     rng = Random(5)
     keys = ["x" if rng.random() < 0.9 else f"k{rng.randrange(9)}" for _ in range(ROWS)]
@@ -36,19 +36,19 @@ def skewed() -> Any:
     )
 
 
-def found_and_kept(
+def match_by_key(
     text: str, table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[set[tuple[int, ...]], int]:
     """The positions of all answers by key, and the most positions that a run kept."""
     most = 0
     right = Positions.append
 
-    def counted(self: Positions, positions: Any) -> None:
+    def append(self: Positions, positions: Any) -> None:
         nonlocal most
         right(self, positions)
         most = max(most, self.size)
 
-    monkeypatch.setattr(Positions, "append", counted)
+    monkeypatch.setattr(Positions, "append", append)
     plan = cerlab.parse_query(text).plan
     names = attributes_read(plan, None)
     job = Job(plan_to_bytes(plan), None, names)
@@ -70,8 +70,8 @@ def _rows(batches: Any) -> Iterator[dict[str, Any]]:
 
 def expected(text: str, table: Any) -> set[tuple[int, ...]]:
     at = table.column("position").to_pylist()
-    found = cerlab.evaluate(text, table, evaluator="tecs")
-    return {tuple(at[p] for p in answer.positions) for answer in found}
+    matches = cerlab.evaluate(text, table, evaluator="tecs")
+    return {tuple(at[p] for p in answer.positions) for answer in matches}
 
 
 WITHIN = ["WITHIN 9 [t]", "WITHIN 9 [t] CONSUME BY PARTITION"]
@@ -83,18 +83,18 @@ def test_one_window_of_positions_is_kept(
     clauses: str, select: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = f"SELECT {select} WHERE A ; B ; C PARTITION BY [k] {clauses}"
-    table = skewed()
-    found, most = found_and_kept(text, table, monkeypatch)
-    assert found == expected(text, table)
-    assert found
+    table = events()
+    places, most = match_by_key(text, table, monkeypatch)
+    assert places == expected(text, table)
+    assert places
     assert most < 10 * SIZE
 
 
 def test_without_a_window_all_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SELECT * WHERE A : B : C PARTITION BY [k]"
-    table = skewed()
-    found, most = found_and_kept(text, table, monkeypatch)
-    assert found == expected(text, table)
+    table = events()
+    places, most = match_by_key(text, table, monkeypatch)
+    assert places == expected(text, table)
     assert most > ROWS / 4
 
 
@@ -103,4 +103,4 @@ def test_positions_forgotten_too_early_are_seen(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Positions, "forget", lambda self, n: right(self, self._read))
     text = "SELECT * WHERE A ; B ; C PARTITION BY [k] WITHIN 9 [t]"
     with pytest.raises((AssertionError, IndexError)):
-        assert found_and_kept(text, skewed(), monkeypatch)[0] == expected(text, skewed())
+        assert match_by_key(text, events(), monkeypatch)[0] == expected(text, events())

@@ -28,8 +28,8 @@ def pairs(first: int, count: int) -> Any:
 
 def test_in_a_session() -> None:
     session, size = cerlab.parse_query(QUERY).open(), 100_000
-    found = [len(session.push(pairs(first, size))) for first in range(0, 2 * KEYS, size)]
-    assert sum(found) == KEYS
+    counts = [len(session.push(pairs(first, size))) for first in range(0, 2 * KEYS, size)]
+    assert sum(counts) == KEYS
     state = session.state()
     assert len(state) < 3_000_000  # a few thousand keys, not all
     again = cerlab.parse_query(QUERY).open(state=state)
@@ -62,5 +62,5 @@ def test_in_the_buckets_of_a_stream_on_spark() -> None:
 def rows_of(job: Any, table: Any) -> Any:
     """The rows as tasks get them."""
     columns = {"position": table.column("t"), "time": table.column("t")}
-    named = {f"a{n}": table.column(name) for n, name in enumerate(job.attributes)}
-    return pa.table(columns | named).combine_chunks()
+    attributes = {f"a{n}": table.column(name) for n, name in enumerate(job.attributes)}
+    return pa.table(columns | attributes).combine_chunks()

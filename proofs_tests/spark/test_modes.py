@@ -44,8 +44,8 @@ def test_the_table(text: str) -> None:
     assert first.mode is next(mode for mode in Mode if mode in exact)
     assert first.is_default
     for mode in exact:
-        asked = choose_mode(plan, mode.value)
-        assert (asked.mode, asked.is_default) == (mode, False)
+        choice = choose_mode(plan, mode.value)
+        assert (choice.mode, choice.is_default) == (mode, False)
     assert set(first.reasons) == set(list(Mode)[: list(Mode).index(first.mode)])
     for mode in set(Mode) - exact:
         with pytest.raises(cerlab.Unsupported, match=f"mode '{mode.value}'.*: ") as caught:
@@ -62,7 +62,7 @@ def test_a_mode_that_there_is_not() -> None:
     assert "keys" in caught.value.hint
 
 
-NEEDED = [
+NECESSARY = [
     # a strategy compares with what began before the window: here (0, 1) ends with (1) and is larger
     (
         RANGES,
@@ -106,7 +106,7 @@ NEEDED = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "text", "types", "keys", "cut", "right", "wrong"), NEEDED)
+@pytest.mark.parametrize(("mode", "text", "types", "keys", "cut", "right", "wrong"), NECESSARY)
 def test_what_is_refused_would_be_wrong(
     mode: Mode,
     text: str,
@@ -123,8 +123,8 @@ def test_what_is_refused_would_be_wrong(
     case = SparkCase(parse_ceql(text)[0], table, None)
     assert why_not(case.query.plan, mode) is not None
     assert [answer.positions for answer in case.expected()] == right
-    forced = cut_at(case, mode, cut)
-    assert sorted(answer.positions for answer in forced) == wrong
+    answers = cut_at(case, mode, cut)
+    assert sorted(answer.positions for answer in answers) == wrong
 
 
 def test_a_window_in_time_reads_ties_on_both_sides_of_a_cut() -> None:
@@ -133,6 +133,6 @@ def test_a_window_in_time_reads_ties_on_both_sides_of_a_cut() -> None:
     table = pa.table({"type": types, "stream": pa.nulls(4, pa.string()), "t": [5, 5, 5, 5]})
     case = SparkCase(parse_ceql("SELECT * WHERE A ; B WITHIN 0 [t]")[0], table, None)
     for cut in ((1,), (2,), (3,), (1, 2, 3)):
-        found = cut_at(case, Mode.RANGES, cut)
+        answers = cut_at(case, Mode.RANGES, cut)
         pairs = [(0, 2), (1, 2), (0, 3), (1, 3)]
-        assert found == [ComplexEvent(p[0], p[1], p) for p in pairs]
+        assert answers == [ComplexEvent(p[0], p[1], p) for p in pairs]

@@ -31,18 +31,18 @@ ATTRIBUTES = ("v", "w", "k", "t", "type")
 
 def random_columns(rng: Random, case: SparkCase) -> list[str]:
     """A few columns of every kind."""
-    made = []
+    columns = []
     for label in sorted(selected_labels(case.query)):
         of = f"{label}.{rng.choice(ATTRIBUTES)}"
         kinds = (of, label, f"first({of})", f"last({label})", f"count({of})", f"count({label})")
-        made += rng.sample(kinds, rng.choice((0, 1, 2, 3)))
-    return made
+        columns += rng.sample(kinds, rng.choice((0, 1, 2, 3)))
+    return columns
 
 
 def names_of(case: SparkCase, columns: list[str]) -> RowNames:
-    named = named_columns(case.query, columns, case.table.column_names)
+    result_columns = named_columns(case.query, columns, case.table.column_names)
     key = tuple(dict.fromkeys(partition_attributes(case.ast)))
-    return RowNames(tuple(named), key, repeatable_labels(case.query))
+    return RowNames(tuple(result_columns), key, repeatable_labels(case.query))
 
 
 def expected(case: SparkCase, names: RowNames) -> list[str]:
@@ -55,9 +55,9 @@ def expected(case: SparkCase, names: RowNames) -> list[str]:
 
 def place(rows: list[dict[str, Any]], names: RowNames, at: tuple[int, ...]) -> None:
     """Give rows other positions."""
-    placed = [c.name for c in names.columns if c.attribute is None and c.function != "count"]
+    places = [c.name for c in names.columns if c.attribute is None and c.function != "count"]
     for row in rows:
-        for name in ("start", "end", *placed):
+        for name in ("start", "end", *places):
             value = row[name]
             row[name] = [at[p] for p in value] if isinstance(value, list) else _at(at, value)
 
@@ -73,11 +73,11 @@ def rows_of(batches: Any) -> list[str]:
 def check(rng: Random, mode: Mode) -> bool:
     case = case_for(rng, mode)
     names = names_of(case, random_columns(rng, case))
-    wanted = expected(case, names)
-    found = rows_of(in_units(case, mode, rng, names, ordered=rng.random() < 0.5))
-    if found != wanted:
-        pytest.fail(f"{mode}: {names}\n{wanted[:3]}\n{found[:3]}\n{case.describe()}")
-    return bool(wanted)
+    reference = expected(case, names)
+    rows = rows_of(in_units(case, mode, rng, names, ordered=rng.random() < 0.5))
+    if rows != reference:
+        pytest.fail(f"{mode}: {names}\n{reference[:3]}\n{rows[:3]}\n{case.describe()}")
+    return bool(reference)
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -89,14 +89,14 @@ def test_a_stream_in_files_has_the_rows_of_the_whole(suite: Suite, tmp_path: Pat
     def case(rng: Random) -> bool:
         mode = rng.choice((Mode.RANGES, Mode.ONE))
         while True:
-            drawn = case_for(rng, mode)
-            names = names_of(drawn, random_columns(rng, drawn))
+            example = case_for(rng, mode)
+            names = names_of(example, random_columns(rng, example))
             try:
-                found = rows_of(batches_in_files(drawn, mode, rng, tmp_path, names))
+                rows = rows_of(batches_in_files(example, mode, rng, tmp_path, names))
             except NoProof:
                 continue
-            assert found == expected(drawn, names), drawn.describe()
-            return bool(found)
+            assert rows == expected(example, names), example.describe()
+            return bool(rows)
 
     suite.run(case, deep_count=500)
 
@@ -111,15 +111,15 @@ def check_stream(rng: Random) -> bool:
     lag = rng.choice((None, lateness + 5))
     job = job_of(case, plan, lateness, lag, rng.choice((1, 1, 3)), names)
     groups = buckets_of(case, plan, job, rng.choice((1, 1, 2)))
-    found = feed(rng, job, groups, lateness * rng.choice((1, 1, 4)), lag)
+    output = feed(rng, job, groups, lateness * rng.choice((1, 1, 4)), lag)
     at = case.positions or tuple(range(case.table.num_rows))
-    left = [row for row, position in enumerate(at) if position not in set(found.late)]
+    left = [row for row, position in enumerate(at) if position not in set(output.late)]
     stream = Stream.from_arrow(case.table.take(pa.array(left, pa.int64())), time="t", unit="s")
     rows = case.query.run(stream).table([c.name for c in names.columns]).to_pylist()
     place(rows, names, tuple(at[row] for row in left))
-    wanted = [row for row in rows if row["end"] not in found.waiting]
-    assert sorted(map(repr, found.rows)) == sorted(map(repr, wanted)), case.describe()
-    return bool(wanted)
+    complete = [row for row in rows if row["end"] not in output.waiting]
+    assert sorted(map(repr, output.rows)) == sorted(map(repr, complete)), case.describe()
+    return bool(complete)
 
 
 def test_a_stream_that_arrives_has_the_rows_of_the_whole(suite: Suite) -> None:
@@ -141,10 +141,10 @@ def test_events_that_are_given_up_too_early_are_seen(monkeypatch: pytest.MonkeyP
     later = property(lambda self: right.fget(self) + 2)
     monkeypatch.setattr(GeneralEvaluation, "lowest", later)
 
-    def broken(rng: Random) -> bool:
+    def check_or_fail(rng: Random) -> bool:
         try:
             return check(rng, Mode.RANGES)
         except (IndexError, ValueError, pytest.fail.Exception):
             raise AssertionError from None
 
-    assert any(fails(broken, seed) for seed in range(150))
+    assert any(fails(check_or_fail, seed) for seed in range(150))

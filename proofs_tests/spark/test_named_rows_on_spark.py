@@ -53,12 +53,12 @@ def local(query: str, columns: list[str] | None) -> Any:
     return cerlab.parse_query(query).run(table()).table(columns)
 
 
-def same(found: Any, expected: Any) -> None:
+def same(frame_rows: Any, expected: Any) -> None:
     """The same rows in any order; moments are microseconds on Spark, nanoseconds here."""
-    assert found.column_names == expected.column_names
-    assert found.num_rows
-    rows = expected.cast(found.schema).to_pylist()
-    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, rows))
+    assert frame_rows.column_names == expected.column_names
+    assert frame_rows.num_rows
+    rows = expected.cast(frame_rows.schema).to_pylist()
+    assert sorted(map(repr, frame_rows.to_pylist())) == sorted(map(repr, rows))
 
 
 @pytest.mark.parametrize("columns", [COLUMNS, None])
@@ -71,8 +71,8 @@ def test_rows_with_names(
     pq.write_table(table(), place, row_group_size=20)
     frame = spark.read.parquet(place)
     frame = frame if files else frame.where("t >= 0").repartition(3)
-    found = cerlab.spark.match(frame, query, "t", columns=columns or "*").toArrow()
-    same(found, local(query, columns))
+    rows = cerlab.spark.match(frame, query, "t", columns=columns or "*").toArrow()
+    same(rows, local(query, columns))
 
 
 def test_the_command_writes_them(spark: Any, tmp_path: Path) -> None:
@@ -87,9 +87,9 @@ def test_the_command_writes_them(spark: Any, tmp_path: Path) -> None:
 def test_labels_are_compared_by_key(spark: Any, columns: list[str] | None) -> None:
     query = "SELECT * WHERE (A AS a ; B AS b) FILTER a.v = b.v PARTITION BY [name] WITHIN 40 [t]"
     frame = spark.createDataFrame(table()).repartition(3)
-    found = cerlab.spark.match(frame, query, position="t", columns=columns).toArrow()
+    rows = cerlab.spark.match(frame, query, position="t", columns=columns).toArrow()
     matches = cerlab.parse_query(query).run(table())
-    same(found, matches.to_arrow() if columns is None else matches.table(columns))
+    same(rows, matches.to_arrow() if columns is None else matches.table(columns))
     for options in ({"order_by": "t"}, {"position": "t", "mode": "ranges"}):
         with pytest.raises(cerlab.Unsupported, match="CER0496"):
             cerlab.spark.match(frame, query, **options)
@@ -111,14 +111,14 @@ def test_a_stream_has_them_with_every_value(spark: Any, tmp_path: Path) -> None:
         arriving(spark, tmp_path / "in"), query, position="id", lateness=LATENESS, columns=columns
     )
     write_stream(answers, str(tmp_path / "out"), str(tmp_path / "checkpoint"))
-    found = spark.read.parquet(str(tmp_path / "out"))
-    ordered = sorted(rows, key=lambda row: (row["t"], row["id"]))
-    wanted = cerlab.parse_query(query).run(table_of(ordered)).table(columns)
+    output = spark.read.parquet(str(tmp_path / "out"))
+    in_order = sorted(rows, key=lambda row: (row["t"], row["id"]))
+    reference = cerlab.parse_query(query).run(table_of(in_order)).table(columns)
     for name in ("start", "end"):
-        at = pa.array([ordered[n]["id"] for n in wanted.column(name).to_pylist()])
-        wanted = wanted.set_column(wanted.column_names.index(name), name, at)
-    same(found.where("late IS NULL").drop("late").toArrow(), wanted)
-    (row,) = found.where("late >= 0").collect()
+        at = pa.array([in_order[n]["id"] for n in reference.column(name).to_pylist()])
+        reference = reference.set_column(reference.column_names.index(name), name, at)
+    same(output.where("late IS NULL").drop("late").toArrow(), reference)
+    (row,) = output.where("late >= 0").collect()
     assert (row["k"], row["start"], row["a.flag"], row["late"]) == ("x", None, None, 1)
 
 

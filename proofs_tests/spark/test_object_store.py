@@ -31,9 +31,9 @@ def store(spark: Any) -> Iterator[str]:
     server = moto.ThreadedMotoServer("127.0.0.1", port=0)
     server.start()
     try:
-        with pytest.MonkeyPatch.context() as patched:
+        with pytest.MonkeyPatch.context() as patch:
             for name, value in CREDENTIALS.items():
-                patched.setenv(name, value)
+                patch.setenv(name, value)
             _, port = server.get_host_and_port()
             where = f"endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
             place = f"s3://lake?{where}&allow_bucket_creation=true"
@@ -61,16 +61,16 @@ def test_tasks_read_the_objects_and_find_the_same(spark: Any, events: str) -> No
     frame = read(spark, events, files=files)
     for order in ({"position": "id"}, {"order_by": ["t", "id"]}):
         request = request_of(frame, QUERY, files=files, **order)
-        found = first_pass(request)
-        assert isinstance(found, FileRanges)
-        assert rows_of(answers(request, found)) == expected() != []
-    moved = request_of(frame.where("v >= 0"), QUERY, position="id")
-    found = first_pass(moved)
-    assert isinstance(found, RowRanges)
-    assert rows_of(answers(moved, found)) == expected()
+        ranges = first_pass(request)
+        assert isinstance(ranges, FileRanges)
+        assert rows_of(answers(request, ranges)) == expected() != []
+    filtered_request = request_of(frame.where("v >= 0"), QUERY, position="id")
+    ranges = first_pass(filtered_request)
+    assert isinstance(ranges, RowRanges)
+    assert rows_of(answers(filtered_request, ranges)) == expected()
 
 
-def written(place: str) -> list[tuple[int, int, tuple[int, ...]]]:
+def rows_at(place: str) -> list[tuple[int, int, tuple[int, ...]]]:
     """What a reader of Parquet finds, which passes over hidden files."""
     files, path = resolve(place)
     rows = pq.read_table(path, filesystem=files).to_pylist()
@@ -79,8 +79,8 @@ def written(place: str) -> list[tuple[int, int, tuple[int, ...]]]:
 
 def names_in(place: str) -> list[str]:
     files, path = resolve(place)
-    found = files.get_file_info(FileSelector(path, recursive=True))
-    return sorted(each.base_name for each in found)
+    infos = files.get_file_info(FileSelector(path, recursive=True))
+    return sorted(each.base_name for each in infos)
 
 
 @pytest.mark.parametrize("by_spark", [False, True])
@@ -97,7 +97,7 @@ def test_from_objects_to_objects(
     assert ("not read by the tasks" in capsys.readouterr().out) == by_spark
     for more in ([], ["--overwrite"]):
         assert main([*command, "--output", place, *more]) == 0, capsys.readouterr().err
-        assert written(place) == expected()
+        assert rows_at(place) == expected()
         *parts, success = [*names_in(place)[1:], names_in(place)[0]]
         assert success == "_SUCCESS"
         assert all(name.startswith("part-") for name in parts)

@@ -35,17 +35,17 @@ def rows_of(answers: Any) -> Answers:
 
 def local(query: Any, table: Any, **options: Any) -> Answers:
     stream = Stream.from_arrow(table, **options)
-    found = cerlab.evaluate(query, stream, evaluator="compiled")
-    return sorted((a.start, a.end, a.positions) for a in found)
+    matches = cerlab.evaluate(query, stream, evaluator="compiled")
+    return sorted((a.start, a.end, a.positions) for a in matches)
 
 
-def same(found: Answers, expected: Answers) -> None:
-    if found != expected:
-        lost, more = set(expected) - set(found), set(found) - set(expected)
-        pytest.fail(f"lost {sorted(lost)[:9]}, more {sorted(more)[:9]}")
+def same(actual: Answers, expected: Answers) -> None:
+    if actual != expected:
+        missing, more = set(expected) - set(actual), set(actual) - set(expected)
+        pytest.fail(f"lost {sorted(missing)[:9]}, more {sorted(more)[:9]}")
 
 
-def shuffled(spark: Any, table: Any, seed: int = 1) -> Any:
+def shuffled_frame(spark: Any, table: Any, seed: int = 1) -> Any:
     order = list(range(table.num_rows))
     Random(seed).shuffle(order)
     return spark.createDataFrame(table.take(order)).repartition(3)
@@ -66,20 +66,20 @@ def test_random_queries_have_the_answers_of_the_local_engine(spark: Any, seed: i
             break
     table = case.table.append_column("id", pa.array(case.positions or range(case.table.num_rows)))
     lies_in_order = rng.random() < 0.5
-    frame = spark.createDataFrame(table) if lies_in_order else shuffled(spark, table)
+    frame = spark.createDataFrame(table) if lies_in_order else shuffled_frame(spark, table)
     order: dict[str, Any] = {"order_by": ["t", "id"]}
     if case.positions is not None:
         order = rng.choice(({"position": "id"}, {"order_by": "t", "position": "id"}))
-    timed = isinstance(case.query.plan.window, TimeWindow)
-    time: dict[str, Any] = {"time": "t", "unit": "s"} if timed else {}
+    has_time = isinstance(case.query.plan.window, TimeWindow)
+    time: dict[str, Any] = {"time": "t", "unit": "s"} if has_time else {}
     for mode in modes[:2]:
         parts = rng.choice((1, 2, 3, 5))
         request = request_of(frame, case.query, mode=mode, parts=parts, **order, **time)
-        found = first_pass(request)
-        assert isinstance(found, RowRanges)
-        assert found.in_order or not lies_in_order
-        listed = sorted((a.start, a.end, a.positions) for a in expected)
-        same(rows_of(answers(request, found)), listed)
+        ranges = first_pass(request)
+        assert isinstance(ranges, RowRanges)
+        assert ranges.in_order or not lies_in_order
+        places = sorted((a.start, a.end, a.positions) for a in expected)
+        same(rows_of(answers(request, ranges)), places)
 
 
 def stream(rows: int = 600, seed: int = 3) -> Any:
@@ -117,8 +117,8 @@ def test_keys_of_every_type_are_those_of_the_local_engine(spark: Any, keys: str)
     query = f"SELECT * WHERE A ; B : C PARTITION BY [{keys}] WITHIN 20 EVENTS"
     expected = local(query, table)
     assert bool(expected) == (keys != "nowhere")
-    found = cerlab.spark.match(shuffled(spark, table), query, position="id", parts=3)
-    same(rows_of(found), expected)
+    frame = cerlab.spark.match(shuffled_frame(spark, table), query, position="id", parts=3)
+    same(rows_of(frame), expected)
 
 
 @pytest.mark.parametrize("query", ["WITHIN 4 [t]", "WITHIN 4 SECONDS", "WITHIN 9 EVENTS", ""])
@@ -127,17 +127,17 @@ def test_positions_made_and_given_are_the_same(spark: Any, query: str) -> None:
     table = stream()
     text = f"SELECT * FROM S WHERE A : B ; C {query} LIMIT 100000"
     # the only column of moments is found where there is one
-    table, frame = table.drop(["day"]), shuffled(spark, table.drop(["day"]))
+    table, frame = table.drop(["day"]), shuffled_frame(spark, table.drop(["day"]))
     expected = local(text, table)
     assert expected
-    made = cerlab.spark.match(frame, text, ["moment", "id"], parts=3)
-    same(rows_of(made), expected)
-    given = cerlab.spark.match(frame, text, position="id", parts=3)
-    same(rows_of(given), expected)
+    by_order = cerlab.spark.match(frame, text, ["moment", "id"], parts=3)
+    same(rows_of(by_order), expected)
+    by_position = cerlab.spark.match(frame, text, position="id", parts=3)
+    same(rows_of(by_position), expected)
 
 
 def test_one_task_says_why(spark: Any) -> None:
-    frame = shuffled(spark, stream(30))
+    frame = shuffled_frame(spark, stream(30))
     with pytest.warns(cerlab.CerlabWarning, match="CER0950.*no PARTITION BY.*without WITHIN"):
         cerlab.spark.match(frame, "A ; B", position="id")
 
@@ -146,28 +146,28 @@ def test_it_is_a_transformation_and_carries_keys(spark: Any) -> None:
     table = stream(200)
     text = "SELECT * WHERE A ; B PARTITION BY [name] WITHIN 5 [t]"
     names = table.column("name").to_pylist()
-    frame = shuffled(spark, table)
+    frame = shuffled_frame(spark, table)
     for mode in ("keys", "ranges"):
-        made = frame.transform(
+        frame_of_answers = frame.transform(
             cerlab.spark.matching(text, position="id", mode=mode, parts=2, partition=True)
         )
-        assert made.schema.simpleString() == (
+        assert frame_of_answers.schema.simpleString() == (
             "struct<start:bigint,end:bigint,positions:array<bigint>,partition:struct<name:string>>"
         )
-        found = made.collect()
-        assert {row["partition"]["name"] for row in found} == {"x", "y", "X"}
-        assert all(row["partition"]["name"] == names[row["end"]] for row in found)
-        same(rows_of(made), local(text, table))
+        rows = frame_of_answers.collect()
+        assert {row["partition"]["name"] for row in rows} == {"x", "y", "X"}
+        assert all(row["partition"]["name"] == names[row["end"]] for row in rows)
+        same(rows_of(frame_of_answers), local(text, table))
 
 
 def test_columns_may_have_any_name(spark: Any) -> None:
     table = stream(100)
-    renamed = table.select(["type", "v", "t", "id"]).rename_columns(["type", "V", "a.b c`d", "V2"])
-    renamed = renamed.append_column("v", table.column("v"))
+    columns = table.select(["type", "v", "t", "id"]).rename_columns(["type", "V", "a.b c`d", "V2"])
+    columns = columns.append_column("v", table.column("v"))
     text = "SELECT * WHERE A ; B FILTER A[v = 1] WITHIN 5 EVENTS"
-    frame = spark.createDataFrame(renamed)
-    found = cerlab.spark.match(frame, text, order_by=["a.b c`d", "V2"], parts=2)
-    same(rows_of(found), local(text, table))
+    frame = spark.createDataFrame(columns)
+    frame_of_answers = cerlab.spark.match(frame, text, order_by=["a.b c`d", "V2"], parts=2)
+    same(rows_of(frame_of_answers), local(text, table))
 
 
 def test_one_type_for_all_rows_and_no_rows_at_all(spark: Any) -> None:
@@ -259,8 +259,8 @@ def test_another_number_of_rows_the_second_time_is_seen(spark: Any) -> None:
     from pyspark.sql import functions as fn
 
     calls = spark.range(1_000).select(fn.col("id"), fn.lit("A").alias("type"), fn.rand().alias("r"))
-    seen = fn.udf(lambda: datetime.now(UTC).microsecond % 2 == 0, "boolean").asNondeterministic()
-    unstable = calls.where(seen())
+    coin = fn.udf(lambda: datetime.now(UTC).microsecond % 2 == 0, "boolean").asNondeterministic()
+    unstable = calls.where(coin())
     with pytest.raises(PySparkException, match="CER0783"):
         rows_of(cerlab.spark.match(unstable, "SELECT * WHERE A : A WITHIN 2 EVENTS", position="id"))
 
@@ -290,12 +290,12 @@ def test_files_in_order_are_neither_sorted_nor_read_as_one(
         frame = spark.read.parquet(str(tmp_path)).where("id >= 0")  # tasks cannot read the files
         order = {"position": "id"} if LONG[text] == "position" else {"order_by": ["moment", "id"]}
         request = request_of(frame, text, parts=5, **order)
-        found = first_pass(request)
-        assert isinstance(found, RowRanges)
-        assert found.in_order
-        assert len(found.assignment.rows) >= 8
-        assert found.mode is not Mode.RANGES or found.assignment.parts == 5
-        same(rows_of(answers(request, found)), local(text, table.drop(["day"])))
+        ranges = first_pass(request)
+        assert isinstance(ranges, RowRanges)
+        assert ranges.in_order
+        assert len(ranges.assignment.rows) >= 8
+        assert ranges.mode is not Mode.RANGES or ranges.assignment.parts == 5
+        same(rows_of(answers(request, ranges)), local(text, table.drop(["day"])))
     finally:
         spark.conf.unset("spark.sql.files.maxPartitionBytes")
 
@@ -303,23 +303,23 @@ def test_files_in_order_are_neither_sorted_nor_read_as_one(
 def test_explain_says_that_rows_lie_in_order(spark: Any) -> None:
     frame = spark.createDataFrame(stream(ROWS))
     text = "SELECT * WHERE A ; B WITHIN 5 EVENTS"
-    told = cerlab.spark.explain(frame, text, position="id", parts=4)
-    assert f"stream   {ROWS:,} events, by id" in told
-    assert re.search(r"rows     in order, in \d+ runs", told)
-    assert len(re.findall("^cut ", told, re.MULTILINE)) == 3
+    explanation = cerlab.spark.explain(frame, text, position="id", parts=4)
+    assert f"stream   {ROWS:,} events, by id" in explanation
+    assert re.search(r"rows     in order, in \d+ runs", explanation)
+    assert len(re.findall("^cut ", explanation, re.MULTILINE)) == 3
 
 
 def test_explain_says_mode_cuts_and_overlap(spark: Any) -> None:
-    frame = shuffled(spark, stream(200))
+    frame = shuffled_frame(spark, stream(200))
     text = "SELECT * WHERE A ; B WITHIN 5 EVENTS"
     lines = cerlab.spark.explain(frame, text, position="id", parts=4).splitlines()
-    told: dict[str, list[str]] = {}
+    by_title: dict[str, list[str]] = {}
     for line in lines:
-        told.setdefault(line[:8].strip(), []).append(line[9:])
-    assert told["mode"] == ["ranges"]
-    assert told["not by"] == ["keys: there is no PARTITION BY"]
-    assert told["stream"] == ["200 events, by id"]
-    assert told["rows"] == ["not in order: tasks sort what they read, for 64 runs"]
-    assert told["events"] == ["all: WITHIN n EVENTS counts all events"]
-    assert len(told["cut"]) == 3
-    assert re.match(r"about \d+ rows are read again", told["overlap"][0])
+        by_title.setdefault(line[:8].strip(), []).append(line[9:])
+    assert by_title["mode"] == ["ranges"]
+    assert by_title["not by"] == ["keys: there is no PARTITION BY"]
+    assert by_title["stream"] == ["200 events, by id"]
+    assert by_title["rows"] == ["not in order: tasks sort what they read, for 64 runs"]
+    assert by_title["events"] == ["all: WITHIN n EVENTS counts all events"]
+    assert len(by_title["cut"]) == 3
+    assert re.match(r"about \d+ rows are read again", by_title["overlap"][0])

@@ -33,13 +33,13 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "other"
     root.mkdir()
 
-    def opened(address: str) -> tuple[Any, str]:
+    def open_address(address: str) -> tuple[Any, str]:
         if not address.startswith("other://host"):
             return FileSystem.from_uri(address)  # type: ignore[no-any-return]
         path = address.removeprefix("other://host").partition("?")[0]
         return SubTreeFileSystem(str(tmp_path), LocalFileSystem()), f"other{path}"
 
-    monkeypatch.setattr(places, "_from_address", opened)
+    monkeypatch.setattr(places, "_from_address", open_address)
     return root
 
 
@@ -61,17 +61,17 @@ def test_the_place_of_a_file_in_a_folder(folder: str, name: str, place: str) -> 
 
 
 def test_all_files_of_a_folder_have_one_file_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    addresses: list[str] = []
 
-    def opened(address: str) -> tuple[str, str]:
-        asked.append(address)
+    def open_address(address: str) -> tuple[str, str]:
+        addresses.append(address)
         return "files", address.partition("?")[0].removeprefix("s3://")
 
-    monkeypatch.setattr(places, "_from_address", opened)
+    monkeypatch.setattr(places, "_from_address", open_address)
     assert resolve("s3://bucket/a/b%20c?region=x") == ("files", "bucket/a/b c")
     assert resolve("s3://bucket/d") == ("files", "bucket/d")
     assert resolve("s3://bucket/") == ("files", "bucket")
-    assert asked == ["s3://bucket/a?region=x", "s3://bucket", "s3://bucket/"]
+    assert addresses == ["s3://bucket/a?region=x", "s3://bucket", "s3://bucket/"]
 
 
 def test_what_pyarrow_does_not_open_is_left_to_spark() -> None:
@@ -94,9 +94,9 @@ def test_an_address_with_a_password_is_refused() -> None:
 def test_a_folder_of_files(other: Path) -> None:
     for name in ("b.parquet", "a b.parquet", "_SUCCESS", ".crc"):
         (other / name).touch()
-    known = ("other://host/a%20b.parquet?x=y", "other://host/b.parquet?x=y")
-    assert files_elsewhere("other://host?x=y") == known
-    assert files_in(known[0]) == known[:1]
+    addresses = ("other://host/a%20b.parquet?x=y", "other://host/b.parquet?x=y")
+    assert files_elsewhere("other://host?x=y") == addresses
+    assert files_in(addresses[0]) == addresses[:1]
     with pytest.raises(BadData, match="CER0743"):
         files_in("other://host/c")
     (other / "day=1").mkdir()
@@ -110,12 +110,12 @@ def test_files_on_another_file_system_have_the_answers_of_the_whole(
     """The random layouts of `test_files`, whose tasks get addresses."""
     here = test_files.write
 
-    def written(rng: Random, table: Any, folder: Path) -> list[str]:
+    def write(rng: Random, table: Any, folder: Path) -> list[str]:
         place = tempfile.mkdtemp(dir=other)
         paths = here(rng, table, Path(place))
         return [f"other://host/{Path(path).relative_to(other)}?x=y" for path in paths]
 
-    monkeypatch.setattr(test_files, "write", written)
+    monkeypatch.setattr(test_files, "write", write)
     suite.run(lambda rng: test_files.check(rng, Mode.RANGES, other), deep_count=300)
 
 
@@ -142,8 +142,8 @@ class Store:
         self._last, self._error, self.steps = last, error, 0
 
     def __getattr__(self, name: str) -> Any:
-        known = getattr(self._files, name)
-        return known if name == "get_file_info" else lambda *places: self._step(known, *places)
+        value = getattr(self._files, name)
+        return value if name == "get_file_info" else lambda *places: self._step(value, *places)
 
     def _step(self, run: Any, *places: str) -> Any:
         assert run.__name__ != "move" or self._files.get_file_info(places[0]).is_file
@@ -163,8 +163,8 @@ def folder_of(root: Path, name: str, *files: str) -> Path:
 
 def is_whole(root: Path, *files: str) -> bool:
     """Whether a reader of Parquet sees just these files."""
-    seen = [path for path in (root / "answers").iterdir() if path.name[0] not in "._"]
-    return (root / "answers" / "_SUCCESS").exists() and {path.name for path in seen} == {*files}
+    paths = [path for path in (root / "answers").iterdir() if path.name[0] not in "._"]
+    return (root / "answers" / "_SUCCESS").exists() and {path.name for path in paths} == {*files}
 
 
 @pytest.mark.parametrize("before", [(), ("old 1", "old 2", "_SUCCESS")])
@@ -189,8 +189,8 @@ def test_a_stop_at_any_step_loses_nothing(tmp_path: Path) -> None:
             publish_files(store, "answers/_made", "answers", ["new 1", "new 2"])
         there = {path.name for path in root.rglob("*") if path.is_file()}
         assert {"old 1", "old 2"} <= there or {"new 1", "new 2"} <= there
-        marked = (root / "answers" / "_SUCCESS").exists()
-        assert marked == (is_whole(root, "old 1", "old 2") or is_whole(root, "new 1", "new 2"))
+        has_mark = (root / "answers" / "_SUCCESS").exists()
+        assert has_mark == (is_whole(root, "old 1", "old 2") or is_whole(root, "new 1", "new 2"))
     assert store.steps == 7, "the last one"
 
 
@@ -212,13 +212,13 @@ class Tasks:
         self._tables, self._folder, self._fails = tables, folder, fails
 
     def collect(self) -> list[dict[str, Any]]:
-        told: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for table in [*self._tables, self._tables[-1]]:
             (batch,) = write_rows(table.to_batches(), self._folder, table.schema)
-            told += batch.to_pylist()
+            rows += batch.to_pylist()
         if self._fails:
             raise OSError("no more room")
-        return told[:-1]
+        return rows[:-1]
 
 
 @pytest.mark.parametrize("output", ["other://host/made/answers?x=y", "{}/made/answers"])
@@ -237,8 +237,8 @@ def test_what_tasks_return_is_there_and_nothing_else(other: Path, output: str) -
     assert not (other / "made" / "answers").exists()
     for overwrite in (False, True):
         assert write(overwrite=overwrite) == 3
-        found = pq.read_table(other / "made" / "answers").sort_by("start")
-        assert found == pa.concat_tables(tables)
+        table = pq.read_table(other / "made" / "answers").sort_by("start")
+        assert table == pa.concat_tables(tables)
         assert is_whole(other / "made", *_names(other / "made" / "answers"))
     with pytest.raises(UsageError, match="CER0889"):
         write()

@@ -77,12 +77,12 @@ ROWS = 100
 
 def rows(rng: Random) -> Any:
     """Rows of drawn cells, each value of a column at least once."""
-    drawn = {}
+    columns = {}
     for name, (kind, values) in VALUES.items():
         cells = [*values, *rng.choices(values, k=ROWS - len(values))]
         rng.shuffle(cells)
-        drawn[name] = pa.array(cells, kind)
-    return pa.table(drawn)
+        columns[name] = pa.array(cells, kind)
+    return pa.table(columns)
 
 
 def atom(rng: Random) -> Predicate:
@@ -136,12 +136,12 @@ def check_cells(spark: Any, rng: Random, count: int) -> int:
     """So many predicates on the rows of a table; how many cells were true."""
     table = rows(rng)
     source, events = source_of(spark.createDataFrame(table), None), events_of(table)
-    drawn = [predicate(rng, rng.choice((0, 0, 2))) for _ in range(count)]
-    columns = [column_where(P, source).alias(f"p{n}") for n, P in enumerate(drawn)]
-    made = source.frame.select(*columns).toArrow()
+    predicates = [predicate(rng, rng.choice((0, 0, 2))) for _ in range(count)]
+    columns = [column_where(P, source).alias(f"p{n}") for n, P in enumerate(predicates)]
+    cells_by_spark = source.frame.select(*columns).toArrow()
     true = 0
-    for n, P in enumerate(drawn):
-        for event, cell in zip(events, made.column(f"p{n}").to_pylist(), strict=True):
+    for n, P in enumerate(predicates):
+        for event, cell in zip(events, cells_by_spark.column(f"p{n}").to_pylist(), strict=True):
             assert bool(cell) is satisfies(event, P), f"{P} on {event}: {cell}"
             true += bool(cell)
     return true
@@ -180,24 +180,24 @@ def test_a_bound_leaves_no_event_out(spark: Any) -> None:
     rng = Random(3)
     table = rows(rng)
     source, events = source_of(spark.createDataFrame(table), None), events_of(table)
-    drawn: list[Predicate] = []
+    predicates: list[Predicate] = []
     for left, _ in product((LEFT[0], LEFT[1], LEFT[2]), range(10)):
         other = rng.choice((left, negation(left)))
         inner = rng.choice((conjunction, disjunction))(predicate(rng, 1), other)
-        drawn.append(rng.choice((inner, negation(inner))))
-    columns = [column_above(P, source).alias(f"p{n}") for n, P in enumerate(drawn)]
-    made = source.frame.select(*columns).toArrow()
+        predicates.append(rng.choice((inner, negation(inner))))
+    columns = [column_above(P, source).alias(f"p{n}") for n, P in enumerate(predicates)]
+    cells_by_spark = source.frame.select(*columns).toArrow()
     left_out = 0
-    for n, P in enumerate(drawn):
-        cells = made.column(f"p{n}").to_pylist()
+    for n, P in enumerate(predicates):
+        cells = cells_by_spark.column(f"p{n}").to_pylist()
         assert all(cell or not satisfies(e, P) for e, cell in zip(events, cells, strict=True))
         left_out += sum(not cell for cell in cells)
     assert left_out > ROWS
 
 
-@pytest.mark.parametrize("broken", ["_is_number", "_on_integers", "_on_floats"])
+@pytest.mark.parametrize("name", ["_is_number", "_on_integers", "_on_floats"])
 def test_a_corner_that_is_cut_is_seen(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, broken: str
+    spark: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     from pyspark.sql import functions as fn
 
@@ -209,6 +209,6 @@ def test_a_corner_that_is_cut_is_seen(
         "_on_integers": lambda op, c: cut(op, 0 if abs(c) == math.inf else c),
         "_on_floats": lambda op, c: (op, float(max(-(2**63), min(2**63, c)))),
     }
-    monkeypatch.setattr(module, broken, rough[broken])
+    monkeypatch.setattr(module, name, rough[name])
     with pytest.raises(AssertionError):
         check_cells(spark, Random(5), 150)

@@ -19,12 +19,12 @@ def folder_of(place: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("before", [None, "folder", "file"])
 def test_it_takes_the_place_of_what_was_there(tmp_path: Path, before: str | None) -> None:
-    made, answers = folder_of(tmp_path / ".made", "new"), tmp_path / "answers"
+    folder, answers = folder_of(tmp_path / ".made", "new"), tmp_path / "answers"
     if before == "folder":
         folder_of(answers, "old")
     elif before == "file":
         answers.write_text("old")
-    publish(made, answers)
+    publish(folder, answers)
     assert [path.name for path in tmp_path.iterdir()] == ["answers"]
     assert (answers / "part").read_text() == "new"
 
@@ -32,19 +32,19 @@ def test_it_takes_the_place_of_what_was_there(tmp_path: Path, before: str | None
 def test_an_interrupt_before_the_new_name_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, answers = folder_of(tmp_path / ".made", "new"), folder_of(tmp_path / "answers", "old")
+    folder, answers = folder_of(tmp_path / ".made", "new"), folder_of(tmp_path / "answers", "old")
     rename = Path.rename
 
-    def interrupted(self: Path, target: Any) -> Any:
-        if self == made:
+    def interrupt_at_new(self: Path, target: Any) -> Any:
+        if self == folder:
             raise KeyboardInterrupt
         return rename(self, target)
 
-    monkeypatch.setattr(Path, "rename", interrupted)
+    monkeypatch.setattr(Path, "rename", interrupt_at_new)
     with pytest.raises(KeyboardInterrupt):
-        publish(made, answers)
+        publish(folder, answers)
     assert (answers / "part").read_text() == "old"
-    assert (made / "part").read_text() == "new"
+    assert (folder / "part").read_text() == "new"
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -55,7 +55,7 @@ def test_a_stop_at_any_step_leaves_one_of_both_whole(
     for stop in range(3):
         place = tmp_path / str(stop)
         place.mkdir()
-        made, answers = folder_of(place / ".made", "new"), folder_of(place / "answers", "old")
+        folder, answers = folder_of(place / ".made", "new"), folder_of(place / "answers", "old")
         steps = 0
 
         def step(run: Any, *arguments: Any, last: int = stop) -> Any:
@@ -66,11 +66,11 @@ def test_a_stop_at_any_step_leaves_one_of_both_whole(
             return run(*arguments)
 
         rename, remove = Path.rename, shutil.rmtree
-        with monkeypatch.context() as patched:
-            patched.setattr(Path, "rename", lambda a, b, r=rename: step(r, a, b))
-            patched.setattr(shutil, "rmtree", lambda a, r=remove: step(r, a))
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", lambda a, b, r=rename: step(r, a, b))
+            patch.setattr(shutil, "rmtree", lambda a, r=remove: step(r, a))
             with pytest.raises(SystemExit):
-                publish(made, answers)
+                publish(folder, answers)
         left = {part.read_text() for part in place.rglob("part")}
         assert "new" in left
         assert stop == 2 or "old" in left

@@ -52,9 +52,9 @@ def local(spark: Any, stocks: tuple[Stream, Any]) -> Callable[[str], tuple[int, 
     def of_local(name: str) -> tuple[int, int]:
         query = cerlab.parse_query(catalogue("stocks")[name])
         batches = compiled_answers(query.plan, query.machine, stocks[0], None)
-        found = digest(spark.createDataFrame(table_of_batches(batches)))
-        assert found[0] == COUNTS[name]
-        return found
+        pair = digest(spark.createDataFrame(table_of_batches(batches)))
+        assert pair[0] == COUNTS[name]
+        return pair
 
     return of_local
 
@@ -74,8 +74,8 @@ def test_counts_and_digests_are_those_of_the_local_engine(
 ) -> None:
     query = catalogue("stocks")[name]
     for parts in parts_of(name, request):
-        found = cerlab.spark.match(stocks[1], query, position="position", parts=parts)
-        assert digest(found) == local(name), parts
+        frame = cerlab.spark.match(stocks[1], query, position="position", parts=parts)
+        assert digest(frame) == local(name), parts
 
 
 def test_q1_has_as_many_answers_for_each_end(
@@ -88,15 +88,15 @@ def test_q1_has_as_many_answers_for_each_end(
     for answer in query.run(stream):
         ends[answer.end] = ends.get(answer.end, 0) + 1
     for parts in parts_of("Q1", request):
-        found = cerlab.spark.match(frame, query, position="position", parts=parts)
-        assert {row["end"]: row["count"] for row in found.groupBy("end").count().collect()} == ends
+        result = cerlab.spark.match(frame, query, position="position", parts=parts)
+        assert {row["end"]: row["count"] for row in result.groupBy("end").count().collect()} == ends
 
 
 def test_q3_by_ranges_is_q3_by_keys(stocks: tuple[Stream, Any]) -> None:
     _, frame = stocks
     query = catalogue("stocks")["Q3"]
-    found = cerlab.spark.match(frame, query, position="position", parts=2, mode="ranges")
-    assert digest(found)[0] == COUNTS["Q3"]
+    result = cerlab.spark.match(frame, query, position="position", parts=2, mode="ranges")
+    assert digest(result)[0] == COUNTS["Q3"]
 
 
 def test_rows_in_order_have_the_same_answers_in_units(
@@ -115,7 +115,7 @@ def _in_units(spark: Any, stream: Stream, name: str, expected: tuple[int, int]) 
     query = catalogue("stocks")[name]
     order: dict[str, Any] = {"position": "position"} if name == "S3" else {"order_by": "position"}
     request = request_of(frame, query, parts=37, **order)
-    found = first_pass(request)
-    assert isinstance(found, RowRanges)
-    assert found.in_order
-    assert digest(answers(request, found)) == expected
+    ranges = first_pass(request)
+    assert isinstance(ranges, RowRanges)
+    assert ranges.in_order
+    assert digest(answers(request, ranges)) == expected

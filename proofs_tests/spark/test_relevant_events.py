@@ -45,24 +45,24 @@ def test_events_without_a_bit_matter(text: str) -> None:
 def test_what_has_no_bit_is_read_by_the_plan() -> None:
     text = "SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] AND b[w LIKE 'x'] WITHIN 5 [t]"
     plan = cerlab.parse_query(text).plan
-    made = plan_over_bits(plan, lambda P: not any(isinstance(atom, Like) for atom in atoms(P)))
-    assert [predicate_text(P) for P in made.tests] == ["type = 'A' AND v > 1"]
-    assert len(made.others) == 1
-    assert attributes_tested(made.plan, None) == (made.bits, "type", "w", "t")
+    over_bits = plan_over_bits(plan, lambda P: not any(isinstance(atom, Like) for atom in atoms(P)))
+    assert [predicate_text(P) for P in over_bits.tests] == ["type = 'A' AND v > 1"]
+    assert len(over_bits.others) == 1
+    assert attributes_tested(over_bits.plan, None) == (over_bits.bits, "type", "w", "t")
     every = plan_over_bits(plan, lambda P: True)
     assert attributes_tested(every.plan, None) == (every.bits, "t")
 
 
 def test_the_name_of_the_bits_is_no_attribute() -> None:
     text = "SELECT * WHERE A FILTER A[bits = 1 AND `bits____` = 2] WITHIN 5 [t]"
-    made = plan_over_bits(cerlab.parse_query(text).plan, lambda P: False)
-    assert made.bits not in attributes_tested(made.plan, None)
+    over_bits = plan_over_bits(cerlab.parse_query(text).plan, lambda P: False)
+    assert over_bits.bits not in attributes_tested(over_bits.plan, None)
 
 
 def test_more_tests_than_bits_are_left_to_the_plan() -> None:
     steps = " ; ".join(f"A{n}" for n in range(MOST_BITS + 3))
-    made = plan_over_bits(cerlab.parse_query(f"SELECT * WHERE {steps}").plan, lambda P: True)
-    assert (len(made.tests), len(made.others)) == (MOST_BITS, 3)
+    over_bits = plan_over_bits(cerlab.parse_query(f"SELECT * WHERE {steps}").plan, lambda P: True)
+    assert (len(over_bits.tests), len(over_bits.others)) == (MOST_BITS, 3)
     assert 2**MOST_BITS < 2**63  # which tells the last bit from what is above it
 
 

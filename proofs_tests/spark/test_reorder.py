@@ -40,25 +40,25 @@ BY_HAND = [
 
 
 def test_released_late_and_held_back_by_hand() -> None:
-    kept = EMPTY
-    for come, released, late, held in BY_HAND:
-        made = arrive(kept, rows_at(*come), 3, LABELS)
-        kept = made.after
-        assert positions_of(made.released_rows) == released, come
-        assert positions_of(made.late) == late, come
-        assert positions_of(kept.pending_rows) == held, come
-        assert kept.waiting().tolist() == [bool(held)]
+    before = EMPTY
+    for come, released_positions, late, pending in BY_HAND:
+        arrival = arrive(before, rows_at(*come), 3, LABELS)
+        before = arrival.after
+        assert positions_of(arrival.released_rows) == released_positions, come
+        assert positions_of(arrival.late) == late, come
+        assert positions_of(before.pending_rows) == pending, come
+        assert before.waiting().tolist() == [bool(pending)]
 
 
 def test_a_floor_releases_what_is_before_it_and_no_more() -> None:
-    kept = arrive(EMPTY, rows_at((5, 0), (6, 1), (7, 2)), 10, LABELS).after
-    made = arrive(kept, rows_at((4, 9)), 10, LABELS, floor=6)
-    assert positions_of(made.late) == [9]
-    assert positions_of(made.released_rows) == [0]
-    made = arrive(made.after, EMPTY.pending_rows, 10, LABELS, floor=100)
-    assert positions_of(made.released_rows) == [1, 2]
-    assert made.after.pending_rows.num_rows == 0
-    assert made.after.newest().tolist() == [7]
+    before = arrive(EMPTY, rows_at((5, 0), (6, 1), (7, 2)), 10, LABELS).after
+    arrival = arrive(before, rows_at((4, 9)), 10, LABELS, floor=6)
+    assert positions_of(arrival.late) == [9]
+    assert positions_of(arrival.released_rows) == [0]
+    arrival = arrive(arrival.after, EMPTY.pending_rows, 10, LABELS, floor=100)
+    assert positions_of(arrival.released_rows) == [1, 2]
+    assert arrival.after.pending_rows.num_rows == 0
+    assert arrival.after.newest().tolist() == [7]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_a_floor_releases_what_is_before_it_and_no_more() -> None:
     ],
 )
 def test_rows_without_a_place_are_refused(rows: list[tuple[Any, Any]], code: str) -> None:
-    kept = arrive(EMPTY, rows_at((5, 3)), 100, LABELS).after
+    before = arrive(EMPTY, rows_at((5, 3)), 100, LABELS).after
     with pytest.raises(cerlab.BadData) as caught:
-        arrive(kept, rows_at(*rows), 100, LABELS)
+        arrive(before, rows_at(*rows), 100, LABELS)
     assert caught.value.code == code
 
 
@@ -87,19 +87,19 @@ def test_any_order_within_the_lateness_is_the_order(suite: Suite) -> None:
         rows = list(zip(times, range(0, 80, 2), strict=True))
         slack = lateness * rng.choice((1, 1, 3))
         come = sorted(rows, key=lambda row: row[0] + rng.random() * slack)
-        kept, read, late, model = EMPTY, [], [], Model(lateness)
+        before, read, late, model = EMPTY, [], [], Model(lateness)
         while come:
             size = rng.choice((1, 1, 4, 15))
             batch, come = come[:size], come[size:]
-            made = arrive(kept, rows_at(*rng.sample(batch, len(batch))), lateness, LABELS)
-            kept = made.after
-            read += positions_of(made.released_rows)
-            late += positions_of(made.late)
+            arrival = arrive(before, rows_at(*rng.sample(batch, len(batch))), lateness, LABELS)
+            before = arrival.after
+            read += positions_of(arrival.released_rows)
+            late += positions_of(arrival.late)
             model.take(batch)
             assert read == [position for _, position in model.released]
-        held = positions_of(kept.pending_rows)
+        pending = positions_of(before.pending_rows)
         assert late == model.late
-        assert read + held == sorted(set(range(0, 80, 2)) - set(late))
+        assert read + pending == sorted(set(range(0, 80, 2)) - set(late))
         if slack == lateness:
             assert not late
         return bool(late) or slack == lateness

@@ -40,10 +40,10 @@ def table(rows: int = 200) -> Any:
 def test_partitions_are_evaluated_where_they_are(spark: Any, clause: str) -> None:
     expected = cerlab.match_recognize(clause, table())
     frame = spark.createDataFrame(table()).repartition(3)
-    found = cerlab.spark.match_recognize(frame, clause).toArrow()
-    assert found.column_names == expected.column_names
-    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, expected.to_pylist()))
-    assert found.num_rows > 10
+    rows = cerlab.spark.match_recognize(frame, clause).toArrow()
+    assert rows.column_names == expected.column_names
+    assert sorted(map(repr, rows.to_pylist())) == sorted(map(repr, expected.to_pylist()))
+    assert rows.num_rows > 10
 
 
 def test_what_is_not_local_to_a_task_is_refused(spark: Any) -> None:

@@ -32,28 +32,28 @@ def lying(
     """The runs of one task, which reads rows in batches of two, all of them at once."""
     count = len(next(iter(keys.values())))
     table = pa.table({**keys, "named": [True] * count, **more})
-    told = runs_of(table.to_batches(max_chunksize=2), positions=positions, longest=longest)
-    return runs_in((row for batch in told for row in batch.to_pylist()), len(keys))
+    reports = runs_of(table.to_batches(max_chunksize=2), positions=positions, longest=longest)
+    return runs_in((row for batch in reports for row in batch.to_pylist()), len(keys))
 
 
 def test_runs_by_hand() -> None:
     """Down after 3, and the widest gap in all after 9; the first of equal gaps."""
-    found = lying({"k0": [1, 2, 3, 0, 8, 9, 20]}, longest=2)
-    assert found is not None
-    assert [(run.first[0], run.last[0], run.rows) for run in found] == [
+    runs = lying({"k0": [1, 2, 3, 0, 8, 9, 20]}, longest=2)
+    assert runs is not None
+    assert [(run.first[0], run.last[0], run.rows) for run in runs] == [
         (1, 1, 1), (2, 2, 1), (3, 3, 1), (0, 0, 1), (8, 8, 1), (9, 9, 1), (20, 20, 1)
     ]  # fmt: skip
-    found = lying({"k0": [1, 2, 3, 0, 8, 9, 20]})
-    assert found is not None
-    assert [(run.first[0], run.last[0], run.rows) for run in found] == [
+    runs = lying({"k0": [1, 2, 3, 0, 8, 9, 20]})
+    assert runs is not None
+    assert [(run.first[0], run.last[0], run.rows) for run in runs] == [
         (1, 1, 1), (2, 3, 2), (0, 9, 3), (20, 20, 1)
     ]  # fmt: skip
 
 
 def test_kept_rows_and_their_times_by_hand() -> None:
-    kept = [False, True, True, False, False]
-    found = lying({"k0": ["a", "b", "c", "a", "b"]}, kept=kept, time=[None, 5, 7, 0, None])
-    assert found == [
+    mask = [False, True, True, False, False]
+    runs = lying({"k0": ["a", "b", "c", "a", "b"]}, kept=mask, time=[None, 5, 7, 0, None])
+    assert runs == [
         Run(("a",), ("c",), 3, 2, 5, 7),
         Run(("a",), ("b",), 2, 0, None, None),
     ]
@@ -95,8 +95,8 @@ def test_rows_in_no_order_are_given_up_soon() -> None:
             read += batch.num_rows
             yield batch
 
-    told = list(runs_of(batches(), positions=False, size=1000))
-    assert told[-1].to_pylist()[0]["rows"] is None
+    reports = list(runs_of(batches(), positions=False, size=1000))
+    assert reports[-1].to_pylist()[0]["rows"] is None
     assert read == 1000
 
 
@@ -104,11 +104,11 @@ def test_a_task_that_reads_much_has_few_runs() -> None:
     count = 1 << 20
     table = pa.table({"k0": range(count), "named": pa.repeat(pa.scalar(True), count)})
     batches = table.to_batches(max_chunksize=1 << 12)
-    told = pa.Table.from_batches(runs_of(batches, positions=False, longest=128))
-    found = runs_in(told.to_pylist(), 1)
-    assert found is not None
-    assert sum(run.rows for run in found) == count
-    assert len(found) < 2_000  # 16,384 runs of 128 rows
+    reports = pa.Table.from_batches(runs_of(batches, positions=False, longest=128))
+    runs = runs_in(reports.to_pylist(), 1)
+    assert runs is not None
+    assert sum(run.rows for run in runs) == count
+    assert len(runs) < 2_000  # 16,384 runs of 128 rows
 
 
 def three(**more: Any) -> list[Run]:
@@ -116,9 +116,9 @@ def three(**more: Any) -> list[Run]:
 
 
 def test_runs_that_do_not_overlap_are_sorted() -> None:
-    found = in_order(three(), positions=False)
-    assert found is not None
-    assert [run.first for run in found] == [(0,), (10,), (20,)]
+    runs = in_order(three(), positions=False)
+    assert runs is not None
+    assert [run.first for run in runs] == [(0,), (10,), (20,)]
     assert in_order([], positions=False) == ()
 
 
@@ -161,10 +161,10 @@ def test_who_reads_what_by_hand() -> None:
     assert begins_in_time(runs, starts, Fraction(100)) == [0, 0, 0]
     assert begins_in_events(runs, starts, 0) == [0, 2, 4]
     assert begins_in_events(runs, starts, 3) == [0, 0, 1]
-    made = range_assignment(runs, part, [0, 1, 3])
-    assert made.before == (0, 2, 4, 6, 8, 10)
-    assert made.reader == (0, 1, 1, 2, 2, 2)
-    assert (made.parts, made.read_again) == (3, 4)
+    assignment = range_assignment(runs, part, [0, 1, 3])
+    assert assignment.before == (0, 2, 4, 6, 8, 10)
+    assert assignment.reader == (0, 1, 1, 2, 2, 2)
+    assert (assignment.parts, assignment.read_again) == (3, 4)
 
 
 def test_parts_without_runs_are_left_out() -> None:
@@ -192,8 +192,8 @@ def test_rows_that_were_not_there_before_are_seen() -> None:
 
     def read(keys: list[int]) -> None:
         table = pa.table({"k0": keys, "a0": ["A"] * len(keys), "a1": keys})
-        made = list(units_of_ranges(table.to_batches(), assignment))
-        list(evaluate_ranges(made, job, assignment, Placing(has_positions=True)))
+        units = list(units_of_ranges(table.to_batches(), assignment))
+        list(evaluate_ranges(units, job, assignment, Placing(has_positions=True)))
 
     read([0, 3, 4, 10, 12, 14])
     for keys in ([0, 3, 5, 10, 12, 14], [-1, 3, 4, 10, 12, 14], [0, 3, 4, 10, 12, 15]):
@@ -220,9 +220,9 @@ def test_keys_of_other_types_have_an_order_too(values: list[Any]) -> None:
     assert lying({"k0": values}) == [
         Run((values[0],), (values[-1],), len(values), len(values), 0, 0)
     ]
-    found = lying({"k0": values[::-1]})
-    assert found is not None
-    assert len(found) == len(values)
+    runs = lying({"k0": values[::-1]})
+    assert runs is not None
+    assert len(runs) == len(values)
 
 
 def test_a_part_without_events_in_from_reads_from_its_own_start() -> None:

@@ -33,29 +33,29 @@ def test_the_command_goes_on_with_files_that_are_new(
         text = header + "".join(part)
         name.write_text(text if kind == "csv" else objects(text))
         assert main(["spark", query, "--stream", *files, *options]) == 0, capsys.readouterr().err
-        told = capsys.readouterr().err.strip().splitlines()[-1]
-        assert told.startswith(f"{len(part)} events")
-        assert told.endswith("0 late rows in 1 micro-batches; 2 buckets of keys have a state")
-        counts.append(int(told.split(", ")[1].split()[0]))
+        line = capsys.readouterr().err.strip().splitlines()[-1]
+        assert line.startswith(f"{len(part)} events")
+        assert line.endswith("0 late rows in 1 micro-batches; 2 buckets of keys have a state")
+        counts.append(int(line.split(", ")[1].split()[0]))
     whole = tmp_path / "whole.csv"
     whole.write_text(header + "".join(lines))
-    found = {(r["end"], tuple(r["positions"])) for r in spark.read.parquet(str(output)).collect()}
-    held = {max(n for n in range(60) if n % 3 % 2 == key) for key in (0, 1)}
+    answers = {(r["end"], tuple(r["positions"])) for r in spark.read.parquet(str(output)).collect()}
+    newest = {max(n for n in range(60) if n % 3 % 2 == key) for key in (0, 1)}
     expected = {
-        (a.end, a.positions) for a in cerlab.evaluate(query, str(whole)) if a.end not in held
+        (a.end, a.positions) for a in cerlab.evaluate(query, str(whole)) if a.end not in newest
     }
-    assert found == expected
-    assert sum(counts) == len(found) > 0
+    assert answers == expected
+    assert sum(counts) == len(answers) > 0
     assert min(counts) > 0
 
 
 def objects(text: str) -> str:
     numbers = {"v", "t", "n"}
-    made = []
+    lines = []
     for row in csv.DictReader(io.StringIO(text)):
         cells = {k: (int(c) if c else None) if k in numbers else c for k, c in row.items()}
-        made.append(json.dumps(cells) + "\n")
-    return "".join(made)
+        lines.append(json.dumps(cells) + "\n")
+    return "".join(lines)
 
 
 def test_options_of_the_other_kind_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

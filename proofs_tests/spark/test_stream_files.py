@@ -40,13 +40,13 @@ class Writer:
         self.starts += 1
         message = self.messages.pop(0) if self.messages else None
 
-        def awaited(seconds: float) -> bool:
+        def wait(seconds: float) -> bool:
             if message is not None:
                 raise errors.StreamingQueryException(message)
             return True
 
         return SimpleNamespace(
-            awaitTermination=awaited, recentProgress=[Progress(self.starts)], stop=lambda: None
+            awaitTermination=wait, recentProgress=[Progress(self.starts)], stop=lambda: None
         )
 
 
@@ -60,14 +60,14 @@ class Progress(dict[str, Any]):
         self.stateOperators = (SimpleNamespace(numRowsTotal=2),)
 
 
-def written(writer: Writer) -> Done:
+def write(writer: Writer) -> Done:
     stream: Any = SimpleNamespace(writeStream=writer, sparkSession=None)
     return write_stream(stream, "out", "checkpoint")
 
 
 def test_a_worker_that_came_too_late_is_started_again() -> None:
     writer = Writer([LATE, LATE])
-    assert written(writer) == Done(batches=1, events=7, answers=3, late=1, buckets=2)
+    assert write(writer) == Done(batches=1, events=7, answers=3, late=1, buckets=2)
     assert writer.starts == 3
     assert writer.options == {"path": "out", "checkpointLocation": "checkpoint"}
 
@@ -76,5 +76,5 @@ def test_a_worker_that_came_too_late_is_started_again() -> None:
 def test_it_is_not_started_for_ever_nor_for_other_reasons(messages: list[str], starts: int) -> None:
     writer = Writer(messages)
     with pytest.raises(errors.StreamingQueryException):
-        written(writer)
+        write(writer)
     assert writer.starts == starts

@@ -62,14 +62,14 @@ def phase(place: Path, batch: int) -> Phase | None:
     return Phase.BEGUN if (checkpoint / "offsets" / str(batch)).exists() else None
 
 
-def written(place: Path, log: str) -> int:
+def batches_in(place: Path, log: str) -> int:
     """How many micro-batches a log has: ``offsets`` those begun, ``commits`` those over."""
     folder = place / "checkpoint" / log
     return sum(path.name.isdigit() for path in folder.iterdir()) if folder.exists() else 0
 
 
-def committed(place: Path) -> int:
-    return written(place, "commits")
+def commits(place: Path) -> int:
+    return batches_in(place, "commits")
 
 
 def command(place: Path, query: str = QUERY) -> list[str]:
@@ -80,15 +80,15 @@ def command(place: Path, query: str = QUERY) -> list[str]:
     return ["spark", query, "--stream", *options, *paths, *checkpoint]
 
 
-def killed(place: Path, at: Callable[[], bool]) -> None:
+def kill_command(place: Path, at: Callable[[], bool]) -> None:
     """Run the command in processes of its own, and kill all of them as soon as `at` says so."""
     log = place / "log"
-    with log.open("w") as said:
+    with log.open("w") as error_log:
         child = subprocess.Popen(
             [sys.executable, "-m", "cerlab", *command(place), "--master", "local[1]"],
             start_new_session=True,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=error_log,
         )
     try:
         deadline = time.monotonic() + 300
@@ -114,14 +114,14 @@ def test_killed_anywhere_nothing_is_lost_or_doubled(
     expected = local(QUERY, [row for rows in files for row in rows if row["id"] not in late])
     assert expected
 
-    killed(tmp_path, lambda: phase(tmp_path, 1) is Phase.BEGUN)
-    assert (committed(tmp_path), phase(tmp_path, 1)) == (1, Phase.BEGUN)
-    killed(tmp_path, lambda: phase(tmp_path, 2) is Phase.STATE)
-    assert (committed(tmp_path), phase(tmp_path, 2)) == (2, Phase.STATE)
+    kill_command(tmp_path, lambda: phase(tmp_path, 1) is Phase.BEGUN)
+    assert (commits(tmp_path), phase(tmp_path, 1)) == (1, Phase.BEGUN)
+    kill_command(tmp_path, lambda: phase(tmp_path, 2) is Phase.STATE)
+    assert (commits(tmp_path), phase(tmp_path, 2)) == (2, Phase.STATE)
     assert main(command(tmp_path)) == 0, capsys.readouterr().err
     assert in_sink(spark, tmp_path) == (expected, late)
 
-    last = committed(tmp_path) - 1
+    last = commits(tmp_path) - 1
     uncommit(tmp_path, last)
     assert phase(tmp_path, last) is Phase.COMMIT
     assert main(command(tmp_path)) == 0, capsys.readouterr().err
@@ -156,25 +156,25 @@ def test_killed_at_random_moments(
     files = with_late_rows(6)
     put(tmp_path / "in", *files)
     late = late_of(files)
-    taken = [row for rows in files for row in rows if row["id"] not in late]
+    rows_in_time = [row for rows in files for row in rows if row["id"] not in late]
     rng, hits = Random(8), Counter[Phase]()
     aims = (Phase.BEGUN, Phase.STATE, Phase.COMMIT)
     while sum(hits.values()) < KILLS or min(hits[aim] for aim in aims) < EACH:
         least = min(hits[aim] for aim in aims)
         aim = rng.choice([each for each in aims if hits[each] == least])
-        batch = written(tmp_path, "offsets")  # not begun before
+        batch = batches_in(tmp_path, "offsets")  # not begun before
         assert batch < len(files) - 1, f"too few files for this many kills: {hits}"
-        killed(tmp_path, moment(tmp_path, batch, aim, rng.choice((0, 0, 0.02, 0.2))))
-        found = phase(tmp_path, batch)
-        assert found is not None
-        hits[found] += 1
+        kill_command(tmp_path, moment(tmp_path, batch, aim, rng.choice((0, 0, 0.02, 0.2))))
+        phase_found = phase(tmp_path, batch)
+        assert phase_found is not None
+        hits[phase_found] += 1
     suite.request.node.user_properties.append(
         ("suite", ", ".join(f"{hits[each]} x {each.name}" for each in Phase))
     )
     assert main(command(tmp_path)) == 0, capsys.readouterr().err
-    assert committed(tmp_path) == len(files)
+    assert commits(tmp_path) == len(files)
     assert late
-    assert in_sink(spark, tmp_path) == (local(QUERY, taken), late)
+    assert in_sink(spark, tmp_path) == (local(QUERY, rows_in_time), late)
 
 
 def moment(place: Path, batch: int, aim: Phase, wait: float) -> Callable[[], bool]:

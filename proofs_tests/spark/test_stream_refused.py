@@ -35,20 +35,20 @@ def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) ->
         frame = arriving(spark, tmp_path / "in")
         return cerlab.spark.match_stream(frame, query, position="id", lateness=LATENESS, **options)
 
-    rows, named = events(90), {"checkpoint": str(tmp_path / "checkpoint")}
+    rows, where = events(90), {"checkpoint": str(tmp_path / "checkpoint")}
     put(tmp_path / "in", rows)
-    before = stream_result(spark, answers(QUERY, **named), tmp_path).answers
+    before = stream_result(spark, answers(QUERY, **where), tmp_path).answers
     assert before
     put(tmp_path / "in", [marker("x", 1)])
     with pytest.raises(cerlab.BadData) as caught:
-        answers(ANOTHER, **named)
+        answers(ANOTHER, **where)
     assert caught.value.code == "CER0776"
     assert caught.value.hint
     with pytest.raises(StreamingQueryException, match="CER0776"):
         stream_result(spark, answers(ANOTHER), tmp_path)
     assert in_sink(spark, tmp_path) == (before, [])
     put(tmp_path / "in", markers("xyz")[1:])
-    same(stream_result(spark, answers(QUERY, **named), tmp_path).answers, local(QUERY, rows))
+    same(stream_result(spark, answers(QUERY, **where), tmp_path).answers, local(QUERY, rows))
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_what_makes_no_sense_is_refused_at_once(
 ) -> None:
     defaults = {"position": "id", "lateness": LATENESS}
     query = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"
-    asked: dict[str, Any] = defaults | {"query": query} | options
+    arguments: dict[str, Any] = defaults | {"query": query} | options
     with pytest.raises(cerlab.CerlabError) as caught:
-        cerlab.spark.match_stream(arriving(spark, tmp_path), **asked)
+        cerlab.spark.match_stream(arriving(spark, tmp_path), **arguments)
     assert caught.value.code == code
 
 
@@ -98,12 +98,12 @@ def test_a_batch_and_another_state_store_are_refused(spark: Any, tmp_path: Path)
 def test_explain_says_what_waits_what_is_late_and_what_is_kept(spark: Any, tmp_path: Path) -> None:
     frame = arriving(spark, tmp_path)
     query = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"
-    told = cerlab.spark.explain_stream(frame, query, position="id", lateness=2, lag=30)
-    assert "mode     keys" in told
-    assert "order    t, id" in told
-    assert "waits    a row, for one of its key that is more than 2 [t] after it, or" in told
-    assert "more than 30 older than the newest of all keys" in told
-    assert "kept     the state of a key, until one of any key is 39 [t] after its last row" in told
-    told = cerlab.spark.explain_stream(frame, "A ; B", position="id", lateness=2)
-    assert "not by   keys: there is no PARTITION BY" in told
-    assert "kept     the state of each key, for ever" in told
+    text = cerlab.spark.explain_stream(frame, query, position="id", lateness=2, lag=30)
+    assert "mode     keys" in text
+    assert "order    t, id" in text
+    assert "waits    a row, for one of its key that is more than 2 [t] after it, or" in text
+    assert "more than 30 older than the newest of all keys" in text
+    assert "kept     the state of a key, until one of any key is 39 [t] after its last row" in text
+    text = cerlab.spark.explain_stream(frame, "A ; B", position="id", lateness=2)
+    assert "not by   keys: there is no PARTITION BY" in text
+    assert "kept     the state of each key, for ever" in text

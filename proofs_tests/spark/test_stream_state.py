@@ -18,7 +18,7 @@ from proofs_tests.spark.cases import SparkCase
 from proofs_tests.suite import Suite
 
 
-def stepped(text: str, table: Any) -> tuple[StreamJob, Any, bytes]:
+def first_step(text: str, table: Any) -> tuple[StreamJob, Any, bytes]:
     case = SparkCase(cerlab.parse_query(text).ast, table, None)
     job = job_of(case, case.query.plan, 2, None, 1)
     rows = buckets_of(case, case.query.plan, job)[0]
@@ -43,12 +43,12 @@ def table(count: int = 400) -> Any:
 
 
 def test_a_state_is_read_under_its_own_query_and_version_only() -> None:
-    job, rows, state = stepped("SELECT * WHERE A ; B WITHIN 9 [t]", table())
+    job, rows, state = first_step("SELECT * WHERE A ; B WITHIN 9 [t]", table())
     assert read_state(job, state).sequences.pending_rows.num_rows == 3
     for other in (
         replace(job, lateness=3),
         replace(job, labels=Labels(("t", "n"), "t")),
-        replace(job, plan=stepped("SELECT * WHERE A ; B WITHIN 8 [t]", table())[0].plan),
+        replace(job, plan=first_step("SELECT * WHERE A ; B WITHIN 8 [t]", table())[0].plan),
     ):
         with pytest.raises(cerlab.BadData) as caught:
             BucketStep(other, state, rows.slice(0, 0))
@@ -76,19 +76,19 @@ def test_a_changed_state_is_refused_or_is_another_state(suite: Suite) -> None:
 
 
 def test_a_state_comes_back_as_it_was() -> None:
-    job, rows, state = stepped("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]", table())
+    job, rows, state = first_step("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]", table())
     assert BucketStep(job, state, rows.slice(0, 0)).state() == (state, None)
 
 
 @pytest.mark.parametrize("window", ["WITHIN 9 [t]", "WITHIN 9 EVENTS"])
 def test_a_state_does_not_grow_with_what_has_been(window: str) -> None:
     text = f"SELECT * WHERE A ; B ; C {window}"
-    sizes = [len(stepped(text, table(count))[2]) for count in (400, 4_000)]
+    sizes = [len(first_step(text, table(count))[2]) for count in (400, 4_000)]
     assert sizes[1] < 1.5 * sizes[0]
 
 
 def test_without_a_window_it_keeps_the_positions_that_answers_may_have() -> None:
     """Of the events that the pattern takes, not of all events."""
-    _, _, few = stepped("SELECT * WHERE A ; B FILTER A[v < 20]", table(4_000))
-    _, _, all_of_them = stepped("SELECT * WHERE A ; B", table(4_000))
+    _, _, few = first_step("SELECT * WHERE A ; B FILTER A[v < 20]", table(4_000))
+    _, _, all_of_them = first_step("SELECT * WHERE A ; B", table(4_000))
     assert len(few) < 8_000 < len(all_of_them)

@@ -26,29 +26,29 @@ def place(answer: ComplexEvent) -> tuple[int, int, tuple[int, ...]]:
 
 def in_any_order(rng: Random) -> bool:
     """Equal to the local engine on all rows but the late ones, as far as rows do not wait."""
-    drawn = typed_case(rng, Shape(depth=2, events=30))
-    plan = drawn.query.plan
+    case = typed_case(rng, Shape(depth=2, events=30))
+    plan = case.query.plan
     lateness = rng.choice((0, 1, 4))
     lag = rng.choice((None, lateness, lateness + 5))
-    job = job_of(drawn, plan, lateness, lag, rng.choice((1, 1, 3)))
-    groups = buckets_of(drawn, plan, job, rng.choice((1, 1, 2)))
+    job = job_of(case, plan, lateness, lag, rng.choice((1, 1, 3)))
+    groups = buckets_of(case, plan, job, rng.choice((1, 1, 2)))
     slack = lateness * rng.choice((1, 1, 1, 4))
-    found = feed(rng, job, groups, slack, lag)
+    output = feed(rng, job, groups, slack, lag)
     if slack == lateness and (lag is None or lag >= 2 * lateness):
-        assert not found.late, drawn.describe()
-    assert len(found.late) == len(set(found.late))
-    expected = [a for a in without(drawn, set(found.late)) if a.end not in found.waiting]
+        assert not output.late, case.describe()
+    assert len(output.late) == len(set(output.late))
+    expected = [a for a in without(case, set(output.late)) if a.end not in output.waiting]
     limit = plan.limit is not None
     if limit:
-        assert len(found.answers) == len(expected), drawn.describe()
-        assert set(found.answers) <= set(without(replace_limit(drawn), set(found.late)))
+        assert len(output.answers) == len(expected), case.describe()
+        assert set(output.answers) <= set(without(replace_limit(case), set(output.late)))
     else:
-        same = sorted(found.answers, key=place) == sorted(expected, key=place)
-        assert same, drawn.describe()
+        same = sorted(output.answers, key=place) == sorted(expected, key=place)
+        assert same, case.describe()
     if lag is not None:
-        assert not found.waiting
-        assert bool(found.states) == (bool(groups) and reach(plan, job.time) is None)
-    return bool(found.answers)
+        assert not output.waiting
+        assert bool(output.states) == (bool(groups) and reach(plan, job.time) is None)
+    return bool(output.answers)
 
 
 def test_random_queries_on_keys_that_come_in_any_order(suite: Suite) -> None:
@@ -67,13 +67,13 @@ def through(text: str, *steps: tuple[str, list[int], int | None]) -> tuple[list[
     case = SparkCase(cerlab.parse_query(text).ast, pa.table(columns), None)
     job = job_of(case, case.query.plan, 1, 5, 1)
     rows, read, state = buckets_of(case, case.query.plan, job)[0], 0, None
-    found = []
+    answers = []
     for names, _, watermark in steps:
         step = BucketStep(job, state, rows.slice(read, len(names)), watermark)
-        found += [answer.positions for batch, _ in step.answers() for answer in batch]
+        answers += [answer.positions for batch, _ in step.answers() for answer in batch]
         state, _ = step.state()
         read += len(names)
-    return found, state is not None
+    return answers, state is not None
 
 
 def test_a_state_goes_when_its_window_has_passed_and_no_sooner() -> None:
@@ -112,9 +112,9 @@ def test_the_work_of_a_batch_does_not_count_the_keys() -> None:
 
         def step() -> None:
             n = len(states) - 1
-            made = BucketStep(job, states[-1], come.slice(2_000 * n, 2_000))
-            assert sum(len(batch) for batch, _ in made.answers()) >= 1_000 * n
-            states.append(made.state()[0])
+            bucket_step = BucketStep(job, states[-1], come.slice(2_000 * n, 2_000))
+            assert sum(len(batch) for batch, _ in bucket_step.answers()) >= 1_000 * n
+            states.append(bucket_step.state()[0])
 
         step()
         return len(codes_of_calls(step))
@@ -145,11 +145,11 @@ def test_windows_are_exact_from_batch_to_batch(
     job = replace(job, time_kind="int64" if kind == pa.int64() else "double")
     rows = buckets_of(case, case.query.plan, replace(job))[0]
     rows = rows.set_column(1, "time", rows.column("time").cast(job.time_kind))
-    state, found = None, []
+    state, answer_ends = None, []
     for n in range(4):
         step = BucketStep(job, state, rows.slice(n, 1))
-        found += [answer.end for batch, _ in step.answers() for answer in batch]
+        answer_ends += [answer.end for batch, _ in step.answers() for answer in batch]
         state, _ = step.state()
     local = [answer.end for answer in cerlab.evaluate(text, table)]
-    assert found == [end for end in local if end < 2]
+    assert answer_ends == [end for end in local if end < 2]
     assert sorted(set(local)) == ends

@@ -42,17 +42,17 @@ def test_rows_in_any_order_have_the_answers_of_rows_in_order(spark: Any, tmp_pat
     answers = cerlab.spark.match_stream(
         arriving(spark, tmp_path / "in"), query, position="id", lateness=LATENESS, lag=40
     )
-    found = stream_result(spark, answers, tmp_path)
-    assert found.late == []
-    same(found.answers, local(query, rows))
-    assert (found.done.answers, found.done.events) == (len(found.answers), len(rows) + 2)
-    states, timers = kept(spark, tmp_path, batchId=1)
+    result = stream_result(spark, answers, tmp_path)
+    assert result.late == []
+    same(result.answers, local(query, rows))
+    assert (result.done.answers, result.done.events) == (len(result.answers), len(rows) + 2)
+    states, timers = states_and_timers(spark, tmp_path, batchId=1)
     assert 1 < states == timers <= BUCKETS
-    assert kept(spark, tmp_path) == (1, 1), "those of the bucket of the last row"
-    assert found.done.buckets == 1
+    assert states_and_timers(spark, tmp_path) == (1, 1), "those of the bucket of the last row"
+    assert result.done.buckets == 1
 
 
-def kept(spark: Any, place: Path, **batch: int) -> tuple[int, int]:
+def states_and_timers(spark: Any, place: Path, **batch: int) -> tuple[int, int]:
     """How many states and timers the store has, after a micro-batch or the last one."""
 
     def entries(**which: Any) -> int:
@@ -81,15 +81,15 @@ def test_one_task_for_what_is_not_exact_by_key(spark: Any, tmp_path: Path, query
                 query, position="id", time="at", lateness=f"{LATENESS} seconds", partition=partition
             )
         )
-    found = stream_result(spark, answers, tmp_path)
-    assert found.late == []
-    assert found.done.events == len(rows) + 1
-    assert found.done.answers == len(found.answers)
-    same(found.answers, local(query, rows, time="at"))
+    result = stream_result(spark, answers, tmp_path)
+    assert result.late == []
+    assert result.done.events == len(rows) + 1
+    assert result.done.answers == len(result.answers)
+    same(result.answers, local(query, rows, time="at"))
     if partition:
-        given = spark.read.parquet(str(tmp_path / "out")).collect()
+        rows_written = spark.read.parquet(str(tmp_path / "out")).collect()
         keys = {row["id"]: row["k"] for row in rows}
-        assert all(row["partition"]["k"] == keys[row["end"]] for row in given)
+        assert all(row["partition"]["k"] == keys[row["end"]] for row in rows_written)
 
 
 def test_rows_wait_until_they_are_released_and_not_longer(spark: Any, tmp_path: Path) -> None:
@@ -118,12 +118,12 @@ def test_late_rows_leave_tagged_and_are_counted(spark: Any, tmp_path: Path) -> N
     assert len(late) > 5
     frame = arriving(spark, tmp_path / "in")
     options: dict[str, Any] = {"position": "id", "lateness": LATENESS, "partition": True}
-    found = stream_result(spark, cerlab.spark.match_stream(frame, QUERY, **options), tmp_path)
-    assert (found.late, found.done.late) == (late, len(late))
+    result = stream_result(spark, cerlab.spark.match_stream(frame, QUERY, **options), tmp_path)
+    assert (result.late, result.done.late) == (late, len(late))
     keys = {row["id"]: row["k"] for rows in files for row in rows}
-    tagged = spark.read.parquet(str(tmp_path / "out")).where("late IS NOT NULL").collect()
-    assert all(row["partition"]["k"] == keys[row["late"]] for row in tagged)
-    same(found.answers, local(QUERY, [r for f in files for r in f if r["id"] not in late]))
+    late_rows = spark.read.parquet(str(tmp_path / "out")).where("late IS NOT NULL").collect()
+    assert all(row["partition"]["k"] == keys[row["late"]] for row in late_rows)
+    same(result.answers, local(QUERY, [r for f in files for r in f if r["id"] not in late]))
 
 
 def test_a_key_behind_the_others_by_more_than_the_lag_is_late(spark: Any, tmp_path: Path) -> None:
@@ -134,10 +134,10 @@ def test_a_key_behind_the_others_by_more_than_the_lag_is_late(spark: Any, tmp_pa
     put(tmp_path / "in", x, [*y, *markers("xy")])
     frame = arriving(spark, tmp_path / "in")
     answers = cerlab.spark.match_stream(frame, query, position="id", lateness=LATENESS, lag=20)
-    found = stream_result(spark, answers, tmp_path)
-    assert found.late == [row["id"] for row in y if row["t"] < x[-1]["t"] - 20]
-    assert found.late
-    same(found.answers, local(query, [row for row in rows if row["id"] not in found.late]))
+    result = stream_result(spark, answers, tmp_path)
+    assert result.late == [row["id"] for row in y if row["t"] < x[-1]["t"] - 20]
+    assert result.late
+    same(result.answers, local(query, [row for row in rows if row["id"] not in result.late]))
 
 
 def test_what_is_no_event_stops_the_query(spark: Any, tmp_path: Path) -> None:

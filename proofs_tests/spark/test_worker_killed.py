@@ -23,7 +23,9 @@ from proofs_tests.suite import Suite
 pytestmark = pytest.mark.services
 
 
-def told(master: str, place: Path, runs: list[tuple[list[str], list[int]]]) -> list[dict[str, Any]]:
+def run_all(
+    master: str, place: Path, runs: list[tuple[list[str], list[int]]]
+) -> list[dict[str, Any]]:
     """What becomes of commands, each with the calls at which a worker dies."""
     deaths = place / "deaths"
     deaths.mkdir()
@@ -50,11 +52,11 @@ def batch(place: Path, query: str, output: str) -> list[str]:
 def expected_of(files: list[list[Row]]) -> dict[str, Any]:
     """The answers of each output: by ranges of files, by key through Spark, and of a stream."""
     rows, late = [row for each in files for row in each], late_of(files)
-    taken = [row for row in rows if row["id"] not in late]
-    found = {"by_time": local(BY_TIME, rows), "by_key": local(QUERY, rows)}
-    assert all(found.values())
-    written: dict[str, Any] = json.loads(json.dumps({**found, "out": (local(QUERY, taken), late)}))
-    return written
+    timely = [row for row in rows if row["id"] not in late]
+    answers = {"by_time": local(BY_TIME, rows), "by_key": local(QUERY, rows)}
+    assert all(answers.values())
+    plain: dict[str, Any] = json.loads(json.dumps({**answers, "out": (local(QUERY, timely), late)}))
+    return plain
 
 
 def commands(place: Path) -> dict[str, list[str]]:
@@ -70,10 +72,10 @@ def test_where_a_task_is_run_again_all_answers_are_there(tmp_path: Path, suite: 
     put(tmp_path / "in", *files)
     runs = commands(tmp_path)
     at = {"by_time": [2], "by_key": [1], "out": [2, 6, 9]}
-    found = told("local[1,4]", tmp_path, [(runs[name], at[name]) for name in runs])
-    assert [each["died"] for each in found] == [len(at[name]) for name in runs]
-    assert [each["status"] for each in found] == [0, 0, 0], found
-    assert [each["answers"] for each in found] == list(expected_of(files).values())
+    results = run_all("local[1,4]", tmp_path, [(runs[name], at[name]) for name in runs])
+    assert [each["died"] for each in results] == [len(at[name]) for name in runs]
+    assert [each["status"] for each in results] == [0, 0, 0], results
+    assert [each["answers"] for each in results] == list(expected_of(files).values())
 
 
 def test_where_a_task_is_not_run_again_the_next_run_has_all_answers(
@@ -87,13 +89,13 @@ def test_where_a_task_is_not_run_again_the_next_run_has_all_answers(
         del runs["by_key"]  # each run takes seconds, and what it writes is as atomic as by_time's
     deaths = [("by_time", 2), ("by_key", 1), ("out", 2), ("out", 5)]
     steps = [(name, [at]) for name, at in deaths if name in runs]
-    found = told(
+    results = run_all(
         "local[1,1]", tmp_path, [(runs[n], at) for n, at in (*steps, *((n, []) for n in runs))]
     )
-    broken, whole = found[: len(steps)], found[len(steps) :]
-    assert [each["died"] for each in broken] == [1] * len(steps)
-    assert [each["status"] for each in broken] == [2] * len(steps)
-    assert all("CER0785" in each["said"] and "Traceback" not in each["said"] for each in broken)
-    assert not any(each["there"] for each, (n, _) in zip(broken, steps, strict=True) if n != "out")
+    first, whole = results[: len(steps)], results[len(steps) :]
+    assert [each["died"] for each in first] == [1] * len(steps)
+    assert [each["status"] for each in first] == [2] * len(steps)
+    assert all("CER0785" in each["said"] and "Traceback" not in each["said"] for each in first)
+    assert not any(each["there"] for each, (n, _) in zip(first, steps, strict=True) if n != "out")
     assert [each["status"] for each in whole] == [0] * len(runs), whole
     assert [each["answers"] for each in whole] == [expected[name] for name in runs]
