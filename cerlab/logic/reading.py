@@ -13,7 +13,7 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from lark import Lark, Token, Transformer, Tree
 from lark.exceptions import (
@@ -23,6 +23,7 @@ from lark.exceptions import (
     UnexpectedToken,
     VisitError,
 )
+from lark.tree import Meta
 
 from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span
 
@@ -73,6 +74,15 @@ def build(
         if isinstance(cause, ResourceLimit) and too_deep is not None:
             cause.hint = too_deep
         raise cause from None
+
+
+Rule: TypeAlias = Callable[[Any, Meta, list[Any]], Any]
+"""What a builder makes of the match of a rule, from what it made of the parts."""
+
+
+def value(make: Callable[..., object]) -> Rule:
+    """A rule that needs the parts alone."""
+    return lambda self, meta, children: make(*children)
 
 
 def place_at(text: str, at: int, length: int) -> SourcePlace:

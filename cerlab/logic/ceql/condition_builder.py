@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from lark import Token, v_args
@@ -10,7 +10,7 @@ from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
-from cerlab.logic.reading import place_at
+from cerlab.logic.reading import Rule, place_at, value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.second_order import SetOf, user_predicates
@@ -20,6 +20,16 @@ MAX_DEPTH = 200
 """The deepest tree of operators that is read; a chain of n operators is n deep."""
 
 T = TypeVar("T")
+
+
+def constant(of_rule: object) -> Rule:
+    """A rule whose value is always the same."""
+    return lambda self, meta, children: of_rule
+
+
+def node(make: Callable[..., object]) -> Rule:
+    """A rule whose parts are the operands of a node."""
+    return lambda self, meta, children: self._record(meta, make(*children), *children)
 
 
 @v_args(meta=True)
@@ -42,6 +52,11 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
     def place(self, meta: Meta) -> SourcePlace:
         """The place of a rule's match."""
         return SourcePlace(self.text, _span(meta))
+
+    def place_of(self, node: object) -> SourcePlace | None:
+        """The place of a node, by identity."""
+        span = self.spans.get(id(node))
+        return SourcePlace(self.text, span) if span else None
 
     def _record(self, meta: Meta, node: T, *below: object) -> T:
         """Record a new node and refuse one too deep."""
@@ -66,18 +81,8 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
             return str(word[1:-1].replace("``", "`"))
         return str(word)
 
-    def names(self, meta: Meta, children: list[str]) -> tuple[str, ...]:
-        return tuple(children)
-
-    def label_of_all(self, meta: Meta, children: list[str]) -> tuple[None, str]:
-        return (None, children[0])
-
-    def label_of_stream(self, meta: Meta, children: list[str]) -> tuple[str, str]:
-        stream, label = children
-        return (stream, label)
-
-    def labels(self, meta: Meta, children: list[Any]) -> tuple[Any, ...]:
-        return tuple(children)
+    names = labels = label_of_stream = value(lambda *names: names)
+    label_of_all = value(lambda label: (None, label))
 
     def integer(self, meta: Meta, children: list[Token]) -> int:
         return self._int(meta, children[0])
@@ -115,19 +120,16 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
     def decimal_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
         return self._record(meta, pred.Constant(self.decimal(meta, children)))
 
-    def text_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._record(meta, pred.Constant(_unquote(children[0])))
-
-    def true(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._record(meta, pred.Constant(True))
-
-    def false(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._record(meta, pred.Constant(False))
+    text_constant = node(lambda token: pred.Constant(_unquote(token)))
+    true = node(lambda: pred.Constant(True))
+    false = node(lambda: pred.Constant(False))
 
     # -- expressions and predicates ----------------------------------------------------------
 
-    def attribute(self, meta: Meta, children: list[str]) -> pred.Attribute:
-        return self._record(meta, pred.Attribute(children[0]))
+    attribute = node(pred.Attribute)
+    complement = node(pred.Not)
+    conjunction = both = node(pred.And)
+    disjunction = either = node(pred.Or)
 
     def negative(self, meta: Meta, children: list[pred.Expression]) -> pred.Expression:
         operand = children[0]
@@ -163,11 +165,8 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
             hint = f"use two {what}s with OR between them"
             raise IllFormed("CER0206", message, place=self.place(meta), hint=hint)
 
-    def member(self, meta: Meta, children: list[Any]) -> pred.Member:
-        return self._record(meta, pred.Member(*children), children[0])
-
-    def not_member(self, meta: Meta, children: list[Any]) -> pred.Member:
-        return self._record(meta, pred.Member(children[0], children[1], negated=True), children[0])
+    member = node(pred.Member)
+    not_member = node(lambda operand, values: pred.Member(operand, values, negated=True))
 
     def low_and_high(
         self, meta: Meta, children: list[Any]
@@ -176,21 +175,15 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         low, high = children
         return low, high
 
-    def from_low(self, meta: Meta, children: list[Any]) -> tuple[pred.Expression, None]:
-        return children[0], None
+    from_low = value(lambda low: (low, None))
+    to_high = value(lambda high: (None, high))
 
-    def to_high(self, meta: Meta, children: list[Any]) -> tuple[None, pred.Expression]:
-        return None, children[0]
-
-    def between(self, meta: Meta, children: list[Any]) -> pred.Between:
+    def between(self, meta: Meta, children: list[Any], negated: bool = False) -> pred.Between:
         operand, (low, high) = children
-        return self._record(meta, pred.Between(operand, low, high), operand, low, high)
+        return self._record(meta, pred.Between(operand, low, high, negated), operand, low, high)
 
     def not_between(self, meta: Meta, children: list[Any]) -> pred.Between:
-        operand, (low, high) = children
-        return self._record(
-            meta, pred.Between(operand, low, high, negated=True), operand, low, high
-        )
+        return self.between(meta, children, True)
 
     # -- filters -----------------------------------------------------------------------------
 
@@ -217,11 +210,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         there = cond.LabelAttribute(right, right_attribute)
         return self._record(meta, cond.Correlation(op, here, there))
 
-    def set_of_events(self, meta: Meta, children: list[str]) -> SetOf:
-        return SetOf(children[0])
-
-    def set_of_values(self, meta: Meta, children: list[str]) -> SetOf:
-        return SetOf(*children)
+    set_of_events = set_of_values = value(SetOf)
 
     def application(self, meta: Meta, children: list[Any]) -> cond.Application:
         name, *arguments = children

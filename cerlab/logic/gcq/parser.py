@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from lark import Token, v_args
@@ -10,9 +10,10 @@ from lark.tree import Meta
 
 from cerlab.errors import SourcePlace
 from cerlab.logic.ceql.builder import Builder
+from cerlab.logic.ceql.condition_builder import node
 from cerlab.logic.gcq.check import check_gcq
 from cerlab.logic.gcq.syntax import Atom, Gcq
-from cerlab.logic.reading import Language, build, read
+from cerlab.logic.reading import Language, build, read, value
 from cerlab.predicates.syntax import Comparison
 
 
@@ -46,27 +47,21 @@ class _GcqBuilder(Builder):
         """The place of a node, or of a column of the head."""
         if isinstance(part, int):
             return self._columns[part]
-        span = self.spans.get(id(part))
-        return SourcePlace(self.text, span) if span else None
+        return super().place_of(part)
 
     def head_variable(self, meta: Meta, children: list[Token]) -> str:
         """A variable of the head."""
         self._columns.append(self.place(meta))
         return self.name(meta, children)
 
-    def head(self, meta: Meta, children: list[str | None]) -> tuple[str, ...]:
-        """``x, y``, or nothing."""
-        return tuple(x for x in children if x is not None)
+    head = body = value(lambda *parts: tuple(part for part in parts if part is not None))
+    predicates = value(lambda *chains: tuple(chain.from_iterable(chains)))
 
     def atom(self, meta: Meta, children: list[str | None]) -> Atom:
         """``r(x, y)``."""
         relation, *variables = children
         assert relation is not None
         return self._record(meta, Atom(relation, tuple(x for x in variables if x is not None)))
-
-    def body(self, meta: Meta, children: list[Atom | None]) -> tuple[Atom, ...]:
-        """``atom, ..``."""
-        return tuple(atom for atom in children if atom is not None)
 
     def chain(self, meta: Meta, children: list[Any]) -> tuple[Comparison, ...]:
         """``a < b <= c``: one predicate for each sign."""
@@ -76,16 +71,7 @@ class _GcqBuilder(Builder):
             for sign, (left, right) in zip(signs, pairwise(sides), strict=True)
         )
 
-    def predicates(
-        self, meta: Meta, children: list[tuple[Comparison, ...]]
-    ) -> tuple[Comparison, ...]:
-        """``predicate, ..``."""
-        return tuple(P for chain in children for P in chain)
-
-    def gcq(self, meta: Meta, children: list[Any]) -> Gcq:
-        """The whole query."""
-        head, atoms, predicates = children
-        return self._record(meta, Gcq(head, atoms, predicates or ()))
+    gcq = node(lambda head, atoms, predicates: Gcq(head, atoms, predicates or ()))
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ from lark import Transformer, v_args
 from lark.tree import Meta
 
 from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span
-from cerlab.logic.reading import Language, build, place_at, read
+from cerlab.logic.reading import Language, build, place_at, read, value
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.errors import ill_formed, unsupported
 
@@ -74,14 +74,9 @@ class _PatternBuilder(Transformer[Any, Any]):
         span = Span(meta.line, meta.column, meta.end_line, meta.end_column)
         return SourcePlace(self.text, span)
 
-    def regular_name(self, meta: Meta, children: list[str]) -> str:
-        return str(children[0]).upper()
-
-    def quoted_name(self, meta: Meta, children: list[str]) -> str:
-        return str(children[0])[1:-1].replace('""', '"')
-
-    def name(self, meta: Meta, children: list[str]) -> str:
-        return children[0]
+    regular_name = value(lambda token: str(token).upper())
+    quoted_name = value(lambda token: str(token)[1:-1].replace('""', '"'))
+    name = value(str)
 
     def variable(self, meta: Meta, children: list[str]) -> rp.Variable:
         variable = rp.Variable(children[0])
@@ -89,20 +84,12 @@ class _PatternBuilder(Transformer[Any, Any]):
         self.nodes.append(variable)
         return variable
 
-    def empty(self, meta: Meta, children: list[Any]) -> rp.Empty:
-        return rp.Empty()
-
-    def partition_start(self, meta: Meta, children: list[Any]) -> rp.PartitionStart:
-        return rp.PartitionStart()
-
-    def partition_end(self, meta: Meta, children: list[Any]) -> rp.PartitionEnd:
-        return rp.PartitionEnd()
-
-    def sequence(self, meta: Meta, children: list[rp.Pattern]) -> rp.Concat:
-        return rp.Concat(tuple(children))
-
-    def alternation(self, meta: Meta, children: list[rp.Pattern]) -> rp.Alternation:
-        return rp.Alternation(tuple(children))
+    empty = value(rp.Empty)
+    partition_start = value(rp.PartitionStart)
+    partition_end = value(rp.PartitionEnd)
+    sequence = value(lambda *parts: rp.Concat(parts))
+    alternation = value(lambda *parts: rp.Alternation(parts))
+    exclusion = value(rp.Exclusion)
 
     def permute(self, meta: Meta, children: list[Any]) -> rp.Permute:
         parts = tuple(children[1:])
@@ -111,9 +98,6 @@ class _PatternBuilder(Transformer[Any, Any]):
                 f"PERMUTE of {len(parts)} parts (more than {MAX_PERMUTE_PARTS})", self._place(meta)
             )
         return rp.Permute(parts)
-
-    def exclusion(self, meta: Meta, children: list[rp.Pattern]) -> rp.Exclusion:
-        return rp.Exclusion(children[0])
 
     def repetition(self, meta: Meta, children: list[Any]) -> rp.Repetition:
         body, (lo, hi), reluctant = children
@@ -126,26 +110,13 @@ class _PatternBuilder(Transformer[Any, Any]):
             )
         return rp.Repetition(body, lo, hi, reluctant is not None)
 
-    def star(self, meta: Meta, children: list[Any]) -> tuple[int, int | None]:
-        return (0, None)
-
-    def plus(self, meta: Meta, children: list[Any]) -> tuple[int, int | None]:
-        return (1, None)
-
-    def option(self, meta: Meta, children: list[Any]) -> tuple[int, int | None]:
-        return (0, 1)
-
-    def exactly(self, meta: Meta, children: list[str]) -> tuple[int, int | None]:
-        return (int(children[0]), int(children[0]))
-
-    def at_least(self, meta: Meta, children: list[str]) -> tuple[int, int | None]:
-        return (int(children[0]), None)
-
-    def at_most(self, meta: Meta, children: list[str]) -> tuple[int, int | None]:
-        return (0, int(children[0]))
-
-    def from_to(self, meta: Meta, children: list[str]) -> tuple[int, int | None]:
-        return (int(children[0]), int(children[1]))
+    star = value(lambda: (0, None))
+    plus = value(lambda: (1, None))
+    option = value(lambda sign: (0, 1))
+    exactly = value(lambda n: (int(n), int(n)))
+    at_least = value(lambda low: (int(low), None))
+    at_most = value(lambda high: (0, int(high)))
+    from_to = value(lambda low, high: (int(low), int(high)))
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:

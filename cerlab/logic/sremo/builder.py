@@ -7,8 +7,9 @@ from typing import Any
 from lark import v_args
 from lark.tree import Meta
 
-from cerlab.errors import SourcePlace
 from cerlab.logic.ceql.builder import Builder
+from cerlab.logic.ceql.condition_builder import node
+from cerlab.logic.reading import value
 from cerlab.logic.sremo import syntax as sre
 from cerlab.predicates import syntax as pred
 
@@ -17,18 +18,8 @@ from cerlab.predicates import syntax as pred
 class SremoBuilder(Builder):
     """CEQL's builder, which knows names and predicates, with guards and expressions."""
 
-    def place_of(self, node: object) -> SourcePlace | None:
-        """The place of a node, by identity."""
-        span = self.spans.get(id(node))
-        return SourcePlace(self.text, span) if span else None
-
-    def everything(self, meta: Meta, children: list[Any]) -> pred.Everything:
-        """``TRUE``."""
-        return self._record(meta, pred.Everything())
-
-    def register_attribute(self, meta: Meta, children: list[str]) -> pred.RegisterAttribute:
-        """``r.attr``."""
-        return self._record(meta, pred.RegisterAttribute(*children))
+    everything = node(pred.Everything)
+    register_attribute = node(pred.RegisterAttribute)
 
     def comparison(self, meta: Meta, children: list[Any]) -> Any:
         """``side op side``: of the event being read alone, or with a register."""
@@ -37,9 +28,7 @@ class SremoBuilder(Builder):
             return self._record(meta, pred.RegisterComparison(op, left, right), left, right)
         return super().comparison(meta, children)
 
-    def registers(self, meta: Meta, children: list[str]) -> frozenset[str]:
-        """``r``, ``{r, s}``."""
-        return frozenset(children)
+    registers = value(lambda *names: frozenset(names))
 
     def terminal(self, meta: Meta, children: list[Any]) -> sre.Terminal:
         """``<guard>^ -> r``."""
@@ -47,41 +36,17 @@ class SremoBuilder(Builder):
         terminal = sre.Terminal(guard, mark is not None, registers or frozenset())
         return self._record(meta, terminal, guard)
 
-    def epsilon(self, meta: Meta, children: list[Any]) -> sre.Epsilon:
-        """``EPS``."""
-        return self._record(meta, sre.Epsilon())
-
-    def empty(self, meta: Meta, children: list[Any]) -> sre.Empty:
-        """``EMPTY``."""
-        return self._record(meta, sre.Empty())
-
-    def alternation(self, meta: Meta, children: list[sre.Sremo]) -> sre.Alternation:
-        """``e | e``."""
-        return self._record(meta, sre.Alternation(*children), *children)
-
-    def intersection(self, meta: Meta, children: list[sre.Sremo]) -> sre.Intersection:
-        """``e & e``."""
-        return self._record(meta, sre.Intersection(*children), *children)
-
-    def concat(self, meta: Meta, children: list[Any]) -> Any:
-        """``e . e``."""
-        return self._record(meta, sre.Concat(*children), *children)
-
-    def negation(self, meta: Meta, children: list[sre.Sremo]) -> sre.Negation:
-        """``!e``."""
-        return self._record(meta, sre.Negation(*children), *children)
-
-    def star(self, meta: Meta, children: list[Any]) -> Any:
-        """``e*``."""
-        return self._record(meta, sre.Star(*children), *children)
-
-    def plus(self, meta: Meta, children: list[Any]) -> Any:
-        """``e+``."""
-        return self._record(meta, sre.Plus(*children), *children)
-
-    def option(self, meta: Meta, children: list[sre.Sremo]) -> sre.Option:
-        """``e?``."""
-        return self._record(meta, sre.Option(*children), *children)
+    epsilon = node(sre.Epsilon)
+    empty = node(sre.Empty)
+    alternation = node(sre.Alternation)
+    intersection = node(sre.Intersection)
+    concat = node(sre.Concat)
+    negation = node(sre.Negation)
+    star = node(sre.Star)
+    plus = node(sre.Plus)
+    option = node(sre.Option)
+    skip_any = node(lambda *operands: sre.SkipAny(operands))
+    skip_next = node(lambda *operands: sre.SkipNext(operands))
 
     def span_window(self, meta: Meta, children: list[Any]) -> sre.SpanWindow:
         """``e[1..w]``."""
@@ -96,11 +61,3 @@ class SremoBuilder(Builder):
     def within(self, meta: Meta, children: list[Any]) -> Any:
         """``e[within n attr]``."""
         return self._record(meta, sre.Within(*children), children[0])
-
-    def skip_any(self, meta: Meta, children: list[sre.Sremo]) -> sre.SkipAny:
-        """``#(e, .., e)``."""
-        return self._record(meta, sre.SkipAny(tuple(children)), *children)
-
-    def skip_next(self, meta: Meta, children: list[sre.Sremo]) -> sre.SkipNext:
-        """``@(e, .., e)``."""
-        return self._record(meta, sre.SkipNext(tuple(children)), *children)
