@@ -17,8 +17,8 @@ from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
 from cerlab.predicates.text import name_text
 from cerlab.predicates.words import event_text
-from cerlab.viz.formulas import own_parts
-from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
+from cerlab.viz.formulas import own_parts, tree
+from cerlab.viz.graph import Graph, Node, NodeKind, picture
 from cerlab.why.deduction import Derivation, Reading
 
 AnyDerivation: TypeAlias = Derivation[Any, Any]
@@ -36,22 +36,14 @@ def derivation_graph(
     root: AnyDerivation, limit: int | None = None, events: Mapping[int, Event] | None = None
 ) -> Graph:
     """A derivation as a tree, from the top down, with the `events` at its leaves."""
-    nodes: list[Node] = []
-    edges: list[Edge] = []
-    pending: list[tuple[AnyDerivation, str, int]] = [(root, "", 0)]
-    while pending:
-        here, parent, index = pending.pop()
-        name = f"n{len(nodes)}"
-        nodes.append(_node(name, here, events or {}))
-        if parent:
-            edges.append(Edge(parent, name, "", EdgeKind.CHILD, {"index": index}))
-        below: tuple[AnyDerivation, ...] = here.children
-        pending += [(child, name, k) for k, child in reversed(list(enumerate(below)))]
+    nodes, edges = tree(
+        root, lambda name, here: _node(name, here, events or {}), lambda here: here.children
+    )
     words = [failure.words for failure in root.failures]
     more = [f".. and {len(words) - MOST_WORDS:,} more"] if len(words) > MOST_WORDS else []
     title = f"Derivation of {len(nodes):,} nodes: {'not ' * bool(words)}a match"
     legend = (*words[:MOST_WORDS], *more)
-    return Graph("derivation", title, tuple(nodes), tuple(edges), "TB", legend=legend)
+    return Graph("derivation", title, nodes, edges, "TB", legend=legend)
 
 
 def _node(name: str, here: AnyDerivation, events: Mapping[int, Event]) -> Node:

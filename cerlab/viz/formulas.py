@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, get_args
 
@@ -51,10 +51,7 @@ def sremo_tree_text(e: sremo.Sremo) -> str:
 
 
 def tree(
-    root: Any,
-    says: Callable[[Any], str],
-    children: Callable[[Any], tuple[Any, ...]],
-    parts: Callable[[Any], dict[str, Any]],
+    root: Any, node_of: Callable[[str, Any], Node], children: Callable[[Any], Sequence[Any]]
 ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
     """Any tree as nodes, numbered from the top down and from left to right, and edges to children.
 
@@ -66,7 +63,7 @@ def tree(
     while pending:
         value, parent, index = pending.pop()
         name = f"n{len(nodes)}"
-        nodes.append(Node(name, says(value), NodeKind.PART, parts(value)))
+        nodes.append(node_of(name, value))
         if parent:
             edges.append(Edge(parent, name, "", EdgeKind.CHILD, {"index": index}))
         below = [(child, name, k) for k, child in enumerate(children(value))]
@@ -88,16 +85,20 @@ def own_parts(value: Any) -> dict[str, Any]:
 
 def formula_graph(phi: cel.Formula, limit: int | None = None) -> Graph:
     """A CEL formula as a tree."""
-    nodes, edges = tree(phi, node_text, cel.children, own_parts)
+    nodes, edges = tree(phi, _node_of(node_text), cel.children)
     title = f"CEL formula of {count_text(len(nodes), 'node')}: {_start(str(phi))}"
     return Graph("formula", title, nodes, edges, "TB", parts={"language": "cel"})
 
 
 def sremo_graph(e: sremo.Sremo, limit: int | None = None) -> Graph:
     """A SREMO as a tree."""
-    nodes, edges = tree(e, expression_node_text, sremo.children, own_parts)
+    nodes, edges = tree(e, _node_of(expression_node_text), sremo.children)
     title = f"SREMO of {count_text(len(nodes), 'node')}: {_start(str(e))}"
     return Graph("sremo", title, nodes, edges, "TB", parts={"language": "sremo"})
+
+
+def _node_of(says: Callable[[Any], str]) -> Callable[[str, Any], Node]:
+    return lambda name, value: Node(name, says(value), NodeKind.PART, own_parts(value))
 
 
 @picture.register(Pattern)

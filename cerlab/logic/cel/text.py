@@ -12,6 +12,12 @@ from cerlab.predicates.text import name_text, predicate_text
 # How tightly an operator binds. FILTER is a suffix on everything to its left inside the
 # parentheses, so a filtered formula needs none at the left edge of an operator of any level.
 _UNLESS, _CHOICE, _CONCAT, _SEQ, _POSTFIX = range(5)
+_LEVELS: dict[type[cel.Binary], int] = {
+    cel.Unless: _UNLESS,
+    **dict.fromkeys((cel.Or, cel.And, cel.All), _CHOICE),
+    cel.Concat: _CONCAT,
+    cel.Seq: _SEQ,
+}
 
 
 def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = True) -> str:
@@ -26,36 +32,16 @@ def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = Tru
     match phi:
         case cel.Atom(R, stream):
             return label_text(stream, R)
-        case cel.Not(body):
-            return f"NOT({formula_text(body)})"
-        case cel.As(body, label):
-            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)} AS {name_text(label)}"
-        case cel.Filter(body, condition):
-            inner = formula_text(body)
-            text = f"{inner} FILTER {predicate_text(condition, 1)}"
+        case cel.Filter(body):
+            text = f"{formula_text(body)} FILTER {predicate_text(phi.condition, 1)}"
             return text if leftmost else f"({text})"
-        case cel.Or(left, right):
-            return _infix("OR", left, right, _CHOICE, level, leftmost)
-        case cel.And(left, right):
-            return _infix("AND", left, right, _CHOICE, level, leftmost)
-        case cel.All(left, right):
-            return _infix("ALL", left, right, _CHOICE, level, leftmost)
-        case cel.Unless(left, right):
-            return _infix("UNLESS", left, right, _UNLESS, level, leftmost)
-        case cel.Seq(left, right):
-            return _infix(";", left, right, _SEQ, level, leftmost)
-        case cel.Concat(left, right):
-            return _infix(":", left, right, _CONCAT, level, leftmost)
-        case cel.Plus(body):
-            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}+"
-        case cel.ConcatPlus(body):
-            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}:+"
-        case cel.Project(_, body):
-            return f"{node_text(phi)}({formula_text(body)})"
-        case cel.Rename(old, new, body):
-            return f"RENAME[{name_text(old)} -> {name_text(new)}]({formula_text(body)})"
-        case cel.Select(strategy, body):
-            return f"{strategy.value}({formula_text(body)})"
+        case cel.As(body) | cel.Plus(body) | cel.ConcatPlus(body):
+            space = " " * isinstance(phi, cel.As)
+            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}{space}{node_text(phi)}"
+        case cel.Not() | cel.Project() | cel.Rename() | cel.Select():
+            return f"{node_text(phi)}({formula_text(phi.body)})"
+        case cel.Or() | cel.And() | cel.All() | cel.Unless() | cel.Seq() | cel.Concat():
+            return _infix(phi, level, leftmost)
         case _:
             assert_never(phi)
 
@@ -65,12 +51,11 @@ def label_text(stream: str | None, label: str) -> str:
     return name_text(label) if stream is None else f"{name_text(stream)}>{name_text(label)}"
 
 
-def _infix(
-    word: str, left: cel.Formula, right: cel.Formula, own: int, level: int, leftmost: bool
-) -> str:
+def _infix(phi: cel.Binary, level: int, leftmost: bool) -> str:
+    own = _LEVELS[type(phi)]
     needs_brackets = own < level
-    before = formula_text(left, own, leftmost=leftmost or needs_brackets)
-    text = f"{before} {word} {formula_text(right, own + 1, leftmost=False)}"
+    before = formula_text(phi.left, own, leftmost=leftmost or needs_brackets)
+    text = f"{before} {node_text(phi)} {formula_text(phi.right, own + 1, leftmost=False)}"
     return f"({text})" if needs_brackets else text
 
 

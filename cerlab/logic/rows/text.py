@@ -139,14 +139,10 @@ def _call_text(
             return f"CLASSIFIER({name_text(qualifier) if qualifier else ''})"
         case ex.MatchNumber():
             return "MATCH_NUMBER()"
-        case ex.First(body, offset, final):
-            return "FINAL " * final + f"FIRST({expression_text(body)}{_offset_text(offset, 0)})"
-        case ex.Last(body, offset, final):
-            return "FINAL " * final + f"LAST({expression_text(body)}{_offset_text(offset, 0)})"
-        case ex.Prev(body, offset):
-            return f"PREV({expression_text(body)}{_offset_text(offset, 1)})"
-        case ex.Next(body, offset):
-            return f"NEXT({expression_text(body)}{_offset_text(offset, 1)})"
+        case ex.First() | ex.Last():
+            return "FINAL " * e.final + _navigation_text(e, default=0)
+        case ex.Prev() | ex.Next():
+            return _navigation_text(e, default=1)
         case ex.Aggregate(function, body, final):
             return "FINAL " * final + f"{function.value}({expression_text(body)})"
         case ex.Case(operand, branches, otherwise):
@@ -168,8 +164,9 @@ def _comma_list(parts: tuple[ex.Expression, ...]) -> str:
     return ", ".join(map(expression_text, parts))
 
 
-def _offset_text(offset: int, default: int) -> str:
-    return "" if offset == default else f", {offset}"
+def _navigation_text(e: ex.Navigation, default: int) -> str:
+    offset = "" if e.offset == default else f", {e.offset}"
+    return f"{type(e).__name__.upper()}({expression_text(e.body)}{offset})"
 
 
 def _qualifier_text(qualifier: str | None) -> str:

@@ -9,6 +9,7 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.predicates.text import name_text, predicate_text
 
 _ALTERNATION, _INTERSECTION, _CONCAT, _NEGATION, _POSTFIX = range(5)
+_LEVELS = {sre.Alternation: _ALTERNATION, sre.Intersection: _INTERSECTION, sre.Concat: _CONCAT}
 
 
 def sremo_text(e: sre.Sremo, level: int = _ALTERNATION) -> str:
@@ -26,38 +27,26 @@ def sremo_text(e: sre.Sremo, level: int = _ALTERNATION) -> str:
         case sre.Terminal():
             text = _terminal_text(e)
             return f"({text})" if e.writes and level == _POSTFIX else text
-        case sre.Concat(left, right):
-            return _infix(".", left, right, _CONCAT, level)
-        case sre.Alternation(left, right):
-            return _infix("|", left, right, _ALTERNATION, level)
-        case sre.Star(body):
-            return f"{sremo_text(body, _POSTFIX)}*"
-        case sre.SpanWindow(body, width):
-            return f"{sremo_text(body, _POSTFIX)}[1..{width}]"
-        case sre.LengthWindow(body, width):
-            return f"{sremo_text(body, _POSTFIX)}[len<={width}]"
-        case sre.Within(body, duration, attribute):
-            return f"{sremo_text(body, _POSTFIX)}[within {duration} {name_text(attribute)}]"
-        case sre.Intersection(left, right):
-            return _infix("&", left, right, _INTERSECTION, level)
+        case sre.Alternation() | sre.Intersection() | sre.Concat():
+            own = _LEVELS[type(e)]
+            text = f"{sremo_text(e.left, own)} {node_text(e)} {sremo_text(e.right, own + 1)}"
+            return f"({text})" if own < level else text
         case sre.Negation(body):
             text = f"!{sremo_text(body, _NEGATION)}"
             return f"({text})" if level > _NEGATION else text
-        case sre.Plus(body):
-            return f"{sremo_text(body, _POSTFIX)}+"
-        case sre.Option(body):
-            return f"{sremo_text(body, _POSTFIX)}?"
-        case sre.SkipAny(operands):
-            return f"#({', '.join(map(sremo_text, operands))})"
-        case sre.SkipNext(operands):
-            return f"@({', '.join(map(sremo_text, operands))})"
+        case sre.SkipAny(operands) | sre.SkipNext(operands):
+            return f"{node_text(e)}({', '.join(map(sremo_text, operands))})"
+        case (
+            sre.Star()
+            | sre.Plus()
+            | sre.Option()
+            | sre.SpanWindow()
+            | sre.LengthWindow()
+            | sre.Within()
+        ):
+            return f"{sremo_text(e.body, _POSTFIX)}{node_text(e)}"
         case _:
             assert_never(e)
-
-
-def _infix(sign: str, left: sre.Sremo, right: sre.Sremo, own: int, level: int) -> str:
-    text = f"{sremo_text(left, own)} {sign} {sremo_text(right, own + 1)}"
-    return f"({text})" if own < level else text
 
 
 def _terminal_text(e: sre.Terminal) -> str:
