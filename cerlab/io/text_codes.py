@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cerlab.model.columns import array_from, numbers_of, room
+from cerlab.model.columns import array_from, is_text, numbers_of, room
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,84 +24,113 @@ MANY = 1 << 14
 MOST_TEXTS = 1 << 10
 """So many different texts of a column are numbered at once; Arrow does it for more."""
 
+MOST_BYTES = 1 << 20
+"""So many bytes they have in all."""
 
-def numbered_texts(data: Bytes, start: Int32s, stop: Int32s) -> tuple[Int32s, Int32s] | None:
-    """The number of each text, and where each number is first; None for too many.
 
-    The texts are bytes of `data` from `start` to before `stop`, which is -1 for NULL. None also
-    where one stops before it starts.
-    """
-    import numpy as np
+class TextNumbers:
+    """The numbers of different texts, in order of appearance, over all batches."""
 
-    from cerlab.io.text_kernels import TextDictionary, number_texts
+    def __init__(self) -> None:
+        import numpy as np
 
-    number, first = room(len(start), np.int32), np.empty(MOST_TEXTS, np.int32)
-    slots = np.full(4 * MOST_TEXTS, -1, np.int32)
-    dictionary = TextDictionary(
-        slots, first, np.empty(MOST_TEXTS, np.uint64), np.empty(MOST_TEXTS, np.uint64)
-    )
-    arrays = _only_read(data), _only_read(start), _only_read(stop)
-    count = number_texts(*arrays, dictionary, number)
-    return None if count < 0 else (number, first[:count])
+        from cerlab.io.text_kernels import TextDictionary, number_texts
+        from cerlab.kernel_cache import RepeatedCalls
+
+        self._count = 0
+        self._number_texts = RepeatedCalls(number_texts)
+        self._table = TextDictionary(
+            np.full(4 * MOST_TEXTS, -1, np.int32),
+            np.empty(MOST_TEXTS, np.uint64),
+            np.empty(MOST_TEXTS, np.uint64),
+            np.zeros(MOST_TEXTS + 1, np.int32),
+            np.empty(MOST_BYTES, np.uint8),
+        )
+
+    def read(self, data: Bytes, start: Int32s, stop: Int32s, number: Int32s) -> bool:
+        """Write the number of each text, as `number_texts`; False for too many texts.
+
+        The texts are bytes of `data` from `start` to before `stop`, which is -1 for NULL. False
+        also where one is not within `data`.
+        """
+        arrays = _only_read(data), _only_read(start), _only_read(stop)
+        self._count = self._number_texts(*arrays, self._table, self._count, number)
+        return self._count >= 0
+
+    def texts(self) -> Any:
+        """The text of each number, as Arrow; it may be no UTF-8."""
+        import pyarrow as pa
+
+        ends, text = self._table.ends[: self._count + 1], self._table.text
+        buffers = pa.py_buffer(ends), pa.py_buffer(text[: ends[-1]].copy())
+        return pa.StringArray.from_buffers(self._count, *buffers)
 
 
 def _only_read(values: NDArray[T]) -> NDArray[T]:
     """The same array, not to be written to, as those of files: one kernel serves all."""
+    if not values.flags.writeable:
+        return values
     view = values.view()
     view.flags.writeable = False
     return view
 
 
 def coded_text(column: Any) -> Any | None:
-    """A long column of text, a ChunkedArray, as dictionaries that are sound.
+    """A long column of text, a ChunkedArray, as one array in a dictionary, which is sound.
 
     None where that does not pay, for all other columns, and for one that is not sound.
     """
-    import pyarrow as pa
-
-    kind = column.type
-    if len(column) < MANY or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return None
-    chunks = []
-    for chunk in column.chunks:
-        if (codes := _coded_chunk(chunk)) is None:
-            return None
-        chunks.append(codes)
-    return pa.chunked_array(chunks).unify_dictionaries()
-
-
-def _coded_chunk(chunk: Any) -> Any | None:
     import numpy as np
     import pyarrow as pa
 
-    try:
-        chunk.validate()
-    except pa.ArrowInvalid:
+    if len(column) < MANY or pa.types.is_dictionary(column.type) or not is_text(column.type):
         return None
-    if not len(chunk):
-        return chunk.dictionary_encode()
+    numbers, number, begin = TextNumbers(), room(len(column), np.int32), 0
+    try:
+        if pa.types.is_string_view(column.type):  # which the kernel does not read
+            column.validate(full=True)
+            column = column.cast(pa.large_string())
+        column.validate()
+        for chunk in column.chunks:
+            end = begin + len(chunk)
+            if end > begin and not _is_read(numbers, chunk, number[begin:end]):
+                return None
+            begin = end
+        dictionary = numbers.texts().cast(column.type)
+        dictionary.validate(full=True)
+    except pa.ArrowInvalid:  # no UTF-8, among others
+        return None
+    nulls = None
+    if column.null_count:
+        nulls = np.concatenate([_nulls(chunk) for chunk in column.chunks])
+    codes = pa.DictionaryArray.from_arrays(array_from(number, nulls), dictionary, safe=False)
+    return pa.chunked_array([codes])
+
+
+def _nulls(chunk: Any) -> NDArray[np.bool_]:
+    import numpy as np
+    import pyarrow as pa
+
+    return numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
+
+
+def _is_read(numbers: TextNumbers, chunk: Any, number: Int32s) -> bool:
+    """Write the number of each text of an Arrow array; False as `TextNumbers.read`."""
+    import numpy as np
+    import pyarrow as pa
+
     wide = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
     _, offsets, text = chunk.buffers()
     ends: Any = np.frombuffer(offsets, wide, len(chunk) + 1, chunk.offset * np.dtype(wide).itemsize)
-    size = 0 if text is None else text.size
-    in_order = not chunk.null_count or (ends[1:] >= ends[:-1]).all()  # else the kernel sees it
-    if not in_order or ends.min() < 0 or ends.max() > min(size, np.iinfo(np.int32).max):
-        return None
-    data = np.frombuffer(text or b"\0", np.uint8)
+    if wide is np.int64 and not 0 <= ends.min() <= ends.max() <= np.iinfo(np.int32).max:
+        return False
     ends = np.require(ends, np.int32, "A")
-    start, stop, nulls = ends[:-1], ends[1:], None
+    start, stop = ends[:-1], ends[1:]
     if chunk.null_count:
-        nulls = numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
-        stop = np.where(nulls, np.int32(-1), stop)
-    if (numbering := numbered_texts(data, start, stop)) is None:
-        return None
-    number, first = numbering
-    dictionary = chunk.take(array_from(first))
-    try:
-        dictionary.validate(full=True)
-    except pa.ArrowInvalid:  # no UTF-8
-        return None
-    return pa.DictionaryArray.from_arrays(array_from(number, nulls), dictionary, safe=False)
+        if ends[0] < 0 or (stop < start).any():  # of NULL the kernel sees nothing
+            return False
+        stop = np.where(_nulls(chunk), np.int32(-1), stop)
+    return numbers.read(np.frombuffer(text or b"\0", np.uint8), start, stop, number)
 
 
 def coded_frame(frame: Any) -> Any | None:

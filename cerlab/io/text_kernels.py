@@ -12,31 +12,32 @@ from cerlab.engine.kernels.compiled import inline, kernel
 
 
 class TextDictionary(NamedTuple):
-    """The different texts of a column so far."""
+    """The different texts of a column so far, and room for more."""
 
-    slots: Int32s  # a hash table of their numbers full of -1; a power of two, more than `first`
-    first: Int32s  # the cell where each is seen first
-    head: NDArray[np.uint64]  # its first eight bytes
+    slots: Int32s  # a hash table of their numbers full of -1; a power of two, more than `head`
+    head: NDArray[np.uint64]  # the first eight bytes of each
     length: NDArray[np.uint64]
+    ends: Int32s  # (as many and one,), where each begins in `text`, and where the next one will
+    text: Bytes
 
 
 @kernel
 def number_texts(
-    data: Bytes, start: Int32s, stop: Int32s, table: TextDictionary, number: Int32s
+    data: Bytes, start: Int32s, stop: Int32s, table: TextDictionary, count: int, number: Int32s
 ) -> int:
     """Number the texts of some cells, equal ones alike, as they appear; how many numbers there are.
 
-    0 for NULL, which stops at -1; -1 if there are more than `table` has room for, or one stops
-    before it starts.
+    `count` texts are in `table` before. 0 for NULL, which stops at -1; -1 if there are more than
+    `table` has room for, or one is not within `data`.
     """
-    slots, first, heads, lengths = table.slots, table.first, table.head, table.length
-    mask, count, one = np.uint64(slots.shape[0] - 1), 0, np.uint64(1)
+    slots, heads, lengths, ends = table.slots, table.head, table.length, table.ends
+    mask, one = np.uint64(slots.shape[0] - 1), np.uint64(1)
     for i in range(start.shape[0]):
         low, high = np.int64(start[i]), np.int64(stop[i])
         if high == -1:
             number[i] = 0
             continue
-        if high < low:
+        if low < 0 or high < low or high > data.shape[0]:
             return -1
         length, head = np.uint64(high - low), _word(data, low, high)
         sign, at = _mix(length, head), low + 8
@@ -48,15 +49,18 @@ def number_texts(
         while entry >= 0:
             n = np.uintp(entry)
             alike = heads[n] == head and lengths[n] == length
-            if alike and (high - low <= 8 or _same_rest(data, low, high, start[first[n]])):
+            if alike and (high - low <= 8 or _same_rest(data, low, high, table.text, ends[n])):
                 break
             slot = (slot + one) & mask
             entry = slots[slot]
         if entry < 0:
-            if count == first.shape[0]:
+            if count == heads.shape[0] or high - low > table.text.shape[0] - ends[count]:
                 return -1
             entry = np.int32(count)
-            slots[slot], first[count], heads[count], lengths[count] = count, i, head, length
+            slots[slot], heads[count], lengths[count] = count, head, length
+            for k in range(high - low):
+                table.text[ends[count] + k] = data[low + k]
+            ends[count + 1] = ends[count] + high - low
             count += 1
         number[i] = entry
     return count
@@ -69,10 +73,13 @@ def _mix(sign: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @inline
-def _same_rest(data: Bytes, start: np.int64, stop: np.int64, other: np.int64) -> bool:
+def _same_rest(
+    data: Bytes, start: np.int64, stop: np.int64, other_data: Bytes, other: np.int64
+) -> bool:
     """Whether two texts that are as long are the same after their first eight bytes."""
     for at in range(8, stop - start, 8):
-        if _word(data, start + at, stop) != _word(data, other + at, other + stop - start):
+        word = _word(other_data, other + at, other + stop - start)
+        if _word(data, start + at, stop) != word:
             return False
     return True
 

@@ -17,9 +17,9 @@ from cerlab.io import kernels as k
 from cerlab.io.conversion import infer
 from cerlab.io.rows import Rows, UndecidedCells
 from cerlab.io.shapes import Shape
-from cerlab.io.text_codes import numbered_texts
+from cerlab.io.text_codes import TextNumbers
 from cerlab.io.text_kernels import text_ends, texts
-from cerlab.model.columns import array_from
+from cerlab.model.columns import array_from, room
 
 
 @dataclass(frozen=True)
@@ -178,12 +178,12 @@ def _truths(data: Bytes, start: Int32s, nulls: NDArray[np.bool_]) -> NDArray[np.
 
 def _texts(data: Bytes, start: Int32s, stop: Int32s, *, unsure: bool) -> Any:
     """Texts in a dictionary; raises `UndecidedCells` if one that is unsure is none."""
-    if (numbering := numbered_texts(data, start, stop)) is None:
-        column = _strings(data, start, stop).dictionary_encode()
+    numbers, number = TextNumbers(), room(len(start), np.int32)
+    if numbers.read(data, start, stop, number):
+        codes = array_from(number, stop < 0)
+        column = pa.DictionaryArray.from_arrays(codes, numbers.texts(), safe=False)
     else:
-        number, first = numbering
-        texts = _strings(data, start[first], stop[first])
-        column = pa.DictionaryArray.from_arrays(array_from(number, stop < 0), texts)
+        column = _strings(data, start, stop).dictionary_encode()
     if unsure and not all(map(_is_text, column.dictionary.to_pylist())):
         raise UndecidedCells
     return column

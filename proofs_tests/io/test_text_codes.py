@@ -30,39 +30,66 @@ def drawn(rng: Random) -> Any:
     pool = [
         stem + "".join(rng.choices(LETTERS, k=rng.randrange(9))) for _ in range(rng.randrange(1, 9))
     ]  # as many as are numbered
-    kind = rng.choice((pa.string(), pa.large_string()))
-    nulls = rng.choice((0, 0.3))
+    kind = rng.choice((pa.string(), pa.large_string(), pa.string_view()))
+    nulls, is_cut = rng.choice((0, 0.3)), rng.random() < 0.3
     chunks = []
     for _ in range(rng.randrange(4)):
         size = rng.randrange(20)
         values = [None if rng.random() < nulls else rng.choice(pool) for _ in range(size)]
-        begin = rng.randrange(size + 1)
-        chunks.append(pa.array(values, kind)[begin : rng.randrange(begin, size + 1)])
+        begin = rng.randrange(size + 1) if is_cut else 0
+        end = rng.randrange(begin, size + 1) if is_cut else size
+        chunks.append(pa.array(values, kind)[begin:end])
     return pa.chunked_array(chunks, kind)
 
 
+def check_codes(rng: Random) -> bool:
+    """Whether a column has texts; fails if its codes are not those of Arrow."""
+    column = drawn(rng)
+    if (coded := coded_text(column)) is None:
+        assert not len(column)
+        return False
+    coded.validate(full=True)
+    kind = pa.large_string() if column.type == pa.string_view() else column.type
+    whole = pa.concat_arrays([chunk.cast(kind) for chunk in column.chunks])
+    assert coded.num_chunks == 1
+    assert coded.chunk(0).equals(whole.dictionary_encode())
+    return bool(len(column) > column.null_count)
+
+
 def test_codes_are_those_of_arrow(suite: Suite) -> None:
+    suite.run(check_codes, deep_count=4_000, needs_answers=0.5)
+
+
+ATOMS = ("n = '{}'", "n <> '{}'", "n < '{}'", "n >= '{}'", "n LIKE '^{}'", "n LIKE '.{}$'")
+
+
+def test_predicates_hold_in_the_events_of_a_list(suite: Suite) -> None:
+    """Of a table with text of any type the answers are those of its rows, one by one."""
+
     def case(rng: Random) -> bool:
         column = drawn(rng)
-        if (made := coded_text(column)) is None:
-            assert not len(column)
-            return False
-        made.validate(full=True)
-        expected = column.dictionary_encode()
-        assert made.type == expected.type
-        assert made.to_pylist() == column.to_pylist()
-        if column.num_chunks == 1:
-            assert made.chunk(0).equals(expected.chunk(0))
-        return bool(len(column) > column.null_count)
+        texts = [text for text in column.to_pylist() if text] or ["a"]
+        pieces = [rng.choice(texts)[: rng.choice((8, 40, 40))] for _ in range(2)]
+        first, last = (rng.choice(ATOMS).format(text) for text in pieces)
+        query = f"SELECT * WHERE A AS x ; A AS y FILTER x[{first}] AND y[{last}] WITHIN 9 EVENTS"
+        types = rng.choice((pa.string(), pa.large_string()))
+        table = pa.table({"type": pa.array(["A"] * len(column), types), "n": column})
+        found = cerlab.evaluate(query, table, evaluator="compiled")
+        assert found == cerlab.evaluate(query, table.to_pylist(), evaluator="tecs")
+        return bool(found)
 
-    suite.run(case, deep_count=4_000, needs_answers=0.5)
+    suite.run(case, deep_count=2_000, needs_answers=0.2)
 
 
-def test_many_texts_are_left_to_arrow() -> None:
+def test_many_texts_are_left_to_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [str(n) for n in range(9)]
     assert coded_text(pa.chunked_array([texts])) is None
+    assert coded_text(pa.chunked_array([texts[:5], texts[5:]])) is None
     assert coded_text(pa.chunked_array([texts[:8] * 2])) is not None
     assert coded_text(pa.chunked_array([[1, 2]])) is None
+    monkeypatch.setattr(text_codes, "MOST_BYTES", 11)
+    assert coded_text(pa.chunked_array([["12345678", "abc", "abc"]])) is not None
+    assert coded_text(pa.chunked_array([["12345678", "abcd"]])) is None
 
 
 @pytest.mark.parametrize("name", UNSOUND)
