@@ -97,11 +97,11 @@ def test_contained(left: str, right: str, holds: bool, length: int | None) -> No
 
 
 def recompute(left: str, right: str, witness: cerlab.Witness) -> None:
-    answered = [
+    is_answer_of = [
         witness.complex_event in cerlab.evaluate(text, witness.events, evaluator="reference")
         for text in (left, right)
     ]
-    assert answered == [witness.side == "left", witness.side == "right"]
+    assert is_answer_of == [witness.side == "left", witness.side == "right"]
 
 
 def test_times_of_a_witness_lie_between_the_two_windows() -> None:
@@ -161,8 +161,8 @@ def test_satisfiable(text: str, holds: bool) -> None:
     verdict = satisfiable(text)
     assert verdict.holds is holds, verdict
     if verdict.witness is not None:
-        found = cerlab.evaluate(text, verdict.witness.events, evaluator="reference")
-        assert verdict.witness.complex_event in found
+        answers = cerlab.evaluate(text, verdict.witness.events, evaluator="reference")
+        assert verdict.witness.complex_event in answers
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_dead_branches_are_found_below_every_operator(text: str, dead: list[str]
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "holds", "said"),
+    ("left", "right", "holds", "reason"),
     [
         ("A AS x ; B AS y FILTER x.v = y.v", "A AS x ; B AS y FILTER y.v = x.v", None, "labels"),
         ("A AS x ; B AS y FILTER x.v = y.v", "A ; B", False, "search"),
@@ -221,10 +221,12 @@ def test_dead_branches_are_found_below_every_operator(text: str, dead: list[str]
         ("A FILTER A[v LIKE '(?i)a']", "A FILTER A[v LIKE '(?i)b']", False, ""),
     ],
 )
-def test_outside_the_decidable_class(left: str, right: str, holds: bool | None, said: str) -> None:
+def test_outside_the_decidable_class(
+    left: str, right: str, holds: bool | None, reason: str
+) -> None:
     verdict = equivalent(left, right)
     assert verdict.holds is holds, verdict
-    assert said in verdict.reason
+    assert reason in verdict.reason
 
 
 def test_a_search_says_whose_answer_it_found() -> None:
@@ -253,8 +255,8 @@ def test_what_a_search_finds_holds_nothing_that_can_go(left: str, right: str, le
     assert witness is not None
     assert len(witness.events) == length
     sides = [set(evaluate(text, witness.events, evaluator="reference")) for text in (left, right)]
-    for kept in combinations(witness.events, length - 1):
-        ours, theirs = (set(evaluate(t, list(kept), evaluator="reference")) for t in (left, right))
+    for rest in combinations(witness.events, length - 1):
+        ours, theirs = (set(evaluate(t, list(rest), evaluator="reference")) for t in (left, right))
         assert ours == theirs
     assert witness.complex_event in sides[0] ^ sides[1]
 
@@ -276,12 +278,12 @@ def test_a_search_tries_the_values_that_comparisons_need(text: str, holds: bool 
 
 
 @pytest.mark.parametrize(
-    ("declared", "apart", "holds"),
+    ("type_of_v", "apart", "holds"),
     [("boolean", 2, True), ("boolean", 3, None), ("string", 3, True), ("int", 3, True)],
 )
-def test_a_search_keeps_to_the_schema(declared: str, apart: int, holds: bool | None) -> None:
+def test_a_search_keeps_to_the_schema(type_of_v: str, apart: int, holds: bool | None) -> None:
     """Three different values there are of every type but of booleans."""
-    schema = f"CREATE STREAM S {{ EVENT A {{ v:{declared} }}, EVENT B {{ }} }} "
+    schema = f"CREATE STREAM S {{ EVENT A {{ v:{type_of_v} }}, EVENT B {{ }} }} "
     names = [f"x{i}" for i in range(apart)]
     pairs = " AND ".join(f"{a}.v != {b}.v" for a, b in combinations(names, 2))
     text = q(" ; ".join(f"A AS {name}" for name in names) + f" FILTER {pairs}")
@@ -289,7 +291,7 @@ def test_a_search_keeps_to_the_schema(declared: str, apart: int, holds: bool | N
     assert verdict.holds is holds
     if verdict.witness is not None:
         kinds = {"boolean": bool, "string": str, "int": int}
-        assert {type(event["v"]) for event in verdict.witness.events} == {kinds[declared]}
+        assert {type(event["v"]) for event in verdict.witness.events} == {kinds[type_of_v]}
 
 
 def test_a_search_varies_streams_where_the_schema_has_several() -> None:
@@ -316,13 +318,13 @@ def test_decisions_of_nothing_are_errors_of_the_text() -> None:
         equivalent("A ;", "A")
 
 
-def stock(n: int, *, changed: int | None = None) -> str:
+def stock(n: int, *, other_price_at: int | None = None) -> str:
     """A sequence of n stock events as CORE writes them, with filters at the end."""
     names = ["MSFT", "ORCL", "CSCO", "AMAT", "IPIX", "RIMM", "YHOO", "DELL", "QQQ", "INTC", "JNPR"]
     events = " ; ".join(f"{'SELL' if k % 3 else 'BUY'} AS x{k}" for k in range(n))
     filters = " AND ".join(
         f"x{k}[name = '{names[k % len(names)]}']"
-        + (f" AND x{k}[price > {25 + (k == changed)}]" if k % 6 == 0 else "")
+        + (f" AND x{k}[price > {25 + (k == other_price_at)}]" if k % 6 == 0 else "")
         for k in range(n)
     )
     return f"SELECT * FROM S WHERE {events} FILTER {filters} WITHIN 10000 [stock_time]"
@@ -331,9 +333,9 @@ def stock(n: int, *, changed: int | None = None) -> str:
 def test_two_24_step_stock_queries() -> None:
     verdict = equivalent(stock(24), stock(24))
     assert verdict.holds is True, verdict
-    changed = equivalent(stock(24), stock(24, changed=12))
-    assert changed.holds is False
-    witness: Any = changed.witness
+    price_verdict = equivalent(stock(24), stock(24, other_price_at=12))
+    assert price_verdict.holds is False
+    witness: Any = price_verdict.witness
     assert len(witness.events) == 24
     assert witness.side == "left"
     assert 25 < witness.events[12]["price"] <= 26
@@ -342,11 +344,11 @@ def test_two_24_step_stock_queries() -> None:
 @pytest.mark.parametrize("compare", [equivalent, contained])
 def test_totals_of_answers_are_not_compared(compare: Any) -> None:
     """`A AS x ; A AS y` and `A AS y ; A AS x` have equal answers, and different sums over x."""
-    summed = "SELECT SUM(x.v) WHERE A AS x ; A AS y", "SELECT SUM(x.v) WHERE A AS y ; A AS x"
+    sums = "SELECT SUM(x.v) WHERE A AS x ; A AS y", "SELECT SUM(x.v) WHERE A AS y ; A AS x"
     events = [{"type": "A", "v": 1}, {"type": "A", "v": 2}]
-    found = [cerlab.parse_query(text).run(events).aggregate().to_pylist() for text in summed]
-    assert found == [[{"sum(x.v)": 1}], [{"sum(x.v)": 2}]]
-    assert compare(*(cerlab.parse_query(text).formula for text in summed)).holds
-    for left, right in (summed, (summed[0], q("A")), (q("A"), summed[0])):
+    totals = [cerlab.parse_query(text).run(events).aggregate().to_pylist() for text in sums]
+    assert totals == [[{"sum(x.v)": 1}], [{"sum(x.v)": 2}]]
+    assert compare(*(cerlab.parse_query(text).formula for text in sums)).holds
+    for left, right in (sums, (sums[0], q("A")), (q("A"), sums[0])):
         with pytest.raises(cerlab.Unsupported, match="CER0421"):
             compare(left, right)

@@ -29,11 +29,11 @@ def formulas() -> list[cel.Formula]:
     atoms: list[cel.Formula] = [cel.Atom(t) for t in TYPES]
     unary = (cel.Plus, cel.ConcatPlus, _project, _strict)
     binary = (cel.Seq, cel.Concat, cel.Or, cel.And, cel.All, cel.Unless)
-    negated: list[cel.Formula] = [cel.Not(atom) for atom in atoms]
+    negations: list[cel.Formula] = [cel.Not(atom) for atom in atoms]
     second: list[cel.Formula] = [op(phi) for op in unary for phi in atoms]
-    third: list[cel.Formula] = [op(phi) for op in unary for phi in (*second, *negated)]
+    third: list[cel.Formula] = [op(phi) for op in unary for phi in (*second, *negations)]
     third += [op(left, right) for op in binary for left in atoms for right in atoms]
-    return [*atoms, *negated, *second, *third]
+    return [*atoms, *negations, *second, *third]
 
 
 def _project(phi: cel.Formula) -> cel.Formula:

@@ -23,14 +23,14 @@ def most(text: str, length: int) -> int:
     phi = as_pattern(text).formula
     counts = [0]
     for word in product("AB", repeat=length):
-        found = {complex_event(V) for V in valuations(phi, tuple(map(Event, word)))}
-        counts.append(Counter(m.end for m in found)[length - 1])
+        matches = {complex_event(V) for V in valuations(phi, tuple(map(Event, word)))}
+        counts.append(Counter(m.end for m in matches)[length - 1])
     return max(counts)
 
 
 def test_growth_in_words() -> None:
-    said = ["exponential", "constant", "polynomial of degree 2"]
-    assert [str(Growth(degree)) for degree in (None, 0, 2)] == said
+    words = ["exponential", "constant", "polynomial of degree 2"]
+    assert [str(Growth(degree)) for degree in (None, 0, 2)] == words
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_growth_in_words() -> None:
 )
 def test_growth(text: str, degree: int | None) -> None:
     machine = as_pattern(text).machine
-    found = growth_of(machine, [m.symbol for m in minterms(machine.predicates)])
-    assert found is not None
-    assert found.degree == degree
+    growth = growth_of(machine, [m.symbol for m in minterms(machine.predicates)])
+    assert growth is not None
+    assert growth.degree == degree
     row = [most(text, n) for n in range(3, 8)]
     if degree is None:
         assert row[-1] >= 2 * row[-3], "it doubles within two events"

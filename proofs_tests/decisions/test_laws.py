@@ -75,7 +75,7 @@ NO_LAWS = [
 ]
 
 
-def filled(text: str) -> str:
+def with_variables(text: str) -> str:
     return text.format(f=F, g=G, h=H)
 
 
@@ -87,7 +87,7 @@ def test_there_are_25_of_each() -> None:
 @pytest.mark.parametrize(("left", "right"), LAWS)
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 def test_proved(left: str, right: str) -> None:
-    verdict = equivalent(filled(left), filled(right))
+    verdict = equivalent(with_variables(left), with_variables(right))
     assert verdict.holds is True, verdict
     assert verdict.witness is None
 
@@ -96,16 +96,16 @@ def test_proved(left: str, right: str) -> None:
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 def test_refuted_by_a_shortest_stream(left: str, right: str) -> None:
     """Recomputed by the reference here, and no shorter stream tells the two apart."""
-    left, right = filled(left), filled(right)
+    left, right = with_variables(left), with_variables(right)
     verdict = equivalent(left, right)
     assert verdict.holds is False
     witness = verdict.witness
     assert witness is not None
-    answered = {
+    is_answer_of = {
         side: witness.complex_event in cerlab.evaluate(phi, witness.events, evaluator="reference")
         for side, phi in (("left", left), ("right", right))
     }
-    assert answered == {"left": witness.side == "left", "right": witness.side == "right"}
+    assert is_answer_of == {"left": witness.side == "left", "right": witness.side == "right"}
     shorter = witness.events[:-1]
     assert cerlab.evaluate(left, shorter) == cerlab.evaluate(right, shorter)
 

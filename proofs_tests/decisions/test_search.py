@@ -19,14 +19,14 @@ from cerlab.model.event import Value
 from cerlab.model.schema import Schema
 from cerlab.predicates.second_order import predicate_named
 
-DECLARED = """CREATE STREAM S {
+DECLARATION = """CREATE STREAM S {
     EVENT A { v:double, n:string, b:boolean?, t:timestamp }, EVENT B { v:double }
 } """
 APART = "A AS x ; B AS y FILTER x.v = y.v AND x.v != y.v"
 
 
-def declared() -> Schema:
-    schema = as_pattern(DECLARED + "SELECT * WHERE A").schema
+def stream_schema() -> Schema:
+    schema = as_pattern(DECLARATION + "SELECT * WHERE A").schema
     assert schema is not None
     return schema
 
@@ -45,9 +45,9 @@ def declared() -> Schema:
     ],
 )
 def test_a_value_its_neighbours_and_what_others_hold(own: Value, values: list[Value]) -> None:
-    found = Pool([], ["v"], (7,), None).values({"type": "A", "v": own}, "v")
-    assert found == values
-    assert [type(value) for value in found] == [type(value) for value in values]
+    pool_values = Pool([], ["v"], (7,), None).values({"type": "A", "v": own}, "v")
+    assert pool_values == values
+    assert [type(value) for value in pool_values] == [type(value) for value in values]
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def test_a_value_its_neighbours_and_what_others_hold(own: Value, values: list[Va
     ],
 )
 def test_values_are_of_the_declared_type(name: str, values: list[Value]) -> None:
-    assert Pool([], [name], (7,), declared()).values({"type": "A", "v": 2.5}, name) == values
-    assert Pool([], [name], (7,), declared()).values({"type": "C", "v": 2.5}, name) == []
+    assert Pool([], [name], (7,), stream_schema()).values({"type": "A", "v": 2.5}, name) == values
+    assert Pool([], [name], (7,), stream_schema()).values({"type": "C", "v": 2.5}, name) == []
 
 
-@pytest.mark.parametrize(("schema", "null"), [(None, {"v", "b"}), (DECLARED, {"b"})])
+@pytest.mark.parametrize(("schema", "null"), [(None, {"v", "b"}), (DECLARATION, {"b"})])
 def test_only_what_is_compared_is_drawn_anew(schema: str | None, null: set[str]) -> None:
-    pool = Pool([], ["v", "b"], (), declared() if schema else None)
+    pool = Pool([], ["v", "b"], (), stream_schema() if schema else None)
     row = {"type": "A", "v": 5, "b": True, "n": "same"}
-    drawn = [pool.random_variant(row, rng) for rng in map(Random, range(200))]
-    assert {(row["type"], row["n"]) for row in drawn} == {("A", "same")}
-    assert {name for row in drawn for name in ("v", "b") if name not in row} == null
-    assert {row["v"] for row in drawn if "v" in row} == {5, 6, 4, 0, 1, 2}
-    assert 60 < sum(row.get("v") == 5 for row in drawn) < 150
+    variants = [pool.random_variant(row, rng) for rng in map(Random, range(200))]
+    assert {(row["type"], row["n"]) for row in variants} == {("A", "same")}
+    assert {name for row in variants for name in ("v", "b") if name not in row} == null
+    assert {row["v"] for row in variants if "v" in row} == {5, 6, 4, 0, 1, 2}
+    assert 60 < sum(row.get("v") == 5 for row in variants) < 150
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,9 @@ def test_each_event_has_the_first_values_of_what_is_compared(
     text: str, values: list[dict[str, Value]]
 ) -> None:
     pool = pool_of([as_pattern(text)])
-    expected = [{"type": kind, **held} for held in values for kind in ("other", "A", "B")]
+    expected = [
+        {"type": kind, **attributes} for attributes in values for kind in ("other", "A", "B")
+    ]
     assert pool.events == expected
 
 
@@ -113,9 +115,9 @@ def test_all_short_streams_are_tried_and_longer_ones_at_random() -> None:
     lengths = [len(each) for each in kinds]
     assert lengths == sorted(lengths)
     assert len(lengths) == 2_000
-    drawn = Counter(lengths[len(every) :])
-    assert set(drawn) == {6, 7}
-    assert min(drawn.values()) > 700
+    counts = Counter(lengths[len(every) :])
+    assert set(counts) == {6, 7}
+    assert min(counts.values()) > 700
 
 
 @pytest.mark.parametrize(
@@ -139,13 +141,13 @@ def test_times_go_on_by_no_to_two_units(clauses: str, name: str, unit: Value) ->
 
 
 def test_times_stand_where_the_schema_declares_them() -> None:
-    query = as_pattern(DECLARED + "SELECT * WHERE A ; A WITHIN 3 SECONDS CONSUME BY ANY")
+    query = as_pattern(DECLARATION + "SELECT * WHERE A ; A WITHIN 3 SECONDS CONSUME BY ANY")
     events = [event for events in _small_streams([query]) for event in events]
     assert all(isinstance(event["t"], Timestamp) and "time" not in event for event in events)
 
 
 @pytest.mark.parametrize(
-    ("ask", "queries", "holds", "said"),
+    ("ask", "queries", "holds", "reason"),
     [
         (satisfiable, ["A"], True, "has an answer on 1 event; recomputed by the reference"),
         (satisfiable, ["A ; B"], True, "has an answer on 2 events; recomputed by the reference"),
@@ -160,11 +162,11 @@ def test_times_stand_where_the_schema_declares_them() -> None:
     ],
 )
 def test_what_a_verdict_says(
-    ask: Callable[..., Verdict], queries: list[str], holds: bool | None, said: str
+    ask: Callable[..., Verdict], queries: list[str], holds: bool | None, reason: str
 ) -> None:
     verdict = ask(*queries)
     assert verdict.holds is holds
-    assert verdict.reason == said
+    assert verdict.reason == reason
 
 
 def test_a_verdict_says_that_numbers_have_no_end() -> None:
@@ -199,25 +201,25 @@ TWO_TIMES = "CREATE STREAM S { EVENT A { t:timestamp, u:timestamp } } "
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "said"),
+    ("left", "right", "reason"),
     [
-        (DECLARED + "SELECT * WHERE A", OTHER + "SELECT * WHERE A", "the two schemas differ"),
-        (DECLARED + "SELECT * WHERE A", "A", "minterms"),
-        ("A", DECLARED + "SELECT * WHERE A", "minterms"),
+        (DECLARATION + "SELECT * WHERE A", OTHER + "SELECT * WHERE A", "the two schemas differ"),
+        (DECLARATION + "SELECT * WHERE A", "A", "minterms"),
+        ("A", DECLARATION + "SELECT * WHERE A", "minterms"),
         (
             TWO_TIMES + "SELECT * WHERE A ; A WITHIN 2 SECONDS",
             TWO_TIMES + "SELECT * WHERE A ; A WITHIN 3 SECONDS",
             "declares no single timestamp",
         ),
         (
-            DECLARED + "SELECT * WHERE A ; A WITHIN 2 SECONDS",
-            DECLARED + "SELECT * WHERE A ; A WITHIN 2 SECONDS",
+            DECLARATION + "SELECT * WHERE A ; A WITHIN 2 SECONDS",
+            DECLARATION + "SELECT * WHERE A ; A WITHIN 2 SECONDS",
             "every stream",
         ),
     ],
 )
-def test_schemas_of_two_queries(left: str, right: str, said: str) -> None:
-    assert said in equivalent(left, right).reason
+def test_schemas_of_two_queries(left: str, right: str, reason: str) -> None:
+    assert reason in equivalent(left, right).reason
 
 
 @pytest.mark.parametrize(
@@ -230,17 +232,14 @@ def test_keys_are_asked_about_by_their_constants(condition: str) -> None:
 
 def test_keys_are_those_of_the_types_that_declare_them() -> None:
     """C has no k, and so is in no partition: no answer has one."""
-    declared = "CREATE STREAM S { EVENT A { k:int }, EVENT B { k:int? }, EVENT C { } } "
+    schema = "CREATE STREAM S { EVENT A { k:int }, EVENT B { k:int? }, EVENT C { } } "
     ask = "SELECT * WHERE {} PARTITION BY [k]"
-    assert satisfiable(declared + ask.format("A ; B")).holds is True
-    assert satisfiable(declared + ask.format("A ; C")).holds is False
+    assert satisfiable(schema + ask.format("A ; B")).holds is True
+    assert satisfiable(schema + ask.format("A ; C")).holds is False
     assert (
-        equivalent(declared + ask.format("A ; B"), declared + ask.format("A ; (B OR C)")).holds
-        is True
+        equivalent(schema + ask.format("A ; B"), schema + ask.format("A ; (B OR C)")).holds is True
     )
     assert (
-        equivalent(
-            declared + ask.format("A ; B"), declared + ask.format("A ; B FILTER A[k < 3]")
-        ).holds
+        equivalent(schema + ask.format("A ; B"), schema + ask.format("A ; B FILTER A[k < 3]")).holds
         is False
     )

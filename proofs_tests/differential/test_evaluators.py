@@ -29,7 +29,7 @@ from cerlab.testing.shape import STREAMS, likely
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
-LABELLED: tuple[EvaluatorName, ...] = ("compiled", "automaton")
+WITH_LABELS: tuple[EvaluatorName, ...] = ("compiled", "automaton")
 
 
 def agree(case: Case) -> bool | None:
@@ -37,36 +37,36 @@ def agree(case: Case) -> bool | None:
     query = case.query
     expected = query_answers(case.ast, case.stream)
     for evaluator in ("automaton", "tecs", "compiled"):
-        found = list(answers_of(query, case.stream, evaluator))
-        assert len(found) == len(set(found)), f"{evaluator} repeats\n{case.describe()}"
-        require(sorted(found, key=by_end) == expected, evaluator, case)
-        ends = [answer.end for answer in found]
+        answers = list(answers_of(query, case.stream, evaluator))
+        assert len(answers) == len(set(answers)), f"{evaluator} repeats\n{case.describe()}"
+        require(sorted(answers, key=by_end) == expected, evaluator, case)
+        ends = [answer.end for answer in answers]
         assert ends == sorted(ends)
     assert count(query, case.stream) == len(expected), case.describe()
     valuations = set(query_valuations(case.ast, case.stream))
-    for by in LABELLED:
+    for by in WITH_LABELS:
         try:
-            labelled = list(valuations_of(query, case.stream, by))
+            labels = list(valuations_of(query, case.stream, by))
         except cerlab.ResourceLimit:  # one case in ten thousand has too many labelled runs
             return None
-        assert len(labelled) == len(set(labelled)), f"{by} repeats\n{case.describe()}"
-        require(set(labelled) == valuations, f"labels of {by}", case)
+        assert len(labels) == len(set(labels)), f"{by} repeats\n{case.describe()}"
+        require(set(labels) == valuations, f"labels of {by}", case)
     return bool(expected)
 
 
-def pushed(case: Case, rng: Random) -> list[cerlab.ComplexEvent]:
+def session_answers(case: Case, rng: Random) -> list[cerlab.ComplexEvent]:
     """The answers of sessions that events are pushed to, one, a few or many at a time."""
     query, stream = case.query, case.stream
     session = Session(query.plan, query.learned, stream.time, None)
-    found: list[cerlab.ComplexEvent] = []
+    answers: list[cerlab.ComplexEvent] = []
     at = 0
     while at < len(stream):
         batch = stream[at : at + rng.choice((1, 1, 2, 3, 4, 99))]
-        found += session.push(batch)
+        answers += session.push(batch)
         at += len(batch)
         if likely(rng, 0.2):
             session = Session(query.plan, query.learned, stream.time, session.state())
-    return found
+    return answers
 
 
 def test_sessions_give_the_same_however_events_are_pushed(
@@ -76,13 +76,13 @@ def test_sessions_give_the_same_however_events_are_pushed(
     shape = Shape(depth=2, events=16)
 
     def case(rng: Random) -> bool | None:
-        drawn = random_case(rng, shape)
-        if count(drawn.query, drawn.stream) > 2_000:
+        sample = random_case(rng, shape)
+        if count(sample.query, sample.stream) > 2_000:
             return None
-        expected = evaluate(drawn.query, drawn.stream, evaluator="tecs")
-        found = pushed(drawn, rng)
-        require(sorted(found, key=by_end) == expected, "session", drawn)
-        require([answer.end for answer in found] == [A.end for A in expected], "order", drawn)
+        expected = evaluate(sample.query, sample.stream, evaluator="tecs")
+        answers = session_answers(sample, rng)
+        require(sorted(answers, key=by_end) == expected, "session", sample)
+        require([answer.end for answer in answers] == [A.end for A in expected], "order", sample)
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
@@ -108,25 +108,29 @@ def test_they_agree_on_the_whole_family(suite: Suite) -> None:
     shape = Shape(depth=3, events=6, family=True)
 
     def case(rng: Random) -> bool | None:
-        drawn = random_case(rng, shape)
-        if drawn.query.has_automaton:
-            return agree(drawn)
+        sample = random_case(rng, shape)
+        if sample.query.has_automaton:
+            return agree(sample)
         for evaluator in ("automaton", "tecs"):
             with pytest.raises(cerlab.Unsupported):
-                evaluate(drawn.query, drawn.stream, evaluator=evaluator)
-        return bool(query_answers(drawn.ast, drawn.stream))
+                evaluate(sample.query, sample.stream, evaluator=evaluator)
+        return bool(query_answers(sample.ast, sample.stream))
 
     suite.run(case, deep_count=20_000)
 
 
 def test_limit_gives_the_same_answers_of_each_end(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, Shape(depth=3, events=8))
-        limited = Case(with_limit(drawn.ast, rng.choice((0, 1, 2, 5))), drawn.stream)
-        agree(limited)
-        expected = query_answers(limited.ast, drawn.stream)
-        require(sorted(pushed(limited, rng), key=by_end) == expected, "session", limited)
-        return len(expected) < len(query_answers(drawn.ast, drawn.stream))
+        sample = random_case(rng, Shape(depth=3, events=8))
+        limit_case = Case(with_limit(sample.ast, rng.choice((0, 1, 2, 5))), sample.stream)
+        agree(limit_case)
+        expected = query_answers(limit_case.ast, sample.stream)
+        require(
+            sorted(session_answers(limit_case, rng), key=by_end) == expected,
+            "session",
+            limit_case,
+        )
+        return len(expected) < len(query_answers(sample.ast, sample.stream))
 
     suite.run(case, deep_count=4_000, needs_answers=0.1)
 
@@ -135,37 +139,37 @@ def test_labels_of_one_stream(suite: Suite) -> None:
     """``S>x`` in SELECT, PROJECT and filters, by every evaluator; and its text reads back."""
 
     def case(rng: Random) -> bool | None:
-        drawn = random_case(rng, Shape(depth=2))
-        known = sorted(defined_labels(drawn.ast.formula)) or ["A"]
+        sample = random_case(rng, Shape(depth=2))
+        names = sorted(defined_labels(sample.ast.formula)) or ["A"]
         items = tuple(
-            SelectItem(x, stream=rng.choice((None, *STREAMS))) for x in known for _ in range(2)
+            SelectItem(x, stream=rng.choice((None, *STREAMS))) for x in names for _ in range(2)
         )
         predicate = if_of_stream(rng.choice(STREAMS), random_predicate(rng, Shape()))
-        formula: Formula = Filter(drawn.ast.formula, On(rng.choice(known), predicate))
+        formula: Formula = Filter(sample.ast.formula, On(rng.choice(names), predicate))
         if likely(rng, 0.5):
-            formula = selected_formula(replace(drawn.ast, formula=formula, items=items))
-            ast = replace(drawn.ast, formula=formula, items=None)
+            formula = selected_formula(replace(sample.ast, formula=formula, items=items))
+            ast = replace(sample.ast, formula=formula, items=None)
         else:
-            ast = replace(drawn.ast, formula=formula, items=items)
-        streams = [replace(t, stream=rng.choice((None, *STREAMS))) for t in drawn.stream]
+            ast = replace(sample.ast, formula=formula, items=items)
+        streams = [replace(t, stream=rng.choice((None, *STREAMS))) for t in sample.stream]
         assert parse_ceql(query_text(ast))[0] == ast
-        return agree(Case(ast, Stream(streams, time=drawn.stream.time)))
+        return agree(Case(ast, Stream(streams, time=sample.stream.time)))
 
     suite.run(case, deep_count=4_000, needs_answers=0.3)
 
 
 def test_the_generator_covers_every_operator_and_clause() -> None:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for seed in range(3_000):
         query = random_query(Random(seed))
-        seen.update(type(phi).__name__ for phi in subformulas(query.formula))
+        counts.update(type(phi).__name__ for phi in subformulas(query.formula))
         if query.strategy is not None:
-            seen[query.strategy.name] += 1
-        seen["items"] += query.items is not None
-        seen["streams"] += bool(query.streams)
-        seen["partition"] += bool(query.partition)
-        seen[type(query.window).__name__] += 1
-        seen[query.consume.name] += query.consume is not Consume.NONE
+            counts[query.strategy.name] += 1
+        counts["items"] += query.items is not None
+        counts["streams"] += bool(query.streams)
+        counts["partition"] += bool(query.partition)
+        counts[type(query.window).__name__] += 1
+        counts[query.consume.name] += query.consume is not Consume.NONE
     operators = (
         "Atom",
         "Not",
@@ -182,4 +186,4 @@ def test_the_generator_covers_every_operator_and_clause() -> None:
     windows = ("EventWindow", "AttributeWindow", "TimeWindow", "NoneType")
     clauses = ("items", "streams", "partition", "ANY", "PARTITION")
     for name in (*operators, *strategies, *windows, *clauses):
-        assert seen[name] >= 100, (name, seen[name])
+        assert counts[name] >= 100, (name, counts[name])

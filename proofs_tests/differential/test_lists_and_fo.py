@@ -22,7 +22,7 @@ from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=6)
-DEFINED = (cel.Atom, cel.As, cel.Filter, cel.Or, cel.Seq, cel.Plus)
+OPERATORS = (cel.Atom, cel.As, cel.Filter, cel.Or, cel.Seq, cel.Plus)
 STRATEGIES = (None, *Strategy)
 UNARY: tuple[EvaluatorName, ...] = ("automaton", "tecs", "lists", "auto")
 FO_MACHINES: tuple[EvaluatorName, ...] = ("lists", "automaton", "tecs", "compiled", "registers")
@@ -31,7 +31,7 @@ FO_MACHINES: tuple[EvaluatorName, ...] = ("lists", "automaton", "tecs", "compile
 def is_defined(phi: cel.Formula) -> bool:
     """Whether Foundations has all of its operators, and no streams."""
     return all(
-        isinstance(psi, DEFINED) and not (isinstance(psi, cel.Atom) and psi.stream)
+        isinstance(psi, OPERATORS) and not (isinstance(psi, cel.Atom) and psi.stream)
         for psi in cel.subformulas(phi)
     )
 
@@ -43,10 +43,10 @@ def test_p4_lists_agree_with_the_reference(strategy: Strategy | None, suite: Sui
             pass
         ast = CeqlQuery(phi, strategy=strategy)
         stream = Stream(random_events(rng, phi, SHAPE))
-        found = list(answers_of(Pattern(ast), stream, "lists"))
+        answers = list(answers_of(Pattern(ast), stream, "lists"))
         expected = query_answers(ast, stream)
-        assert len(found) == len(set(found)), str(phi)
-        assert sorted(found, key=by_end) == expected, (str(phi), strategy, stream)
+        assert len(answers) == len(set(answers)), str(phi)
+        assert sorted(answers, key=by_end) == expected, (str(phi), strategy, stream)
         return bool(expected)
 
     suite.run(case, deep_count=8_000)
@@ -62,15 +62,15 @@ def test_unary_fo_cel_by_every_evaluator(suite: Suite) -> None:
         stream = Stream(random_events(rng, phi, Shape(events=4, rich=False)))
         expected = query_answers(ast, stream, fo_valuations)
         for evaluator in UNARY:
-            found = list(answers_of(Pattern(ast, logic="fo"), stream, evaluator))
-            assert sorted(found, key=by_end) == expected, (evaluator, str(phi), strategy, stream)
+            answers = list(answers_of(Pattern(ast, logic="fo"), stream, evaluator))
+            assert sorted(answers, key=by_end) == expected, (evaluator, str(phi), strategy, stream)
         return bool(expected)
 
     suite.run(case, deep_count=8_000, needs_answers=0.4)
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ("A : B", r"no :\n"),
         ("A:+", r"no :\+\n"),
@@ -87,8 +87,8 @@ def test_unary_fo_cel_by_every_evaluator(suite: Suite) -> None:
         ("SELECT A WHERE A", "SELECT"),
     ],
 )
-def test_lists_refuse_by_name_what_foundations_has_not(query: str, said: str) -> None:
-    with pytest.raises(cerlab.Unsupported, match=said) as caught:
+def test_lists_refuse_by_name_what_foundations_has_not(query: str, message: str) -> None:
+    with pytest.raises(cerlab.Unsupported, match=message) as caught:
         cerlab.evaluate(query, [{"type": "A"}], evaluator="lists")
     assert caught.value.code == "CER0412"
 
@@ -96,8 +96,8 @@ def test_lists_refuse_by_name_what_foundations_has_not(query: str, said: str) ->
 def test_a_strategy_around_the_whole_formula_is_one_in_select() -> None:
     events = [{"type": t} for t in "AAB"]
     for text in ("NEXT(A ; B)", "SELECT NEXT * WHERE A ; B"):
-        found = cerlab.evaluate(text, events, evaluator="lists")
-        assert [m.positions for m in found] == [(0, 2)]
+        answers = cerlab.evaluate(text, events, evaluator="lists")
+        assert [m.positions for m in answers] == [(0, 2)]
     _, strategy = anchored_query(CeqlQuery(cerlab.parse_formula("MAX(A)")), first_order=False)
     assert strategy is Strategy.MAX
 
@@ -145,12 +145,12 @@ def test_scopes_are_checked_where_no_event_is_read(evaluator: EvaluatorName) -> 
 
 def test_what_the_reference_refuses_as_fo_cel_is_refused_by_all(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, Shape(depth=2, events=5, family=rng.random() < 0.5))
-        expected = fo_outcome(drawn, "reference")
+        sample = random_case(rng, Shape(depth=2, events=5, family=rng.random() < 0.5))
+        expected = fo_outcome(sample, "reference")
         for evaluator in (*FO_MACHINES, "auto"):
-            found = fo_outcome(drawn, evaluator)
-            if found is not None or evaluator == "auto":
-                assert found == expected, (drawn.describe(), evaluator)
+            outcome = fo_outcome(sample, evaluator)
+            if outcome is not None or evaluator == "auto":
+                assert outcome == expected, (sample.describe(), evaluator)
         return expected is None or bool(expected)
 
     suite.run(case, deep_count=4_000)

@@ -43,26 +43,26 @@ def interleaved_case(rng: Random) -> Case:
 
 def in_pieces(case: Case, rng: Random) -> list[cerlab.ComplexEvent]:
     """The answers of sessions, each resumed from the state of the one before."""
-    events, found = case.stream.events, []
+    events, answers = case.stream.events, []
     session = case.query.open(time="t", unit="s")
     cuts = sorted(rng.randrange(len(events) + 1) for _ in range(rng.randrange(4)))
     for start, end in zip([0, *cuts], [*cuts, len(events)], strict=True):
-        found += session.push(events[start:end])
+        answers += session.push(events[start:end])
         session = case.query.open(time="t", unit="s", state=session.state())
-    return found
+    return answers
 
 
 def test_partitions_that_interleave_agree(suite: Suite) -> None:
     def case(rng: Random) -> bool | None:
-        drawn = interleaved_case(rng)
+        sample = interleaved_case(rng)
         try:
-            expected = query_answers(drawn.ast, drawn.stream)
+            expected = query_answers(sample.ast, sample.stream)
         except cerlab.ResourceLimit:
             return None
         for evaluator in ("automaton", "tecs", "compiled"):
-            found = sorted(answers_of(drawn.query, drawn.stream, evaluator), key=by_end)
-            assert found == expected, (evaluator, drawn.describe())
-        assert sorted(in_pieces(drawn, rng), key=by_end) == expected, drawn.describe()
+            answers = sorted(answers_of(sample.query, sample.stream, evaluator), key=by_end)
+            assert answers == expected, (evaluator, sample.describe())
+        assert sorted(in_pieces(sample, rng), key=by_end) == expected, sample.describe()
         return bool(expected)
 
     suite.run(case, deep_count=10_000)

@@ -98,10 +98,10 @@ def test_the_query_of_example_1_after_each_update() -> None:
     Q = parse_gcq(
         "x, y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2 < ts3, ts3 - ts1 < 6"
     )
-    grown = [set(found) for found in answers_after_each(Q, updates(EXAMPLE))]
+    tables = [set(rows) for rows in answers_after_each(Q, updates(EXAMPLE))]
     first, second, third = ("x", "y", 3), ("x", "y", 6), ("w", "y", 6)
     fourth = ("w", "y", 9)
-    assert grown == [
+    assert tables == [
         set(),
         set(),
         {first},
@@ -115,8 +115,8 @@ def test_the_query_of_example_1_after_each_update() -> None:
 def test_free_timestamps_and_deletions_take_answers_back() -> None:
     Q = parse_gcq("y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2 < ts3")
     S = updates("+t(7, 3) +s(1, 7, 2) +r(1, 1) +r(1, 0) -r(1, 1) -r(1, 0)")
-    found = [set(each) for each in answers_after_each(Q, S)]
-    assert found == [set(), set(), {(7, 3)}, {(7, 3)}, {(7, 3)}, set()]
+    tables = [set(each) for each in answers_after_each(Q, S)]
+    assert tables == [set(), set(), {(7, 3)}, {(7, 3)}, {(7, 3)}, set()]
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), True])

@@ -68,8 +68,8 @@ def counts_occurrences(S: Iterable[Update]) -> dict[str, frozenset[Row]]:
 
 def deletes_for_ever(S: Iterable[Update]) -> dict[str, frozenset[Row]]:
     """What was deleted once does not come back."""
-    seen = list(S)
-    return _DATABASE(seen + [u for u in seen if isinstance(u, Delete)])
+    updates = list(S)
+    return _DATABASE(updates + [u for u in updates if isinstance(u, Delete)])
 
 
 _DATABASE = semantics.database

@@ -19,7 +19,7 @@ LENGTHS = (10, 1_000, 10_000)
 WINDOWS = (5, 1_000, None)
 
 
-def filled(length: int, window: int | None) -> tuple[WindowEvaluation, list[int]]:
+def after_long_stream(length: int, window: int | None) -> tuple[WindowEvaluation, list[int]]:
     """A long stream, over a domain that grows with it, and the operations of each tuple."""
     evaluation = WindowEvaluation(WindowQuery(window=window))
     costs = []
@@ -32,18 +32,18 @@ def filled(length: int, window: int | None) -> tuple[WindowEvaluation, list[int]
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_tuple_costs_the_same_at_any_length(window: int | None) -> None:
-    assert [max(filled(length, window)[1]) for length in LENGTHS] == [3, 3, 3]
+    assert [max(after_long_stream(length, window)[1]) for length in LENGTHS] == [3, 3, 3]
 
 
 def lines_of(call: Callable[[], object]) -> int:
     """How many lines of the evaluation a call executes, whatever it counts itself."""
-    executed = 0
+    lines = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal executed
+        nonlocal lines
         if frame.f_code.co_filename != dqe.__file__:
             return None
-        executed += event == "line"
+        lines += event == "line"
         return trace
 
     before = sys.gettrace()
@@ -52,7 +52,7 @@ def lines_of(call: Callable[[], object]) -> int:
         call()
     finally:
         sys.settrace(before)
-    return executed
+    return lines
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -73,17 +73,17 @@ def test_nothing_that_grows_is_done_beside_the_operations(window: int | None) ->
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_an_answer_costs_one_operation_and_comes_once(length: int, window: int | None) -> None:
-    evaluation, _ = filled(length, window)
+    evaluation, _ = after_long_stream(length, window)
     for _ in range(2):  # enumerating changes nothing, so a second time gives the same
-        before, delays, found = evaluation.operations, [], []
+        before, delays, rows = evaluation.operations, [], []
         for row in evaluation.enumerate():
-            found.append(row)
+            rows.append(row)
             delays.append(evaluation.operations - before)
             before = evaluation.operations
         delays.append(evaluation.operations - before)
         assert set(delays) == {1}
-        assert len(set(found)) == len(found)
-        assert found or length == 10 or window == 5
+        assert len(set(rows)) == len(rows)
+        assert rows or length == 10 or window == 5
 
 
 def test_the_operations_of_a_relation_by_hand() -> None:

@@ -51,9 +51,9 @@ def test_the_queries_are_those_of_the_paper() -> None:
 def test_updates_of_u_v_w_through_r_s_t(evaluate: Evaluator, suite: Suite) -> None:
     def case(rng: Random) -> bool:
         S = random_updates(rng, SCHEMA, 12)
-        found = list(through_the_window_query(S, evaluate))
-        assert found == list(answers_after_each(MATRIX_QUERY, S)), S
-        return any(found)
+        answers = list(through_the_window_query(S, evaluate))
+        assert answers == list(answers_after_each(MATRIX_QUERY, S)), S
+        return any(answers)
 
     suite.run(case, deep_count=5_000)
 
@@ -80,16 +80,16 @@ def test_products_are_those_computed_directly(evaluate: Evaluator, suite: Suite)
 
 def test_products_come_before_the_next_pair_is_asked_for() -> None:
     """Online, as the conjecture is about."""
-    asked = []
+    bits = []
 
     def pairs() -> Iterator[tuple[list[bool], list[bool]]]:
         for bit in (True, False, True):
-            asked.append(bit)
+            bits.append(bit)
             yield [bit], [True]
 
     for n, product in enumerate(vectors_times_matrix([[True]], pairs()), start=1):
-        assert len(asked) == n
-        assert product == (asked[-1],)
+        assert len(bits) == n
+        assert product == (bits[-1],)
 
 
 def test_each_update_becomes_one_update() -> None:

@@ -64,33 +64,33 @@ def by_assignments(Q: Gcq, tuples: set[tuple[str, Row]]) -> set[Row]:
     """Give each variable each value of the active domain, and see what is true."""
     domain = {each for _, row in tuples for each in row}
     variables = sorted({x for atom in Q.atoms for x in atom.variables})
-    found = set()
+    rows = set()
     for values in product(domain, repeat=len(variables)):
         nu = dict(zip(variables, values, strict=True))
         if all((a.relation, tuple(nu[x] for x in a.variables)) in tuples for a in Q.atoms) and all(
             holds(P, nu) for P in Q.predicates
         ):
-            found.add(tuple(nu[x] for x in Q.head))
-    return found
+            rows.add(tuple(nu[x] for x in Q.head))
+    return rows
 
 
 def reference_is_right(Q: Gcq, S: Sequence[Update]) -> bool:
     tuples: set[tuple[str, Row]] = set()
-    answered = False
-    for update, found in zip(S, answers_after_each(Q, S), strict=True):
+    has_rows = False
+    for update, rows in zip(S, answers_after_each(Q, S), strict=True):
         if isinstance(update, Insert):
             tuples.add((update.relation, update.row))
         else:
             tuples.discard((update.relation, update.row))
-        assert found == by_assignments(Q, tuples), (str(Q), S, update)
-        answered = answered or bool(found)
-    return answered
+        assert rows == by_assignments(Q, tuples), (str(Q), S, update)
+        has_rows = has_rows or bool(rows)
+    return has_rows
 
 
 def random_case(rng: Random) -> tuple[Gcq, list[Update]]:
     Q = random_gcq(rng)
-    used = {atom.relation: ARITIES[atom.relation] for atom in Q.atoms}
-    return Q, random_updates(rng, used, 9)
+    arities = {atom.relation: ARITIES[atom.relation] for atom in Q.atoms}
+    return Q, random_updates(rng, arities, 9)
 
 
 def test_the_join_is_what_all_assignments_say(suite: Suite) -> None:

@@ -96,7 +96,7 @@ def test_a_constant_in_an_atom_gets_a_hint(before: str, constant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "line", "column", "said"),
+    ("text", "code", "line", "column", "message"),
     [
         ("<-", "CER0260", 1, 1, "one atom or more"),
         ("y <- | y < 3", "CER0260", 1, 1, "one atom or more"),
@@ -110,11 +110,11 @@ def test_a_constant_in_an_atom_gets_a_hint(before: str, constant: str) -> None:
         ("x <- r(x) | x < 99999999999999999999", "CER0204", 1, 17, "64 bits"),
     ],
 )
-def test_ill_formed_queries(text: str, code: str, line: int, column: int, said: str) -> None:
+def test_ill_formed_queries(text: str, code: str, line: int, column: int, message: str) -> None:
     with pytest.raises(IllFormed) as caught:
         parse_gcq(text)
     assert caught.value.code == code
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert f"line {line}, column {column}" in str(caught.value)
     assert "^" in str(caught.value)
 

@@ -21,12 +21,12 @@ from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on
 from proofs_tests.suite import Suite
 
 
-def found(pattern: FlinkPattern, text: str) -> str:
+def matches_text(pattern: FlinkPattern, text: str) -> str:
     """The matches, as the events of each by type and number: ``a1 b2``, one after the other."""
     events = [{"type": word[0].upper(), "v": int(word[1:] or 0)} for word in text.split()]
     words = text.split()
     matches = (
-        " ".join(words[i] for i in sorted(i for listed in m.labels.values() for i in listed))
+        " ".join(words[i] for i in sorted(i for positions in m.labels.values() for i in positions))
         for m in flink.matches(pattern, events)
     )
     return ", ".join(sorted(matches))
@@ -34,7 +34,7 @@ def found(pattern: FlinkPattern, text: str) -> str:
 
 A, AB, BC = begin("A"), begin("A").followedBy("B"), begin("B").oneOrMore().consecutive().next("C")
 LOOP = begin("A").followedByAny("B").oneOrMore()
-COMBINED = begin("C").followedBy("A").oneOrMore()
+LOOP_OF_A = begin("C").followedBy("A").oneOrMore()
 BS = "a b1 d1 b2 d2 b3 c"
 AS = "c d a1 a2 a3 d a4 b"
 
@@ -43,7 +43,7 @@ def case(pattern: FlinkPattern, text: str, expected: str, id: str) -> Any:
     return pytest.param(pattern, text, expected, id=id)
 
 
-DOCUMENTED = [
+STRATEGIES = [
     case(A.next("B"), "a c b1 b2", "", "next"),
     case(AB, "a c b1 b2", "a b1", "followedBy"),
     case(A.followedByAny("B"), "a c b1 b2", "a b1, a b2", "followedByAny"),
@@ -61,13 +61,13 @@ DOCUMENTED = [
         "allowCombinations",
     ),
     case(
-        COMBINED.consecutive().followedBy("B"),
+        LOOP_OF_A.consecutive().followedBy("B"),
         AS,
         "c a1 a2 a3 b, c a1 a2 b, c a1 b",
         "consecutive-after-followedBy",
     ),
     case(
-        COMBINED.followedBy("B"),
+        LOOP_OF_A.followedBy("B"),
         AS,
         "c a1 a2 a3 a4 b, c a1 a2 a3 b, c a1 a2 b, c a1 b",
         "relaxed-after-followedBy",
@@ -108,7 +108,7 @@ NOTS = [
         "an-optional-part-that-takes-ends-a-notFollowedBy",
     ),
 ]
-SEEN = [
+OBSERVATIONS = [
     case(A.oneOrMore().greedy(), "a1 a2", "a1, a1 a2, a2", "greedy-last-is-nothing"),
     case(AB.times(2).greedy().followedBy("C"), "a b1 b2 b3 c", "a b1 b2 c", "greedy-of-a-count"),
     case(AB.times(1, 2).greedy().followedBy("C"), "a b1 b2 b3 c", "", "greedy-withholds-a-third"),
@@ -117,12 +117,12 @@ SEEN = [
     case(A.times(1, 2).notFollowedBy("N").next("B"), "a1 x n a2 b", "a1 a2 b, a2 b", "forgotten"),
     case(A.times(1, 2).notFollowedBy("N").next("B"), "a1 n a2 b", "a2 b", "not-forgotten"),
 ]
-CASES = [*DOCUMENTED, *COUNTS, *NOTS, *SEEN]
+CASES = [*STRATEGIES, *COUNTS, *NOTS, *OBSERVATIONS]
 
 
 @pytest.mark.parametrize(("pattern", "text", "expected"), CASES)
 def test_each_construct_by_hand(pattern: FlinkPattern, text: str, expected: str) -> None:
-    assert found(pattern, text) == expected
+    assert matches_text(pattern, text) == expected
 
 
 def test_within_is_exclusive() -> None:
@@ -136,11 +136,11 @@ def test_within_is_exclusive() -> None:
 
 def test_conditions_on_an_event() -> None:
     pattern = begin("a", "A").where("v > 1").or_("v = 0").followedBy("b", "B").where("v > 1")
-    assert found(pattern, "a1 a2 b1 a0 b2") == "a0 b2, a2 b2"
+    assert matches_text(pattern, "a1 a2 b1 a0 b2") == "a0 b2, a2 b2"
     assert eval(str(pattern)).parts == pattern.parts
 
 
-REFUSED: list[Any] = [
+ILL_FORMED: list[Any] = [
     lambda: AB.followedBy("A"),
     lambda: AB.greedy(),
     lambda: AB.oneOrMore().times(2),
@@ -157,7 +157,7 @@ REFUSED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("build", REFUSED)
+@pytest.mark.parametrize("build", ILL_FORMED)
 def test_what_the_builder_refuses(build: Any) -> None:
     with pytest.raises((IllFormed, cerlab.QuerySyntaxError)):
         build()
@@ -206,7 +206,7 @@ def test_the_page_for_those_who_come_from_flinkcep(pattern: FlinkPattern, formul
 
 
 def every(pattern: FlinkPattern, text: str, expected: str) -> bool:
-    return found(pattern, text) == expected
+    return matches_text(pattern, text) == expected
 
 
 TABLE: Judge = on_rows(lambda row: every(*row), [each.values for each in CASES])

@@ -38,10 +38,10 @@ def command(tmp_path: Path) -> list[str]:
     return ["java", "-Xmx1g", "-XX:-UsePerfData", "-cp", f"{tmp_path}:{folder}/*", "FlinkNfa"]
 
 
-def said(match: Valuation) -> str:
+def match_text(match: Valuation) -> str:
     """A match as FlinkNfa writes it."""
-    taken = " ".join(f"{x}={','.join(map(str, D))}" for x, D in sorted(match.labels.items()))
-    return f"{match.end}:{taken}"
+    labels = " ".join(f"{x}={','.join(map(str, D))}" for x, D in sorted(match.labels.items()))
+    return f"{match.end}:{labels}"
 
 
 def without_place(matches: Counter[str]) -> Counter[str]:
@@ -60,15 +60,15 @@ def test_the_reference_is_flinkcep(command: list[str]) -> None:
     ran = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
     replies = ran.stdout.split("\n")[:-1]
     assert len(replies) == len(cases), ran.stderr
-    differing, answered = [], 0
+    differing, with_matches = [], 0
     for (pattern, stream), reply in zip(cases, replies, strict=True):
         theirs = Counter(reply.split(" / ") if reply else [])
-        ours = Counter(map(said, flink.matches(pattern, stream)))
+        ours = Counter(map(match_text, flink.matches(pattern, stream)))
         if pattern.skip.to is not SkipTo.NO_SKIP:  # what waits is given out later
             theirs, ours = without_place(theirs), without_place(ours)
-        answered += bool(theirs)
+        with_matches += bool(theirs)
         if theirs != ours:
             differing.append((str(pattern), stream, theirs - ours, ours - theirs))
-    assert answered > len(cases) / 2
+    assert with_matches > len(cases) / 2
     assert len(differing) <= TIES * len(cases), differing
     assert all(".after(" in pattern for pattern, *_ in differing), differing

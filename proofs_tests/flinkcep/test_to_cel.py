@@ -20,7 +20,7 @@ from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on
 from proofs_tests.suite import Suite
 
 
-def taken(pattern: FlinkPattern, valuations: Any) -> set[Any]:
+def events_of_parts(pattern: FlinkPattern, valuations: Any) -> set[Any]:
     """Intervals, and the events of each part by its name."""
     names = {part.name for part in pattern.parts}
     return {
@@ -38,14 +38,18 @@ def agree(rng: Random) -> bool:
         except Unsupported:
             continue
         break
-    answered = False
+    has_matches = False
     for _ in range(2):
         stream = random_flink_stream(rng, pattern)
         matches = flink.matches(pattern, stream)
-        found = cerlab.valuations(query, stream, evaluator="reference")
-        assert taken(pattern, found) == taken(pattern, matches), (str(pattern), query, stream)
-        answered |= bool(matches)
-    return answered
+        answers = cerlab.valuations(query, stream, evaluator="reference")
+        assert events_of_parts(pattern, answers) == events_of_parts(pattern, matches), (
+            str(pattern),
+            query,
+            stream,
+        )
+        has_matches |= bool(matches)
+    return has_matches
 
 
 def test_the_answers_are_the_matches(suite: Suite) -> None:
@@ -53,14 +57,14 @@ def test_the_answers_are_the_matches(suite: Suite) -> None:
 
 
 def test_most_patterns_are_cel(suite: Suite) -> None:
-    refused: dict[str, int] = {}
-    drawn = [random_flink_pattern(Random(seed), skips=False) for seed in range(200)]
-    for pattern in drawn:
+    refusals: dict[str, int] = {}
+    patterns = [random_flink_pattern(Random(seed), skips=False) for seed in range(200)]
+    for pattern in patterns:
         try:
             flink.to_cel(pattern)
         except Unsupported as error:
-            refused[error.message] = refused.get(error.message, 0) + 1
-    assert sum(refused.values()) < 80, refused
+            refusals[error.message] = refusals.get(error.message, 0) + 1
+    assert sum(refusals.values()) < 80, refusals
 
 
 WORDS = (
@@ -74,7 +78,7 @@ WORDS = (
 def test_every_word_has_a_row_of_the_page_and_a_case() -> None:
     page = (Path(__file__).parents[2] / "docs" / "language" / "flinkcep.md").read_text()
     table = "".join(line for line in page.splitlines() if line.startswith("|"))
-    cases = " ".join(str(pattern) for pattern, _ in (*SAYS, *REFUSED))
+    cases = " ".join(str(pattern) for pattern, _ in (*SAYS, *REFUSALS))
     for word in WORDS:
         assert f"{word}(" in table, word
         assert f"{word}(" in cases, word
@@ -123,7 +127,7 @@ def test_the_window_of_cel_includes_its_end() -> None:
     assert len(cerlab.evaluate(query, stream)) == 1
 
 
-REFUSED = [
+REFUSALS = [
     (A.followedByAny("B").after("skipToNext"), "on A B B the query 'A ; B' has \\(0, 2\\)"),
     (A.next("B").after("skipPastLastEvent"), "prunes by matches"),
     (A.followedBy("B", "A"), "is the type of another part"),
@@ -142,17 +146,17 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "why"), REFUSED, ids=lambda each: str(each)[:60])
+@pytest.mark.parametrize(("pattern", "why"), REFUSALS, ids=lambda each: str(each)[:60])
 def test_what_cel_has_no_word_for(pattern: FlinkPattern, why: str) -> None:
     with pytest.raises(Unsupported, match=why):
         flink.to_cel(pattern)
 
 
-GAPPED, BODY = compiled._with_gap, compiled._body
+WITH_GAP, BODY = compiled._with_gap, compiled._body
 
 
 def first_may_be_any(left: Any, away: Any, at_once: Any, right: Any) -> Any:
-    return GAPPED(left, away, (), right)
+    return WITH_GAP(left, away, (), right)
 
 
 def one_too_few(part: Any, lo: int, hi: Any, away: Any) -> Any:

@@ -12,8 +12,8 @@ from proofs_tests.suite import Suite
 
 def test_the_best_answer_of_each_end(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng)
-        return check(drawn, Strategy.NXT, best_of_each_state(drawn, Strategy.NXT))
+        sample = random_case(rng)
+        return check(sample, Strategy.NXT, best_of_each_state(sample, Strategy.NXT))
 
     suite.run(case, deep_count=20_000)
 

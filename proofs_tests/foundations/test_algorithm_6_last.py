@@ -12,8 +12,8 @@ from proofs_tests.suite import Suite
 
 def test_the_best_answer_of_each_end(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng)
-        return check(drawn, Strategy.LAST, best_of_each_state(drawn, Strategy.LAST))
+        sample = random_case(rng)
+        return check(sample, Strategy.LAST, best_of_each_state(sample, Strategy.LAST))
 
     suite.run(case, deep_count=20_000)
 

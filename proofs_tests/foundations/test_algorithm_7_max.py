@@ -28,11 +28,11 @@ def check_pairs(case: Case) -> bool:
     def watch(evaluation: Recogniser[ComplexEvent], runs: set[Run], n: int) -> None:
         assert isinstance(evaluation, MaxEvaluation)
         at = case.positions
-        everything = {taken for _, taken in runs}
+        everything = {marks for _, marks in runs}
         pairs: dict[tuple[frozenset[int], frozenset[int]], set[tuple[int, ...]]] = {}
         for C in everything:
-            U = frozenset(q for q, taken in runs if set(C) < set(taken))
-            T = frozenset(q for q, taken in runs if taken == C) - U
+            U = frozenset(q for q, marks in runs if set(C) < set(marks))
+            T = frozenset(q for q, marks in runs if marks == C) - U
             if T:
                 pairs.setdefault((T, U), set()).add(tuple(at[k] for k in C))
         assert {(r.T, r.U) for r in evaluation.lists} == set(pairs)

@@ -30,18 +30,18 @@ def check_gapless(case: Case) -> bool:
         macro_states = evaluation.automaton.macro_states
         at = case.positions
         by_marks: dict[tuple[int, ...], set[int]] = {}
-        for state, taken in runs:
-            if all(later == earlier + 1 for earlier, later in pairwise((*taken, n + 1))):
-                by_marks.setdefault(taken, set()).add(state)
-        unmarked = by_marks.get(())
+        for state, marks in runs:
+            if all(later == earlier + 1 for earlier, later in pairwise((*marks, n + 1))):
+                by_marks.setdefault(marks, set()).add(state)
+        without_marks = by_marks.get(())
         q_init = evaluation.q_init
-        assert unmarked == (None if q_init is None else macro_states[q_init])
-        held: dict[frozenset[int], set[tuple[int, ...]]] = {}
-        for taken, states in by_marks.items():
-            held.setdefault(frozenset(states), set()).add(tuple(at[k] for k in taken))
-        assert {macro_states[q] for q in evaluation.lists} == set(held)
+        assert without_marks == (None if q_init is None else macro_states[q_init])
+        contents: dict[frozenset[int], set[tuple[int, ...]]] = {}
+        for marks, states in by_marks.items():
+            contents.setdefault(frozenset(states), set()).add(tuple(at[k] for k in marks))
+        assert {macro_states[q] for q in evaluation.lists} == set(contents)
         for q, nodes in evaluation.lists.items():
-            check_list(nodes, at[n], held[macro_states[q]])
+            check_list(nodes, at[n], contents[macro_states[q]])
 
     return check(case, Strategy.STRICT, watch)
 

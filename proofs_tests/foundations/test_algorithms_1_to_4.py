@@ -37,12 +37,12 @@ def check_lists(case: Case) -> bool:
         assert isinstance(evaluation, Evaluation)
         at = case.positions
         by_marks: dict[tuple[int, ...], set[int]] = {}
-        for state, taken in runs:
-            by_marks.setdefault(tuple(at[k] for k in taken), set()).add(state)
+        for state, marks in runs:
+            by_marks.setdefault(tuple(at[k] for k in marks), set()).add(state)
         for q, nodes in evaluation.lists.items():
             macro_state = evaluation.automaton.macro_states[q]
-            held = {taken for taken, states in by_marks.items() if states == macro_state}
-            check_list(nodes, at[n], held)
+            contents = {marks for marks, states in by_marks.items() if states == macro_state}
+            check_list(nodes, at[n], contents)
         active = {evaluation.automaton.macro_states[q] for q in evaluation.lists}
         assert active == {frozenset(states) for states in by_marks.values()}
 
@@ -58,9 +58,9 @@ def test_algorithm_1_on_io_deterministic_automata(suite: Suite) -> None:
 
 def test_the_states_of_algorithm_1_are_those_of_the_automaton(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, random_io_deterministic)
-        evaluation = Evaluation(drawn.cea)
-        for n, event in enumerate(drawn.events):
+        sample = random_case(rng, random_io_deterministic)
+        evaluation = Evaluation(sample.cea)
+        for n, event in enumerate(sample.events):
             evaluation.advance(event, n)
         return all(len(states) == 1 for states in evaluation.automaton.macro_states)
 
@@ -73,11 +73,11 @@ def test_algorithm_4_on_any_automata(suite: Suite) -> None:
 
 def test_algorithm_2_and_algorithm_3_list_the_same_in_the_same_order(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, rng.choice((random_anchored, random_io_deterministic)))
-        lowest = drawn.lowest_start
-        evaluation = Evaluation(drawn.cea)
-        listed = 0
-        for event, position in zip(drawn.events, drawn.positions, strict=True):
+        sample = random_case(rng, rng.choice((random_anchored, random_io_deterministic)))
+        lowest = sample.lowest_start
+        evaluation = Evaluation(sample.cea)
+        most_answers = 0
+        for event, position in zip(sample.events, sample.positions, strict=True):
             evaluation.advance(event, position)
             for nodes in evaluation.lists.values():
                 for n in nodes:
@@ -86,8 +86,8 @@ def test_algorithm_2_and_algorithm_3_list_the_same_in_the_same_order(suite: Suit
                     by_2 = list(enumerate_all(n.list, (n.position,), lowest, Steps()))
                     by_3 = list(complex_events(enumerate_all_star(n, lowest, Steps())))
                     assert by_2 == by_3
-                    listed = max(listed, len(by_2))
-        return listed > 1
+                    most_answers = max(most_answers, len(by_2))
+        return most_answers > 1
 
     suite.run(case, deep_count=20_000)
 

@@ -87,8 +87,8 @@ def iteration_once(A: EpsilonCea) -> EpsilonCea:
 
 def choice_of_the_left(A: EpsilonCea, B: EpsilonCea) -> EpsilonCea:
     """OR whose right part leads nowhere."""
-    made = CHOICE(A, B)
-    return EpsilonCea(made.states, made.Delta, made.I, made.F, moves=made.moves[:-1])
+    C = CHOICE(A, B)
+    return EpsilonCea(C.states, C.Delta, C.I, C.F, moves=C.moves[:-1])
 
 
 CHOICE = epsilon.choice
@@ -108,10 +108,10 @@ def left_of(P: Predicate, Q: Predicate) -> Predicate:
 
 def determinised_from_one_state(A: AnchoredCea) -> AnchoredCea:
     """Runs from the other initial states forgotten."""
-    return DETERMINISED(AnchoredCea(A.states, A.Delta, frozenset({min(A.I)}), A.F))
+    return DETERMINISE(AnchoredCea(A.states, A.Delta, frozenset({min(A.I)}), A.F))
 
 
-DETERMINISED = boolean_operations.determinise
+DETERMINISE = boolean_operations.determinise
 
 
 def equal_or_disjoint(P: Predicate, Q: Predicate) -> bool:
@@ -121,13 +121,13 @@ def equal_or_disjoint(P: Predicate, Q: Predicate) -> bool:
 
 def anchored_by_one_transition(A: IntervalCea) -> AnchoredCea:
     """Of the transitions that start a run, only the first."""
-    made = ANCHORED(A)
+    B = ANCHOR(A)
     starts = [t for t in A.Delta if t.source == A.q0]
-    Delta = tuple(t for t in made.Delta if t not in starts[1:])
-    return AnchoredCea(made.states, Delta, made.I, made.F)
+    Delta = tuple(t for t in B.Delta if t not in starts[1:])
+    return AnchoredCea(B.states, Delta, B.I, B.F)
 
 
-ANCHORED = forms.anchor
+ANCHOR = forms.anchor
 
 # -- SO-CEL and UCEA ------------------------------------------------------------------------------
 
@@ -141,14 +141,14 @@ def demand_of_all(A: Ucea, condition: Any) -> Ucea:
     return Ucea(A.states, Delta, A.I, A.F)
 
 
-def unchanged(A: Ucea) -> Ucea:
+def identity(A: Ucea) -> Ucea:
     return A
 
 
 def sequence_or_first(A: Ucea, B: Ucea) -> Ucea:
     """``;`` whose second part may be left out."""
-    made = UCEA_SEQUENCE(A, B)
-    return Ucea(made.states, made.Delta, made.I, made.F | A.F)
+    C = UCEA_SEQUENCE(A, B)
+    return Ucea(C.states, C.Delta, C.I, C.F | A.F)
 
 
 UCEA_SEQUENCE = socel_to_ucea._sequence
@@ -156,8 +156,8 @@ UCEA_SEQUENCE = socel_to_ucea._sequence
 
 def unlabelled_too(A: Ucea) -> Ucea:
     """Ordinary runs that use the transitions without labels."""
-    made = UNDER_STAR(A)
-    return Ucea(made.states, made.Delta + A.Delta, made.I, made.F)
+    B = UNDER_STAR(A)
+    return Ucea(B.states, B.Delta + A.Delta, B.I, B.F)
 
 
 UNDER_STAR = socel_to_ucea.under_star_to_runs
@@ -219,9 +219,9 @@ def at_most_once(phi: cel.Formula) -> cel.Formula:
 
 def other(module: ModuleType, **wrong: object) -> ModuleType:
     """A module with wrong things under some of its names."""
-    made = ModuleType("_and_".join(wrong))
-    vars(made).update({**vars(module), **wrong, "__name__": made.__name__})
-    return made
+    module_copy = ModuleType("_and_".join(wrong))
+    vars(module_copy).update({**vars(module), **wrong, "__name__": module_copy.__name__})
+    return module_copy
 
 
 def same(P: Predicate) -> Predicate:
@@ -268,7 +268,7 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (test_proposition_1.check_io, boolean_operations, "disjoint", equal_or_disjoint),
     (test_proposition_1.check_anchored, forms, "anchor", anchored_by_one_transition),
     (test_theorem_5.check_formula, socel_to_ucea, "_demand", demand_of_all),
-    (test_theorem_5.check_formula, socel_to_ucea, "_iteration", unchanged),
+    (test_theorem_5.check_formula, socel_to_ucea, "_iteration", identity),
     (test_theorem_5.check_formula, socel_to_ucea, "_sequence", sequence_or_first),
     (test_theorem_5.check_random_runs, socel_to_ucea, "under_star_to_runs", unlabelled_too),
     (test_theorem_5.check_and, products, "pairs", either_final),

@@ -38,12 +38,12 @@ LENGTH = 600
 
 def costs(evaluation: ListEvaluation[Any], rng: Random) -> list[int]:
     """The steps of each event of a random stream."""
-    spent = []
+    steps = []
     for n in range(LENGTH):
         before = evaluation.steps.update
         evaluation.advance(Event(rng.choice("AB"), {"v": rng.randrange(2)}), n)
-        spent.append(evaluation.steps.update - before)
-    return spent
+        steps.append(evaluation.steps.update - before)
+    return steps
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -133,7 +133,7 @@ def count_operations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count all that is done to stacks and lists while enumerating, whatever is called a step."""
     operations = [0]
 
-    def counted(owner: Any, name: str) -> None:
+    def count_calls(owner: Any, name: str) -> None:
         original = getattr(owner, name)
 
         def wrapper(*args: Any) -> Any:
@@ -143,9 +143,9 @@ def count_operations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         monkeypatch.setattr(owner, name, wrapper)
 
     for name in ("push_black", "push_white", "pop", "pop_whites"):
-        counted(BlackWhiteStack, name)
+        count_calls(BlackWhiteStack, name)
     for name in ("__init__", "next", "_after"):
-        counted(Walk, name)
+        count_calls(Walk, name)
     return operations
 
 

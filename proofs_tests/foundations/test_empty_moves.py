@@ -31,17 +31,17 @@ def epsilon_answers(A: EpsilonCea, S: Sequence[Event]) -> list[set[Positions]]:
     """What all runs answer: empty moves are made before, between and after the events."""
     plain = AnchoredCea(A.states, A.Delta, A.I, A.F)
     runs: set[Run] = {(q, ()) for q in A.I}
-    found = []
+    sets = []
     for n, event in enumerate(S):
-        runs = moved(A, extend_runs(plain, moved(A, runs), event, n))
-        found.append(accepted_positions(plain, runs, n))
-    return found
+        runs = with_empty_moves(A, extend_runs(plain, with_empty_moves(A, runs), event, n))
+        sets.append(accepted_positions(plain, runs, n))
+    return sets
 
 
-def moved(A: EpsilonCea, runs: set[Run]) -> set[Run]:
+def with_empty_moves(A: EpsilonCea, runs: set[Run]) -> set[Run]:
     """The runs after any number of empty moves."""
     while True:
-        more = runs | {(q, taken) for state, taken in runs for p, q in A.moves if p == state}
+        more = runs | {(q, marks) for state, marks in runs for p, q in A.moves if p == state}
         if more == runs:
             return runs
         runs = more
@@ -52,8 +52,8 @@ def random_epsilon(rng: Random, *, acyclic: bool) -> EpsilonCea:
     A = random_anchored(rng)
     order = list(range(A.states))
     rng.shuffle(order)
-    drawn = [sorted(rng.sample(range(A.states), 2)) for _ in range(rng.randrange(1, 6))]
-    moves = [EmptyMove(order[i], order[j]) for i, j in drawn]
+    pairs = [sorted(rng.sample(range(A.states), 2)) for _ in range(rng.randrange(1, 6))]
+    moves = [EmptyMove(order[i], order[j]) for i, j in pairs]
     if not acyclic:
         moves = [EmptyMove(*(rng.randrange(A.states) for _ in "pq")) for _ in moves]
     return EpsilonCea(A.states, A.Delta, A.I, A.F, moves=tuple(dict.fromkeys(moves)))
@@ -93,12 +93,12 @@ def test_the_printed_rule_goes_round_in_cycles_and_refuses_them() -> None:
         printed_elimination(A)
     moves = dict.fromkeys(cycle)
     for _ in range(1_000):
-        removed = next(iter(moves))
-        del moves[removed]
-        p, q = removed
-        made = [EmptyMove(r, q) for r, s in moves if s == p]
-        made += [EmptyMove(p, s) for r, s in moves if r == q]
-        moves |= dict.fromkeys(move for move in made if move.source != move.target)
+        move_out = next(iter(moves))
+        del moves[move_out]
+        p, q = move_out
+        shortcuts = [EmptyMove(r, q) for r, s in moves if s == p]
+        shortcuts += [EmptyMove(p, s) for r, s in moves if r == q]
+        moves |= dict.fromkeys(move for move in shortcuts if move.source != move.target)
     assert moves
 
 

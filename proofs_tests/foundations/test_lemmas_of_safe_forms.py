@@ -28,7 +28,7 @@ def outside_iterations(phi: cel.Formula) -> Iterator[cel.Formula]:
                 yield from outside_iterations(child)
 
 
-def drawn(rng: Random) -> cel.Formula:
+def random_phi(rng: Random) -> cel.Formula:
     """One whose ORs are inside iterations, with more than an atom."""
     while True:
         phi = with_variables(random_fo_formula(rng, SHAPE))
@@ -53,7 +53,7 @@ def test_b8_variables_outside_iterations_have_a_position_of_the_complex_event(su
 
     def case(rng: Random) -> bool | None:
         for _ in range(6):
-            phi = drawn(rng)
+            phi = random_phi(rng)
             S = random_events(rng, phi, SHAPE)
             if vdef_plus(phi) and complex_events(phi, S):
                 assert not missing(phi, S)
@@ -68,7 +68,7 @@ def test_b10_a_part_without_complex_events_leaves_none(suite: Suite) -> None:
 
     def case(rng: Random) -> bool | None:
         for _ in range(8):
-            phi = drawn(rng)
+            phi = random_phi(rng)
             S = random_events(rng, phi, SHAPE)
             S = [t for t in S if rng.random() < 0.6]
             empty = [psi for psi in outside_iterations(phi) if not complex_events(psi, S)]

@@ -56,16 +56,16 @@ def ordered_runs(
     for n, event in enumerate(events):
         Delta = moves(A, event)
         steps = list(order([tuple(Ti) for Ti in T]))
-        reached = [image(Delta[mark], Ti) for Ti, mark in steps]
+        targets = [image(Delta[mark], Ti) for Ti, mark in steps]
         runs = {
-            (q, (*taken, n) if mark is TAKE else taken)
-            for p, taken in runs
+            (q, (*marks, n) if mark is TAKE else marks)
+            for p, marks in runs
             for k, (Ti, mark) in enumerate(steps)
             if p in Ti
             for q in Delta[mark].get(p, ())
-            if not any(q in better for better in reached[:k])
+            if not any(q in better for better in targets[:k])
         }
-        T = ordered(reached)
+        T = ordered(targets)
     return T, runs
 
 
@@ -94,12 +94,12 @@ def test_c14_an_earlier_class_has_the_greater_complex_event(
         A, events = random_anchored(rng), random_word(rng)
         T, runs = ordered_runs(A, events, order)
         assert earlier_is_greater(T, runs, at_most)
-        made = single_final(A)
-        T_made, runs_made = ordered_runs(made, events, order)
-        best = next((Ti for Ti in T_made if Ti & made.F), frozenset[int]())
+        B = single_final(A)
+        T_B, runs_of_B = ordered_runs(B, events, order)
+        best = next((Ti for Ti in T_B if Ti & B.F), frozenset[int]())
         expected = accepted_positions(A, from_states(A, A.I, events, 0), len(events) - 1)
-        found = {taken for p, taken in runs_made if p in best & made.F}
-        assert found == select_answers(strategy, expected)
+        of_best_class = {marks for p, marks in runs_of_B if p in best & B.F}
+        assert of_best_class == select_answers(strategy, expected)
         return len(T) > 1
 
     suite.run(case, deep_count=10_000)
@@ -111,8 +111,8 @@ def skips_first(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
 
 
 def test_c14_needs_that_marks_come_first() -> None:
-    drawn = [(random_anchored(rng), random_word(rng)) for rng in map(Random, range(200))]
-    wrong = [not earlier_is_greater(*ordered_runs(*each, order=skips_first)) for each in drawn]
+    samples = [(random_anchored(rng), random_word(rng)) for rng in map(Random, range(200))]
+    wrong = [not earlier_is_greater(*ordered_runs(*each, order=skips_first)) for each in samples]
     assert sum(wrong) > 20
 
 
@@ -123,11 +123,11 @@ def maximal_runs(
     for marks in product(Mark, repeat=len(Delta)):
         run = [(MaxState(I, frozenset()), Positions())]
         for n, (mark, D) in enumerate(zip(marks, Delta, strict=True)):
-            r, taken = run[-1]
+            r, positions = run[-1]
             if mark is TAKE:
-                run.append((move_marking(r, D[TAKE]), (*taken, n)))
+                run.append((move_marking(r, D[TAKE]), (*positions, n)))
             else:
-                run.append((move_not_marking(r, D[TAKE], D[SKIP]), taken))
+                run.append((move_not_marking(r, D[TAKE], D[SKIP]), positions))
         if run[-1][0].T:
             yield run
 
@@ -146,15 +146,19 @@ def test_c16_who_has_more_and_marks_as_much_still_has(suite: Suite) -> None:
     def case(rng: Random) -> bool | None:
         for _ in range(3):
             A, events = random_io_deterministic(rng), random_word(rng)[:5]
-            met = False
+            applies = False
             for run in maximal_runs([moves(A, event) for event in events], A.I):
                 last, marks = run[-1]
                 for k, (r, before) in enumerate(run[:-1]):
                     new = set(marks) - set(before)
-                    ends = {q for q, taken in from_states(A, r.U, events, k) if new <= set(taken)}
+                    ends = {
+                        q
+                        for q, positions in from_states(A, r.U, events, k)
+                        if new <= set(positions)
+                    }
                     assert ends <= last.U
-                    met |= bool(ends)
-            if met:
+                    applies |= bool(ends)
+            if applies:
                 return True
         return None
 
@@ -168,12 +172,12 @@ def test_c18_every_state_with_more_has_a_run_with_more(suite: Suite) -> None:
         draw = rng.choice((random_io_deterministic, random_anchored, random_anchored))
         A, events = draw(rng), random_word(rng)[:5]
         runs = from_states(A, A.I, events, 0)
-        met = False
+        applies = False
         for run in maximal_runs([moves(A, event) for event in events], A.I):
             last, marks = run[-1]
-            more = {q for q, taken in runs if set(marks) < set(taken)}
+            more = {q for q, positions in runs if set(marks) < set(positions)}
             assert more == last.U
-            met |= bool(last.U)
-        return met
+            applies |= bool(last.U)
+        return applies
 
     suite.run(case, deep_count=5_000)

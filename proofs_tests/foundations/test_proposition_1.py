@@ -57,7 +57,7 @@ def every(length: int) -> Answers:
     ]
 
 
-def drawn(rng: Random) -> tuple[AnchoredCea, AnchoredCea, list[Event]]:
+def random_pair(rng: Random) -> tuple[AnchoredCea, AnchoredCea, list[Event]]:
     """Two automata and a stream; often the second is the first with one transition less."""
     A, B = random_anchored(rng), random_anchored(rng)
     if rng.random() < 0.5:
@@ -67,21 +67,21 @@ def drawn(rng: Random) -> tuple[AnchoredCea, AnchoredCea, list[Event]]:
 
 
 def check_union(rng: Random) -> bool:
-    A, B, S = drawn(rng)
+    A, B, S = random_pair(rng)
     expected = [a | b for a, b in zip(answers(A, S), answers(B, S), strict=True)]
     assert answers(compose.union(A, B), S) == expected
     return any(expected)
 
 
 def check_intersection(rng: Random) -> bool:
-    A, B, S = drawn(rng)
+    A, B, S = random_pair(rng)
     expected = [a & b for a, b in zip(answers(A, S), answers(B, S), strict=True)]
     assert answers(boolean_operations.intersection(A, B), S) == expected
     return any(expected)
 
 
 def check_determinised(rng: Random) -> bool:
-    A, _, S = drawn(rng)
+    A, _, S = random_pair(rng)
     D, expected = boolean_operations.determinise(A), answers(A, S)
     assert answers(D, S) == expected
     assert is_io_deterministic(D) is True
@@ -89,7 +89,7 @@ def check_determinised(rng: Random) -> bool:
 
 
 def check_complement(rng: Random) -> bool:
-    A, _, S = drawn(rng)
+    A, _, S = random_pair(rng)
     expected = [all_ - a for all_, a in zip(every(len(S)), answers(A, S), strict=True)]
     assert answers(boolean_operations.complement(A), S) == expected
     return any(expected)
@@ -109,7 +109,7 @@ def test_a_determinised_automaton_has_one_run_for_each_set_of_marks(suite: Suite
     """On each stream: as many runs of n events as there are subsets of them (FOUND Sec. 6)."""
 
     def case(rng: Random) -> bool:
-        A, _, S = drawn(rng)
+        A, _, S = random_pair(rng)
         D = boolean_operations.determinise(A)
         runs: set[Run] = {(q, ()) for q in D.I}
         for n, event in enumerate(S):
@@ -211,12 +211,12 @@ def check_anchored(rng: Random) -> bool:
         if not any(isinstance(psi, cel.Project | cel.Not) for psi in cel.subformulas(phi)):
             break
     S = random_events(rng, phi, ANCHORED_SHAPE)
-    found = answers(forms.anchor(vcea_to_cea(cel_to_vcea(phi))), S)
+    sets = answers(forms.anchor(vcea_to_cea(cel_to_vcea(phi))), S)
     expected: Answers = [set() for _ in S]
     for C in map(complex_event, valuations(phi, S)):
         assert (C.start, C.end) == (C.positions[0], C.positions[-1])
         expected[C.end].add(C.positions)
-    assert found == expected, formula_text(phi)
+    assert sets == expected, formula_text(phi)
     return any(expected)
 
 

@@ -47,8 +47,8 @@ def test_forgetting_what_is_before_the_window_loses_nothing(strategy: Strategy |
             evaluation.forget(lowest)
             evaluation.advance(event, n)
             other.advance(event, n)
-            kept = [C for C in other.answers(0) if C.start >= lowest]
-            assert list(evaluation.answers(lowest)) == kept
+            in_window = [C for C in other.answers(0) if C.start >= lowest]
+            assert list(evaluation.answers(lowest)) == in_window
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from proofs_tests.suite import Suite
 SCHEMA = "CREATE STREAM S { EVENT A { v:int, w:int? }, EVENT B { u:int } }"
 
 
-def written(place: Path, *rows: Mapping[str, object]) -> Path:
+def stream_file(place: Path, *rows: Mapping[str, object]) -> Path:
     path = place / "events.ndjson"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -31,20 +31,20 @@ def written(place: Path, *rows: Mapping[str, object]) -> Path:
 def test_a_tuple_gives_every_attribute_of_its_relation_name_a_value(tmp_path: Path) -> None:
     """Only what is declared with a question mark may be missing, which the paper does not have."""
     total = {"type": "A", "v": 1, "w": 2}, {"type": "B", "u": 3}
-    stream = cerlab.Stream.read(written(tmp_path, *total), schema=SCHEMA)
+    stream = cerlab.Stream.read(stream_file(tmp_path, *total), schema=SCHEMA)
     assert [t.type for t in stream] == ["A", "B"]
     assert [stream[0].attributes[name] for name in "vw"] == [1, 2]
-    cerlab.Stream.read(written(tmp_path, {"type": "A", "v": 1}), schema=SCHEMA)
+    cerlab.Stream.read(stream_file(tmp_path, {"type": "A", "v": 1}), schema=SCHEMA)
     for partial in ({"type": "A", "w": 2}, {"type": "A", "v": None}, {"type": "B"}):
         with pytest.raises(cerlab.BadData, match="CER0724"):
-            cerlab.Stream.read(written(tmp_path, partial), schema=SCHEMA)
+            cerlab.Stream.read(stream_file(tmp_path, partial), schema=SCHEMA)
 
 
 def test_attributes_belong_to_a_relation_name(tmp_path: Path) -> None:
     """An attribute of another relation name, or of none, is no attribute of the tuple."""
     for other in ({"type": "A", "v": 1, "u": 1}, {"type": "C", "v": 1}):
         with pytest.raises(cerlab.BadData):
-            cerlab.Stream.read(written(tmp_path, other), schema=SCHEMA)
+            cerlab.Stream.read(stream_file(tmp_path, other), schema=SCHEMA)
 
 
 def test_unary_predicates_are_closed_and_have_the_test_of_each_type(suite: Suite) -> None:
@@ -84,8 +84,8 @@ def test_predicates_of_two_variables_are_any_relations_and_closed() -> None:
             ("p(x.v, y.v) OR q(x.v, y.v)", P | Q),
             ("no_p(x.v, y.v)", frozenset(pairs) - P),
         ):
-            found = cerlab.evaluate(f"A AS x ; B AS y FILTER {condition}", S, logic="fo")
-            assert {(C.positions[0], C.positions[1] - 3) for C in found} == expected
+            answers = cerlab.evaluate(f"A AS x ; B AS y FILTER {condition}", S, logic="fo")
+            assert {(C.positions[0], C.positions[1] - 3) for C in answers} == expected
 
 
 def member_of(relation: Relation) -> Callable[[int, int], bool]:

@@ -46,11 +46,11 @@ from proofs_tests.suite import Suite
 def answers(A: AnchoredCea, S: Sequence[Event]) -> list[set[Positions]]:
     """What all runs answer, at each position."""
     runs: set[Run] = {(q, ()) for q in A.I}
-    found = []
+    sets = []
     for n, event in enumerate(S):
         runs = extend_runs(A, runs, event, n)
-        found.append(accepted_positions(A, runs, n))
-    return found
+        sets.append(accepted_positions(A, runs, n))
+    return sets
 
 
 def by_end(sets: Sets, length: int) -> list[set[Positions]]:
@@ -75,11 +75,11 @@ def test_both_eliminations_of_empty_moves_give_the_same_answers(suite: Suite) ->
             phi = random_fo_formula(rng, SMALL)
             S = random_events(rng, phi, SMALL)[:5]
             A = focel_to_epsilon_cea(phi)
-            found = answers(without_epsilon(A), S)
-            if any(found):
+            sets = answers(without_epsilon(A), S)
+            if any(sets):
                 break
-        assert answers(printed_elimination(A), S) == found, str(phi)
-        return any(found)
+        assert answers(printed_elimination(A), S) == sets, str(phi)
+        return any(sets)
 
     suite.run(case, deep_count=20_000)
 
@@ -145,8 +145,8 @@ def test_figure_2_takes_any_of_the_high_temperatures_between() -> None:
     evaluation = lists_recogniser(fig_2(), None)
     for n, event in enumerate(S):
         evaluation.advance(event, n)
-        found = [C.positions for C in evaluation.answers(0)]
-        assert sorted(found) == sorted(expected if n == 4 else ())
+        positions = [C.positions for C in evaluation.answers(0)]
+        assert sorted(positions) == sorted(expected if n == 4 else ())
 
 
 def test_figure_2_is_the_automaton_of_a_formula() -> None:
@@ -172,9 +172,9 @@ def test_figure_2_is_the_automaton_of_a_formula() -> None:
     ],
 )
 def test_formulas_by_hand(text: str, types: str, v: str, expected: list[object]) -> None:
-    found = answers(focel_to_cea(parse_formula(text)), stream(types, v))
-    for got, wanted in zip(found, expected, strict=True):
-        assert wanted is ... or got == wanted
+    sets = answers(focel_to_cea(parse_formula(text)), stream(types, v))
+    for got, row in zip(sets, expected, strict=True):
+        assert row is ... or got == row
 
 
 def test_streams_of_atoms_are_tested() -> None:

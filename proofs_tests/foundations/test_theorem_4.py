@@ -35,17 +35,17 @@ from proofs_tests.foundations.anchored_cases import (
 from proofs_tests.suite import Suite
 
 
-def agree(A: AnchoredCea, made: AnchoredCea, strategy: Strategy, events: tuple[Event, ...]) -> bool:
+def agree(A: AnchoredCea, B: AnchoredCea, strategy: Strategy, events: tuple[Event, ...]) -> bool:
     """All runs of the construction answer what the strategy selects among all runs of A."""
     runs: set[Run] = {(q, ()) for q in A.I}
-    theirs: set[Run] = {(q, ()) for q in made.I}
-    answered = False
+    theirs: set[Run] = {(q, ()) for q in B.I}
+    has_answers = False
     for n, event in enumerate(events):
-        runs, theirs = extend_runs(A, runs, event, n), extend_runs(made, theirs, event, n)
+        runs, theirs = extend_runs(A, runs, event, n), extend_runs(B, theirs, event, n)
         expected = select_answers(strategy, accepted_positions(A, runs, n))
-        assert accepted_positions(made, theirs, n) == expected, (A, events[: n + 1])
-        answered |= bool(expected)
-    return answered
+        assert accepted_positions(B, theirs, n) == expected, (A, events[: n + 1])
+        has_answers |= bool(expected)
+    return has_answers
 
 
 def random_word(rng: Random) -> tuple[Event, ...]:
@@ -66,9 +66,9 @@ MOST_STATES: dict[Strategy, Callable[[int], int]] = {
 def test_p4_the_construction_selects(strategy: Strategy, suite: Suite) -> None:
     def case(rng: Random) -> bool:
         A = random_anchored(rng)
-        made = selected_automaton(A, strategy)
-        assert made.states <= MOST_STATES[strategy](A.states)
-        return agree(A, made, strategy, random_word(rng))
+        B = selected_automaton(A, strategy)
+        assert B.states <= MOST_STATES[strategy](A.states)
+        return agree(A, B, strategy, random_word(rng))
 
     suite.run(case, deep_count=10_000)
 
@@ -78,12 +78,12 @@ def test_the_result_is_io_deterministic(strategy: Strategy, suite: Suite) -> Non
     """An event and a mark leave one way to go on (FOUND Sec. 6)."""
 
     def case(rng: Random) -> bool:
-        made = selected_automaton(random_anchored(rng), strategy)
-        assert len(made.I) == 1
+        A = selected_automaton(random_anchored(rng), strategy)
+        assert len(A.I) == 1
         for event in random_word(rng):
-            enabled = [(t.source, t.mark) for t in made.Delta if satisfies(event, t.predicate)]
-            assert len(enabled) == len(set(enabled))
-        return len(made.Delta) > 0
+            transitions = [(t.source, t.mark) for t in A.Delta if satisfies(event, t.predicate)]
+            assert len(transitions) == len(set(transitions))
+        return len(A.Delta) > 0
 
     suite.run(case, deep_count=2_000)
 
@@ -103,11 +103,11 @@ def test_by_hand(strategy: Strategy, letters: str, expected: set[tuple[int, ...]
     marks = [t for t in as_pattern("A ; B").cea.Delta if t.mark is Mark.TAKE]
     waits = anchored_cea(3, "0 ∘ 0, 1 ∘ 1", {2}).Delta
     A = AnchoredCea(3, (*waits, *marks), frozenset({0}), frozenset({2}))
-    made = selected_automaton(A, strategy)
-    runs: set[Run] = {(q, ()) for q in made.I}
+    B = selected_automaton(A, strategy)
+    runs: set[Run] = {(q, ()) for q in B.I}
     for n, event in enumerate(word(letters)):
-        runs = extend_runs(made, runs, event, n)
-    assert accepted_positions(made, runs, len(letters) - 1) == expected
+        runs = extend_runs(B, runs, event, n)
+    assert accepted_positions(B, runs, len(letters) - 1) == expected
 
 
 def test_strict_doubles_the_states() -> None:
@@ -134,9 +134,9 @@ def chain(n: int) -> str:
 def test_sizes_are_at_most_exponential_and_chains_stay_small(strategy: Strategy) -> None:
     """The families of the papers: sequences of n steps, iterations in a row, nested iteration."""
     for n in range(1, 5):
-        states, made = sizes(chain(n), strategy)
+        states, states_of_result = sizes(chain(n), strategy)
         assert states == n + 1
-        assert made <= 4 ** (states + 1)
+        assert states_of_result <= 4 ** (states + 1)
 
 
 def test_max_of_a_twelve_step_sequence_and_of_nested_iteration() -> None:
@@ -150,16 +150,16 @@ def test_max_of_a_twelve_step_sequence_and_of_nested_iteration() -> None:
         active = {q for each in moves for q in each if q is not None}
         idle = machine.wait(idle, symbol)
     assert len(machine.macro_states) < 20_000
-    nested = sizes("((A ; B)+ ; C)+", Strategy.MAX)
-    assert nested[1] < 500
+    iteration = sizes("((A ; B)+ ; C)+", Strategy.MAX)
+    assert iteration[1] < 500
 
 
 def strict_that_waits(A: AnchoredCea) -> AnchoredCea:
     """STRICT that may wait in an initial state even inside its block."""
-    made, n = strict(A), A.states
+    B, n = strict(A), A.states
     waits = (t for t in A.Delta if t.mark is Mark.SKIP and t.source == t.target in A.I)
     more = tuple(t._replace(source=t.source + n, target=t.target + n) for t in waits)
-    return replace(made, Delta=made.Delta + more)
+    return replace(B, Delta=B.Delta + more)
 
 
 @pytest.mark.parametrize(
@@ -175,12 +175,12 @@ def test_wrong_versions_are_killed(
     name: str, wrong: object, strategy: Strategy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selection, name, wrong)
-    killed = agreed = 0
+    deaths = agreements = 0
     for seed in range(400):
         rng = Random(seed)
         A = random_anchored(rng)
         try:
-            agreed += agree(A, selected_automaton(A, strategy), strategy, random_word(rng))
+            agreements += agree(A, selected_automaton(A, strategy), strategy, random_word(rng))
         except AssertionError:
-            killed += 1
-    assert 0 < killed <= agreed
+            deaths += 1
+    assert 0 < deaths <= agreements

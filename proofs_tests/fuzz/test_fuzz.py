@@ -36,11 +36,11 @@ class Inside:
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
         stream = cerlab.Stream.from_events(events, time="t", unit="s")
         try:
-            found = cerlab.evaluate(query, stream, evaluator="tecs")
+            answers = cerlab.evaluate(query, stream, evaluator="tecs")
         except cerlab.Unsupported as error:
             return Refusal(str(error))
         rows: list[dict[str, Any]] = [
-            {"start": m.start, "end": m.end, "positions": list(m.positions)} for m in found
+            {"start": m.start, "end": m.end, "positions": list(m.positions)} for m in answers
         ]
         match self.wrong:
             case "missing":
@@ -61,71 +61,71 @@ class Inside:
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 @pytest.mark.parametrize("wrong", ["", "positions"])
 def test_an_engine_that_is_right(wrong: str) -> None:
-    found = fuzz(Inside(wrong), cases=200)
-    assert found.difference is None
-    assert found.cases == 200
-    assert found.answered > 100
-    assert found.answered + found.refused <= 200
+    report = fuzz(Inside(wrong), cases=200)
+    assert report.difference is None
+    assert report.cases == 200
+    assert report.answered > 100
+    assert report.answered + report.refused <= 200
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 def test_what_differs_is_made_small_and_explained() -> None:
-    found = fuzz(Inside("missing"), takes=TAKES)
-    made = found.difference
-    assert made is not None
-    assert len(made.events) == 3
-    assert made.missing[0].end - made.missing[0].start == 2
-    assert not made.extra
-    text = str(made)
+    report = fuzz(Inside("missing"), takes=TAKES)
+    difference = report.difference
+    assert difference is not None
+    assert len(difference.events) == 3
+    assert difference.missing[0].end - difference.missing[0].start == 2
+    assert not difference.extra
+    text = str(difference)
     assert 'missing: {"start": 0, "end": 2' in text
     assert "a match: " in text
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 def test_an_answer_too_many_is_explained() -> None:
-    made = fuzz(Inside("extra"), takes=TAKES).difference
-    assert made is not None
-    assert len(made.events) == 2
-    assert 'too many: {"start": 0, "end": 0, "positions": [0]}' in str(made)
-    assert "no match: {0}" in str(made)
+    difference = fuzz(Inside("extra"), takes=TAKES).difference
+    assert difference is not None
+    assert len(difference.events) == 2
+    assert 'too many: {"start": 0, "end": 0, "positions": [0]}' in str(difference)
+    assert "no match: {0}" in str(difference)
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 def test_an_answer_twice_and_a_crash() -> None:
-    made = fuzz(Inside("twice"), takes=TAKES).difference
-    assert made is not None
-    assert len(made.twice) == 1
-    assert "more than once" in str(made)
-    made = fuzz(Inside("crash"), takes=TAKES).difference
-    assert made is not None
-    assert query_text(made.query) == "SELECT *\nWHERE A+"
-    assert not made.events
-    assert "the engine fails: exit status 139" in str(made)
+    difference = fuzz(Inside("twice"), takes=TAKES).difference
+    assert difference is not None
+    assert len(difference.twice) == 1
+    assert "more than once" in str(difference)
+    difference = fuzz(Inside("crash"), takes=TAKES).difference
+    assert difference is not None
+    assert query_text(difference.query) == "SELECT *\nWHERE A+"
+    assert not difference.events
+    assert "the engine fails: exit status 139" in str(difference)
 
 
 def test_the_same_seed_gives_the_same_cases() -> None:
     @dataclass
     class Noting:
-        asked: list[tuple[str, str]]
+        questions: list[tuple[str, str]]
 
         def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
-            self.asked.append((query, json.dumps(events)))
+            self.questions.append((query, json.dumps(events)))
             return Refusal("")
 
     first, again, other = Noting([]), Noting([]), Noting([])
     fuzz(first, cases=30, seed=1)
     fuzz(again, cases=30, seed=1)
     fuzz(other, cases=30, seed=2)
-    assert first.asked == again.asked
-    assert first.asked != other.asked
-    assert all(features(parse_ceql(q)[0]) <= {*CEL, *CLAUSES} for q, _ in first.asked)
+    assert first.questions == again.questions
+    assert first.questions != other.questions
+    assert all(features(parse_ceql(q)[0]) <= {*CEL, *CLAUSES} for q, _ in first.questions)
 
 
 def test_every_feature_is_drawn_and_only_those_that_are_asked_for() -> None:
-    seen: set[str] = set()
+    drawn_features: set[str] = set()
     for n in range(6_000):
-        seen |= features(random_query(Random(n), Shape(family=True)))
-    assert seen == set(FEATURES)
+        drawn_features |= features(random_query(Random(n), Shape(family=True)))
+    assert drawn_features == set(FEATURES)
     assert wanted("or, Partition By,AND") == {"OR", "PARTITION BY", "AND"}
     assert set(FAMILY).isdisjoint(CEL)
     with pytest.raises(cerlab.UsageError, match="no feature 'ORR'"):
@@ -137,13 +137,13 @@ def test_rows_without_an_interval_are_compared_by_positions() -> None:
     events = [Event("A"), Event("A")]
     expected = reference(query, events)
     assert difference(query, events, expected, [{"positions": []}]) is None
-    found = difference(query, events, expected, [{"start": 0, "end": 0, "positions": []}])
-    assert found is not None
-    assert [(m.start, m.end) for m in found.missing] == [(1, 1)]
+    mismatch = difference(query, events, expected, [{"start": 0, "end": 0, "positions": []}])
+    assert mismatch is not None
+    assert [(m.start, m.end) for m in mismatch.missing] == [(1, 1)]
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "outcome"),
     [
         ("print('{\"answers\": []}')", AnswerRows(())),
         ("print('{\"refused\": 1}')", Refusal("1")),
@@ -153,17 +153,17 @@ def test_rows_without_an_interval_are_compared_by_positions() -> None:
         ("import time; time.sleep(60)", Failure("no answer in 0.5 s", hung=True)),
     ],
 )
-def test_an_engine_that_is_started_once(tmp_path: Path, code: str, said: Outcome) -> None:
+def test_an_engine_that_is_started_once(tmp_path: Path, code: str, outcome: Outcome) -> None:
     script = tmp_path / "engine.py"
     script.write_text(f"import sys\nfor line in sys.stdin:\n    {code}\n    sys.stdout.flush()\n")
     seconds = 0.5 if "sleep" in code else 30
     with engine(f'"{sys.executable}" "{script}"', seconds) as child:
-        assert child.ask("SELECT * WHERE A", []) == said
-        assert child.ask("SELECT * WHERE A", []) == said  # it is started again where it broke
+        assert child.ask("SELECT * WHERE A", []) == outcome
+        assert child.ask("SELECT * WHERE A", []) == outcome  # it is started again where it broke
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "outcome"),
     [
         ("print('')", AnswerRows(())),
         ("print('{}')", Failure("an answer needs a list of positions: {}")),
@@ -173,12 +173,14 @@ def test_an_engine_that_is_started_once(tmp_path: Path, code: str, said: Outcome
         ("import time; time.sleep(60)", Failure("no answer in 0.5 s", hung=True)),
     ],
 )
-def test_an_engine_that_is_started_for_each_case(tmp_path: Path, code: str, said: Outcome) -> None:
+def test_an_engine_that_is_started_for_each_case(
+    tmp_path: Path, code: str, outcome: Outcome
+) -> None:
     script = tmp_path / "engine.py"
     script.write_text(f"import sys\nassert open(sys.argv[1]).read() == 'Q'\n{code}\n")
     seconds = 0.5 if "sleep" in code else 30
     with engine(f'"{sys.executable}" "{script}" {{query}} {{events}}', seconds) as child:
-        assert child.ask("Q", [{"type": "A"}]) == said
+        assert child.ask("Q", [{"type": "A"}]) == outcome
 
 
 def test_the_example_is_wrong_where_its_readme_says(
@@ -195,9 +197,9 @@ def test_the_example_is_wrong_where_its_readme_says(
     lines = EXAMPLE.read_text().splitlines()
     lines[93] = lines[93].replace("events, 1)", "events, len(events))")
     lines[77] = lines[77].replace("<", "<=", 1)
-    mended = tmp_path / "mended.py"
-    mended.write_text("\n".join(lines))
-    command = f'"{sys.executable}" "{mended}"'
+    right_engine = tmp_path / "mended.py"
+    right_engine.write_text("\n".join(lines))
+    command = f'"{sys.executable}" "{right_engine}"'
     assert main(["fuzz", command, "--with", ";,+,OR,EVENTS", "--cases", "300"]) == 0
     assert "no difference" in capsys.readouterr().err
 
@@ -215,5 +217,5 @@ def test_the_command_line_says_what_is_wrong_with_it(capsys: pytest.CaptureFixtu
 
 def test_a_difference_is_a_value() -> None:
     query, _, _ = parse_ceql("SELECT * WHERE A")
-    made = Difference(query, (Event("A"),), broken="no")
-    assert str(made) == 'SELECT *\nWHERE A\non 1 event:\n  {"type": "A"}\nthe engine fails: no'
+    value = Difference(query, (Event("A"),), broken="no")
+    assert str(value) == 'SELECT *\nWHERE A\non 1 event:\n  {"type": "A"}\nthe engine fails: no'

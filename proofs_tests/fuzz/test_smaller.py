@@ -33,8 +33,8 @@ def test_only_what_matters_is_left() -> None:
     def fails(query: CeqlQuery, events: tuple[Event, ...]) -> bool:
         return has(cel.Plus, query) and has(cel.Seq, query) and len(events) >= 2
 
-    found, left = smallest(query, events, fails)
-    assert query_text(found) == "SELECT *\nWHERE (A ; B)+"
+    smaller, left = smallest(query, events, fails)
+    assert query_text(smaller) == "SELECT *\nWHERE (A ; B)+"
     assert [(event.attributes, event.stream) for event in left] == [({}, None)] * 2
 
 
@@ -68,11 +68,11 @@ def test_random_cases(suite: Suite) -> None:
 
         if not fails(query, events):
             return False
-        found, left = smallest(query, events, fails)
-        assert fails(found, left)
-        assert not any(fails(*each) for each in _that_the_reference_takes(found, left))
+        smaller, left = smallest(query, events, fails)
+        assert fails(smaller, left)
+        assert not any(fails(*each) for each in _that_the_reference_takes(smaller, left))
         assert len(left) == 1
-        assert found == CeqlQuery(found.formula)
+        assert smaller == CeqlQuery(smaller.formula)
         return True
 
     suite.run(case, deep_count=2_000)

@@ -27,19 +27,19 @@ pytestmark = pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 
 
 @dataclass
-class Changed:
+class WrongEngine:
     """The tECS on a query that was changed before; what becomes None is refused."""
 
     change: Callable[[CeqlQuery], CeqlQuery | None]
 
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
-        changed = self.change(parse_ceql(query)[0])
-        if changed is None:
+        other_query = self.change(parse_ceql(query)[0])
+        if other_query is None:
             return Refusal("not this one")
         stream = cerlab.Stream(events, time="t", unit="s")
-        found = cerlab.evaluate(query_text(changed), stream, evaluator="tecs")
+        answers = cerlab.evaluate(query_text(other_query), stream, evaluator="tecs")
         return AnswerRows(
-            tuple({"start": m.start, "end": m.end, "positions": m.positions} for m in found)
+            tuple({"start": m.start, "end": m.end, "positions": m.positions} for m in answers)
         )
 
 
@@ -59,44 +59,44 @@ def exclusive(query: CeqlQuery) -> CeqlQuery:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("clause", ["EVENTS", "SECONDS", "[t]"])
 def test_windows_shrink_with_their_events(clause: str, seed: int) -> None:
-    made = fuzz(Changed(exclusive), takes=wanted(f";, +, {clause}"), seed=seed).difference
-    assert made is not None
-    assert len(made.events) == 2
-    assert query_text(made.query).endswith("WITHIN 1 EVENTS")
+    difference = fuzz(WrongEngine(exclusive), takes=wanted(f";, +, {clause}"), seed=seed).difference
+    assert difference is not None
+    assert len(difference.events) == 2
+    assert query_text(difference.query).endswith("WITHIN 1 EVENTS")
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("formula", "expected"),
     [
         ("A FILTER A[v > 97 AND w = 'abc']", "A FILTER A[v > 1]"),
         ("A FILTER A[v > -7.5 OR w IN {1, 2, 3}]", "A FILTER A[v > 1]"),
         ("A FILTER A[NOT v > 12]", "A FILTER A[v > 1]"),
     ],
 )
-def test_constants_shrink(given: str, expected: str) -> None:
+def test_constants_shrink(formula: str, expected: str) -> None:
     def fails(query: CeqlQuery, events: tuple[Event, ...]) -> bool:
         return re.search(r"> -?[1-9]", query_text(query)) is not None
 
-    query, _ = smallest(CeqlQuery(parse_cel(given)[0]), (), fails)
+    query, _ = smallest(CeqlQuery(parse_cel(formula)[0]), (), fails)
     assert query_text(query) == f"SELECT *\nWHERE {expected}"
 
 
-def verdict(asked: Any, monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
+def verdict(engine: Any, monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
     from cerlab.cli import fuzz as command
 
-    class Held:
+    class EngineContext:
         def __enter__(self) -> Any:
-            return asked
+            return engine
 
         def __exit__(self, *_: object) -> None:
             return None
 
-    monkeypatch.setattr(command, "engine", lambda *_: Held())
+    monkeypatch.setattr(command, "engine", lambda *_: EngineContext())
     return main(["fuzz", "x", "--cases", "60", *more])
 
 
 @pytest.mark.parametrize(
-    ("change", "more", "status", "said"),
+    ("change", "more", "status", "message"),
     [
         (lambda q: q, [], 0, "no difference\n"),
         (lambda q: None, [], 3, "nothing was compared"),
@@ -114,37 +114,37 @@ def test_what_says_little_is_not_exit_0(
     change: Callable[[CeqlQuery], CeqlQuery | None],
     more: list[str],
     status: int,
-    said: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert verdict(Changed(change), monkeypatch, *more) == status
-    assert said in capsys.readouterr().err
+    assert verdict(WrongEngine(change), monkeypatch, *more) == status
+    assert message in capsys.readouterr().err
 
 
 def test_what_is_always_refused_is_drawn_no_more(capsys: pytest.CaptureFixture[str]) -> None:
     def without_windows(query: CeqlQuery) -> CeqlQuery | None:
         return None if query.window or query.partition else query
 
-    found = fuzz(Changed(without_windows), cases=300)
-    assert set(found.shunned) >= {"EVENTS", "SECONDS", "[t]", "PARTITION BY"}
-    assert not COMPOSITE & set(found.shunned)
-    assert found.refused < 100
-    assert not found.doubt
+    report = fuzz(WrongEngine(without_windows), cases=300)
+    assert set(report.shunned) >= {"EVENTS", "SECONDS", "[t]", "PARTITION BY"}
+    assert not COMPOSITE & set(report.shunned)
+    assert report.refused < 100
+    assert not report.doubt
 
 
 def test_most_queries_are_composite() -> None:
-    asked: list[str] = []
+    queries: list[str] = []
 
     @dataclass
     class Noting:
         def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
-            asked.append(query)
+            queries.append(query)
             assert json.dumps(events)
             return Refusal("")
 
     fuzz(Noting(), cases=200)
-    composite = sum(bool(features(parse_ceql(each)[0]) & COMPOSITE) for each in asked)
+    composite = sum(bool(features(parse_ceql(each)[0]) & COMPOSITE) for each in queries)
     assert composite > 160
     assert Summary(10, 0, 0).doubt
     assert package.__doc__
