@@ -66,12 +66,12 @@ def test_answers_by_columns_are_those_one_by_one(suite: Suite) -> None:
 def test_lines_are_the_same_bytes(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         answers = random_answers(rng)
-        expected, found = io.StringIO(), io.StringIO()
+        expected, output = io.StringIO(), io.StringIO()
         write_ndjson(answers, expected)
-        sink = NdjsonSink(found)
+        sink = NdjsonSink(output)
         for batch in cut(answers, rng):
             sink.batch(batch)
-        assert found.getvalue() == expected.getvalue()
+        assert output.getvalue() == expected.getvalue()
         return bool(answers)
 
     suite.run(case, deep_count=2_000)

@@ -105,10 +105,10 @@ def test_no_traceback_reaches_a_user(
         (tmp_path / "schema").write_text(str(case[2]))
         arguments += ["--schema", str(tmp_path / "schema")]
     assert main(arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert case[3] in shown.err
-    assert "Traceback" not in shown.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert case[3] in output.err
+    assert "Traceback" not in output.err
 
 
 def test_a_header_alone_is_an_empty_stream(tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_quarantine_writes_bad_rows_aside_and_goes_on(
     path, aside = tmp_path / f"e.{suffix}", tmp_path / "aside.ndjson"
     path.write_text("\n".join(rows) + "\n")
     assert main(["run", "A ; B", str(path), "--quarantine", str(aside)]) == 0
-    shown = capsys.readouterr()
-    assert json.loads(shown.out) == {"start": 0, "end": 1, "positions": [0, 1]}
-    assert "1 rows could not be read" in shown.err
+    output = capsys.readouterr()
+    assert json.loads(output.out) == {"start": 0, "end": 1, "positions": [0, 1]}
+    assert "1 rows could not be read" in output.err
     (record,) = map(json.loads, aside.read_text().splitlines())
     assert record["row"] == rows[-2]
     assert record["code"] in ("CER0738", "CER0733", "CER0730")
@@ -190,9 +190,9 @@ def test_a_row_that_is_no_text_is_written_aside_too(
     if from_pipe:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     assert main(["run", "A ; B", events, "--quarantine", str(aside)]) == 0
-    shown = capsys.readouterr()
-    assert json.loads(shown.out) == {"start": 0, "end": 1, "positions": [0, 1]}
-    assert "1 rows could not be read" in shown.err
+    output = capsys.readouterr()
+    assert json.loads(output.out) == {"start": 0, "end": 1, "positions": [0, 1]}
+    assert "1 rows could not be read" in output.err
     (record,) = map(json.loads, aside.read_text(encoding="utf-8").splitlines())
     assert record["code"] == code
     assert text is None or record["row"] == text
@@ -210,9 +210,9 @@ def test_rows_of_tables_are_written_aside(
     assert main(arguments) == 2
     assert "row 2, column 'type'" in capsys.readouterr().err
     assert main([*arguments, "--quarantine", str(aside)]) == 0
-    shown = capsys.readouterr()
-    assert json.loads(shown.out) == {"start": 0, "end": 1, "positions": [0, 1]}
-    assert "2 rows could not be read" in shown.err
+    output = capsys.readouterr()
+    assert json.loads(output.out) == {"start": 0, "end": 1, "positions": [0, 1]}
+    assert "2 rows could not be read" in output.err
     records = [json.loads(line) for line in aside.read_text().splitlines()]
     assert [json.loads(record["row"])["v"] for record in records] == [2, 3]
     assert [record["code"] for record in records] == ["CER0701", "CER0701"]
@@ -265,29 +265,29 @@ def test_bad_dicts_say_which_one_and_which_key(bad: object, column: str | None) 
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("given", [3, None, {"type": "A"}, b"e.csv", pl.LazyFrame({"type": ["A"]})])
-def test_what_holds_no_events_is_refused(given: object) -> None:
+@pytest.mark.parametrize("value", [3, None, {"type": "A"}, b"e.csv", pl.LazyFrame({"type": ["A"]})])
+def test_what_holds_no_events_is_refused(value: object) -> None:
     with pytest.raises(cerlab.UsageError, match="CER0812"):
-        cerlab.evaluate("A", given)
+        cerlab.evaluate("A", value)
 
 
-@pytest.mark.parametrize("given", [3, None, b"A", ["A"]])
-def test_what_is_no_query_is_refused(given: Any) -> None:
+@pytest.mark.parametrize("value", [3, None, b"A", ["A"]])
+def test_what_is_no_query_is_refused(value: Any) -> None:
     for ask in (cerlab.evaluate, cerlab.count, cerlab.valuations, cerlab.matches):
         with pytest.raises(cerlab.UsageError, match="CER0838"):
-            ask(given, [])
+            ask(value, [])
     with pytest.raises(cerlab.UsageError, match="CER0838"):
-        cerlab.satisfiable(given)
+        cerlab.satisfiable(value)
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
     columns = [pa.array(["A"]), pa.array([1]), pa.array([2])]
     table = pa.table(columns, names=["type", "v", "v"])
     frame = pd.DataFrame([["A", 1, 2]], columns=["type", "v", "v"])
-    for given in (table, frame):
+    for source in (table, frame):
         for evaluator in ("tecs", "compiled"):
             with pytest.raises(cerlab.BadData, match="'v' stands twice") as caught:
-                cerlab.evaluate("A", given, evaluator=evaluator)
+                cerlab.evaluate("A", source, evaluator=evaluator)
             assert caught.value.column == "v"
 
 

@@ -26,15 +26,15 @@ SCHEMA = "CREATE STREAM S { EVENT A { v:int?, n:string?, t:timestamp? }, EVENT B
 
 
 def in_batches(path: Path, size: int, **options: Any) -> list[Event]:
-    found: list[Event] = []
+    events: list[Event] = []
     for batch in batches(path, size=size, **options):
         assert 1 <= len(batch) <= size
         assert isinstance(batch, Stream)
-        found += batch.events
-    return found
+        events += batch.events
+    return events
 
 
-def described(events: list[Event] | Stream) -> list[str]:
+def event_texts(events: list[Event] | Stream) -> list[str]:
     """Events with their exact values: 1 is not 1.0, and NaN is NaN."""
     return [repr((e.type, dict(e.attributes), e.stream)) for e in events]
 
@@ -137,11 +137,11 @@ def test_the_batches_of_a_file_are_the_file(suite: Suite, tmp_path: Path) -> Non
         path = tmp_path / (f"e.{suffix}" if rng.random() < 0.7 else "e")
         options = WRITERS[suffix](rng, path)
         whole = Stream.read(path, **options)
-        found = in_batches(path, rng.choice((1, 2, 3, 7, 100)), **options)
-        assert described(found) == described(whole), (suffix, path.read_bytes())
-        known = known_length(path)
-        assert known == (len(found) if suffix in ("parquet", "arrow") else None)
-        return bool(found)
+        events = in_batches(path, rng.choice((1, 2, 3, 7, 100)), **options)
+        assert event_texts(events) == event_texts(whole), (suffix, path.read_bytes())
+        length = known_length(path)
+        assert length == (len(events) if suffix in ("parquet", "arrow") else None)
+        return bool(events)
 
     suite.run(case, deep_count=10_000)
 
@@ -151,11 +151,11 @@ def test_columns_stay_columns(tmp_path: Path) -> None:
         {"type": ["A", "B"] * 5, "v": range(10), "t": pa.array([0] * 10, pa.timestamp("ns"))}
     )
     parquet.write_table(table, tmp_path / "e.parquet", row_group_size=4)
-    made = list(batches(tmp_path / "e.parquet", size=3, time="t"))
-    assert [len(batch) for batch in made] == [3, 3, 3, 1]
-    assert all(batch._events is None for batch in made), "no event was made"
-    assert {batch.time for batch in made} == {TimeAxis("t")}
-    assert pa.chunked_array([c for b in made for c in b.columns["v"].chunks]).to_pylist() == list(
+    parts = list(batches(tmp_path / "e.parquet", size=3, time="t"))
+    assert [len(batch) for batch in parts] == [3, 3, 3, 1]
+    assert all(batch._events is None for batch in parts), "no event was made"
+    assert {batch.time for batch in parts} == {TimeAxis("t")}
+    assert pa.chunked_array([c for b in parts for c in b.columns["v"].chunks]).to_pylist() == list(
         range(10)
     )
 
@@ -307,8 +307,8 @@ def test_the_time_is_known_from_declarations(tmp_path: Path) -> None:
                 parquet.write_table(table, path)
             else:
                 feather.write_feather(table, path)
-            known = time_of_file(path)
-            assert known == (TimeAxis("t") if name in ("one", "day", "coded") else None), name
+            time = time_of_file(path)
+            assert time == (TimeAxis("t") if name in ("one", "day", "coded") else None), name
             has_moments = any(
                 isinstance(value, Timestamp)
                 for event in Stream.read(path)
@@ -329,11 +329,11 @@ def test_columns_that_are_not_needed_are_not_read(suffix: str, tmp_path: Path) -
     path = tmp_path / f"e.{suffix}"
     whole = pa.table({"type": ["A", "B"] * 5, "v": range(10), "w": ["x"] * 10, "n": [0.5] * 10})
     write_table(whole, path)
-    needed = list(batches(path, attributes={"w", "none"}))
-    assert [event.type for batch in needed for event in batch] == ["A", "B"] * 5
+    parts = list(batches(path, attributes={"w", "none"}))
+    assert [event.type for batch in parts for event in batch] == ["A", "B"] * 5
     if suffix != "arrows":
-        assert {name for batch in needed for name in batch.columns} == {"type", "w"}
-    assert [v for b in needed for v in values_of(b.columns["w"], "w")] == ["x"] * 10
+        assert {name for batch in parts for name in batch.columns} == {"type", "w"}
+    assert [v for b in parts for v in values_of(b.columns["w"], "w")] == ["x"] * 10
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows"])
@@ -346,13 +346,13 @@ def test_what_is_wrong_with_a_column_that_is_not_needed_is_said(
 ) -> None:
     path = tmp_path / f"e.{suffix}"
     write_table(pa.table({"type": ["A"], "v": [1], "w": column}), path)
-    found = []
+    errors = []
     for attributes in (None, {"v"}):
         with pytest.raises(cerlab.BadData) as caught:
             list(batches(path, attributes=attributes))
-        found.append((caught.value.code, str(caught.value.place), caught.value.message))
-    assert found[0] == found[1]
-    assert found[0][0] == code
+        errors.append((caught.value.code, str(caught.value.place), caught.value.message))
+    assert errors[0] == errors[1]
+    assert errors[0][0] == code
 
 
 def write_table(table: Any, path: Path) -> None:

@@ -48,9 +48,29 @@ ODD = (
     "\x1f",
     "`",
 )
-QUOTED = ("'x'", "'it''s'", '"a ""b"" c"', '"a, b"', "'a, b'", "''", '""', '"7"', "'7'", '"é"', "'")
-POOLS = (INTEGERS, DECIMALS, INTEGERS + DECIMALS, TEXTS, WORDS, INTEGERS + TEXTS, QUOTED + TEXTS)
-EVERY = (*INTEGERS, *DECIMALS, *LARGE, *WORDS, *TEXTS, *ODD, *QUOTED)
+QUOTATIONS = (
+    "'x'",
+    "'it''s'",
+    '"a ""b"" c"',
+    '"a, b"',
+    "'a, b'",
+    "''",
+    '""',
+    '"7"',
+    "'7'",
+    '"é"',
+    "'",
+)
+POOLS = (
+    INTEGERS,
+    DECIMALS,
+    INTEGERS + DECIMALS,
+    TEXTS,
+    WORDS,
+    INTEGERS + TEXTS,
+    QUOTATIONS + TEXTS,
+)
+EVERY = (*INTEGERS, *DECIMALS, *LARGE, *WORDS, *TEXTS, *ODD, *QUOTATIONS)
 
 
 def cell(rng: Random, pool: tuple[str, ...], odd: float) -> str:
@@ -121,14 +141,14 @@ def json_shape(rng: Random) -> Any:
 def csv_file(rng: Random, odd: float) -> list[str]:
     names = rng.sample(("v", "w", "größe", " x ", "stream", "type"), rng.randrange(1, 5))
     pools: dict[str, Any] = {"type": ("A", "B", "7", '"C"'), "stream": ("S", "", '""', "NULL")}
-    chosen = [pools.get(name, rng.choice(POOLS)) for name in names]
-    made = [",".join(names)]
+    pools_of_columns = [pools.get(name, rng.choice(POOLS)) for name in names]
+    lines = [",".join(names)]
     for _ in range(rng.randrange(40)):
-        cells = [cell(rng, pool, odd) for pool in chosen]
+        cells = [cell(rng, pool, odd) for pool in pools_of_columns]
         if rng.random() < odd / 2:
             cells = rng.choice((cells[1:], [*cells, "1"], ['"two\nlines"', *cells[1:]], []))
-        made.append(",".join(cells))
-    return made
+        lines.append(",".join(cells))
+    return lines
 
 
 ODD_LINES = ("", "# x", "-- y", "  ", "?", "A(", "A(v=1,)", '{"type": "A", "type": 1}')
@@ -136,12 +156,12 @@ ODD_LINES = ("", "# x", "-- y", "  ", "?", "A(", "A(v=1,)", '{"type": "A", "type
 
 def lines_of(rng: Random, shape: Callable[[Random], Any], line: Any, odd: float) -> list[str]:
     shapes = [shape(rng) for _ in range(rng.choice((1, 1, 2, 20)))]
-    made = []
+    lines = []
     for _ in range(rng.randrange(40)):
-        made.append(line(rng, rng.choice(shapes), odd))
+        lines.append(line(rng, rng.choice(shapes), odd))
         if rng.random() < odd:
-            made.append(rng.choice(ODD_LINES))
-    return made
+            lines.append(rng.choice(ODD_LINES))
+    return lines
 
 
 FORMATS: dict[str, Callable[[Random, float], list[str]]] = {
@@ -155,8 +175,8 @@ def write(rng: Random, kind: str, path: Path) -> dict[str, Any]:
     """A random file, most of whose lines have few shapes; returns options to read it."""
     odd = rng.choice((0, 0, 0.01, 0.05, 0.5))
     ends = rng.choice((("\n",), ("\r\n",), ("\n", "\r\n", "\r")))
-    made = "".join(line + rng.choice(ends) for line in FORMATS[kind](rng, odd))
-    content = (rng.choice(("", "", "\ufeff")) + made).encode()
+    content_text = "".join(line + rng.choice(ends) for line in FORMATS[kind](rng, odd))
+    content = (rng.choice(("", "", "\ufeff")) + content_text).encode()
     if rng.random() < 0.3:
         content = content.rstrip()
     if rng.random() < odd:
@@ -166,12 +186,12 @@ def write(rng: Random, kind: str, path: Path) -> dict[str, Any]:
     return {"type": "Z"} if rng.random() < 0.3 else {}
 
 
-def used_room(known: Layout, lines: int, room: Any = Layout.room) -> Any:
+def used_room(layout: Layout, lines: int, room: Any = Layout.room) -> Any:
     """Room for cells that has held others."""
-    made = room(known, lines)
-    for part in made:
+    arrays = room(layout, lines)
+    for part in arrays:
         part.view("u1")[...] = 0xB7
-    return made
+    return arrays
 
 
 @contextmanager
@@ -187,7 +207,7 @@ def reading(rng: Random, *, by_shape: bool) -> Iterator[None]:
         yield
 
 
-def described(events: Any) -> list[Any]:
+def typed_events(events: Any) -> list[Any]:
     """Events with the types of their values, and the order of their attributes."""
     return [
         (e.type, e.stream, [(n, type(v).__name__, repr(v)) for n, v in e.attributes.items()])
@@ -203,8 +223,8 @@ def outcome(path: Path, how: Callable[..., Any], options: dict[str, Any]) -> Any
             events.extend(stream)
             check_columns(stream)
     except cerlab.BadData as error:
-        return described(events), (error.code, error.message, str(error.place), error.hint)
-    return described(events), None
+        return typed_events(events), (error.code, error.message, str(error.place), error.hint)
+    return typed_events(events), None
 
 
 def whole(path: Path, **options: Any) -> Iterator[Stream]:
@@ -223,11 +243,11 @@ def check_columns(stream: Stream) -> None:
 def test_both_ways_to_read_a_text_are_one(
     kind: str, tmp_path: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    typed: list[int] = []
+    by_shape_lengths: list[int] = []
     every: list[int] = []
 
     def counting(part: Rows | list[Event]) -> int:
-        (typed if isinstance(part, Rows) else every).append(length(part))
+        (by_shape_lengths if isinstance(part, Rows) else every).append(length(part))
         return length(part)
 
     monkeypatch.setattr(rows, "length", counting)
@@ -237,15 +257,17 @@ def test_both_ways_to_read_a_text_are_one(
         options = write(rng, kind, path)
         if rng.random() < 0.3:
             options["quarantine"] = tmp_path / "aside"
-        found = []
+        outcomes = []
         how = rng.choice((whole, lambda path, **o: batches(path, size=rng.choice((1, 7)), **o)))
         for by_shape in (False, True):
             with reading(rng, by_shape=by_shape):
                 events, error = outcome(path, how, options)
             aside = options.get("quarantine")
-            found.append((events, error, aside.read_text() if aside and aside.exists() else None))
-        assert found[1] == found[0], path.read_bytes()
-        return bool(found[0][0])
+            outcomes.append(
+                (events, error, aside.read_text() if aside and aside.exists() else None)
+            )
+        assert outcomes[1] == outcomes[0], path.read_bytes()
+        return bool(outcomes[0][0])
 
     suite.run(case, deep_count=5_000, needs_answers=0.3)
-    assert sum(typed) > sum(every) / 5, "lines are read by their shape"
+    assert sum(by_shape_lengths) > sum(every) / 5, "lines are read by their shape"

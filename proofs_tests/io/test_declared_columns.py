@@ -31,9 +31,9 @@ from proofs_tests.io.test_by_shape import (
     QUOTED,
     TEXTS,
     check_columns,
-    described,
     outcome,
     reading,
+    typed_events,
     whole,
 )
 from proofs_tests.suite import Suite
@@ -69,11 +69,11 @@ def schema_of(rng: Random) -> Schema:
     differ = rng.random() < 0.1
 
     def event(name: str) -> EventDeclaration:
-        chosen = rng.sample(NAMES, rng.randrange(4))
-        odd = {n: rng.choice(list(AttributeType)) for n in chosen if differ}
+        names = rng.sample(NAMES, rng.randrange(4))
+        odd = {n: rng.choice(list(AttributeType)) for n in names if differ}
         return EventDeclaration(
             name,
-            tuple(AttributeDeclaration(n, {**types, **odd}[n], rng.random() < 0.4) for n in chosen),
+            tuple(AttributeDeclaration(n, {**types, **odd}[n], rng.random() < 0.4) for n in names),
         )
 
     streams = rng.choice((("S",), ("S", "T")))
@@ -82,22 +82,22 @@ def schema_of(rng: Random) -> Schema:
 
 def attributes(rng: Random, of: EventDeclaration, odd: float, pools: Any) -> dict[str, Any]:
     """Texts of values of an event, mostly as they are declared."""
-    made = {}
+    values = {}
     for each in of.attributes:
         if each.nullable and rng.random() < 0.2:
             continue
-        made[each.name] = rng.choice(pools[each.type])
+        values[each.name] = rng.choice(pools[each.type])
     if rng.random() < odd:
         every = (*JSON_ODD, "null") if pools is JSON_POOLS else EVERY
-        made[rng.choice(NAMES)] = rng.choice(every)
-    return made
+        values[rng.choice(NAMES)] = rng.choice(every)
+    return values
 
 
 def lines(rng: Random, schema: Schema, kind: str, odd: float) -> list[str]:
     """The lines of a file."""
     order = rng.sample(NAMES, len(NAMES))
     with_stream = rng.random() < 0.5
-    made = [",".join(["type", *["stream"] * with_stream, *order])] if kind == "csv" else []
+    rows = [",".join(["type", *["stream"] * with_stream, *order])] if kind == "csv" else []
     pools = JSON_POOLS if kind == "ndjson" else POOLS
     for _ in range(rng.randrange(40)):
         stream = rng.choice(schema.streams)
@@ -108,18 +108,18 @@ def lines(rng: Random, schema: Schema, kind: str, odd: float) -> list[str]:
         if kind == "csv":
             cells = {n: c for n, c in cells.items() if c[:1] != "'"}
             row = [name, *[of or ""] * with_stream, *(cells.get(n, "") for n in order)]
-            made.append(",".join(row))
+            rows.append(",".join(row))
         elif kind == "core":
             pairs = ",".join(f"{n}={c}" for n, c in cells.items())
-            made.append(f"{of}>{name}({pairs})" if of else f"{name}({pairs})")
+            rows.append(f"{of}>{name}({pairs})" if of else f"{name}({pairs})")
         else:
-            given = {
+            members = {
                 "type": json.dumps(name),
                 **({"stream": json.dumps(of)} if of else {}),
                 **cells,
             }
-            made.append("{" + ", ".join(f'"{n}": {c}' for n, c in given.items()) + "}")
-    return made
+            rows.append("{" + ", ".join(f'"{n}": {c}' for n, c in members.items()) + "}")
+    return rows
 
 
 @pytest.mark.parametrize("kind", ["core", "csv", "ndjson"])
@@ -128,12 +128,12 @@ def test_text_under_a_schema(
 ) -> None:
     by_columns = []
 
-    def counted(*rows: Any, **how: Any) -> Rows:
-        made = declared.declared_rows(*rows, **how)
-        by_columns.append(made.count)
-        return made
+    def count_rows(*rows: Any, **how: Any) -> Rows:
+        columns = declared.declared_rows(*rows, **how)
+        by_columns.append(columns.count)
+        return columns
 
-    monkeypatch.setattr(text, "declared_rows", counted)
+    monkeypatch.setattr(text, "declared_rows", count_rows)
 
     def case(rng: Random) -> bool:
         path, schema = tmp_path / f"e.{kind}", schema_of(rng)
@@ -144,12 +144,12 @@ def test_text_under_a_schema(
         if rng.random() < 0.3:
             options["quarantine"] = tmp_path / "aside"
         how = rng.choice((whole, lambda path, **o: batches(path, size=rng.choice((1, 7)), **o)))
-        found = []
+        outcomes = []
         for by_shape in (False, True):
             with reading(rng, by_shape=by_shape):
-                found.append(outcome(path, how, options))
-        assert found[1] == found[0], (content, schema)
-        return bool(found[0][0])
+                outcomes.append(outcome(path, how, options))
+        assert outcomes[1] == outcomes[0], (content, schema)
+        return bool(outcomes[0][0])
 
     suite.run(case, deep_count=2_000, needs_answers=0.5)
     assert by_columns, "some lines are read by columns"
@@ -159,18 +159,18 @@ def table_of(rng: Random, schema: Schema) -> Any:
     """A table of events of one type, which have all its columns; most as declared."""
     event = rng.choice(schema.streams[0].events)
     rows = rng.randrange(1, 10)
-    made: dict[str, Any] = {"type": [event.name] * rows}
+    columns: dict[str, Any] = {"type": [event.name] * rows}
     if rng.random() < 0.5:
-        made["stream"] = [schema.streams[0].name] * rows
+        columns["stream"] = [schema.streams[0].name] * rows
     for each in event.attributes:
         pool = VALUES[each.type] + ((None,) if each.nullable or rng.random() < 0.1 else ())
         values = pa.array([rng.choice(pool) for _ in range(rows)])
         if each.type is AttributeType.DOUBLE and rng.random() < 0.5:
             values = pa.array([rng.choice((1, 2**53 + 1)) for _ in range(rows)])
-        made[each.name] = values.dictionary_encode() if rng.random() < 0.3 else values
+        columns[each.name] = values.dictionary_encode() if rng.random() < 0.3 else values
     if rng.random() < 0.1:
-        made[rng.choice(NAMES)] = [rng.choice((1, "x", None))] * rows
-    return pa.table(made)
+        columns[rng.choice(NAMES)] = [rng.choice((1, "x", None))] * rows
+    return pa.table(columns)
 
 
 def test_tables_under_a_schema(suite: Suite) -> None:
@@ -189,7 +189,7 @@ def test_tables_under_a_schema(suite: Suite) -> None:
                 Stream.from_arrow(table, schema=schema)
             return False
         stream = Stream.from_arrow(table, schema=schema)
-        assert described(stream) == described(expected), (table, schema)
+        assert typed_events(stream) == typed_events(expected), (table, schema)
         check_columns(stream)
         return True
 

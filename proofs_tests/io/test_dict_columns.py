@@ -16,7 +16,7 @@ from cerlab.io import Stream
 from cerlab.io.dicts import rows_of_dicts
 from cerlab.model.event import Timestamp
 from cerlab.model.stream import events_of_dicts
-from proofs_tests.io.test_by_shape import check_columns, described
+from proofs_tests.io.test_by_shape import check_columns, typed_events
 from proofs_tests.suite import Suite
 
 NAMES = ("v", "w", "größe", "a b")
@@ -25,12 +25,12 @@ ODD = (np.int32(4), Decimal("1.5"), datetime(2024, 1, 1), "\ud800", [1], np.date
 TYPES = (None, "", 3, np.str_("A"))
 
 
-def drawn(rng: Random) -> list[Any]:
+def random_rows(rng: Random) -> list[Any]:
     """Dicts, most of which have few sets of keys and plain values."""
     odd = rng.choice((0, 0, 0.02, 0.2))
     pools = {name: rng.sample(PLAIN, rng.randrange(1, 4)) for name in NAMES}
     shapes = [rng.sample(NAMES, rng.randrange(4)) for _ in range(rng.choice((1, 1, 3)))]
-    made: list[Any] = []
+    rows: list[Any] = []
     for _ in range(rng.randrange(12)):
         names = rng.choice(shapes)
         row = {n: rng.choice(ODD if rng.random() < odd else pools[n]) for n in names}
@@ -39,27 +39,27 @@ def drawn(rng: Random) -> list[Any]:
             row["stream"] = rng.choice((3, "") if rng.random() < odd else ("S", None))
         if rng.random() < odd:
             row = rng.choice(({"v": 1}, {3: 1, "type": "A"}, "A", None))  # type: ignore[arg-type]
-        made.append(row)
-    return made
+        rows.append(row)
+    return rows
 
 
 def test_dicts_by_columns(suite: Suite) -> None:
     by_columns: list[bool] = []
 
     def case(rng: Random) -> bool:
-        given = drawn(rng)
-        by_columns.append(rows_of_dicts(given) is not None)
+        rows = random_rows(rng)
+        by_columns.append(rows_of_dicts(rows) is not None)
         try:
-            expected = described(events_of_dicts(given))
+            expected = typed_events(events_of_dicts(rows))
         except cerlab.BadData as error:
             with pytest.raises(cerlab.BadData, match=f"^{re.escape(str(error))}$"):
-                Stream(given)
+                Stream(rows)
             return False
-        stream = Stream(given)
-        for row in given:
+        stream = Stream(rows)
+        for row in rows:
             row.clear()
-        assert described(stream) == expected
-        assert described(stream.head(2)) == expected[:2]
+        assert typed_events(stream) == expected
+        assert typed_events(stream.head(2)) == expected[:2]
         check_columns(stream)
         return bool(expected)
 

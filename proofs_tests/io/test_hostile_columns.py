@@ -32,8 +32,8 @@ def moments_in_no_zone() -> Any:
     """The name of their time zone is no UTF-8."""
     sink = pa.BufferOutputStream()
     as_file(pa.table({"type": ["A"] * 4, "n": pa.array([1] * 4, pa.timestamp("s", "ZZ"))}), sink)
-    changed = sink.getvalue().to_pybytes().replace(b"ZZ", b"\xc3Z")
-    return pa.ipc.open_file(changed).read_all()
+    content = sink.getvalue().to_pybytes().replace(b"ZZ", b"\xc3Z")
+    return pa.ipc.open_file(content).read_all()
 
 
 def as_file(table: Any, sink: Any) -> None:
@@ -88,9 +88,9 @@ def test_a_file_that_is_not_sound_is_refused(
     path = str(tmp_path / "e.arrow")
     write(UNSOUND[name], path)
     assert main(["run", "A FILTER A[n = 'x']", path, "--evaluator", evaluator]) == 2
-    shown = capsys.readouterr().err
-    assert "CER0747" in shown
-    assert "e.arrow" in shown
+    message = capsys.readouterr().err
+    assert "CER0747" in message
+    assert "e.arrow" in message
 
 
 def test_every_file_that_is_cut_off_says_which_it_is(tmp_path: Path) -> None:

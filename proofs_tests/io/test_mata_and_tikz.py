@@ -89,9 +89,10 @@ def test_every_line_is_one_line_and_no_comment_ends_with_a_backslash() -> None:
 
 
 def test_the_set_of_a_type_and_the_comparison_with_it_are_two_propositions() -> None:
-    compared = pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant("A"))
+    comparison = pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant("A"))
     Delta = tuple(
-        LabelTransition(0, P, frozenset(), 0) for P in (pred.TypeIs("A"), compared, pred.TypeIs(""))
+        LabelTransition(0, P, frozenset(), 0)
+        for P in (pred.TypeIs("A"), comparison, pred.TypeIs(""))
     )
     text = machine_to_mata(Vcea(1, Delta, frozenset({0}), frozenset()))
     assert "# p0: type = 'A'\n# p1: {" in text
@@ -107,10 +108,10 @@ def test_the_text_of_a_proposition_reads_back_as_it(suite: Suite) -> None:
             if text.startswith("{"):
                 again = predicate_from_json(json.loads(text, parse_constant=pytest.fail))
             else:
-                parsed, _ = parse_cel(f"A FILTER A[{text}]")
-                assert isinstance(parsed, cel.Filter)
-                assert isinstance(parsed.condition, On)
-                again = set_of_a_name(parsed.condition.predicate)
+                formula, _ = parse_cel(f"A FILTER A[{text}]")
+                assert isinstance(formula, cel.Filter)
+                assert isinstance(formula.condition, On)
+                again = set_of_a_name(formula.condition.predicate)
             assert repr(again) == repr(atom), text
         return bool(atoms)
 
@@ -221,8 +222,8 @@ def accepts(A: Machine, word: list[Letter], legend: Mapping[str, str]) -> bool:
             return False
         if isinstance(t, Transition):
             return letter["take"] is (t.mark is Mark.TAKE)
-        named = [bit for bit, meaning in legend.items() if meaning.startswith("the label ")]
-        labels = {legend[bit][len("the label ") :].strip('"') for bit in named if letter[bit]}
+        label_bits = [bit for bit, meaning in legend.items() if meaning.startswith("the label ")]
+        labels = {legend[bit][len("the label ") :].strip('"') for bit in label_bits if letter[bit]}
         return labels == t.labels
 
     Delta: tuple[Transition | LabelTransition, ...] = A.Delta
@@ -267,9 +268,9 @@ def test_mata_text_accepts_the_words_of_the_machine(suite: Suite) -> None:
         ]
         words = [[], *([letter] for letter in letters)]
         words += [[rng.choice(letters) for _ in range(rng.randrange(2, 5))] for _ in range(20)]
-        accepted = [word for word in words if accepts(A, word, mata.legend)]
-        assert [word for word in words if mata.accepts(word)] == accepted
-        return bool(accepted)
+        language = [word for word in words if accepts(A, word, mata.legend)]
+        assert [word for word in words if mata.accepts(word)] == language
+        return bool(language)
 
     suite.run(case, deep_count=10_000, needs_answers=0.3)
 
@@ -349,11 +350,11 @@ def test_layers_hold_every_state_once(states: int) -> None:
 def test_pictures_of_random_machines_are_sound(suite: Suite) -> None:
     names = ("A", "a_b", "100%", "#&~^", "{", "}", "\\", "$x$", "it's", "`", "\n")
 
-    def named(rng: Random) -> pred.Predicate:
+    def random_type(rng: Random) -> pred.Predicate:
         return pred.TypeIs("".join(rng.sample(names, rng.randrange(3))))
 
     def case(rng: Random) -> bool:
-        A = random_machine(rng, named)
+        A = random_machine(rng, random_type)
         text = machine_tikz(A)
         assert machine_tikz(A) == text
         bare = re.sub(r"\\[{}$&#%_\\]", "", text.partition("\n")[2])  # without what is escaped
@@ -364,10 +365,10 @@ def test_pictures_of_random_machines_are_sound(suite: Suite) -> None:
             depth += {"{": 1, "}": -1}.get(character, 0)
             assert depth >= 0
         assert depth == 0
-        drawn = re.findall(r"^  \\node\[([^\]]*)\] \(q(\d+)\)", text, re.MULTILINE)
-        assert sorted(int(q) for _, q in drawn) == list(range(A.states))
-        assert {int(q) for how, q in drawn if "accepting" in how} == A.F
-        assert sorted(int(q) for how, q in drawn if "initial" in how) == sorted(A.I)
+        nodes = re.findall(r"^  \\node\[([^\]]*)\] \(q(\d+)\)", text, re.MULTILINE)
+        assert sorted(int(q) for _, q in nodes) == list(range(A.states))
+        assert {int(q) for how, q in nodes if "accepting" in how} == A.F
+        assert sorted(int(q) for how, q in nodes if "initial" in how) == sorted(A.I)
         edges = re.findall(r"^  \\path \(q(\d+)\) .* \(q(\d+)\);$", text, re.MULTILINE)
         assert len(edges) == len({(t.source, t.target) for t in A.Delta})
         return bool(A.Delta)

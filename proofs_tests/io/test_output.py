@@ -116,9 +116,9 @@ def test_what_ends_too_early_in_a_pipe_does_not_read_as_whole(
         if error is not None:
             raise error
     reader.join()
-    opened = parquet.ParquetFile if kind == "parquet" else pa.ipc.open_file
+    open_file = parquet.ParquetFile if kind == "parquet" else pa.ipc.open_file
     if error is None:
-        opened(pa.BufferReader(read[0]))
+        open_file(pa.BufferReader(read[0]))
     else:
         assert not read[0]
 
@@ -154,10 +154,10 @@ def test_a_device_without_room_is_named(form: str, tmp_path: Path) -> None:
     if form != "parquet":
         outputs.append(["bash", "-c", '"$@" > /dev/full', "bash", *command])
     for each in outputs:
-        ended = subprocess.run(each, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert ended.returncode == 2, ended.stderr
-        assert "CER0807: No space left on device" in ended.stderr
-        assert "Traceback" not in ended.stderr
+        process = subprocess.run(each, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert process.returncode == 2, process.stderr
+        assert "CER0807: No space left on device" in process.stderr
+        assert "Traceback" not in process.stderr
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "link"])
@@ -205,7 +205,7 @@ def test_a_file_that_may_not_be_written_stays(
     assert out.read_text() == "before"
 
 
-LIMITED = """
+ON_A_SMALL_DISK = """
 import resource, sys
 sys.dont_write_bytecode = True  # which Python would cut off, and keep
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
@@ -219,15 +219,15 @@ def test_on_a_full_disk_there_is_no_file(tmp_path: Path, form: str) -> None:
     (tmp_path / "e.core").write_text(irregular(2_000))
     query = "SELECT * WHERE A ; A ; A WITHIN 20 EVENTS"
     command = ["run", query, "e.core", "-o", "out", "--format", form]
-    ended = subprocess.run(
-        [sys.executable, "-c", LIMITED, *command],
+    process = subprocess.run(
+        [sys.executable, "-c", ON_A_SMALL_DISK, *command],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ended.returncode == 2, ended.stderr
-    assert "CER0807: File too large: out" in ended.stderr
+    assert process.returncode == 2, process.stderr
+    assert "CER0807: File too large: out" in process.stderr
     assert os.listdir(tmp_path) == ["e.core"]
 
 
@@ -243,11 +243,11 @@ def test_a_small_disk_that_fills_up_is_left_empty(tmp_path: Path, form: str) -> 
         pytest.skip("this system lets nobody mount a disk of his own")
     (tmp_path / "e.core").write_text(irregular(2_000))
     command = ["run", "SELECT * WHERE A ; A WITHIN 20 EVENTS", "e.core", "-o", "disk/out"]
-    filled = f'{mount} && "$@"; echo $? $(ls -A disk)'
-    call = [*own, filled, "-", sys.executable, "-m", "cerlab", *command, "--format", form]
-    ended = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert ended.stdout == "2\n"
-    assert "CER0807: No space left on device: disk/out" in ended.stderr
+    script = f'{mount} && "$@"; echo $? $(ls -A disk)'
+    call = [*own, script, "-", sys.executable, "-m", "cerlab", *command, "--format", form]
+    process = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert process.stdout == "2\n"
+    assert "CER0807: No space left on device: disk/out" in process.stderr
 
 
 SAME: dict[str, Callable[[Path], object]] = {
@@ -275,9 +275,11 @@ def test_the_input_is_no_output(
 def test_the_input_is_no_output_by_redirection(tmp_path: Path, command: str) -> None:
     (tmp_path / "e.core").write_text("A()\n")
     command = f"{sys.executable} -m cerlab run A {command}"
-    ended = subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, check=False)
-    assert ended.returncode == 2
-    assert b"CER0825" in ended.stderr
+    process = subprocess.run(
+        ["bash", "-c", command], capture_output=True, cwd=tmp_path, check=False
+    )
+    assert process.returncode == 2
+    assert b"CER0825" in process.stderr
     assert (tmp_path / "e.core").read_text() == "A()\n"
 
 

@@ -66,29 +66,29 @@ def test_what_has_arrived_is_taken_before_the_next_read(monkeypatch: pytest.Monk
         ([b"A()\r", b"B", b"()", b"\rC()\r\n"], ["", "", "A", "A", "ABC"]),
         ([b"A()\nB()\n# comment\n", b"\n"], ["", "AB", "AB"]),
     ]
-    for pieces, known in expected:
+    for pieces, texts in expected:
         monkeypatch.setattr(sys, "stdin", StandardInput(Pieces(pieces)))
-        taken: list[str] = []
+        types: list[str] = []
         before: list[str] = []
 
-        def tell(taken: list[str] = taken, before: list[str] = before) -> None:
-            before.append("".join(taken))
+        def tell(types: list[str] = types, before: list[str] = before) -> None:
+            before.append("".join(types))
 
         for event in read_events("-", before_reading=tell):
-            taken.append(event.type)
-        assert before == known, pieces
+            types.append(event.type)
+        assert before == texts, pieces
 
 
 def test_the_row_of_bytes_that_are_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     for pieces in ([b"A()\nB()\nC(n=\xff)\nD()\n"], [b"A()\nB()\nC(n=", b"\xff)\n"], [b"\xff"]):
         monkeypatch.setattr(sys, "stdin", StandardInput(Pieces(pieces)))
-        found: list[str] = []
+        types: list[str] = []
         with pytest.raises(cerlab.BadData) as caught:
-            found.extend(event.type for event in read_events("-", format="core"))
+            types.extend(event.type for event in read_events("-", format="core"))
         row = 1 if pieces == [b"\xff"] else 3
         assert caught.value.code == "CER0745"
         assert caught.value.place == cerlab.errors.DataPlace("standard input", row)
-        assert found == ["A", "B"][: row - 1]
+        assert types == ["A", "B"][: row - 1]
 
 
 def test_a_character_that_is_cut_off_by_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,10 +100,10 @@ def test_a_character_that_is_cut_off_by_the_end(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_input_without_bytes_below(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("A()\nB()\n"))
-    told: list[int] = []
-    events = list(read_events("-", before_reading=lambda: told.append(1)))
+    calls: list[int] = []
+    events = list(read_events("-", before_reading=lambda: calls.append(1)))
     assert [event.type for event in events] == ["A", "B"]
-    assert len(told) == 3
+    assert len(calls) == 3
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin", "<(cat e.core)", "fifo"])
@@ -115,16 +115,18 @@ def test_what_is_read_once_is_read_as_it_comes(tmp_path: Path, name: str) -> Non
         f"{feed} cat e.core | {sys.executable} -m cerlab run 'A ; B' {name} {options};"
         for options in ("", "--evaluator compiled", "--sort --time v:s")
     )
-    ended = subprocess.run(["bash", "-c", runs], cwd=tmp_path, capture_output=True, check=False)
-    assert ended.stderr == b""
-    assert ended.stdout.splitlines() == 3 * [b'{"start": 0, "end": 1, "positions": [0, 1]}']
+    process = subprocess.run(["bash", "-c", runs], cwd=tmp_path, capture_output=True, check=False)
+    assert process.stderr == b""
+    assert process.stdout.splitlines() == 3 * [b'{"start": 0, "end": 1, "positions": [0, 1]}']
 
 
 def test_a_query_from_a_pipe(tmp_path: Path) -> None:
     (tmp_path / "e.core").write_text("A(v=1)\nB(v=2)\n")
     command = f"{sys.executable} -m cerlab run <(echo 'SELECT * WHERE A ; B') e.core"
-    ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False)
-    assert ended.stdout == b'{"start": 0, "end": 1, "positions": [0, 1]}\n', ended.stderr
+    process = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert process.stdout == b'{"start": 0, "end": 1, "positions": [0, 1]}\n', process.stderr
 
 
 def test_a_fifo_from_python(tmp_path: Path) -> None:

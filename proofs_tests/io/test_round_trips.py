@@ -70,8 +70,8 @@ def test_arrow_tables_of_streams(events: list[Event]) -> None:
     back = Stream.from_arrow(table)
     assert [(e.type, e.stream) for e in back] == [(e.type, e.stream) for e in usable]
     for e, again in zip(usable, back, strict=True):
-        held = {name: value for name, value in e.attributes.items() if value is not None}
-        assert {k: v for k, v in again.attributes.items() if v is not None} == held
+        attributes = {name: value for name, value in e.attributes.items() if value is not None}
+        assert {k: v for k, v in again.attributes.items() if v is not None} == attributes
     assert len(stream.to_polars()) == len(stream.to_pandas()) == len(usable)
 
 
@@ -237,8 +237,8 @@ def test_infinities_and_nan_are_read_where_they_are_written(tmp_path: Path) -> N
     (tmp_path / "e.ndjson").write_text('{"type": "A", "v": -Infinity, "w": NaN, "x": 1e308}\n')
     (tmp_path / "e.csv").write_text("type,v,w,x\nA,-inf,nan,1e308\n")
     schema = "CREATE STREAM S { EVENT A { v:double, w:double, x:double } }"
-    for path, declared in ((tmp_path / "e.ndjson", None), (tmp_path / "e.csv", schema)):
-        (event,) = Stream.read(path, schema=declared)
+    for path, file_schema in ((tmp_path / "e.ndjson", None), (tmp_path / "e.csv", schema)):
+        (event,) = Stream.read(path, schema=file_schema)
         assert (event.attributes["v"], event.attributes["x"]) == (float("-inf"), 1e308)
         assert event.attributes["w"] != event.attributes["w"]
 
@@ -263,8 +263,8 @@ def test_answers_to_ndjson_arrow_and_parquet(tmp_path: Path) -> None:
     out = io.StringIO()
     write_ndjson(answers, out)
     assert out.getvalue() == '{"start": 0, "end": 1, "positions": [0, 1]}\n'
-    carried = record(answers[0], stream.events)["events"]
-    assert json.loads(json.dumps(carried, allow_nan=False)) == [
+    events_of_answer = record(answers[0], stream.events)["events"]
+    assert json.loads(json.dumps(events_of_answer, allow_nan=False)) == [
         {"position": 0, "type": "A", "v": "nan"},
         {"position": 1, "type": "B", "t": "2020-01-01T00:00:00Z"},
     ]

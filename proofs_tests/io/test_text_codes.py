@@ -24,7 +24,7 @@ def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_codes, "MOST_TEXTS", 8)  # and 32 slots, so that texts meet in one
 
 
-def drawn(rng: Random) -> Any:
+def random_column(rng: Random) -> Any:
     """A column in chunks: texts that begin alike, of up to three words of eight bytes."""
     stem = rng.choice(("", "12345678", "1234567", "x" * 16))
     pool = [
@@ -44,15 +44,15 @@ def drawn(rng: Random) -> Any:
 
 def check_codes(rng: Random) -> bool:
     """Whether a column has texts; fails if its codes are not those of Arrow."""
-    column = drawn(rng)
-    if (coded := coded_text(column)) is None:
+    column = random_column(rng)
+    if (codes := coded_text(column)) is None:
         assert not len(column)
         return False
-    coded.validate(full=True)
+    codes.validate(full=True)
     kind = pa.large_string() if column.type == pa.string_view() else column.type
     whole = pa.concat_arrays([chunk.cast(kind) for chunk in column.chunks])
-    assert coded.num_chunks == 1
-    assert coded.chunk(0).equals(whole.dictionary_encode())
+    assert codes.num_chunks == 1
+    assert codes.chunk(0).equals(whole.dictionary_encode())
     return bool(len(column) > column.null_count)
 
 
@@ -67,16 +67,16 @@ def test_predicates_hold_in_the_events_of_a_list(suite: Suite) -> None:
     """Of a table with text of any type the answers are those of its rows, one by one."""
 
     def case(rng: Random) -> bool:
-        column = drawn(rng)
+        column = random_column(rng)
         texts = [text for text in column.to_pylist() if text] or ["a"]
         pieces = [rng.choice(texts)[: rng.choice((8, 40, 40))] for _ in range(2)]
         first, last = (rng.choice(ATOMS).format(text) for text in pieces)
         query = f"SELECT * WHERE A AS x ; A AS y FILTER x[{first}] AND y[{last}] WITHIN 9 EVENTS"
         types = rng.choice((pa.string(), pa.large_string()))
         table = pa.table({"type": pa.array(["A"] * len(column), types), "n": column})
-        found = cerlab.evaluate(query, table, evaluator="compiled")
-        assert found == cerlab.evaluate(query, table.to_pylist(), evaluator="tecs")
-        return bool(found)
+        answers = cerlab.evaluate(query, table, evaluator="compiled")
+        assert answers == cerlab.evaluate(query, table.to_pylist(), evaluator="tecs")
+        return bool(answers)
 
     suite.run(case, deep_count=2_000, needs_answers=0.2)
 
@@ -107,8 +107,8 @@ def test_rows_without_a_type_are_refused(types: list[str | None]) -> None:
     with pytest.raises(cerlab.BadData, match="an event type is a text") as caught:
         cerlab.evaluate("A", pa.table({"type": types}))
     assert caught.value.row == 1 + types.index("" if "" in types else None)
-    kept = pa.table({"type": types}).slice(types.index("A"), 1) if "A" in types else None
-    assert kept is None or len(cerlab.evaluate("A", kept)) == 1
+    slice_with_type = pa.table({"type": types}).slice(types.index("A"), 1) if "A" in types else None
+    assert slice_with_type is None or len(cerlab.evaluate("A", slice_with_type)) == 1
 
 
 def test_frames_of_pandas_are_the_tables_of_pyarrow(suite: Suite) -> None:
@@ -126,17 +126,17 @@ def test_frames_of_pandas_are_the_tables_of_pyarrow(suite: Suite) -> None:
             }
         ).astype({"n": object})
         try:
-            made = coded_frame(frame)
+            table = coded_frame(frame)
         except (pa.ArrowException, UnicodeEncodeError) as error:
             with pytest.raises(type(error)):
                 pa.Table.from_pandas(frame)
             return False
-        if made is None:
+        if table is None:
             return False
         expected = pa.Table.from_pandas(frame, preserve_index=False)
-        made.validate(full=True)
-        assert made.column_names == expected.column_names
-        assert made.to_pylist() == expected.to_pylist()
+        table.validate(full=True)
+        assert table.column_names == expected.column_names
+        assert table.to_pylist() == expected.to_pylist()
         return True
 
     suite.run(case, deep_count=4_000, needs_answers=0.5)
@@ -144,10 +144,10 @@ def test_frames_of_pandas_are_the_tables_of_pyarrow(suite: Suite) -> None:
 
 def test_frames_of_mixed_objects_are_read_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame({"type": ["A", "B"] * 4, "n": ["x", 1] * 4})
-    found = cerlab.evaluate("A FILTER A[n = 'x']", frame)
-    assert len(found) == 4
+    answers = cerlab.evaluate("A FILTER A[n = 'x']", frame)
+    assert len(answers) == 4
     monkeypatch.setattr(text_codes, "MANY", 1 << 20)
-    assert cerlab.evaluate("A FILTER A[n = 'x']", frame) == found
+    assert cerlab.evaluate("A FILTER A[n = 'x']", frame) == answers
 
 
 @pytest.mark.parametrize("many", [1, 1 << 20])

@@ -40,7 +40,7 @@ def tables(write: Callable[..., Any]) -> Callable[[Path, list[dict[str, Any]]], 
     return lambda path, rows: write(pa.Table.from_pylist(rows), path)
 
 
-WRITTEN = {
+WRITERS = {
     "csv": csv,
     "ndjson": ndjson,
     "json": array,
@@ -53,14 +53,14 @@ def plain(stream: Any) -> list[Any]:
     return [(event.type, dict(event.attributes)) for event in stream]
 
 
-@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("kind", WRITERS)
 def test_files(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / f"e.{kind}"
-    WRITTEN[kind](path, ROWS)
+    WRITERS[kind](path, ROWS)
     assert plain(cerlab.Stream.read(path, type=KIND)) == EXPECTED
     assert [e for part in batches(path, type=KIND, size=2) for e in plain(part)] == EXPECTED
-    needed = batches(path, type=KIND, attributes=["v"])
-    assert [(e.type, e.attributes["v"]) for part in needed for e in part] == [
+    parts = batches(path, type=KIND, attributes=["v"])
+    assert [(e.type, e.attributes["v"]) for part in parts for e in part] == [
         (t, values["v"]) for t, values in EXPECTED
     ]
     for more in ([], ["--evaluator", "compiled"], ["--columns", "B.v"]):
@@ -75,7 +75,7 @@ def test_files(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_long_files(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"e.{kind}"
     rows = [{"kind": "AB"[n % 2], "v": n, "w": 0.5} for n in range(BY_SHAPE // 10)]
-    WRITTEN[kind](path, rows)
+    WRITERS[kind](path, rows)
     assert path.stat().st_size > BY_SHAPE
     stream = cerlab.Stream.read(path, type=KIND)
     assert plain(stream) == [(r["kind"], {"v": r["v"], "w": 0.5}) for r in rows]
@@ -96,7 +96,7 @@ def test_tables_dicts_and_pipes(
 def test_two_columns_that_could_be_the_type(tmp_path: Path) -> None:
     for kind in ("csv", "ndjson", "parquet"):
         path = tmp_path / f"e.{kind}"
-        WRITTEN[kind](path, [{**row, "type": "C"} for row in ROWS])
+        WRITERS[kind](path, [{**row, "type": "C"} for row in ROWS])
         if kind == "csv":
             path.write_text("kind,type\nA,C\n")
         with pytest.raises(cerlab.BadData, match="'type' stands twice"):

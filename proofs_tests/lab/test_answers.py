@@ -67,8 +67,8 @@ def test_events_are_read_from_any_text(text: str, types: str) -> None:
 
 def test_answers_are_those_of_evaluate(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng)
-        query, events = query_text(drawn.ast), [as_dict(event) for event in drawn.stream]
+        sample = random_case(rng)
+        query, events = query_text(sample.ast), [as_dict(event) for event in sample.stream]
         text = "\n".join(json.dumps(event) for event in events)
         reply = answer({"panel": "answers", "query": query, "events": text})
         try:
@@ -110,14 +110,14 @@ def test_every_panel_shows_something(query: str) -> None:
 
 
 def test_the_same_replies_without_arrow_numba_numpy_and_z3() -> None:
-    asked = [
+    questions = [
         {"query": "A ; B FILTER B[v > 1]", "events": "A(v=1) B(v=2) B(v=0)", "other": "A : B"},
         {"query": "SELECT NEXT * WHERE A+ ; B", "events": "A A B", "other": "A ; B"},
         {"query": "<type = 'A'>^ . <TRUE>* . <type = 'B'>^", "events": "A C B", "other": "A"},
     ]
     requests: list[dict[str, object]] = [
         {"panel": panel, "positions": [0, 1], "what": "table", **request}
-        for request in asked
+        for request in questions
         for panel in ("answers", "check", "compare")
     ]
     replies = replies_without_libraries(requests)

@@ -69,62 +69,62 @@ def page(context: Any, address: str) -> Any:
     return page
 
 
-def _settled(page: Any) -> None:
+def _wait_until_settled(page: Any) -> None:
     page.wait_for_timeout(350)  # the page waits for the last key
     page.wait_for_function(
         "!/thinking|loading/.test(document.getElementById('status').textContent)", timeout=LATER
     )
 
 
-def _typed(page: Any, query: str, events: str) -> None:
+def _type(page: Any, query: str, events: str) -> None:
     page.fill("#events", events)
     page.fill("#query", query)
-    _settled(page)
+    _wait_until_settled(page)
 
 
 def test_a_typed_query_is_answered_and_drawn(page: Any) -> None:
-    _typed(page, "A ; B+", "A B C B")
+    _type(page, "A ; B+", "A B C B")
     page.click("[data-panel=answers]")
-    _settled(page)
+    _wait_until_settled(page)
     assert page.inner_text("#total") == "3 answers"
     page.click("[data-panel=machine]")
-    _settled(page)
+    _wait_until_settled(page)
     assert page.locator("#shown svg.cerlab-graph").count() == 1
     page.click("[data-panel=steps]")
-    _settled(page)
+    _wait_until_settled(page)
     assert "event 0: A()" in page.inner_text("#shown")
 
 
 def test_a_mistake_is_shown_under_its_caret(page: Any) -> None:
-    _typed(page, "A ;; B", "A B")
+    _type(page, "A ;; B", "A B")
     assert page.inner_text("#said").splitlines()[1:3] == ["A ;; B", "   ^"]
-    _typed(page, "A ; B", "A B")
+    _type(page, "A ; B", "A B")
     assert page.inner_text("#said") == ""
 
 
 def test_positions_are_explained_by_a_click(page: Any) -> None:
-    _typed(page, "A : B", "A C B")
+    _type(page, "A : B", "A C B")
     for position in (0, 2):
         page.locator("#strip button").nth(position).click()
-        _settled(page)
+        _wait_until_settled(page)
     assert "gap of 1 event" in page.inner_text("#shown")
 
 
 def test_two_queries_are_compared_with_a_witness(page: Any) -> None:
-    _typed(page, "A ; B", "A B")
+    _type(page, "A ; B", "A B")
     page.click("[data-panel=compare]")
     page.fill("#other", "A : B")
-    _settled(page)
+    _wait_until_settled(page)
     assert "does not hold" in page.inner_text("#shown")
     page.click("text=Use this stream")
-    _settled(page)
+    _wait_until_settled(page)
     assert page.input_value("#events").split() == ["A()", "other()", "B()"]
 
 
 def test_a_link_opens_the_same_page(page: Any, context: Any) -> None:
-    _typed(page, "A ; C", "A B C")
+    _type(page, "A ; C", "A B C")
     page.click("[data-panel=answers]")
-    _settled(page)
+    _wait_until_settled(page)
     other = context.new_page()
     other.goto(page.url)
     other.wait_for_selector("#total", timeout=FIRST)
@@ -134,10 +134,10 @@ def test_a_link_opens_the_same_page(page: Any, context: Any) -> None:
 
 
 def test_a_dropped_file_is_read(page: Any) -> None:
-    _typed(page, "A ; B", "A")
+    _type(page, "A ; B", "A")
     page.evaluate(DROP)
     page.click("[data-panel=answers]")
-    _settled(page)
+    _wait_until_settled(page)
     assert page.inner_text("#total") == "2 answers"
 
 
@@ -150,27 +150,27 @@ DROP = """() => {
 
 
 def test_keys_choose_panels_and_positions_and_readers_hear_what_is_chosen(page: Any) -> None:
-    _typed(page, "A ; B", "A B")
+    _type(page, "A ; B", "A B")
     page.click("[data-panel=answers]")
-    heard = []
+    panels = []
     for _ in range(5):
         page.keyboard.press("ArrowRight")
-        _settled(page)
+        _wait_until_settled(page)
         panel = page.get_by_role("tabpanel")
-        heard.append(page.get_by_role("tab", selected=True).inner_text())
-        assert panel.get_attribute("aria-labelledby") == f"tab-{heard[-1].lower()}"
-    assert heard == ["Machine", "Steps", "Why", "Compare", "Answers"]
+        panels.append(page.get_by_role("tab", selected=True).inner_text())
+        assert panel.get_attribute("aria-labelledby") == f"tab-{panels[-1].lower()}"
+    assert panels == ["Machine", "Steps", "Why", "Compare", "Answers"]
     page.get_by_role("button", name="event 1, B").focus()
     page.keyboard.press("Space")
-    _settled(page)
+    _wait_until_settled(page)
     assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
 
 
 def test_minterms_are_a_table(page: Any) -> None:
-    _typed(page, "A ; B", "A B")
+    _type(page, "A ; B", "A B")
     page.click("[data-panel=machine]")
     page.select_option("#options select", "minterms")
-    _settled(page)
+    _wait_until_settled(page)
     rows = page.locator("#shown tbody tr").all_inner_texts()
     assert [row.split() for row in rows] == [
         ["-", "-", "other()"],
@@ -178,7 +178,7 @@ def test_minterms_are_a_table(page: Any) -> None:
         ["-", "holds", "B()"],
     ]
     page.select_option("#options select", "cea")
-    _settled(page)
+    _wait_until_settled(page)
 
 
 def test_answers_are_those_of_the_command_line(page: Any, suite: Suite, tmp_path: Path) -> None:
@@ -186,20 +186,20 @@ def test_answers_are_those_of_the_command_line(page: Any, suite: Suite, tmp_path
     path = tmp_path / "events.ndjson"
 
     def case(rng: Random) -> bool | None:
-        drawn = random_case(rng)
-        query = query_text(drawn.ast)
-        if not drawn.stream:
+        sample = random_case(rng)
+        query = query_text(sample.ast)
+        if not sample.stream:
             return None  # no file of events
-        path.write_text("\n".join(json.dumps(as_dict(event)) for event in drawn.stream))
-        _typed(page, query, path.read_text())
+        path.write_text("\n".join(json.dumps(as_dict(event)) for event in sample.stream))
+        _type(page, query, path.read_text())
         if "this needs pyarrow" in page.inner_text("#said"):
             return False  # LIKE
-        with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()) as said:
+        with redirect_stdout(StringIO()) as output, redirect_stderr(StringIO()) as errors:
             status = main(["run", query, str(path), "--format", "ndjson"])
         if status == 2:
-            (code,) = re.findall(r"^(CER\d{4}):", said.getvalue(), re.MULTILINE)
+            (code,) = re.findall(r"^(CER\d{4}):", errors.getvalue(), re.MULTILINE)
             return _refused_with(code, page.inner_text("body"))
-        answers = [json.loads(line) for line in printed.getvalue().splitlines()]
+        answers = [json.loads(line) for line in output.getvalue().splitlines()]
         answers.sort(key=itemgetter("end", "start", "positions"))
         cells = page.locator("#shown table tr td:nth-child(3)").all_inner_texts()
         assert cells == [f"{{{', '.join(map(str, a['positions']))}}}" for a in answers[:200]]
@@ -208,6 +208,6 @@ def test_answers_are_those_of_the_command_line(page: Any, suite: Suite, tmp_path
     suite.run(case, deep_count=200)
 
 
-def _refused_with(code: str, shown: str) -> bool:
-    assert code in shown
+def _refused_with(code: str, message: str) -> bool:
+    assert code in message
     return False

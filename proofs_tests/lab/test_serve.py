@@ -39,16 +39,18 @@ def test_it_answers_whoever_has_the_token(lab: Lab) -> None:
     "headers", [{}, {"X-Token": "guess"}, {"X-Token": "right", "Host": "evil.example"}]
 )
 def test_others_are_refused(lab: Lab, headers: dict[str, str]) -> None:
-    sent = {name: lab.token if value == "right" else value for name, value in headers.items()}
-    request = Request(f"http://127.0.0.1:{lab.server_port}/answer", QUESTION, sent)
-    with pytest.raises(HTTPError) as refused:
+    own_headers = {
+        name: lab.token if value == "right" else value for name, value in headers.items()
+    }
+    request = Request(f"http://127.0.0.1:{lab.server_port}/answer", QUESTION, own_headers)
+    with pytest.raises(HTTPError) as response:
         urlopen(request)
-    with refused.value:
-        assert refused.value.code == 403
+    with response.value:
+        assert response.value.code == 403
 
 
 def test_nothing_beside_the_page_is_given(lab: Lab) -> None:
-    with pytest.raises(HTTPError) as refused:
+    with pytest.raises(HTTPError) as response:
         urlopen(f"http://127.0.0.1:{lab.server_port}/../answers.py")
-    with refused.value:
-        assert refused.value.code == 404
+    with response.value:
+        assert response.value.code == 404

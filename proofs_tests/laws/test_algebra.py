@@ -70,14 +70,14 @@ def distributive(op: type[cel.Seq] | type[cel.Concat], *, left: bool) -> Law:
 def filters_commute(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
-    c, d = (random_condition(rng, known(f), SHAPE) for _ in range(2))
+    c, d = (random_condition(rng, labels_of(f), SHAPE) for _ in range(2))
     return cel.Filter(cel.Filter(f, c), d), cel.Filter(cel.Filter(f, d), c)
 
 
 def filter_over_or(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
-    c = random_condition(rng, known(f, g), SHAPE)
+    c = random_condition(rng, labels_of(f, g), SHAPE)
     return cel.Filter(cel.Or(f, g), c), cel.Or(cel.Filter(f, c), cel.Filter(g, c))
 
 
@@ -85,21 +85,21 @@ def unary_filter_into_sequence(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
     """``X[P]`` is for all events of X, so it may be asked of each side."""
-    c = On(rng.choice(known(f, g)), random_predicate(rng, SHAPE))
+    c = On(rng.choice(labels_of(f, g)), random_predicate(rng, SHAPE))
     return cel.Filter(cel.Seq(f, g), c), cel.Seq(cel.Filter(f, c), cel.Filter(g, c))
 
 
 def unary_filter_into_plus(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
-    c = On(rng.choice(known(f)), random_predicate(rng, SHAPE))
+    c = On(rng.choice(labels_of(f)), random_predicate(rng, SHAPE))
     return cel.Filter(cel.Plus(f), c), cel.Plus(cel.Filter(f, c))
 
 
 def two_filters_are_one(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
-    X = rng.choice(known(f))
+    X = rng.choice(labels_of(f))
     P, Q = (random_predicate(rng, SHAPE) for _ in range(2))
     return cel.Filter(cel.Filter(f, On(X, P)), On(X, Q)), cel.Filter(f, On(X, And(P, Q)))
 
@@ -107,28 +107,28 @@ def two_filters_are_one(
 def filter_and_nests(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
-    c, d = (random_condition(rng, known(f), SHAPE) for _ in range(2))
+    c, d = (random_condition(rng, labels_of(f), SHAPE) for _ in range(2))
     return cel.Filter(f, And(c, d)), cel.Filter(cel.Filter(f, c), d)
 
 
 def filter_or_copies(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
-    c, d = (random_condition(rng, known(f), SHAPE) for _ in range(2))
+    c, d = (random_condition(rng, labels_of(f), SHAPE) for _ in range(2))
     return cel.Filter(f, Or(c, d)), cel.Or(cel.Filter(f, c), cel.Filter(f, d))
 
 
 def projections_compose(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
-    L, M = (frozenset(X for X in known(f) if rng.random() < 0.6) for _ in range(2))
+    L, M = (frozenset(X for X in labels_of(f) if rng.random() < 0.6) for _ in range(2))
     return cel.Project(L, cel.Project(M, f)), cel.Project(L & M, f)
 
 
 def projection_over_sequence(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
-    L = frozenset(X for X in known(f, g) if rng.random() < 0.6)
+    L = frozenset(X for X in labels_of(f, g) if rng.random() < 0.6)
     return cel.Project(L, cel.Seq(f, g)), cel.Seq(cel.Project(L, f), cel.Project(L, g))
 
 
@@ -173,7 +173,7 @@ LAWS: dict[str, Law] = {
 }
 
 
-def known(*formulas: cel.Formula) -> list[str]:
+def labels_of(*formulas: cel.Formula) -> list[str]:
     """Labels to filter on; always some."""
     return sorted(frozenset[str]().union(*map(cel.defined_labels, formulas))) or ["A"]
 
@@ -198,13 +198,13 @@ def test_p14(law: Law, suite: Suite) -> None:
 
 def test_what_is_no_law(suite: Suite) -> None:
     """Laws that look like the others and fail: the tests above can see a difference."""
-    refuted = set()
+    refutations = set()
 
     def case(rng: Random) -> bool:
         f, g = (random_formula(rng, SHAPE) for _ in range(2))
-        X = rng.choice(known(f))
+        X = rng.choice(labels_of(f))
         P, Q = (random_predicate(rng, SHAPE) for _ in range(2))
-        L = frozenset(X for X in known(f) if rng.random() < 0.5)
+        L = frozenset(X for X in labels_of(f) if rng.random() < 0.5)
         pairs: dict[str, tuple[cel.Formula, cel.Formula]] = {
             "sequence commutes": (cel.Seq(f, g), cel.Seq(g, f)),
             "+ is :+": (cel.Plus(f), cel.ConcatPlus(f)),
@@ -222,13 +222,13 @@ def test_what_is_no_law(suite: Suite) -> None:
             ),
         }
         S = tuple(random_events(rng, cel.Seq(f, g), SHAPE))
-        answered = False
+        has_answers = False
         for name, (left, right) in pairs.items():
             expected = valuations(left, S)
-            answered |= bool(expected)
+            has_answers |= bool(expected)
             if valuations(right, S) != expected:
-                refuted.add(name)
-        return answered
+                refutations.add(name)
+        return has_answers
 
     suite.run(case, deep_count=2_000)
-    assert len(refuted) == 5
+    assert len(refutations) == 5

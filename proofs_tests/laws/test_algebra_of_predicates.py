@@ -140,17 +140,20 @@ def test_questions_and_their_answers() -> None:
     assert model(p("v > w")) is not None
     assert model(p("v > w AND w > v")) is None
     nullable = AttributeDeclaration("v", AttributeType.INT, nullable=True)
-    for declared, expected in ((nullable, False), (AttributeDeclaration("v", nullable.type), True)):
-        schema = Schema((StreamDeclaration("S", (EventDeclaration("A", (declared,)),)),))
+    for attribute, expected in (
+        (nullable, False),
+        (AttributeDeclaration("v", nullable.type), True),
+    ):
+        schema = Schema((StreamDeclaration("S", (EventDeclaration("A", (attribute,)),)),))
         assert equivalent(p("v != 1"), p("NOT v = 1"), schema=schema) is expected
 
 
 def test_the_algebra_agrees_with_the_events_of_minterms(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         P, Q = (random_predicate(rng, ATTRIBUTES) for _ in range(2))
-        found = model(And(P, Not(Q)))
-        assert implies(P, Q) is (found is None)
-        assert found is None or (satisfies(found, P) and not satisfies(found, Q))
+        event = model(And(P, Not(Q)))
+        assert implies(P, Q) is (event is None)
+        assert event is None or (satisfies(event, P) and not satisfies(event, Q))
         assert equivalent(P, Q) is (implies(P, Q) and implies(Q, P))
         assert disjoint(P, Q) is (not satisfiable(And(P, Q)))
         return satisfiable(P) is True

@@ -45,7 +45,7 @@ STEPS: dict[Any, tuple[Any, ...]] = {
     Step: (EVERYTHING, NONE, NONE),
 }
 
-REFUSED: dict[str, set[Any]] = {
+REFUSALS: dict[str, set[Any]] = {
     "two initial states": {IntervalCea, Srt, EpsilonSrt, LabelledSrt},
     "a way back to the start": {IntervalCea, LabelledSrt},
     "a final start": {LabelledSrt},
@@ -77,9 +77,9 @@ def machine(kind: Any, what: str) -> Any:
             return kind(2, (step,), ZERO, ONE, moves=(EmptyMove(1, 2),))
 
 
-@pytest.mark.parametrize(("kind", "what"), product(KINDS, REFUSED))
+@pytest.mark.parametrize(("kind", "what"), product(KINDS, REFUSALS))
 def test_a_kind_refuses_what_it_does_not_allow(kind: type[Automaton[Any]], what: str) -> None:
-    if kind not in REFUSED[what]:
+    if kind not in REFUSALS[what]:
         assert type(machine(kind, what)) is kind
         return
     with pytest.raises(cerlab.IllFormed) as caught:
@@ -120,12 +120,12 @@ def test_a_machine_is_not_equal_to_one_of_another_kind() -> None:
 
 def words(A: Automaton[Any], length: int) -> set[tuple[Any, ...]]:
     """The labels along the accepting runs of up to so many transitions, moves left out."""
-    found = set()
+    language = set()
     runs: set[tuple[int, tuple[Any, ...]]] = {(q, ()) for q in A.I}
     for _ in range(length + 1):
-        found |= {word for q, word in runs if q in A.F}
+        language |= {word for q, word in runs if q in A.F}
         runs = {(t.target, (*word, t[1:-1])) for q, word in runs for t in A.Delta if t.source == q}
-    return found
+    return language
 
 
 def random_machine(rng: Random, kind: Any) -> Any:
@@ -149,10 +149,12 @@ def test_operations_are_those_of_languages(kind: type[Automaton[Any]], suite: Su
         assert words(union(A, B), 4) == of_A | of_B
         one_after_the_other = {a + b for a in of_A for b in of_B if len(a + b) in short}
         assert words(sequence(A, B, gaps=False), 4) == one_after_the_other
-        repeated = of_A
+        repetitions = of_A
         for _ in range(4):
-            repeated = repeated | {a + b for a in repeated for b in of_A if len(a + b) in short}
-        assert words(iteration(A, gaps=False), 4) == repeated
+            repetitions = repetitions | {
+                a + b for a in repetitions for b in of_A if len(a + b) in short
+            }
+        assert words(iteration(A, gaps=False), 4) == repetitions
         small = trim(A)
         assert words(small, 4) == of_A
         assert type(small) is kind

@@ -31,8 +31,8 @@ def random_arrays(rng: np.random.Generator) -> dict[str, tuple[Any, ...]]:
     strides = np.cumprod([1, *shape[:-1]]).astype(np.int32)
     classes = np.concatenate([rng.integers(0, k, n) for k in shape]).astype(table_of)
     lut = np.full(int(np.prod(shape)) + 3, kernels.UNKNOWN, np.int32)
-    known = rng.random(lut.size) < rng.choice([0.5, 1.0])
-    lut[known] = rng.integers(0, 9, known.sum())
+    is_known = rng.random(lut.size) < rng.choice([0.5, 1.0])
+    lut[is_known] = rng.integers(0, 9, is_known.sum())
     pending = np.zeros(lut.size, np.int32)
     scratch = np.empty(BLOCK, np.uint32)
     return {
@@ -46,7 +46,7 @@ def random_arrays(rng: np.random.Generator) -> dict[str, tuple[Any, ...]]:
 def check_twins(rng: Random) -> bool:
     """A kernel and its twin return the same and write the same."""
     numbers = np.random.default_rng(rng.randrange(2**32))
-    written = 0
+    outputs = 0
     for name, arguments in random_arrays(numbers).items():
         ours, theirs = ([_copy(each) for each in arguments] for _ in range(2))
         results = getattr(kernels, name)(*ours), getattr(twins, name)(*theirs)
@@ -59,8 +59,8 @@ def check_twins(rng: Random) -> bool:
             ours[2], theirs[2] = ours[2][: results[0]], theirs[2][: results[1]]
         for mine, yours in zip(_arrays(ours), _arrays(theirs), strict=True):
             np.testing.assert_array_equal(mine, yours, name)
-        written += sum(bool(np.any(each)) for each in _arrays(ours[2:]))
-    return written > 0
+        outputs += sum(bool(np.any(each)) for each in _arrays(ours[2:]))
+    return outputs > 0
 
 
 def _copy(each: Any) -> Any:
@@ -81,9 +81,9 @@ def test_kernels_and_their_twins_agree(suite: Suite) -> None:
 
 def test_relevant_indices_are_those_of_the_symbols_to_keep() -> None:
     symbols = np.array([0, 2, 1, 2, 0], np.uint8)
-    kept = relevant_indices(symbols, np.array([False, False, True]))
-    assert kept.dtype == np.int64
-    assert kept.tolist() == [1, 3]
+    indices = relevant_indices(symbols, np.array([False, False, True]))
+    assert indices.dtype == np.int64
+    assert indices.tolist() == [1, 3]
     assert relevant_indices(symbols[:0], np.zeros(0, bool)).tolist() == []
     assert relevant_indices(symbols, np.ones(3, bool)).tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(IndexError, match="symbol 2"):

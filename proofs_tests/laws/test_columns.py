@@ -54,11 +54,11 @@ from proofs_tests.suite import Suite
     ],
 )
 def test_values_of_one_type_are_what_pyarrow_makes_of_them(values: list[Any], kind: Any) -> None:
-    made = array_of(values)
-    assert made is not None
-    assert made.type == kind
-    made.validate(full=True)
-    assert str(made) == str(pa.array(values, kind, from_pandas=False))
+    array = array_of(values)
+    assert array is not None
+    assert array.type == kind
+    array.validate(full=True)
+    assert str(array) == str(pa.array(values, kind, from_pandas=False))
 
 
 @pytest.mark.parametrize("values", [[2**63], ["\ud800"], [1, True], [1, 1.0], [b"x"]])
@@ -210,8 +210,8 @@ def test_symbols_are_as_narrow_as_they_fit(monkeypatch: pytest.MonkeyPatch, max_
     one = SymbolStage([Comparison(Operator.EQ, Attribute(b), Constant(True)) for b in names])
     for n, dtype in ((256, np.uint8), (257, np.uint16)):
         rows = np.arange(n)
-        given = {b: pa.array((rows >> k & 1).astype(bool)) for k, b in enumerate(names)}
-        symbols = one.symbols({"type": ["A"] * n, **given}, n)
+        columns = {b: pa.array((rows >> k & 1).astype(bool)) for k, b in enumerate(names)}
+        symbols = one.symbols({"type": ["A"] * n, **columns}, n)
         assert symbols.dtype == dtype
         assert [one.vectors[s] for s in symbols.tolist()] == rows.tolist()
 
@@ -223,8 +223,8 @@ def test_symbols_grow_to_32_bits(monkeypatch: pytest.MonkeyPatch, max_cells: int
     one = SymbolStage([Comparison(Operator.EQ, Attribute(b), Constant(True)) for b in names])
     n = 2**16 + 10
     rows = np.arange(n)
-    given = {b: pa.array((rows >> k & 1).astype(bool)) for k, b in enumerate(names)}
-    symbols = one.symbols({"type": ["A"] * n, **given}, n)
+    columns = {b: pa.array((rows >> k & 1).astype(bool)) for k, b in enumerate(names)}
+    symbols = one.symbols({"type": ["A"] * n, **columns}, n)
     assert symbols.dtype == np.uint32
     assert [one.vectors[s] for s in symbols.tolist()] == rows.tolist()
 
@@ -237,9 +237,9 @@ def test_a_product_of_many_cut_points_is_no_table() -> None:
     one = SymbolStage(predicates)
     rng = Random(1)
     values = {name: [rng.randrange(-1, 10) for _ in range(500)] for name in names}
-    given = {"type": ["A"] * 500, **{name: pa.array(each) for name, each in values.items()}}
+    columns = {"type": ["A"] * 500, **{name: pa.array(each) for name, each in values.items()}}
     events = [Event("A", {name: each[i] for name, each in values.items()}) for i in range(500)]
-    check_batch(one, (given, events))
+    check_batch(one, (columns, events))
     assert one._lut is None
 
 
@@ -258,23 +258,23 @@ def below(cut: float) -> Predicate:
 
 
 def test_known_values_cost_no_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluated: list[Event] = []
+    calls: list[Event] = []
 
-    def counted(event: Event, predicate: Predicate) -> bool:
-        evaluated.append(event)
+    def count_call(event: Event, predicate: Predicate) -> bool:
+        calls.append(event)
         return satisfies(event, predicate)
 
-    monkeypatch.setattr(axes, "satisfies", counted)
+    monkeypatch.setattr(axes, "satisfies", count_call)
     total = Computed(Arithmetic.ADD, V, Constant(1))
     one = SymbolStage([Like(Attribute("w"), "a"), Comparison(Operator.GT, total, Constant(3))])
-    given = {"w": pa.array(["a", "b"] * 500), "v": pa.array([1, 2, 3, 4] * 250)}
-    one.symbols({"type": ["A"] * 1000, **given}, 1000)
-    assert len(evaluated) == 2 + 1 + 4 + 1  # the distinct values, and NULL
+    columns = {"w": pa.array(["a", "b"] * 500), "v": pa.array([1, 2, 3, 4] * 250)}
+    one.symbols({"type": ["A"] * 1000, **columns}, 1000)
+    assert len(calls) == 2 + 1 + 4 + 1  # the distinct values, and NULL
     one.symbols({"type": ["A"], "w": ["b"], "v": [4]}, 1)
     one.symbols({"type": ["A"], "w": pa.array(["a"]).dictionary_encode(), "v": [2]}, 1)
-    assert len(evaluated) == 8
+    assert len(calls) == 8
     one.symbols({"type": ["A"], "v": pa.array([2.0])}, 1)  # 2.0 and 2 add up differently
-    assert len(evaluated) == 9
+    assert len(calls) == 9
 
 
 def test_columns_of_other_lengths_and_types_are_refused() -> None:

@@ -25,15 +25,15 @@ SHAPE = Shape(depth=2, events=8)
 def by_suffixes(case: Case) -> set[ComplexEvent]:
     """Answers of fresh evaluations: on the whole, then on what follows the first end, and so on."""
     fresh = replace(case.ast, consume=Consume.NONE)
-    taken: set[ComplexEvent] = set()
+    first_ends: set[ComplexEvent] = set()
     offset = 0
     while True:
         suffix = Stream(case.stream.events[offset:], time=case.stream.time)
         answers = query_answers(fresh, suffix)
         if not answers:
-            return taken
+            return first_ends
         first = min(m.end for m in answers)
-        taken |= {
+        first_ends |= {
             ComplexEvent(m.start + offset, m.end + offset, tuple(p + offset for p in m.positions))
             for m in answers
             if m.end == first
@@ -43,16 +43,16 @@ def by_suffixes(case: Case) -> set[ComplexEvent]:
 
 def test_p16_any(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, SHAPE)
+        sample = random_case(rng, SHAPE)
         strategy = rng.choice((None, None, *Strategy))
-        ast = replace(drawn.ast, consume=Consume.ANY, strategy=strategy)
-        drawn = replace(drawn, ast=ast)
-        expected = by_suffixes(drawn)
-        assert set(query_answers(ast, drawn.stream)) == expected, drawn.describe()
-        if drawn.query.has_automaton:
-            found = list(answers_of(drawn.query, drawn.stream, "tecs"))
-            assert set(found) == expected, drawn.describe()
-            assert len(found) == len(expected)
+        ast = replace(sample.ast, consume=Consume.ANY, strategy=strategy)
+        sample = replace(sample, ast=ast)
+        expected = by_suffixes(sample)
+        assert set(query_answers(ast, sample.stream)) == expected, sample.describe()
+        if sample.query.has_automaton:
+            answers = list(answers_of(sample.query, sample.stream, "tecs"))
+            assert set(answers) == expected, sample.describe()
+            assert len(answers) == len(expected)
         return bool(expected)
 
     suite.run(case, deep_count=20_000)
@@ -60,24 +60,24 @@ def test_p16_any(suite: Suite) -> None:
 
 def test_p16_partition_is_any_in_each_partition(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, SHAPE)
-        ast = replace(drawn.ast, consume=Consume.PARTITION, partition=(("k",),))
-        keyed = [t for t in drawn.stream.events if isinstance(t.attributes.get("k"), int)]
-        together = Case(ast, Stream(keyed, time=drawn.stream.time))
-        found = set(query_answers(ast, together.stream))
+        sample = random_case(rng, SHAPE)
+        ast = replace(sample.ast, consume=Consume.PARTITION, partition=(("k",),))
+        with_key = [t for t in sample.stream.events if isinstance(t.attributes.get("k"), int)]
+        together = Case(ast, Stream(with_key, time=sample.stream.time))
+        answers = set(query_answers(ast, together.stream))
         apart: set[ComplexEvent] = set()
         for key in (0, 1, True):
             rows = [
                 (i, t)
-                for i, t in enumerate(keyed)
+                for i, t in enumerate(with_key)
                 if t.attributes["k"] == key and isinstance(t.attributes["k"], bool) is (key is True)
             ]
-            alone = Stream([t for _, t in rows], time=drawn.stream.time)
+            alone = Stream([t for _, t in rows], time=sample.stream.time)
             single = replace(ast, consume=Consume.ANY)
             for m in query_answers(single, alone):
                 positions = tuple(rows[p][0] for p in m.positions)
                 apart.add(ComplexEvent(rows[m.start][0], rows[m.end][0], positions))
-        assert found == apart, together.describe()
-        return bool(found)
+        assert answers == apart, together.describe()
+        return bool(answers)
 
     suite.run(case, deep_count=20_000)

@@ -26,7 +26,7 @@ SHAPE = Shape(depth=2, events=5, family=True)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def drawn(rng: Random) -> tuple[cel.Formula, tuple[Event, ...]]:
+def random_example(rng: Random) -> tuple[cel.Formula, tuple[Event, ...]]:
     phi = random_formula(rng, SHAPE)
     return phi, tuple(random_events(rng, phi, SHAPE))
 
@@ -48,18 +48,18 @@ def test_lemma_1_the_orders_are_total(at_most: object) -> None:
 
 def test_p15_next_and_last_are_among_max_and_at_most_one(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        phi, S = drawn(rng)
+        phi, S = random_example(rng)
         every = valuations(phi, S)
-        kept = {s: valuations(cel.Select(s, phi), S) for s in Strategy}
-        assert all(some <= every for some in kept.values())
-        assert kept[Strategy.NXT] <= kept[Strategy.MAX]
-        assert kept[Strategy.LAST] <= kept[Strategy.MAX]
+        selections = {s: valuations(cel.Select(s, phi), S) for s in Strategy}
+        assert all(some <= every for some in selections.values())
+        assert selections[Strategy.NXT] <= selections[Strategy.MAX]
+        assert selections[Strategy.LAST] <= selections[Strategy.MAX]
         for strategy in (Strategy.NXT, Strategy.LAST):
-            sets = {(V.end, complex_event(V).positions) for V in kept[strategy]}
+            sets = {(V.end, complex_event(V).positions) for V in selections[strategy]}
             assert max(Counter(end for end, _ in sets).values(), default=0) <= 1
         ends = {V.end for V in every}
         for strategy in (Strategy.NXT, Strategy.LAST, Strategy.MAX):
-            assert {V.end for V in kept[strategy]} == ends, "an end with answers keeps one"
+            assert {V.end for V in selections[strategy]} == ends, "an end with answers keeps one"
         return bool(every)
 
     suite.run(case, deep_count=20_000)
@@ -67,7 +67,7 @@ def test_p15_next_and_last_are_among_max_and_at_most_one(suite: Suite) -> None:
 
 def test_laws_of_and_all_unless(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        phi, S = drawn(rng)
+        phi, S = random_example(rng)
         psi = random_formula(rng, replace(SHAPE, depth=1))
         chi = random_formula(rng, replace(SHAPE, depth=1))
 
@@ -123,5 +123,5 @@ def test_the_strategies_on_the_papers_own_examples(
         query = text.replace("SELECT *", f"SELECT {strategy} *")
     else:
         query = f"SELECT {strategy} * WHERE {text}"
-    found = cerlab.evaluate(query, events_file, evaluator="reference")
-    assert [answer.positions for answer in found] == expected
+    answers = cerlab.evaluate(query, events_file, evaluator="reference")
+    assert [answer.positions for answer in answers] == expected

@@ -43,7 +43,7 @@ from proofs_tests.suite import Suite
 SHAPE = Shape(events=4, rich=False)
 
 
-def scoped(rng: Random, depth: int, *, binary: bool = False) -> cel.Formula:
+def random_scoped(rng: Random, depth: int, *, binary: bool = False) -> cel.Formula:
     """One that is scoped well-formed, and has a filter."""
     while True:
         phi = random_fo_formula(rng, replace(SHAPE, depth=depth), binary=binary)
@@ -56,7 +56,7 @@ def with_answers(
 ) -> tuple[cel.Formula, tuple[Event, ...], Sets]:
     """A formula, a stream, its meaning; of up to four draws the first with answers."""
     for _ in range(4):
-        phi = scoped(rng, depth, binary=binary)
+        phi = random_scoped(rng, depth, binary=binary)
         S = tuple(random_events(rng, phi, SHAPE))
         if expected := meaning(phi, S):
             break
@@ -83,14 +83,14 @@ REWRITINGS: dict[
 def test_p1_rewritings_keep_the_meaning(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi, S, expected = with_answers(rng, 3, binary=True)
-        known = {phi: expected}  # rewritings often agree
+        meanings = {phi: expected}  # rewritings often agree
         for name, (rewriting, is_normal) in REWRITINGS.items():
-            made = rewriting(phi)
-            assert is_normal(made), (name, str(phi), str(made))
-            assert unscoped_variable(made) is None
-            if made not in known:
-                known[made] = meaning(made, S)
-            assert known[made] == expected, (name, str(phi), str(made))
+            psi = rewriting(phi)
+            assert is_normal(psi), (name, str(phi), str(psi))
+            assert unscoped_variable(psi) is None
+            if psi not in meanings:
+                meanings[psi] = meaning(psi, S)
+            assert meanings[psi] == expected, (name, str(phi), str(psi))
         return bool(expected)
 
     suite.run(case, deep_count=20_000)
@@ -115,8 +115,8 @@ def test_disjunctive_normal_form_has_or_at_the_top_and_below_plus_only(suite: Su
 
 
 def answers(phi: cel.Formula, S: tuple[Event, ...]) -> set[tuple[int, int, tuple[int, ...]]]:
-    found = map(complex_event, valuations(phi, S))
-    return {(C.start, C.end, C.positions) for C in found}
+    complex_events = map(complex_event, valuations(phi, S))
+    return {(C.start, C.end, C.positions) for C in complex_events}
 
 
 def keeps_the_complex_events(rng: Random) -> bool:
@@ -167,22 +167,22 @@ def random_so(rng: Random, depth: int) -> cel.Formula:
 )
 def test_so_to_fo_keeps_what_labels_are_renamed_to(phi: str, label: str) -> None:
     S = tuple(Event(kind, {"v": v}) for kind in "AB" for v in (1, 2))
-    filtered = cerlab.parse_formula(f"{phi} FILTER {label}[v = 1]")
-    found = {(min(C), max(C), tuple(sorted(C))) for C in meaning(so_to_fo(filtered), S)}
-    assert found == answers(filtered, S)
+    psi = cerlab.parse_formula(f"{phi} FILTER {label}[v = 1]")
+    positions = {(min(C), max(C), tuple(sorted(C))) for C in meaning(so_to_fo(psi), S)}
+    assert positions == answers(psi, S)
 
 
 def test_so_to_fo_keeps_the_complex_events_and_is_safe_and_lp(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi = small_so(rng, 4)
-        made = so_to_fo(phi)
-        assert safe(made)
-        assert is_lp(made)
-        assert unscoped_variable(made) is None
+        psi = so_to_fo(phi)
+        assert safe(psi)
+        assert is_lp(psi)
+        assert unscoped_variable(psi) is None
         S = tuple(random_events(rng, phi, SHAPE))
         expected = answers(phi, S)
-        found = {(min(C), max(C), tuple(sorted(C))) for C in meaning(made, S)}
-        assert found == expected, (str(phi), str(made))
+        positions = {(min(C), max(C), tuple(sorted(C))) for C in meaning(psi, S)}
+        assert positions == expected, (str(phi), str(psi))
         return bool(expected)
 
     suite.run(case, deep_count=20_000)
@@ -241,7 +241,7 @@ def test_lp_normal_form_by_hand(text: str, expected: bool) -> None:
 
 
 def sizes_are_bounded(rng: Random) -> bool:
-    phi = scoped(rng, 4, binary=True)
+    phi = random_scoped(rng, 4, binary=True)
     sizes = rewriting_sizes(phi)
     choices = sum(isinstance(psi, cel.Or) for psi in cel.subformulas(with_variables(phi)))
     assert sizes.original == cel.size(with_variables(phi))
@@ -270,9 +270,9 @@ def test_the_sizes_of_a_family_that_reaches_the_blow_up(n: int) -> None:
     An ``R AS x`` is of size 2. The safe form deletes none, the LP-normal form moves none.
     """
     phi = parse_formula(" ; ".join(f"(A AS x{k} OR B AS x{k})" for k in range(n)))
-    grown = 2**n * (2 * n + n - 1) + 2**n - 1
+    blow_up = 2**n * (2 * n + n - 1) + 2**n - 1
     same = 5 * n + n - 1
-    assert rewriting_sizes(phi) == Sizes(same, disjunctive=grown, safe=grown, lp=same)
+    assert rewriting_sizes(phi) == Sizes(same, disjunctive=blow_up, safe=blow_up, lp=same)
 
 
 def test_sizes_double_with_each_choice_in_a_sequence() -> None:
@@ -280,10 +280,10 @@ def test_sizes_double_with_each_choice_in_a_sequence() -> None:
     sizes = []
     for n in range(1, 7):
         phi = parse_formula(" ; ".join(f"(A AS x{k} OR B AS x{k})" for k in range(n)))
-        made = disjunctive_normal_form(phi)
-        disjuncts = 1 + sum(isinstance(psi, cel.Or) for psi in cel.subformulas(made))
+        normal_form = disjunctive_normal_form(phi)
+        disjuncts = 1 + sum(isinstance(psi, cel.Or) for psi in cel.subformulas(normal_form))
         assert disjuncts == 2**n
-        sizes.append(cel.size(made))
+        sizes.append(cel.size(normal_form))
     assert all(later > 2 * earlier for earlier, later in pairwise(sizes))
     phi = parse_formula(" ; ".join(f"(A AS x{k} OR B AS x{k})" for k in range(20)))
     with pytest.raises(cerlab.ResourceLimit):
@@ -291,5 +291,5 @@ def test_sizes_double_with_each_choice_in_a_sequence() -> None:
 
 
 def test_bare_types_get_fresh_variables() -> None:
-    named = with_variables(parse_formula("A ; A AS _0"))
-    assert vdef(named) == {"_0", "_1"}
+    psi = with_variables(parse_formula("A ; A AS _0"))
+    assert vdef(psi) == {"_0", "_1"}

@@ -72,10 +72,10 @@ def test_failures_can_be_searched_for_and_shrink() -> None:
 def test_formulas_shrink_towards_a_single_a(language: Any) -> None:
     smallest = find(formulas(language), lambda phi: True, settings=PATIENT)
     assert smallest in (cel.Atom("A"), cel.As(cel.Atom("A"), "x"))
-    iterated = find(
+    iteration = find(
         formulas(language), lambda phi: any(map(is_plus, cel.subformulas(phi))), settings=PATIENT
     )
-    assert cel.size(iterated) <= 7
+    assert cel.size(iteration) <= 7
 
 
 def is_plus(phi: cel.Formula) -> bool:
@@ -115,12 +115,12 @@ def test_predicates_are_printed_and_read_back(P: Predicate) -> None:
 
 def test_most_streams_have_an_answer() -> None:
     """The bias: of random formulas and streams for them, more than half have answers."""
-    answered = 0
+    with_answers = 0
     for seed in range(400):
         rng = Random(seed)
         phi = random_formula(rng)
-        answered += bool(valuations(phi, random_events(rng, phi)))
-    assert answered > 200
+        with_answers += bool(valuations(phi, random_events(rng, phi)))
+    assert with_answers > 200
 
 
 def test_an_unknown_language_is_an_error_with_a_hint() -> None:

@@ -25,9 +25,9 @@ def check_keys(rng: Random) -> bool:
     keys = KeyCodes(names)
     id_of: dict[Any, int] = {}
     for _ in range(rng.choice((1, 2, 3))):
-        given, events = random_batch(rng, rng.choice((0, 1, 6, 12)), palette)
+        columns, events = random_batch(rng, rng.choice((0, 1, 6, 12)), palette)
         first = [keys.code(event) for event in events[: rng.choice((0, 0, 1, 12))]]
-        codes = keys.codes(given, len(events))
+        codes = keys.codes(columns, len(events))
         assert codes.dtype == np.int64
         assert first == codes.tolist()[: len(first)]
         expected = []

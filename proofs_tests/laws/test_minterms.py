@@ -88,16 +88,16 @@ def test_minterms_are_exactly_what_events_have(suite: Suite) -> None:
 
     def case(rng: Random) -> bool:
         predicates = [random_unary(rng) for _ in range(rng.randrange(1, 4))]
-        listed = minterms(predicates)
-        for minterm in listed:
+        all_minterms = minterms(predicates)
+        for minterm in all_minterms:
             assert minterm.example is not None
             assert symbol(minterm.example, predicates) == minterm.symbol
-        known = {minterm.symbol for minterm in listed}
+        symbols = {minterm.symbol for minterm in all_minterms}
         for _ in range(30):
             attributes = {name: rng.choice(values) for name in "vw" if rng.random() < 0.8}
             event = Event(rng.choice((*TYPES, "Z")), attributes, rng.choice((None, "S", "T")))
-            assert symbol(event, predicates) in known, (predicates, event)
-        return len(known) > 1
+            assert symbol(event, predicates) in symbols, (predicates, event)
+        return len(symbols) > 1
 
     suite.run(case, deep_count=20_000)
 
@@ -109,15 +109,15 @@ def test_rich_predicates_have_every_vector_listed_and_every_example_has_its_vect
 
     def case(rng: Random) -> bool:
         predicates = [random_predicate(rng, ATTRIBUTES) for _ in range(rng.randrange(1, 5))]
-        listed = minterms(predicates)
-        for minterm in listed:
+        all_minterms = minterms(predicates)
+        for minterm in all_minterms:
             assert minterm.example is not None, "these predicates are all decided"
             assert symbol(minterm.example, predicates) == minterm.symbol
-        known = {minterm.symbol for minterm in listed}
+        symbols = {minterm.symbol for minterm in all_minterms}
         for v, w in product(values, repeat=2):
             event = Event("A", {"v": v, "w": w})
-            assert symbol(event, predicates) in known, (predicates, event)
-        return len(known) > 1
+            assert symbol(event, predicates) in symbols, (predicates, event)
+        return len(symbols) > 1
 
     suite.run(case, deep_count=20_000)
 
@@ -134,12 +134,12 @@ SCHEMA_VALUES: dict[AttributeType, tuple[Value, ...]] = {
 def random_schema(rng: Random) -> Schema:
     def event(name: str) -> EventDeclaration:
         kinds = list(AttributeType)
-        declared = (
+        attributes = (
             AttributeDeclaration(attribute, rng.choice(kinds), rng.random() < 0.4)
             for attribute in "vwu"
             if rng.random() < 0.8
         )
-        return EventDeclaration(name, tuple(declared))
+        return EventDeclaration(name, tuple(attributes))
 
     names = ("S", "T")[: rng.randrange(1, 3)]
     return Schema(
@@ -152,7 +152,7 @@ def random_schema(rng: Random) -> Schema:
 
 def random_declared(rng: Random, schema: Schema) -> Event | None:
     """An event that the schema declares, None if this draw found none."""
-    stream = rng.choice((None, *(declared.name for declared in schema.streams)))
+    stream = rng.choice((None, *(of_schema.name for of_schema in schema.streams)))
     declaration = schema.event(rng.choice("AB"), stream)
     if declaration is None:
         return None
@@ -192,16 +192,16 @@ def test_with_a_schema_events_are_exactly_those_declared(suite: Suite) -> None:
         predicates = [draw(rng) for _ in range(rng.randrange(1, 4))]
         if rng.random() < 0.3:
             predicates.append(StreamIs(rng.choice("ST")))
-        listed = minterms(predicates, schema=schema)
-        for minterm in listed:
+        all_minterms = minterms(predicates, schema=schema)
+        for minterm in all_minterms:
             assert minterm.example is not None
             assert is_declared(minterm.example, schema), minterm
             assert symbol(minterm.example, predicates) == minterm.symbol
-        known = {minterm.symbol for minterm in listed}
+        symbols = {minterm.symbol for minterm in all_minterms}
         for _ in range(30):
             event = random_declared(rng, schema)
-            assert event is None or symbol(event, predicates) in known, (predicates, event)
-        return len(known) > 1
+            assert event is None or symbol(event, predicates) in symbols, (predicates, event)
+        return len(symbols) > 1
 
     suite.run(case, deep_count=20_000, needs_answers=0.4)
 
@@ -210,26 +210,26 @@ def test_fixed_attributes_have_exactly_their_values(suite: Suite) -> None:
     values: tuple[Value, ...] = (0, 1, 1.0, True, "a", 0.5, NAN, None)
 
     def case(rng: Random) -> bool:
-        fixed = {name: rng.choice(values) for name in "vw" if rng.random() < 0.6}
+        values_by_name = {name: rng.choice(values) for name in "vw" if rng.random() < 0.6}
         if rng.random() < 0.3:
-            fixed["type"] = rng.choice(TYPES)
+            values_by_name["type"] = rng.choice(TYPES)
         if rng.random() < 0.3:
-            fixed["stream"] = rng.choice(("S", None))
+            values_by_name["stream"] = rng.choice(("S", None))
         draws = (random_unary, lambda r: random_predicate(r, ATTRIBUTES))
         predicates = [rng.choice(draws)(rng) for _ in range(rng.randrange(1, 4))]
-        listed = minterms(predicates, values=fixed)
-        for minterm in listed:
+        all_minterms = minterms(predicates, values=values_by_name)
+        for minterm in all_minterms:
             assert minterm.example is not None
             assert symbol(minterm.example, predicates) == minterm.symbol
-            for name, value in fixed.items():
-                held = value_of(minterm.example, name)
-                assert (type(held), repr(held)) == (type(value), repr(value))
-        known = {minterm.symbol for minterm in listed}
+            for name, value in values_by_name.items():
+                own_value = value_of(minterm.example, name)
+                assert (type(own_value), repr(own_value)) == (type(value), repr(value))
+        symbols = {minterm.symbol for minterm in all_minterms}
         for v, w in product(values, repeat=2):
-            drawn = {"type": rng.choice(TYPES), "stream": rng.choice((None, "S", "T"))}
-            event = event_of({**drawn, "v": v, "w": w, **fixed})
-            assert symbol(event, predicates) in known, (predicates, event)
-        return len(fixed) > 0
+            kind_and_stream = {"type": rng.choice(TYPES), "stream": rng.choice((None, "S", "T"))}
+            event = event_of({**kind_and_stream, "v": v, "w": w, **values_by_name})
+            assert symbol(event, predicates) in symbols, (predicates, event)
+        return len(values_by_name) > 0
 
     suite.run(case, deep_count=20_000)
 
@@ -263,17 +263,17 @@ def test_constants_that_a_float_cannot_tell_apart_have_a_gap_where_there_is_an_i
     ]
     huge = Comparison(Operator.GT, v, Constant(10**400))
     assert {minterm.symbol for minterm in minterms([huge, Not(huge)])} == {1, 2}
-    assert {minterm.symbol for minterm in minterms([huge], schema=declared(AttributeType.INT))} == {
-        0
-    }
+    assert {
+        minterm.symbol for minterm in minterms([huge], schema=schema_of(AttributeType.INT))
+    } == {0}
 
 
 def test_types_are_compared_as_texts_and_are_not_empty() -> None:
     small = Comparison(Operator.LT, Attribute("type"), Constant("A"))
     empty = Comparison(Operator.EQ, Attribute("type"), Constant(""))
-    listed = minterms([small, empty])
-    assert {minterm.symbol for minterm in listed} == {0, 1}
-    assert all(minterm.example is not None for minterm in listed)
+    all_minterms = minterms([small, empty])
+    assert {minterm.symbol for minterm in all_minterms} == {0, 1}
+    assert all(minterm.example is not None for minterm in all_minterms)
 
 
 def test_timestamps_have_representatives() -> None:
@@ -281,7 +281,7 @@ def test_timestamps_have_representatives() -> None:
     assert {minterm.symbol for minterm in minterms([late])} == {0, 1}
 
 
-def declared(kind: AttributeType, nullable: bool = False) -> Schema:
+def schema_of(kind: AttributeType, nullable: bool = False) -> Schema:
     attribute = AttributeDeclaration("v", kind, nullable)
     return Schema((StreamDeclaration("S", (EventDeclaration("A", (attribute,)),)),))
 
@@ -308,15 +308,15 @@ def declared(kind: AttributeType, nullable: bool = False) -> Schema:
 def test_a_schema_by_hand(
     predicate: Predicate, kind: AttributeType, nullable: bool, symbols: set[int]
 ) -> None:
-    listed = minterms([predicate], schema=declared(kind, nullable))
-    assert {minterm.symbol for minterm in listed} == symbols
-    assert all(minterm.example is not None for minterm in listed)
+    all_minterms = minterms([predicate], schema=schema_of(kind, nullable))
+    assert {minterm.symbol for minterm in all_minterms} == symbols
+    assert all(minterm.example is not None for minterm in all_minterms)
 
 
 def test_a_fixed_value_that_the_schema_forbids_leaves_no_event() -> None:
-    schema = declared(AttributeType.INT)
-    for fixed in ({"v": None}, {"v": 0.5}, {"v": "a"}, {"v": True}, {"type": "B"}, {"u": 1}):
-        assert minterms([IS_NUMBER], schema=schema, values=fixed) == ()
+    schema = schema_of(AttributeType.INT)
+    for values in ({"v": None}, {"v": 0.5}, {"v": "a"}, {"v": True}, {"type": "B"}, {"u": 1}):
+        assert minterms([IS_NUMBER], schema=schema, values=values) == ()
     assert len(minterms([IS_NUMBER], schema=schema, values={"v": 1, "type": "A", "u": None})) == 1
     assert minterms([IS_NUMBER], values={"type": ""}) == ()
 
@@ -328,7 +328,7 @@ def test_too_many_minterms_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fixed", "symbols"),
+    ("values", "symbols"),
     [
         ({"v": 5}, {1, 3}),
         ({"v": 0, "w": 1}, {2}),
@@ -336,7 +336,7 @@ def test_too_many_minterms_are_refused() -> None:
         ({"u": 1}, set()),
     ],
 )
-def test_fixed_values_are_those_of_all_events(fixed: dict[str, Value], symbols: set[int]) -> None:
+def test_fixed_values_are_those_of_all_events(values: dict[str, Value], symbols: set[int]) -> None:
     """Of ``v > 3`` and ``w = 1``; u is not declared, so that it is NULL and no number."""
     kinds = tuple(AttributeDeclaration(name, AttributeType.INT) for name in "vw")
     schema = Schema((StreamDeclaration("S", (EventDeclaration("A", kinds),)),))
@@ -344,8 +344,8 @@ def test_fixed_values_are_those_of_all_events(fixed: dict[str, Value], symbols: 
         Comparison(Operator.GT, Attribute("v"), Constant(3)),
         Comparison(Operator.EQ, Attribute("w"), Constant(1)),
     ]
-    found = minterms(predicates, schema=schema, values=fixed)
-    assert {minterm.symbol for minterm in found} == symbols
-    for minterm in found:
+    all_minterms = minterms(predicates, schema=schema, values=values)
+    assert {minterm.symbol for minterm in all_minterms} == symbols
+    for minterm in all_minterms:
         assert minterm.example is not None
-        assert all(value_of(minterm.example, name) == value for name, value in fixed.items())
+        assert all(value_of(minterm.example, name) == value for name, value in values.items())

@@ -18,14 +18,14 @@ VALUES: tuple[Value, ...] = (0, 1, 2, 1.5, "a", True, None, float("nan"))
 EVENTS = [Event("E", {"v": v, "w": w}) for v, w in product(VALUES, repeat=2)]
 
 
-@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("is_negated", [False, True])
 @pytest.mark.parametrize(
     ("low", "high"), [ends for ends in product(ENDS, repeat=2) if ends != (None, None)]
 )
 def test_the_text_of_a_range_means_the_range(
-    low: Expression | None, high: Expression | None, negated: bool
+    low: Expression | None, high: Expression | None, is_negated: bool
 ) -> None:
-    between = Between(V, low, high, negated)
+    between = Between(V, low, high, is_negated)
     again = p(predicate_text(between))
     assert [satisfies(t, again) for t in EVENTS] == [satisfies(t, between) for t in EVENTS]
 

@@ -52,12 +52,12 @@ CONSTANTS: tuple[Value, ...] = (
 def random_atom(rng: Random, name: str) -> Atom:
     """A comparison of one attribute with constants."""
     x, one, other = Attribute(name), *(Constant(rng.choice(CONSTANTS)) for _ in range(2))
-    negated = rng.random() < 0.5
+    is_negated = rng.random() < 0.5
     match rng.randrange(4):
         case 0:
-            return Member(x, (one, other)[: rng.randrange(3)], negated)
+            return Member(x, (one, other)[: rng.randrange(3)], is_negated)
         case 1:
-            return Between(x, one, other if rng.random() < 0.7 else None, negated)
+            return Between(x, one, other if rng.random() < 0.7 else None, is_negated)
         case 2:
             return Comparison(rng.choice(list(Operator)), x, x)
         case _:
@@ -72,14 +72,14 @@ def agree(rng: Random) -> bool:
         domain = Domain(AttributeType.STRING, name == "stream")
     group = list(dict.fromkeys(random_atom(rng, name) for _ in range(rng.randrange(1, 4))))
     expected = by_representatives(group, (name, domain))
-    found = by_solver(group, [(name, domain)])
-    listed = {choice.vector for choice in expected}
-    known = {choice.vector for choice in found if choice.values is not None}
+    solutions = by_solver(group, [(name, domain)])
+    vectors = {choice.vector for choice in expected}
+    solved_vectors = {choice.vector for choice in solutions if choice.values is not None}
     if kind is AttributeType.DOUBLE:
         # Between two floats there are rationals, so z3 may leave a vector of doubles undecided.
-        assert known <= listed <= {choice.vector for choice in found}, (group, domain)
+        assert solved_vectors <= vectors <= {choice.vector for choice in solutions}, (group, domain)
     else:
-        assert known == listed == {choice.vector for choice in found}, (group, domain)
+        assert solved_vectors == vectors == {choice.vector for choice in solutions}, (group, domain)
     return len(expected) > 1
 
 
@@ -107,20 +107,22 @@ def random_joint(rng: Random) -> Predicate:
 
 def consistent(rng: Random) -> bool:
     predicates = [random_joint(rng) for _ in range(rng.randrange(1, 4))]
-    listed = minterms(predicates)
-    known = {minterm.symbol for minterm in listed}
-    for minterm in listed:
+    all_minterms = minterms(predicates)
+    symbols = {minterm.symbol for minterm in all_minterms}
+    for minterm in all_minterms:
         if minterm.example is not None:
-            held = [satisfies(minterm.example, P) for P in predicates]
-            assert minterm.symbol == sum(1 << bit for bit, holds in enumerate(held) if holds)
+            truth_values = [satisfies(minterm.example, P) for P in predicates]
+            assert minterm.symbol == sum(
+                1 << bit for bit, holds in enumerate(truth_values) if holds
+            )
     values: tuple[Value, ...] = (0, 1, 2, -1, -3, 0.5, "a", "b", "ab", "\n", "", True, None)
     for v in values:
         for w in values:
             event = Event("A", {"v": v, "w": w})
-            held = [satisfies(event, P) for P in predicates]
-            symbol = sum(1 << bit for bit, holds in enumerate(held) if holds)
-            assert symbol in known, (predicates, event)
-    return sum(minterm.example is None for minterm in listed) == 0 and len(known) > 1
+            truth_values = [satisfies(event, P) for P in predicates]
+            symbol = sum(1 << bit for bit, holds in enumerate(truth_values) if holds)
+            assert symbol in symbols, (predicates, event)
+    return sum(minterm.example is None for minterm in all_minterms) == 0 and len(symbols) > 1
 
 
 @pytest.mark.usefixtures("no_tries")
@@ -160,9 +162,9 @@ def test_where_z3_gives_up_every_vector_is_listed_as_not_decided(
 def test_a_vector_has_the_example_of_any_of_its_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rational has the square 2; what is undecided by it has an example by ``u != 1``."""
     monkeypatch.setattr(questions, "STEPS", 1)
-    found = {m.symbol: m.example for m in minterms([p("u != 1 OR v * v = 2")])}
-    assert sorted(found) == [0, 1]
-    assert all(example is not None for example in found.values())
+    examples = {m.symbol: m.example for m in minterms([p("u != 1 OR v * v = 2")])}
+    assert sorted(examples) == [0, 1]
+    assert all(example is not None for example in examples.values())
     assert [m.example for m in minterms([p("v * v = 2")]) if m.symbol] == [None]
 
 
@@ -194,8 +196,8 @@ def test_a_remainder_has_the_sign_of_what_divides(one: int, other: int) -> None:
 def test_a_number_of_a_model_is_an_integer_where_it_is_one(
     numeral: str, kind: AttributeType | None, value: float
 ) -> None:
-    found = values.number_in(z3.RealVal(numeral), Domain(kind), Fraction(99))
-    assert (found, type(found)) == (value, type(value))
+    number = values.number_in(z3.RealVal(numeral), Domain(kind), Fraction(99))
+    assert (number, type(number)) == (value, type(value))
 
 
 def test_hard_questions_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +206,7 @@ def test_hard_questions_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert satisfiable(hard) in (True, None)
 
 
-def killed(case: Any, times: int) -> bool:
+def fails(case: Any, times: int) -> bool:
     try:
         for seed in range(times):
             case(Random(seed))
@@ -215,22 +217,22 @@ def killed(case: Any, times: int) -> bool:
 
 @pytest.mark.usefixtures("no_tries")
 def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not killed(agree, 100)
+    assert not fails(agree, 100)
     with monkeypatch.context() as patch:
         patch.setattr(formulas, "RELATIONS", {**RELATIONS, Operator.LT: operator.le})
-        assert killed(agree, 100), "less taken for less or equal"
+        assert fails(agree, 100), "less taken for less or equal"
     listing._choices.cache_clear()
-    assert not killed(consistent, 60)
+    assert not fails(consistent, 60)
     listing._choices.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(terms, "arithmetic", without_guards)
-        assert killed(consistent, 60), "every operator taken for addition"
+        assert fails(consistent, 60), "every operator taken for addition"
     listing._choices.cache_clear()
     with monkeypatch.context() as patch:
         for module in (encoding, formulas):
             patch.setattr(module, "is_plain", lambda value: isinstance(value, str))
         patch.setattr(places, "search_language", lambda tree, context: literal_only(context))
-        assert killed(consistent, 60), "every pattern taken for one that finds nothing"
+        assert fails(consistent, 60), "every pattern taken for one that finds nothing"
 
 
 def without_guards(op: Arithmetic, left: Any, right: Any, E: encoding.Encoding) -> terms.Cases:

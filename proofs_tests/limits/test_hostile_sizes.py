@@ -13,7 +13,7 @@ from cerlab import budget
 from proofs_tests.limits.calls import at_most_calls
 from proofs_tests.limits.hostile import FAMILIES, ask
 
-NAMED = (
+NAMES = (
     "fifty negations",
     "fifty negations around",
     "fifty negations in a row",
@@ -32,7 +32,7 @@ WATCHDOG = 60
 CALLS_OF_A_STEP = 50
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_step_is_few_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a hundredth of the steps there are so many calls at most: what is not counted has more.
 

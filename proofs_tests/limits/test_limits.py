@@ -87,8 +87,8 @@ def test_a_limit_ends_with_its_block() -> None:
 def test_memory_is_what_grows() -> None:
     with cerlab.limits(memory="20MB"):
         assert code() is None
-        with mmap.mmap(-1, 200_000_000) as grown:  # new pages, whatever the heap has free
-            grown.write(b"." * len(grown))
+        with mmap.mmap(-1, 200_000_000) as memory:  # new pages, whatever the heap has free
+            memory.write(b"." * len(memory))
             assert code() == "CER0621"
         assert code() == "CER0621"  # what was reached stays reached
     assert code_within() is None
@@ -102,7 +102,7 @@ def test_room_is_refused_before_it_is_taken() -> None:
         assert budget.resident_bytes() - before < 10**7
 
 
-def counted(starts: int) -> None:
+def count_answers(starts: int) -> None:
     query = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 9 EVENTS")
     stream = cerlab.Stream.from_events(EVENTS)
     list(whole(EndCounts(query.plan, LearnedTables(query.machine), starts=starts), stream))
@@ -111,7 +111,7 @@ def counted(starts: int) -> None:
 ROOM: dict[str, Callable[[int], object]] = {
     "symbols": lambda n: SymbolStage([]).symbols({}, n),
     "keys": lambda n: KeyCodes(("k",)).codes({}, n),
-    "counts": counted,
+    "counts": count_answers,
     "tables of an engine": lambda n: double_room((np.zeros(n, np.int64),)),
     "tables laid end to end": lambda n: join_arrays(
         (np.zeros(n, np.int64),), (np.zeros(1, np.int64),)
@@ -139,13 +139,13 @@ def test_what_is_no_limit(wrong: float) -> None:
 
 
 def test_a_thread_has_limits_of_its_own() -> None:
-    found: list[str | None] = []
+    codes: list[str | None] = []
     with cerlab.limits(seconds=0.001):
         sleep(0.002)
-        other = Thread(target=lambda: found.append(code_within()))
+        other = Thread(target=lambda: codes.append(code_within()))
         other.start()
         other.join()
-    assert found == [None]
+    assert codes == [None]
 
 
 def test_a_task_has_those_of_who_started_it() -> None:
@@ -192,7 +192,7 @@ def hard_question() -> object:
     return solver
 
 
-class Told:
+class SolverOfTime:
     """A solver that keeps how many milliseconds it was given."""
 
     milliseconds = 10_000
@@ -210,7 +210,7 @@ class Told:
 def test_the_solver_has_the_time_that_is_left() -> None:
     with pytest.raises(cerlab.ResourceLimit, match="CER0620"), cerlab.limits(seconds=0.2):
         check_sat(hard_question())
-    solver = Told()
+    solver = SolverOfTime()
     with cerlab.limits(seconds=0.2):
         check_sat(solver)
     assert solver.milliseconds <= 201
@@ -259,8 +259,8 @@ def test_without_a_timer_a_thread_sees_the_limit() -> None:
 
 @pytest.mark.usefixtures("no_timer")
 def test_without_a_timer_an_interrupt_is_one_and_the_end_is_no_limit() -> None:
-    given = Namespace(time_limit=60.0, memory_limit=None)
-    with pytest.raises(KeyboardInterrupt), within_limits(given):
+    options = Namespace(time_limit=60.0, memory_limit=None)
+    with pytest.raises(KeyboardInterrupt), within_limits(options):
         signal.raise_signal(signal.SIGINT)
     with within_limits(Namespace(**SECONDS)):
         pass
@@ -312,13 +312,13 @@ def test_every_command_has_the_options() -> None:
     from cerlab.cli import COMMANDS, parser_of
 
     for name in COMMANDS:
-        shown = next(
+        help_text = next(
             action.choices[name].format_help()  # type: ignore[index]
             for action in parser_of([name])._actions
             if action.dest == "called"
         )
-        assert re.search(r"--time-limit", shown), name
-        assert re.search(r"--memory-limit", shown), name
+        assert re.search(r"--time-limit", help_text), name
+        assert re.search(r"--memory-limit", help_text), name
 
 
 @pytest.mark.parametrize("evaluator", ["automaton", "registers"])

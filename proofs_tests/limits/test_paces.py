@@ -37,38 +37,41 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return looks
 
 
-def listed(query: str, events: list[dict[str, Any]]) -> object:
+def list_answers(query: str, events: list[dict[str, Any]]) -> object:
     return cerlab.evaluate(query, events, evaluator="compiled")
 
 
-def counted(query: str, events: list[dict[str, Any]]) -> object:
+def count_answers(query: str, events: list[dict[str, Any]]) -> object:
     return cerlab.count(query, events)
 
 
-def summed(query: str, events: list[dict[str, Any]]) -> object:
+def sum_answers(query: str, events: list[dict[str, Any]]) -> object:
     return cerlab.parse_query(query).run(events).aggregate(sum="x.k", avg="x.k").to_pylist()
 
 
-def registered(query: str, events: list[dict[str, Any]]) -> object:
+def by_registers(query: str, events: list[dict[str, Any]]) -> object:
     return cerlab.evaluate(query, events, evaluator="registers")
 
 
-def labelled(query: str, events: list[dict[str, Any]]) -> object:
+def list_labels(query: str, events: list[dict[str, Any]]) -> object:
     return cerlab.valuations(query, events, evaluator="compiled")
 
 
 KERNELS: dict[str, tuple[Callable[[str, list[dict[str, Any]]], object], str]] = {
-    "tecs": (listed, "SELECT * WHERE A ; B+ ; A LIMIT 2"),
-    "ends by copies, chains": (listed, "SELECT * WHERE A ; B ; A WITHIN 4 EVENTS"),
-    "ends by keys": (listed, "SELECT * WHERE A ; B ; A PARTITION BY [k] WITHIN 9 [t]"),
-    "ends that consume": (listed, "SELECT * WHERE A ; B ; A WITHIN 9 EVENTS CONSUME BY ANY"),
-    "ends of a strategy": (listed, "SELECT MAX * WHERE A ; B+ ; A WITHIN 4 EVENTS"),
-    "counts": (counted, "SELECT * WHERE A ; B ; A WITHIN 9 EVENTS"),
-    "counts that consume": (counted, "SELECT * WHERE A ; B+ ; A WITHIN 9 [t] CONSUME BY ANY"),
-    "labels": (labelled, "SELECT * WHERE (A AS x OR A AS y) ; B ; A WITHIN 4 EVENTS"),
-    "totals": (summed, "SELECT * WHERE A AS x ; B+ ; A WITHIN 6 EVENTS"),
-    "registers": (registered, "SELECT * WHERE (A AS x ; B AS y) FILTER x.k = y.k WITHIN 9 EVENTS"),
-    "registers, counted": (counted, "SELECT * WHERE (A AS x ; B AS y) FILTER x.k = y.k"),
+    "tecs": (list_answers, "SELECT * WHERE A ; B+ ; A LIMIT 2"),
+    "ends by copies, chains": (list_answers, "SELECT * WHERE A ; B ; A WITHIN 4 EVENTS"),
+    "ends by keys": (list_answers, "SELECT * WHERE A ; B ; A PARTITION BY [k] WITHIN 9 [t]"),
+    "ends that consume": (list_answers, "SELECT * WHERE A ; B ; A WITHIN 9 EVENTS CONSUME BY ANY"),
+    "ends of a strategy": (list_answers, "SELECT MAX * WHERE A ; B+ ; A WITHIN 4 EVENTS"),
+    "counts": (count_answers, "SELECT * WHERE A ; B ; A WITHIN 9 EVENTS"),
+    "counts that consume": (count_answers, "SELECT * WHERE A ; B+ ; A WITHIN 9 [t] CONSUME BY ANY"),
+    "labels": (list_labels, "SELECT * WHERE (A AS x OR A AS y) ; B ; A WITHIN 4 EVENTS"),
+    "totals": (sum_answers, "SELECT * WHERE A AS x ; B+ ; A WITHIN 6 EVENTS"),
+    "registers": (
+        by_registers,
+        "SELECT * WHERE (A AS x ; B AS y) FILTER x.k = y.k WITHIN 9 EVENTS",
+    ),
+    "registers, counted": (count_answers, "SELECT * WHERE (A AS x ; B AS y) FILTER x.k = y.k"),
 }
 
 

@@ -40,8 +40,10 @@ LINE = tuple(Transition(n, EVERYTHING, TAKE, n + 1) for n in range(N))
 LONG = IntervalCea(N + 1, LINE, ZERO, frozenset({N}))
 MACHINE = WindowedMachine(DeterministicCea(LONG))
 TYPES = [TypeIs(f"T{n}") for n in range(N)]
-WRITTEN = tuple(RegisterTransition(n, P, TAKE, frozenset("r"), n + 1) for n, P in enumerate(TYPES))
-REGISTERS = Srt(N + 1, WRITTEN, ZERO, frozenset({N}), R=frozenset("r"))
+REGISTER_LINE = tuple(
+    RegisterTransition(n, P, TAKE, frozenset("r"), n + 1) for n, P in enumerate(TYPES)
+)
+REGISTERS = Srt(N + 1, REGISTER_LINE, ZERO, frozenset({N}), R=frozenset("r"))
 ALIKE = Srt(
     N,
     tuple(RegisterTransition(n, EVERYTHING, TAKE, frozenset(), n) for n in range(N)),
@@ -73,7 +75,7 @@ PLACES: dict[str, tuple[int, Callable[[], object]]] = {
             MACHINE, MACHINE, Joint(MACHINE.machine, MACHINE.machine, [ANY]), [0]
         ),
     ),
-    "guards that read registers": (budget.TRANSITION * N, lambda: registers_used(WRITTEN)),
+    "guards that read registers": (budget.TRANSITION * N, lambda: registers_used(REGISTER_LINE)),
     "registers that are read later": (N, lambda: live_registers(REGISTERS)),
     "ways of many guards": (2 * budget.TRANSITION * 8 << 8, lambda: minterms(TYPES[:8])),
     "pairs of registers": (N**2, lambda: coalesce(READ_AT_ONCE)),

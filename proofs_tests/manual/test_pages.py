@@ -21,7 +21,7 @@ PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"^ {4}(?:.*\| )?cerlab (.+)$", re.MULTILINE)
 ELSEWHERE = {"fuzz", "lab", "spark", "trial"}
 """Commands that wait, start a JVM or other engines: their own tests run them."""
-NAMED = re.compile(r"`((?:cerlab|proofs_tests|docs|examples|notebooks|figures)/[\w/.-]*[\w/])`")
+FILE_NAME = re.compile(r"`((?:cerlab|proofs_tests|docs|examples|notebooks|figures)/[\w/.-]*[\w/])`")
 LINK = re.compile(r"\{doc\}`(?:[^`<]*<)?([\w/.]+)>?`")
 
 
@@ -45,9 +45,11 @@ def test_a_page_links_to_pages_that_are_there(path: Path) -> None:
 def test_a_file_that_a_text_names_is_there() -> None:
     root = DOCS.parent
     texts = (*PAGES, *root.glob("*.md"), *(root / "notebooks").glob("*.ipynb"))
-    named = {(n, path.name) for path in texts for n in NAMED.findall(path.read_text("utf-8"))}
-    assert {each for each in named if not (root / each[0]).exists()} == set()
-    assert len(named) > 50
+    mentions = {
+        (n, path.name) for path in texts for n in FILE_NAME.findall(path.read_text("utf-8"))
+    }
+    assert {each for each in mentions if not (root / each[0]).exists()} == set()
+    assert len(mentions) > 50
 
 
 @pytest.mark.parametrize(
@@ -76,16 +78,16 @@ def test_a_command_of_a_page_is_one(
         return
     monkeypatch.chdir(tmp_path)
     _write_files()
-    with Path("trades.ndjson").open(encoding="utf-8") as piped:
-        monkeypatch.setattr("sys.stdin", piped)
+    with Path("trades.ndjson").open(encoding="utf-8") as events_file:
+        monkeypatch.setattr("sys.stdin", events_file)
         assert main(words) in (0, 1), capsys.readouterr().err
 
 
 def _is_read(words: list[str], capsys: Any) -> None:
     """All its options are ones that the command has."""
     assert main([words[0], "--help"]) == 0
-    told = capsys.readouterr().out
-    assert all(re.search(rf"{word}\b", told) for word in words if word.startswith("--"))
+    output = capsys.readouterr().out
+    assert all(re.search(rf"{word}\b", output) for word in words if word.startswith("--"))
 
 
 def _write_files() -> None:

@@ -36,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.importorskip(package, reason=f"the manual needs {package}")
     out = tmp_path_factory.mktemp("manual")
     cells = f"-Dnb_execution_cache_path={out / 'cells'}"
-    built = subprocess.run(
+    build = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", cells, "docs", out / "html"],
         cwd=ROOT,
         env={**os.environ, "NO_COLOR": "1"},
@@ -44,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text=True,
         check=False,
     )
-    assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-6000:]
+    assert build.returncode == 0, build.stdout[-2000:] + build.stderr[-6000:]
     return out / "html"
 
 
@@ -151,15 +151,15 @@ def test_one_search_or_two_clicks_answer(
     page.wait_for_selector("#search-results li a", timeout=10_000)
     page.wait_for_timeout(300)
     links = page.eval_on_selector_all("#search-results li a", "all => all.map(a => a.href)")
-    opened = []
+    pages = []
     for link in list(dict.fromkeys(link.split("#")[0].split("?")[0] for link in links))[:RESULTS]:
         page.goto(link)
-        opened.append(link.rsplit("/", 1)[-1])
+        pages.append(link.rsplit("/", 1)[-1])
         if answer.lower() in _text(page).lower():
             page.close()
             return
     page.close()
-    raise AssertionError(f"{question} {words!r} led to {opened}, none of which says {answer!r}")
+    raise AssertionError(f"{question} {words!r} led to {pages}, none of which says {answer!r}")
 
 
 def _text(page: Any) -> str:

@@ -27,8 +27,8 @@ from proofs_tests.suite import Suite
 
 _MOVES, _INIT = LabelledStates._moves, LabelledStates.__init__
 _OF_REGISTERS, _PROGRAM = registers._labels, program_of_registers.labelling_program
-_UNITED, _TAKEN = reference.add_totals, reference.add_gain
-_GROUPED, _PUSHED = end_totals.group_rows, running.RunningTotals._read_event
+_ADD_TOTALS, _ADD_GAIN = reference.add_totals, reference.add_gain
+_GROUP_ROWS, _READ_EVENT = end_totals.group_rows, running.RunningTotals._read_event
 
 
 # -- labels ----------------------------------------------------------------------------------------
@@ -77,12 +77,12 @@ def kept_for_the_next_step(A: Any) -> Any:
 
 def least_of_the_first(first: Total, second: Total) -> Total:
     """The least value of two groups of runs is that of one."""
-    return _UNITED(first, second)._replace(least=first.least)
+    return _ADD_TOTALS(first, second)._replace(least=first.least)
 
 
 def gained_once(total: Total, gain: Gain) -> Total:
     """An event adds its value once, however many runs take it."""
-    return _TAKEN(total._replace(runs=1), gain)._replace(runs=total.runs)
+    return _ADD_GAIN(total._replace(runs=1), gain)._replace(runs=total.runs)
 
 
 def last_start(ending: dict[Place, Total]) -> dict[Place, Total]:
@@ -99,9 +99,9 @@ def always_stays(machine: LabelledMachine, q: int, moves: LabelledMoves) -> bool
     return moves.skip == q
 
 
-def by_the_first(found: Any, by: Sequence[Any]) -> Any:
+def by_the_first(rows: Any, by: Sequence[Any]) -> Any:
     """Of several things that rows are grouped by the first one counts."""
-    return _GROUPED(found, by[:1])
+    return _GROUP_ROWS(rows, by[:1])
 
 
 def rounded_twice(total: int, divisor: int, exponent: int) -> float:
@@ -126,11 +126,11 @@ def not_added_up(self: Sliding, lowest: int) -> None:
     self._new, self._newest = [], None
 
 
-def not_consumed(self: running.RunningTotals, event: Event, changed: Any) -> None:
+def not_consumed(self: running.RunningTotals, event: Event, rows: Any) -> None:
     """A session consumes nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(self._driver, "consume", lambda reader: None)
-        _PUSHED(self, event, changed)
+        _READ_EVENT(self, event, rows)
 
 
 def of_matches(short: int) -> Callable[[Random], bool]:
@@ -139,16 +139,16 @@ def of_matches(short: int) -> Callable[[Random], bool]:
     def case(rng: Random) -> bool:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(totals, "SHORT", short)
-            drawn = test_aggregates.with_doubles(next(test_aggregates.drawn(rng)), rng)
-            return test_aggregates.agrees(drawn, rng)
+            sample = test_aggregates.with_doubles(next(test_aggregates.drawn(rng)), rng)
+            return test_aggregates.agrees(sample, rng)
 
     return case
 
 
 def of_sessions(rng: Random) -> bool:
     """Aggregates of sessions are those of the listed rows."""
-    drawn = test_aggregates.with_doubles(next(test_aggregates.drawn(rng)), rng)
-    return test_aggregates.agrees(drawn, rng, test_aggregates.pushed(rng))
+    sample = test_aggregates.with_doubles(next(test_aggregates.drawn(rng)), rng)
+    return test_aggregates.agrees(sample, rng, test_aggregates.pushed(rng))
 
 
 def judge(case: Callable[[Random], bool]) -> Judge:

@@ -35,7 +35,7 @@ def operations_with(regions: Any) -> Any:
     return lambda: operations
 
 
-def untyped(value: Any) -> Any:
+def as_text(value: Any) -> Any:
     """1, 1.0 and TRUE are one value to the memory."""
     return value
 
@@ -86,7 +86,7 @@ CUT_BELOW, NAN_IS_LARGE = map(operations_with, (cut_below, nan_is_large))
 MUTANTS = [
     mutant(STAGE, axes, "operations", CUT_BELOW, id="a cut belongs to the stretch below"),
     mutant(STAGE, axes, "operations", NAN_IS_LARGE, id="NaN is a number"),
-    mutant(STAGE, axes, "same", untyped, id="equal values of two types are one"),
+    mutant(STAGE, axes, "same", as_text, id="equal values of two types are one"),
     mutant(STAGE, cuts, "numbers_of", rounded_constants, id="constants are rounded"),
     mutant(
         STAGE,

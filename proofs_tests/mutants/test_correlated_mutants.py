@@ -30,49 +30,49 @@ from proofs_tests.random_cases import Case
 from proofs_tests.srt.correlated_cases import by_registers, correlated_case, directed_case
 from proofs_tests.suite import Suite
 
-_REMEMBERED = extremes._memories
-_ASKED = extremes._guard_against
+_MEMORIES = extremes._memories
+_GUARD_AGAINST = extremes._guard_against
 _CONSTRUCT = correlated_to_srt._construct
-_FILTERED = apply_filter
-_FOLLOWED = IntervalRuns._successors
+_APPLY_FILTER = apply_filter
+_SUCCESSORS = IntervalRuns._successors
 
 
 # -- what is remembered ------------------------------------------------------------------------
 
 
-def incomparable_is_forgotten(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+def incomparable_is_forgotten(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
     """A value that does not compare with the extreme is passed over."""
-    for way in _REMEMBERED(side, seen, alone=alone):
-        yield way if way.summary != INCOMPARABLE else way._replace(summary=seen)
+    for way in _MEMORIES(side, summary, alone=alone):
+        yield way if way.summary != INCOMPARABLE else way._replace(summary=summary)
 
 
-def incomparable_is_refused(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+def incomparable_is_refused(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
     """A value that does not compare ends the run, though the other label may stay empty."""
-    return (way for way in _REMEMBERED(side, seen, alone=alone) if way.summary != INCOMPARABLE)
+    return (way for way in _MEMORIES(side, summary, alone=alone) if way.summary != INCOMPARABLE)
 
 
-def first_is_kept(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+def first_is_kept(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
     """No later event takes the place of the first."""
-    if seen == NOTHING:
-        yield from _REMEMBERED(side, seen, alone=alone)
+    if summary == NOTHING:
+        yield from _MEMORIES(side, summary, alone=alone)
     else:
-        yield Way(EVERYTHING, frozenset(), seen)
+        yield Way(EVERYTHING, frozenset(), summary)
 
 
-def last_is_kept(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+def last_is_kept(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
     """Each later event takes the place of the one before."""
     yield Way(EVERYTHING, frozenset({side.register(0)}), 1)
 
 
-def one_event_for_unequal(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+def one_event_for_unequal(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
     """``!=`` remembers the first event only."""
-    if side.op is Operator.NE and seen > NOTHING:
-        yield Way(EVERYTHING, frozenset(), seen)
+    if side.op is Operator.NE and summary > NOTHING:
+        yield Way(EVERYTHING, frozenset(), summary)
     else:
-        yield from _REMEMBERED(side, seen, alone=alone)
+        yield from _MEMORIES(side, summary, alone=alone)
 
 
-SWAPPED = {
+SWAPPED_EXTREMES = {
     **extremes.EXTREME,
     Operator.LE: extremes.EXTREME[Operator.GE],
     Operator.LT: extremes.EXTREME[Operator.GT],
@@ -91,9 +91,9 @@ ONE_SIDED = {**extremes.CONVERSE, Operator.LT: Operator.LT, Operator.GT: Operato
 STRICT_CONVERSE = {**extremes.CONVERSE, Operator.LE: Operator.GT, Operator.GE: Operator.LT}
 
 
-def extremes_of_what_is_unknown(side: Side, other: Side, seen: int) -> Guard:
+def extremes_of_what_is_unknown(side: Side, other: Side, summary: int) -> Guard:
     """Comparisons that cannot be made hold."""
-    return EVERYTHING if seen == INCOMPARABLE else _ASKED(side, other, seen)
+    return EVERYTHING if summary == INCOMPARABLE else _GUARD_AGAINST(side, other, summary)
 
 
 def only_the_next_step(A: LabelledSrt) -> list[frozenset[str]]:
@@ -132,14 +132,14 @@ def either_is_both(A: LabelledSrt, condition: cond.Condition, demand: Any) -> La
     """An OR of filters asks for all of them."""
     if isinstance(condition, pred.Or):
         condition = pred.And(condition.left, condition.right)
-    return _FILTERED(A, condition, demand)
+    return _APPLY_FILTER(A, condition, demand)
 
 
 def either_is_its_left(A: LabelledSrt, condition: cond.Condition, demand: Any) -> LabelledSrt:
     """An OR of filters asks for its first."""
     if isinstance(condition, pred.Or):
         condition = condition.left
-    return _FILTERED(A, condition, demand)
+    return _APPLY_FILTER(A, condition, demand)
 
 
 # -- registers and runs --------------------------------------------------------------------------
@@ -160,15 +160,15 @@ def together_once_is_together(T: Any) -> frozenset[tuple[str, str]]:
 def write_before_read(self: IntervalRuns, c: Configuration, event: Any) -> Iterator[Any]:
     """The guard reads registers that the transition has written already."""
     for t in self._leaving[c.state]:
-        written = c.registers.written(t.writes, event)
-        if satisfies(event, t.guard, written):
+        registers = c.registers.written(t.writes, event)
+        if satisfies(event, t.guard, registers):
             live = self._live[t.target]
-            kept = {r: stored for r, stored in written.items() if r in live}
-            yield t.mark, Configuration(t.target, Registers(kept), c.start)
+            contents = {r: stored for r, stored in registers.items() if r in live}
+            yield t.mark, Configuration(t.target, Registers(contents), c.start)
 
 
 def nothing_is_written_over(self: IntervalRuns, c: Configuration, event: Any) -> Iterator[Any]:
-    for mark, after in _FOLLOWED(self, c, event):
+    for mark, after in _SUCCESSORS(self, c, event):
         yield (
             mark,
             after._replace(registers=Registers({**after.registers, **c.registers})),
@@ -177,7 +177,7 @@ def nothing_is_written_over(self: IntervalRuns, c: Configuration, event: Any) ->
 
 def starts_are_one(self: IntervalRuns, c: Configuration, event: Any) -> Iterator[Any]:
     """Runs that agree in state and registers are one, wherever they began; the first event here."""
-    for mark, after in _FOLLOWED(self, c, event):
+    for mark, after in _SUCCESSORS(self, c, event):
         yield mark, after._replace(start=0 if len(after.registers) > 1 else after.start)
 
 
@@ -185,21 +185,21 @@ CASES = 400
 
 
 @cache
-def drawn() -> list[tuple[Case, list[ComplexEvent]]]:
+def cases() -> list[tuple[Case, list[ComplexEvent]]]:
     """Cases, by what is right, and their answers."""
     draws = (correlated_case, directed_case)
-    cases = [draws[seed % 2](Random(seed // 2)) for seed in range(CASES)]
-    return [(case, query_answers(case.ast, case.stream)) for case in cases]
+    random_cases = [draws[seed % 2](Random(seed // 2)) for seed in range(CASES)]
+    return [(case, query_answers(case.ast, case.stream)) for case in random_cases]
 
 
 def by_registers_or_refused(n: int) -> bool:
     """The transducer of a query gives what the reference answers; a refusal is wrong."""
-    case, expected = drawn()[n]
+    case, expected = cases()[n]
     try:
-        found = by_registers(replace(case))  # a query that no other mutant has compiled
+        answers = by_registers(replace(case))  # a query that no other mutant has compiled
     except Unsupported as error:
         raise AssertionError(f"refused: {error.code}") from None
-    assert found == expected
+    assert answers == expected
     return bool(expected)
 
 
@@ -211,7 +211,7 @@ MUTANTS = [
     mutant(QUERIES, extremes, "_memories", first_is_kept, id="first-kept"),
     mutant(QUERIES, extremes, "_memories", last_is_kept, id="last-kept"),
     mutant(QUERIES, extremes, "_memories", one_event_for_unequal, id="one-event-for-unequal"),
-    mutant(QUERIES, extremes, "EXTREME", SWAPPED, id="extremes-swapped"),
+    mutant(QUERIES, extremes, "EXTREME", SWAPPED_EXTREMES, id="extremes-swapped"),
     mutant(QUERIES, extremes, "EXTREME", TIES_ARE_INCOMPARABLE, id="ties-incomparable"),
     mutant(QUERIES, extremes, "CONVERSE", ONE_SIDED, id="converse-of-less"),
     mutant(QUERIES, extremes, "CONVERSE", STRICT_CONVERSE, id="strict-converse"),
@@ -245,5 +245,5 @@ MUTANTS = [
 
 @each_of(MUTANTS)
 def test_random_queries_kill(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    drawn()  # while nothing is wrong
+    cases()  # while nothing is wrong
     check_killed(mutant, monkeypatch, suite)

@@ -61,9 +61,9 @@ def test_one_that_is_put_nowhere_survives(monkeypatch: pytest.MonkeyPatch, suite
 def test_a_place_that_is_not_there_is_an_error(
     monkeypatch: pytest.MonkeyPatch, suite: Suite
 ) -> None:
-    gone = Mutant("gone", TABLE, (Place(HOUSE, "triple", None),))
+    missing = Mutant("gone", TABLE, (Place(HOUSE, "triple", None),))
     with pytest.raises(AttributeError):
-        check_killed(gone, monkeypatch, suite)
+        check_killed(missing, monkeypatch, suite)
 
 
 def test_cases_without_answers_do_not_count_as_right(
@@ -85,32 +85,32 @@ def test_seeds_are_judged_until_there_are_enough(
     request: pytest.FixtureRequest,
 ) -> None:
     """In the quick profile, once one has seen the mutant; in the deep one all are."""
-    drawn: list[float] = []
+    numbers: list[float] = []
 
     def check(rng: Random) -> bool:
-        drawn.append(rng.random())
-        assert len(drawn) != 151
+        numbers.append(rng.random())
+        assert len(numbers) != 151
         return True
 
     check_killed(Mutant("late", on_seeds(check, 400), ()), monkeypatch, Suite(profile, request))
-    assert len(set(drawn)) == expected
+    assert len(set(numbers)) == expected
 
 
-@pytest.mark.parametrize(("sees", "skipped"), [(SMOKE_CASES, False), (SMOKE_CASES + 1, True)])
+@pytest.mark.parametrize(("sees", "is_skipped"), [(SMOKE_CASES, False), (SMOKE_CASES + 1, True)])
 def test_smoke_judges_a_few_seeds_and_says_what_they_do_not_see(
-    sees: int, skipped: bool, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    sees: int, is_skipped: bool, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    drawn: list[float] = []
+    numbers: list[float] = []
 
     def check(rng: Random) -> bool:
-        drawn.append(rng.random())
-        assert len(drawn) != sees
+        numbers.append(rng.random())
+        assert len(numbers) != sees
         return True
 
     late = Mutant("late", on_seeds(check, 400), ())
-    with pytest.raises(pytest.skip.Exception) if skipped else nullcontext():
+    with pytest.raises(pytest.skip.Exception) if is_skipped else nullcontext():
         check_killed(late, monkeypatch, Suite(Profile.SMOKE, request))
-    assert len(drawn) == SMOKE_CASES
+    assert len(numbers) == SMOKE_CASES
 
 
 def test_smoke_judges_a_whole_table(

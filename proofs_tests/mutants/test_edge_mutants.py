@@ -46,11 +46,11 @@ def rows_of_other_streams_count(runs: Sequence[Run], starts: Sequence[int], widt
 
 
 def time_back_is_seen(row: tuple[str, str, bool]) -> bool:
-    window, kind, resumed = row
+    window, kind, is_resumed = row
     query = cerlab.parse_query(f"SELECT * WHERE A ; B WITHIN {window}")
     session = query.open(time="t", unit="s")
     session.push([{"type": kind, "t": 5}, {"type": kind, "t": 9}])
-    if resumed:
+    if is_resumed:
         session = query.open(state=session.state())
     try:
         session.push([{"type": "B", "t": 8}])

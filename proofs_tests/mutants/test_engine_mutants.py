@@ -47,14 +47,14 @@ def classes_by_marks(steps: dict[int, list[Step]]) -> dict[int, int]:
 
 def only_what_mattered(batches: Sequence[Batch], width: Any, keys: KeyCodes | None) -> Batch:
     """The window before a batch without the events that had no symbol of their own."""
-    made = _LAST_WINDOW(batches, width, keys)
-    return made.take(np.flatnonzero(np.asarray(made.symbols) != 0))
+    window = _LAST_WINDOW(batches, width, keys)
+    return window.take(np.flatnonzero(np.asarray(window.symbols) != 0))
 
 
 def window_without_its_first(batches: Sequence[Batch], width: Any, keys: KeyCodes | None) -> Batch:
     """A window that does not include the event exactly `width` before."""
-    made = _LAST_WINDOW(batches, width, keys)
-    return made.take(np.arange(min(1, len(made.symbols) - 1), len(made.symbols)))
+    window = _LAST_WINDOW(batches, width, keys)
+    return window.take(np.arange(min(1, len(window.symbols) - 1), len(window.symbols)))
 
 
 def consumed_may_begin_again(self: WindowScan[Any]) -> None:
@@ -69,7 +69,7 @@ _CARRY_OVER = WindowScan._carry_over
 
 
 def idle_from_the_beginning(
-    self: WindowScan[Any], made: Program, batches: list[Batch], position: int, consumed: int
+    self: WindowScan[Any], program: Program, batches: list[Batch], position: int, last_end: int
 ) -> int:
     """A strategy that forgets what came before the window."""
     return int(self._tables.machine.idle)
@@ -77,12 +77,12 @@ def idle_from_the_beginning(
 
 def by_phases_or_by_tecs(rng: Random) -> bool:
     """Looking ahead gives the answers of the tECS."""
-    drawn = windowed_case(rng)
-    if drawn is None or not drawn[1]:
+    sample = windowed_case(rng)
+    if sample is None or not sample[1]:
         return False
-    case, expected = drawn
-    found = by_phases(case, cuts(rng, len(case.stream)))
-    assert Counter(found) == Counter(expected)
+    case, expected = sample
+    answers = by_phases(case, cuts(rng, len(case.stream)))
+    assert Counter(answers) == Counter(expected)
     return True
 
 

@@ -16,32 +16,32 @@ from proofs_tests.clauses.test_focel import CASES, raw
 from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
 
-Found = frozenset[LabelledEvent]
+LabelledEvents = frozenset[LabelledEvent]
 _UNDER = semantics._under
 _HOLDS = semantics._holds
 _ASSIGNMENTS = semantics._assignments
 
 
-def clause(kind: type, wrong: Callable[..., Found]) -> Callable[..., Found]:
+def clause(kind: type, wrong: Callable[..., LabelledEvents]) -> Callable[..., LabelledEvents]:
     """The table of clauses with one row replaced."""
     return lambda phi, S, nu: wrong(phi, S, nu) if isinstance(phi, kind) else _UNDER(phi, S, nu)
 
 
-def atom_of_any_stream(phi: cel.As, S: Sequence[Event], nu: Assignment) -> Found:
+def atom_of_any_stream(phi: cel.As, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     assert isinstance(phi.body, cel.Atom)
     return _UNDER(cel.As(cel.Atom(phi.body.type), phi.label), S, nu)
 
 
-def atom_anywhere(phi: cel.As, S: Sequence[Event], nu: Assignment) -> Found:
+def atom_anywhere(phi: cel.As, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     """An atom that finds its own position, whatever its variable says."""
     return frozenset().union(*(_UNDER(phi, S, {**nu, phi.label: i}) for i in range(len(S))))
 
 
-def or_left(phi: cel.Or, S: Sequence[Event], nu: Assignment) -> Found:
+def or_left(phi: cel.Or, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     return _UNDER(phi.left, S, nu)
 
 
-def seq_touching(phi: cel.Seq, S: Sequence[Event], nu: Assignment) -> Found:
+def seq_touching(phi: cel.Seq, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     """Sequencing that lets the second part begin where the first one ends."""
     return frozenset(
         C1 | C2
@@ -51,13 +51,13 @@ def seq_touching(phi: cel.Seq, S: Sequence[Event], nu: Assignment) -> Found:
     )
 
 
-def seq_reversed(phi: cel.Seq, S: Sequence[Event], nu: Assignment) -> Found:
+def seq_reversed(phi: cel.Seq, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     return semantics._concatenations(
         semantics._under(phi.right, S, nu), semantics._under(phi.left, S, nu)
     )
 
 
-def plus_once(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> Found:
+def plus_once(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     return frozenset().union(
         *(
             semantics._under(phi.body, S, {**nu, **rebound})
@@ -66,13 +66,13 @@ def plus_once(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> Found:
     )
 
 
-def plus_keeps_the_valuation(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> Found:
+def plus_keeps_the_valuation(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     """Iteration that does not rebind: every iteration is at the same positions."""
     once = semantics._under(phi.body, S, nu)
     return once | semantics._concatenations(once, once)
 
 
-def filter_ignored(phi: cel.Filter, S: Sequence[Event], nu: Assignment) -> Found:
+def filter_ignored(phi: cel.Filter, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     return semantics._under(phi.body, S, nu)
 
 
@@ -108,7 +108,7 @@ def is_right(row: Sequence[Any]) -> bool:
 ROWS = [case.values for case in CASES]
 TABLE = on_rows(is_right, ROWS)
 
-CLAUSES: tuple[tuple[type, Callable[..., Found]], ...] = (
+CLAUSES: tuple[tuple[type, Callable[..., LabelledEvents]], ...] = (
     (cel.As, atom_of_any_stream),
     (cel.As, atom_anywhere),
     (cel.Or, or_left),

@@ -33,9 +33,9 @@ def the_last_reader_is_left_out(run: int, parts: Sequence[int], rows: Any) -> An
 
 def one_after_another(units: list[Any]) -> Any:
     """The units of a run are taken as stretches of its order."""
-    made = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
-    made.sort(key=lambda rows: shuffle_units._place(rows, 0))
-    return pa.Table.from_batches(made).combine_chunks().to_batches()[0]
+    batches = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
+    batches.sort(key=lambda rows: shuffle_units._place(rows, 0))
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 def in_none(seed: int) -> bool:

@@ -38,9 +38,9 @@ _WITHOUT_VARIABLES = translate._without_variables
 
 def disjuncts_of_iterations_twice(phi: cel.Formula) -> cel.Formula:
     """A safe form that says all of it twice where something iterates: of the same meaning."""
-    made = rewrite.safe_form(phi)
+    safe = rewrite.safe_form(phi)
     iterates = any(isinstance(psi, cel.Plus) for psi in cel.subformulas(phi))
-    return cel.Or(made, made) if iterates else made
+    return cel.Or(safe, safe) if iterates else safe
 
 
 def lp_on_any_variable(phi: cel.Formula) -> bool:
@@ -64,10 +64,10 @@ def short_lists_where_nothing_is_given(
 
 def merged_from_the_left(self: Tecs, ul: UnionList) -> Node:
     """``((n0 | n1) | n2) | ..``: the same set in the same order, and not safe."""
-    merged, *rest = ul
+    root, *rest = ul
     for node in rest:
-        merged = self._join(merged, node)
-    return merged
+        root = self._join(root, node)
+    return root
 
 
 def keys_backwards(self: TecsEvaluation, event: Event, position: int) -> None:

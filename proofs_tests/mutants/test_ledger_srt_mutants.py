@@ -23,15 +23,15 @@ from cerlab.model.event import Event
 from cerlab.theorems import socel_semantics
 from cerlab.theorems.socel_semantics import LabelledPositions
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows, on_seeds
-from proofs_tests.mutants.test_srt_mutants import _determinised
+from proofs_tests.mutants.test_srt_mutants import _determinise
 from proofs_tests.socel.test_table_1 import ROWS
 from proofs_tests.sremo import test_mutants as sremo
 from proofs_tests.sremo.test_laws import check_gaps, check_windows
 from proofs_tests.srt import test_theorem_27, test_theorem_34, test_theorem_41
 from proofs_tests.suite import Suite
 
-Found = frozenset[LabelledPositions]
-Between = Callable[[Any, Sequence[Event], int, int], Found]
+PositionSets = frozenset[LabelledPositions]
+Between = Callable[[Any, Sequence[Event], int, int], PositionSets]
 _BETWEEN = socel_semantics.between
 
 
@@ -40,15 +40,15 @@ def clause(kind: type, wrong: Between) -> Between:
     return lambda phi, *where: (wrong if isinstance(phi, kind) else _BETWEEN)(phi, *where)
 
 
-def and_is_its_left_side(phi: cel.And, S: Sequence[Event], i: int, j: int) -> Found:
+def and_is_its_left_side(phi: cel.And, S: Sequence[Event], i: int, j: int) -> PositionSets:
     return socel_semantics.between(phi.left, S, i, j)
 
 
-def as_labels_the_last_event(phi: cel.As, S: Sequence[Event], i: int, j: int) -> Found:
+def as_labels_the_last_event(phi: cel.As, S: Sequence[Event], i: int, j: int) -> PositionSets:
     return frozenset(C | {(phi.label, j)} for C in socel_semantics.between(phi.body, S, i, j))
 
 
-def rename_overwrites(phi: cel.Rename, S: Sequence[Event], i: int, j: int) -> Found:
+def rename_overwrites(phi: cel.Rename, S: Sequence[Event], i: int, j: int) -> PositionSets:
     return frozenset(
         frozenset((phi.new if phi.old == X else X, k) for X, k in C if phi.new != X)
         for C in socel_semantics.between(phi.body, S, i, j)
@@ -57,8 +57,8 @@ def rename_overwrites(phi: cel.Rename, S: Sequence[Event], i: int, j: int) -> Fo
 
 def is_right(row: tuple[str, str, int, int, list[set[tuple[str, int]]]]) -> bool:
     text, types, i, j, expected = row
-    found = socel_semantics.between(parse_formula(text), [Event(t) for t in types], i, j)
-    return found == set(map(frozenset, expected))
+    sets = socel_semantics.between(parse_formula(text), [Event(t) for t in types], i, j)
+    return sets == set(map(frozenset, expected))
 
 
 def product_asks_the_left_side(left: Any, right: Any) -> Any:
@@ -71,7 +71,7 @@ def intersection_is_its_left_side(A: Any, B: Any) -> Any:
 
 def writes_of_all_that_fire(U: Any) -> Any:
     """What some of the transitions of a minterm write is written only if all of them do."""
-    return _determinised(U, minterms, frozenset.intersection)
+    return _determinise(U, minterms, frozenset.intersection)
 
 
 FROM_I_TO_J = on_rows(is_right, ROWS)

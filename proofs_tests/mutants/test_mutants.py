@@ -57,10 +57,10 @@ _ITERATION = compose.iteration
 
 def iteration_at_most_twice(A: Vcea, *, gaps: bool) -> Vcea:
     """``+`` without the copies for bodies of one event."""
-    made = _ITERATION(A, gaps=gaps)
-    w = made.states - 1
-    loops = [t for t in made.Delta if t.source == w == t.target and t.labels]
-    return Vcea(made.states, tuple(t for t in made.Delta if t not in loops), made.I, made.F)
+    B = _ITERATION(A, gaps=gaps)
+    w = B.states - 1
+    loops = [t for t in B.Delta if t.source == w == t.target and t.labels]
+    return Vcea(B.states, tuple(t for t in B.Delta if t not in loops), B.I, B.F)
 
 
 def strict_window(self: WindowPointer, time: Any, position: int) -> int:
@@ -119,9 +119,9 @@ def concat_with_gaps(A: Vcea, B: Vcea, *, gaps: bool) -> Vcea:
 
 def initial_states_may_wait(A: Vcea, B: Vcea, *, gaps: bool) -> Vcea:
     """``;`` whose waiting loop is on the initial states of the left side."""
-    made = _SEQUENCE(A, B, gaps=gaps)
+    C = _SEQUENCE(A, B, gaps=gaps)
     loops = tuple(LabelTransition(p, EVERYTHING, frozenset(), p) for p in sorted(A.I) if gaps)
-    return Vcea(made.states, made.Delta + loops, made.I, made.F)
+    return Vcea(C.states, C.Delta + loops, C.I, C.F)
 
 
 _SEQUENCE = compose.sequence
@@ -154,22 +154,22 @@ def on_family(rng: Random) -> bool:
     )
     S = random_events(rng, whole, shape)
     runs = VceaRuns(cel_to_vcea.cel_to_vcea(whole))
-    found: set[Valuation] = set()
+    answers: set[Valuation] = set()
     for position, event in enumerate(S):
         runs.advance(event, position)
-        found |= set(runs.answers(0))
+        answers |= set(runs.answers(0))
     expected = valuations(whole, S)
-    if found != expected:
+    if answers != expected:
         raise AssertionError(str(whole))
     return bool(expected)
 
 
 def and_of_marks(A: Vcea, B: Vcea) -> Vcea:
     """AND that compares marks, not labels."""
-    marked = tuple(t._replace(labels=frozenset(t.labels and {"m"})) for t in B.Delta)
+    marks = tuple(t._replace(labels=frozenset(t.labels and {"m"})) for t in B.Delta)
     same = {frozenset(t.labels and {"m"}): t.labels for t in A.Delta}
-    renamed = tuple(t._replace(labels=same.get(t.labels, t.labels)) for t in marked)
-    return _BOTH(A, Vcea(B.states, renamed, B.I, B.F))
+    Delta = tuple(t._replace(labels=same.get(t.labels, t.labels)) for t in marks)
+    return _BOTH(A, Vcea(B.states, Delta, B.I, B.F))
 
 
 def all_in_sequence(A: Vcea, B: Vcea) -> Vcea:

@@ -117,9 +117,9 @@ def not_keeps_the_type(phi: cel.Not, S: Sequence[Event]) -> Valuations:
         body = body.body
     assert isinstance(body, cel.Atom)
     right_type = {V.start for V in valuations(body, S)}
-    found = _CLAUSE(phi, S)
+    matches = _CLAUSE(phi, S)
     is_plain = isinstance(phi.body, cel.Atom)
-    return found if is_plain else frozenset(V for V in found if V.start in right_type)
+    return matches if is_plain else frozenset(V for V in matches if V.start in right_type)
 
 
 def not_marks(phi: cel.Not, S: Sequence[Event]) -> Valuations:
@@ -169,11 +169,11 @@ def unless_overlapping(phi: cel.Unless, S: Sequence[Event]) -> Valuations:
 
 
 def rename_overwrites(phi: cel.Rename, S: Sequence[Event]) -> Valuations:
-    def moved(V: Valuation) -> Valuation:
+    def move_labels(V: Valuation) -> Valuation:
         labels = {X: D for X, D in V.labels.items() if X not in (phi.old, phi.new)}
         return Valuation(V.start, V.end, {**labels, phi.new: V.labels.get(phi.old, ())})
 
-    return frozenset(map(moved, valuations(phi.body, S)))
+    return frozenset(map(move_labels, valuations(phi.body, S)))
 
 
 def some_event_is_enough(condition: On, V: Valuation, S: Sequence[Event]) -> bool:

@@ -47,12 +47,12 @@ def accepts_without_a_mark(T: Srt) -> program._Follow:
     leaving, F = outgoing(T), T.F
 
     def follow(key: program._Key) -> Iterator[tuple[program._Does, program._Key]]:
-        q, begun = key
+        q, has_begun = key
         for t in leaving[q]:
             took = t.mark is Mark.TAKE
-            accepts = (took or begun) and t.target in F
-            does = program._Does(t.guard, took, took and not begun, accepts, t.writes)
-            yield does, (t.target, begun or took)
+            accepts = (took or has_begun) and t.target in F
+            does = program._Does(t.guard, took, took and not has_begun, accepts, t.writes)
+            yield does, (t.target, has_begun or took)
 
     return follow
 
@@ -63,13 +63,13 @@ def waits_and_writes(move: Move, fill: Sequence[int], own: Sequence[int]) -> boo
     return move.source == move.target and not nothing
 
 
-def filled_with_the_old(made: RegisterProgram, names: Names, move: Move) -> list[int]:
+def filled_with_the_old(compiled: RegisterProgram, names: Names, move: Move) -> list[int]:
     """A write that leaves in a register what it held, if it is live before and after."""
-    before = made.live[move.source]
-    after = made.live[move.target] if move.target != DEAD else frozenset[Slot]()
-    filled = _FILL(made, names, move)
+    before = compiled.live[move.source]
+    after = compiled.live[move.target] if move.target != DEAD else frozenset[Slot]()
+    steps = _FILL(compiled, names, move)
     return [
-        n if slot in before and slot in after and slot.register else filled[n]
+        n if slot in before and slot in after and slot.register else steps[n]
         for n, slot in enumerate(names.slots)
     ]
 

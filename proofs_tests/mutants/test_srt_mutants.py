@@ -54,7 +54,7 @@ def silent(rng: Random) -> Case:
     return (T,), S
 
 
-def repeated(rng: Random) -> Case:
+def repetition(rng: Random) -> Case:
     T = random_srt(rng)
     return (T,), [t for _ in range(rng.choice((1, 2, 2, 0))) for t in random_word(rng, T, 2)]
 
@@ -69,8 +69,8 @@ def alike(rng: Random) -> Case:
     A, other = random_srt(rng), random_srt(rng)
     extra = [t for t in other.Delta if max(t.source, t.target) < A.states][:1]
     t = rng.choice(A.Delta)
-    flipped = t._replace(mark=Mark.SKIP if t.mark is Mark.TAKE else Mark.TAKE)
-    B = replace(A, Delta=(*A.Delta, *extra, flipped), F=rng.choice((A.F, A.F, frozenset({1}))))
+    opposite = t._replace(mark=Mark.SKIP if t.mark is Mark.TAKE else Mark.TAKE)
+    B = replace(A, Delta=(*A.Delta, *extra, opposite), F=rng.choice((A.F, A.F, frozenset({1}))))
     return (A, B), random_word(rng, A)
 
 
@@ -80,19 +80,19 @@ def short(rng: Random) -> Case:
     return (T, w), S
 
 
-def streamed(rng: Random) -> Case:
+def streaming_case(rng: Random) -> Case:
     """What may begin anywhere, so that different runs write at the same event."""
     T = random_srt(rng)
     S = [random_event(rng), *random_word(rng, T, 2)]
     return (without_epsilon(streaming(T)), 3), S
 
 
-def streamed_rejected(rng: Random) -> Case:
-    (T, w), S = streamed(rng)
+def streaming_rejection(rng: Random) -> Case:
+    (T, w), S = streaming_case(rng)
     return (T, w), [*S[:-1], *(random_event(rng) for _ in range(rng.choice((0, 1, 1, 3))))]
 
 
-def rejected(rng: Random) -> Case:
+def rejection(rng: Random) -> Case:
     """Mostly a string that the transducer has no match on, now and then a longer one."""
     T, w = random_srt(rng), rng.choice((2, 3))
     S = random_word(rng, T, w)[:-1]
@@ -136,8 +136,8 @@ def star_without_reset(T: Srt) -> Any:
 
 
 def star_without_the_empty_word(T: Srt) -> Any:
-    made = star(T)
-    return replace(made, F=frozenset(q for q in range(made.states) if q) & _ends(made))
+    T_star = star(T)
+    return replace(T_star, F=frozenset(q for q in range(T_star.states) if q) & _ends(T_star))
 
 
 def _ends(T: Any) -> frozenset[int]:
@@ -150,16 +150,16 @@ def product_with_one_side_final(A: Srt, B: Srt) -> Srt:
 
 def unrolled_with_the_old_write(T: Srt, w: int) -> Srt:
     """A read goes to the first write on the way, not to the last."""
-    return _unrolled(T, w, lambda where, W, d: {**dict.fromkeys(W, f"b{d}"), **where})
+    return _unroll(T, w, lambda where, W, d: {**dict.fromkeys(W, f"b{d}"), **where})
 
 
 def unrolled_reading_empty_registers(T: Srt, w: int) -> Srt:
     """A register that was never written reads as one that holds the first event."""
-    return _unrolled(T, w, lambda where, W, d: {**where, **dict.fromkeys(W, f"b{d}")}, "b1")
+    return _unroll(T, w, lambda where, W, d: {**where, **dict.fromkeys(W, f"b{d}")}, "b1")
 
 
-def _unrolled(
-    T: Srt, w: int, written: Callable[..., dict[str, str]], otherwise: str | None = None
+def _unroll(
+    T: Srt, w: int, write_all: Callable[..., dict[str, str]], otherwise: str | None = None
 ) -> Srt:
     leaving = outgoing(T)
 
@@ -167,7 +167,7 @@ def _unrolled(
         d, q, where = state
         for t in leaving[q] if d < w else ():
             guard = redirect_registers(t.guard, lambda r: dict(where).get(r, otherwise))
-            after = written(dict(where), t.writes, d + 1)
+            after = write_all(dict(where), t.writes, d + 1)
             write = frozenset({f"b{d + 1}"}) if t.writes or otherwise else frozenset[str]()
             yield Label(guard, t.mark, write), (d + 1, t.target, tuple(sorted(after.items())))
 
@@ -186,7 +186,7 @@ def unrolled_one_deeper(T: Srt, w: int) -> Srt:
 
 def writes_of_all_that_fire(T: Srt, w: int) -> Srt:
     """Determinisation that writes what all transitions of a minterm write, not what one does."""
-    return _determinised(unroll(T, w), minterms, frozenset.intersection)
+    return _determinise(unroll(T, w), minterms, frozenset.intersection)
 
 
 def complement_by_minterms_without_negations(T: Srt, w: int) -> Srt:
@@ -195,11 +195,11 @@ def complement_by_minterms_without_negations(T: Srt, w: int) -> Srt:
     def positive(guards: Sequence[Guard]) -> list[Minterm]:
         return [Minterm(all_of(m.holding), m.holding) for m in minterms(guards)]
 
-    D = _determinised(unroll(T, w), positive, frozenset.union)
+    D = _determinise(unroll(T, w), positive, frozenset.union)
     return replace(D, F=frozenset(range(D.states)) - D.F)
 
 
-def _determinised(
+def _determinise(
     T: Srt,
     ways: Callable[[Sequence[Guard]], Iterable[Minterm]],
     together: Callable[..., frozenset[str]],
@@ -258,9 +258,9 @@ def instead_of(
     """A wrong construction, given what the right one is given."""
 
     def check(rng: Random) -> bool:
-        given, S = draw(rng)
-        expected = runs.matches(right(*given), S)
-        assert runs.matches(wrong(*given), S) == expected
+        machines, S = draw(rng)
+        expected = runs.matches(right(*machines), S)
+        assert runs.matches(wrong(*machines), S) == expected
         return bool(expected)
 
     return Mutant(wrong.__name__, on_seeds(check, 250), ())
@@ -296,18 +296,18 @@ MUTANTS = [
     instead_of(merge, merged_by_guard_and_mark, silent),
     instead_of(single_register, first_write_only, one),
     instead_of(concatenation, concatenation_in_shared_registers, two),
-    instead_of(star, star_without_reset, repeated),
-    instead_of(star, star_without_the_empty_word, repeated),
+    instead_of(star, star_without_reset, repetition),
+    instead_of(star, star_without_the_empty_word, repetition),
     instead_of(intersection, product_of_any_marks, alike),
     instead_of(intersection, product_with_one_side_final, alike),
     instead_of(unroll, unrolled_with_the_old_write, short),
     instead_of(unroll, unrolled_reading_empty_registers, short),
     instead_of(unroll, unrolled_one_deeper, short),
-    instead_of(windowed_determinised, writes_of_all_that_fire, streamed),
-    instead_of(windowed_complement, complement_by_minterms_without_negations, rejected),
-    instead_of(windowed_complement, complement_in_a_window, rejected),
-    instead_of(untrimmed_complement, complement_without_the_sink, streamed_rejected),
-    instead_of(windowed_match_complement, match_complement_in_a_wider_window, rejected),
+    instead_of(windowed_determinised, writes_of_all_that_fire, streaming_case),
+    instead_of(windowed_complement, complement_by_minterms_without_negations, rejection),
+    instead_of(windowed_complement, complement_in_a_window, rejection),
+    instead_of(untrimmed_complement, complement_without_the_sink, streaming_rejection),
+    instead_of(windowed_match_complement, match_complement_in_a_wider_window, rejection),
     instead_of(span_window, length_for_span, short),
     instead_of(span_window, span_too_wide, short),
     instead_of(length_window, length_too_wide, short),

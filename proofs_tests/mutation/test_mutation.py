@@ -64,16 +64,16 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def drawn(repository: Path) -> dict[str, Mutant]:
+def by_text(repository: Path) -> dict[str, Mutant]:
     """All mutants of the module by what stood there."""
-    found = mutants(repository / "cerlab" / "part.py")
-    return {m.before: replace(m, path=m.path.relative_to(repository)) for m in found}
+    all_mutants = mutants(repository / "cerlab" / "part.py")
+    return {m.before: replace(m, path=m.path.relative_to(repository)) for m in all_mutants}
 
 
 def test_each_place_is_mistaken_once_and_texts_and_errors_stay(repository: Path) -> None:
     last = "isinstance(list(zip('a', 'b', strict=True)), list)"
-    drawn = mutants(repository / "cerlab" / "part.py")
-    assert [(m.line, m.before, m.after) for m in drawn] == [
+    part_mutants = mutants(repository / "cerlab" / "part.py")
+    assert [(m.line, m.before, m.after) for m in part_mutants] == [
         (8, "7", "(8)"),
         (11, "3", "(4)"),
         (13, "not a < b", "(a < b)"),
@@ -88,7 +88,7 @@ def test_each_place_is_mistaken_once_and_texts_and_errors_stay(repository: Path)
         (16, "a + b", "(a - b)"),
         (17, '"é" in ("é",)', "('é' not in ('é',))"),
     ]
-    for mutant in drawn:
+    for mutant in part_mutants:
         assert ast.dump(ast.parse(mutant.source)) != ast.dump(ast.parse(MODULE))
         assert len(mutant.source.splitlines()) == len(MODULE.splitlines())
 
@@ -101,47 +101,47 @@ def test_the_seed_decides() -> None:
 
 def test_each_folder_has_its_mutants_and_its_score() -> None:
     folders = ["logic/gcq", "decisions"]
-    drawn = draw_each(ROOT, folders, 3, 0)
-    folder = [m.path.relative_to(ROOT / "cerlab").parts[0] for m in drawn]
+    sample = draw_each(ROOT, folders, 3, 0)
+    folder = [m.path.relative_to(ROOT / "cerlab").parts[0] for m in sample]
     assert folder == ["logic"] * 3 + ["decisions"] * 3
     verdicts = ("killed", "survived", "timeout", "killed", "killed", "killed")
     rows = [
         {"mutant": str(replace(m, path=m.path.relative_to(ROOT))), "verdict": verdict}
-        for m, verdict in zip(drawn, verdicts, strict=True)
+        for m, verdict in zip(sample, verdicts, strict=True)
     ]
-    said = report(rows, folders, 0)
-    assert "seed 0, 6 mutants drawn" in said
-    assert "logic/gcq    66.7%  2 of 3" in said
-    assert "decisions   100.0%  3 of 3" in said
-    assert said.endswith(f"survivors\n  survived: {rows[1]['mutant']}\n")
+    text = report(rows, folders, 0)
+    assert "seed 0, 6 mutants drawn" in text
+    assert "logic/gcq    66.7%  2 of 3" in text
+    assert "decisions   100.0%  3 of 3" in text
+    assert text.endswith(f"survivors\n  survived: {rows[1]['mutant']}\n")
 
 
 @pytest.mark.services  # a process for each
-def test_a_mutant_is_judged_by_its_tests(repository: Path, drawn: dict[str, Mutant]) -> None:
+def test_a_mutant_is_judged_by_its_tests(repository: Path, by_text: dict[str, Mutant]) -> None:
     tests = ["test_part.py::test_inside"]
-    verdict, test = judge(drawn["not a < b"], repository, tests, 60)
+    verdict, test = judge(by_text["not a < b"], repository, tests, 60)
     assert verdict == "killed"
     assert "test_inside" in test
-    assert judge(drawn["a < b"], repository, tests, 60) == ("survived", "")
-    assert judge(drawn["a < b"], repository, [], 60) == ("uncovered", "")
+    assert judge(by_text["a < b"], repository, tests, 60) == ("survived", "")
+    assert judge(by_text["a < b"], repository, [], 60) == ("uncovered", "")
     assert (repository / "cerlab/part.py").read_text(encoding="utf-8") == MODULE
 
 
 @pytest.mark.services  # a process for each
-def test_a_session_judges_functions_in_forks(repository: Path, drawn: dict[str, Mutant]) -> None:
+def test_a_session_judges_functions_in_forks(repository: Path, by_text: dict[str, Mutant]) -> None:
     """And what is no function in a process of its own; a test that never passes has no say."""
-    judged = Judge(repository)
+    session = Judge(repository)
     inside, never, limit = (f"test_part.py::test_{name}" for name in ("inside", "never", "limit"))
-    verdict, test = judged(drawn["not a < b"], [inside], 20, False)
+    verdict, test = session(by_text["not a < b"], [inside], 20, False)
     assert verdict == "killed"
     assert f"FAILED {inside} - ValueError" in test
-    assert judged(drawn["a < b"], [inside], 20, False) == ("survived", "")
-    assert judged(drawn["a < b"], [never, inside], 20, False) == ("survived", "")
-    assert judged(drawn["a < b"], [], 20, False) == ("uncovered", "")
-    assert judged(drawn["7"], [inside], 20, True) == ("survived", "")
-    assert judged(drawn["7"], [limit], 20, True)[0] == "killed"
+    assert session(by_text["a < b"], [inside], 20, False) == ("survived", "")
+    assert session(by_text["a < b"], [never, inside], 20, False) == ("survived", "")
+    assert session(by_text["a < b"], [], 20, False) == ("uncovered", "")
+    assert session(by_text["7"], [inside], 20, True) == ("survived", "")
+    assert session(by_text["7"], [limit], 20, True)[0] == "killed"
     assert (repository / "cerlab/part.py").read_text(encoding="utf-8") == MODULE
-    judged.close()
+    session.close()
 
 
 KERNELS = """
@@ -165,16 +165,16 @@ def test_kernels_are_judged_by_themselves_and_as_they_stand_there(repository: Pa
     (repository / "test_part.py").write_text(test, encoding="utf-8")
     option = "def pytest_addoption(parser):\n    parser.addoption('--profile')\n"
     (repository / "conftest.py").write_text(option, encoding="utf-8")
-    given = ("--root", repository, "--folders", "", "--tests", "test_part.py", "--count", "99")
-    judged: dict[str, dict[str, str]] = {}
+    options = ("--root", repository, "--folders", "", "--tests", "test_part.py", "--count", "99")
+    verdicts: dict[str, dict[str, str]] = {}
     for name, more in (("all", ()), ("kernels", ("--kernels",))):
         output = repository / f"{name}.ndjson"
-        command = [sys.executable, "-m", "proofs_tests.mutation", *map(str, given), *more]
+        command = [sys.executable, "-m", "proofs_tests.mutation", *map(str, options), *more]
         subprocess.run([*command, "-o", output], cwd=ROOT, capture_output=True, check=False)
-        judged[name] = {row["mutant"]: row["verdict"] for row in read(output)}
-    assert {mutant.partition(":")[0] for mutant in judged["all"]} == {"cerlab/part.py"}
-    assert {mutant.partition(":")[0] for mutant in judged["kernels"]} == {"cerlab/kernels.py"}
-    assert judged["kernels"]["cerlab/kernels.py:6:12: n * 2  ->  (n + 2)"] == "killed"
+        verdicts[name] = {row["mutant"]: row["verdict"] for row in read(output)}
+    assert {mutant.partition(":")[0] for mutant in verdicts["all"]} == {"cerlab/part.py"}
+    assert {mutant.partition(":")[0] for mutant in verdicts["kernels"]} == {"cerlab/kernels.py"}
+    assert verdicts["kernels"]["cerlab/kernels.py:6:12: n * 2  ->  (n + 2)"] == "killed"
 
 
 def test_two_edits_of_one_line_are_two(tmp_path: Path) -> None:

@@ -31,11 +31,11 @@ def test_all_ways_agree(suite: Suite, tmp_path: Path) -> None:
 
 
 def _forgets(case: Case, rng: Random) -> Answers:
-    found = WAYS["tecs"](case, rng)
+    answers = WAYS["tecs"](case, rng)
     return (
-        [answer for answer in found if len(answer.positions) < 2]
-        if isinstance(found, list)
-        else found
+        [answer for answer in answers if len(answer.positions) < 2]
+        if isinstance(answers, list)
+        else answers
     )
 
 
@@ -69,8 +69,8 @@ def test_a_way_that_runs_out_of_time_is_counted_and_not_compared(tmp_path: Path)
     assert tally.slow["endless"] == tally.timed == tally.cases > 0
     assert not any("endless" in pair for pair in tally.ways)
     twice = 2 * tally.cases
-    said = list(lines(Totals(tally=tally + tally)))
-    assert f"ways that ran out of 5 seconds, of {twice} cases: endless {twice}" in said
+    text = list(lines(Totals(tally=tally + tally)))
+    assert f"ways that ran out of 5 seconds, of {twice} cases: endless {twice}" in text
 
 
 def test_the_report_adds_fresh_seeds_and_shows_holes(tmp_path: Path) -> None:
@@ -78,11 +78,11 @@ def test_the_report_adds_fresh_seeds_and_shows_holes(tmp_path: Path) -> None:
     out = tmp_path / "report.txt"
     arguments = ["--queries", "1", "--failing", str(tmp_path), "-o", str(out), "--seed"]
     assert main([*arguments, "s"]) == main([*arguments, "t"]) == 0
-    said = out.read_text()
-    assert said.startswith("16 cases of 2 queries, ")
-    assert "ways that ran out of 5 seconds, of 16 cases: " in said
-    assert "seeds: s (8), t (8)\n" in said
-    assert "pairs of features that no case had:" in said
+    text = out.read_text()
+    assert text.startswith("16 cases of 2 queries, ")
+    assert "ways that ran out of 5 seconds, of 16 cases: " in text
+    assert "seeds: s (8), t (8)\n" in text
+    assert "pairs of features that no case had:" in text
     with pytest.raises(SystemExit, match="2"):
         main([*arguments, "s"])
     totals = Totals.read(out.with_suffix(".json"))
@@ -93,6 +93,6 @@ def test_the_report_adds_fresh_seeds_and_shows_holes(tmp_path: Path) -> None:
 def test_the_command_compares_in_processes_of_its_own(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "proofs_tests.pairs", "--workers", "2", "--queries", "1"]
     options = ["--seed", "s", "--failing", str(tmp_path)]
-    said = subprocess.run([*command, *options], capture_output=True, text=True, check=True).stdout
-    assert said.startswith("8 cases of 1 queries, ")
-    assert said.splitlines()[0].endswith(" 0 that differ")
+    output = subprocess.run([*command, *options], capture_output=True, text=True, check=True).stdout
+    assert output.startswith("8 cases of 1 queries, ")
+    assert output.splitlines()[0].endswith(" 0 that differ")
