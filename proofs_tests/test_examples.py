@@ -17,11 +17,11 @@ FAULTS = sorted({path.parent for path in ROOT.glob("trial/*/*/query.*")})
 
 
 def the_file(folder: Path, stem: str) -> Path:
-    (found,) = folder.glob(f"{stem}.*")
-    return found
+    (path,) = folder.glob(f"{stem}.*")
+    return path
 
 
-def expected(folder: Path) -> list[str]:
+def expected_lines(folder: Path) -> list[str]:
     return (folder / "expected.ndjson").read_text().splitlines()
 
 
@@ -38,16 +38,16 @@ def schema_text(folder: Path) -> str | None:
 @pytest.mark.parametrize("evaluator", ["reference", "automaton", "tecs"])
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
 def test_every_evaluator_gives_the_expected_answers(folder: Path, evaluator: str) -> None:
-    declared = schema_text(folder)
-    schema = cerlab.parse_schema(declared) if declared else None
+    text_of_schema = schema_text(folder)
+    schema = cerlab.parse_schema(text_of_schema) if text_of_schema else None
     stream = cerlab.Stream.read(the_file(folder, "events"), schema=schema, **options(folder))
     text = the_file(folder, "query").read_text()
     answers = cerlab.evaluate(text, stream, evaluator=evaluator)  # type: ignore[arg-type]  # a literal
-    found = [
+    lines = [
         json.dumps({"start": a.start, "end": a.end, "positions": list(a.positions)})
         for a in answers
     ]
-    assert found == expected(folder)
+    assert lines == expected_lines(folder)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
@@ -58,13 +58,13 @@ def test_the_command_line_gives_them_too(folder: Path, capsys: pytest.CaptureFix
     if schema_text(folder):
         arguments += ["--schema", str(folder / "schema.core")]
     assert main(arguments) == 0
-    assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected(folder))
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected_lines(folder))
 
 
 def test_the_readme_shows_an_example_that_is_there() -> None:
     readme = (ROOT.parent / "README.md").read_text()
     assert (ROOT / "core_q1" / "query.ceql").read_text() in readme
-    assert expected(ROOT / "core_q1")[0] in readme
+    assert expected_lines(ROOT / "core_q1")[0] in readme
 
 
 @pytest.mark.parametrize("folder", FAULTS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -75,4 +75,4 @@ def test_cases_of_the_trial_can_be_run_again(
     rows = query.suffix == ".sql"
     options = ["--language", "rows"] if rows else ["--time", "t:s"]
     assert main(["run", str(query), str(events), *options]) == 0
-    assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected(folder))
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected_lines(folder))

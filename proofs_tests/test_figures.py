@@ -34,12 +34,12 @@ def test_a_figure_is_redrawn_to_the_byte(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib draws the figures")
-    module = loaded(program)
-    drawn = [tmp_path / "first.svg", tmp_path / "again.svg"]
-    for path in drawn:
+    module = load(program)
+    paths = [tmp_path / "first.svg", tmp_path / "again.svg"]
+    for path in paths:
         monkeypatch.setattr(module, "OUT", path)
         module.main()
-    first, again = (path.read_text() for path in drawn)
+    first, again = (path.read_text() for path in paths)
     assert first_difference(first, again) is None
     check_committed(first, program.with_suffix(".svg").read_text())
 
@@ -54,11 +54,11 @@ def test_a_figure_of_a_paper_is_redrawn_to_the_byte(committed: Path) -> None:
 
 def test_every_figure_is_committed_and_listed() -> None:
     pytest.importorskip("matplotlib", reason="matplotlib draws the figures")
-    names = loaded(FIGURES / "papers.py").FIGURES.keys()
+    names = load(FIGURES / "papers.py").FIGURES.keys()
     assert names == {path.stem for path in PAPERS}
-    listed = (FIGURES / "README.md").read_text(encoding="utf-8")
+    readme = (FIGURES / "README.md").read_text(encoding="utf-8")
     series = {re.sub(r"_(after_\d|q\d|[a-e])$", "", name) for name in names}
-    assert all(name in listed for name in series | {f"{path.stem}.py" for path in PROGRAMS})
+    assert all(name in readme for name in series | {f"{path.stem}.py" for path in PROGRAMS})
 
 
 SHAPES = {
@@ -74,7 +74,7 @@ SHAPES = {
 @pytest.mark.parametrize("case", SHAPES)
 def test_a_gadget_of_union_is_that_of_the_paper(case: str) -> None:
     """(CORE Fig. 5): from live nodes, where the nodes given stay as they were."""
-    gadgets = loaded(FIGURES / "gadgets.py")
+    gadgets = load(FIGURES / "gadgets.py")
     graph = gadgets.gadget(case)
     name = {node.id: node.under for node in graph.nodes}
     left = {name[e.source]: name[e.target] for e in graph.edges if e.label == "L"}
@@ -94,8 +94,8 @@ def rows_of(name: str) -> list[dict[str, Any]]:
 
 def test_the_data_has_what_is_drawn_of_registers() -> None:
     rows = rows_of("srt_throughput")
-    asked = [(name, window) for name, windows in OF_FIGURES.items() for window in windows]
-    assert [(row["query"], row["window"]) for row in rows] == asked
+    measurements = [(name, window) for name, windows in OF_FIGURES.items() for window in windows]
+    assert [(row["query"], row["window"]) for row in rows] == measurements
 
 
 def test_the_answers_in_the_data_are_those_of_the_stream(stock_file: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_visits_in_the_data_are_those_of_the_engine() -> None:
 
 
 @cache
-def loaded(program: Path) -> Any:
+def load(program: Path) -> Any:
     """A program as a module, which finds what is beside it."""
     spec = importlib.util.spec_from_file_location(program.stem, program)
     assert spec is not None
@@ -131,25 +131,25 @@ def redrawn(name: str) -> str:
     """A figure of a paper as its program draws it now."""
     pytest.importorskip("matplotlib", reason="matplotlib draws the figures")
     pytest.importorskip("pygraphviz", reason="pygraphviz lays machines out")
-    program = loaded(FIGURES / "papers.py")
+    program = load(FIGURES / "papers.py")
     with program.settings():
-        drawn: str = program.FIGURES[name]()
-    return drawn
+        svg: str = program.FIGURES[name]()
+    return svg
 
 
-def check_committed(drawn: str, committed: str) -> None:
+def check_committed(now: str, committed: str) -> None:
     """The same bytes, or the same words where another version or other fonts did the layout."""
     matplotlib = pytest.importorskip("matplotlib")
     other_version = "Matplotlib v" in committed and (
         f"Matplotlib v{matplotlib.__version__}" not in committed
     )
-    measured_otherwise = "cerlab-graph" in drawn and size(drawn) != size(committed)
+    measured_otherwise = "cerlab-graph" in now and size(now) != size(committed)
     if other_version:
         return
     if measured_otherwise:
-        assert words(drawn) == words(committed)
+        assert words(now) == words(committed)
         return
-    assert first_difference(drawn, committed) is None
+    assert first_difference(now, committed) is None
 
 
 def size(svg: str) -> str | None:

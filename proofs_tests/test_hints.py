@@ -18,7 +18,7 @@ PASSED_ON = {"cli/spark.py", "spark/batch/declared.py", "spark/stream/reorder.py
 """Raise again, in another place, what they were told; the code is no literal there."""
 
 
-def raised(path: Path) -> list[ast.Call]:
+def errors_of(path: Path) -> list[ast.Call]:
     """The errors that a module makes."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
@@ -27,11 +27,11 @@ def raised(path: Path) -> list[ast.Call]:
 
 def test_every_error_has_a_code_and_a_hint() -> None:
     root = Path(cerlab.__file__).parent
-    without, made = [], 0
+    without, count = [], 0
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        for call in raised(path):
-            made += 1
+        for call in errors_of(path):
+            count += 1
             code = call.args[0] if call.args else None
             literal = isinstance(code, ast.Constant)
             if not literal and name in PASSED_ON:
@@ -40,7 +40,7 @@ def test_every_error_has_a_code_and_a_hint() -> None:
                 assert re.fullmatch(r"CER\d{4}", str(code.value)), (name, call.lineno)
             if not any(keyword.arg == "hint" for keyword in call.keywords):
                 without.append(f"{name}:{call.lineno}")
-    assert made > 200
+    assert count > 200
     assert not without, without
 
 

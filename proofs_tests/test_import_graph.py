@@ -26,24 +26,24 @@ def modules(root: Path = ROOT) -> dict[str, ast.Module]:
     return trees
 
 
-def imported(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
+def imports_of(tree: ast.Module, module_names: Mapping[str, object]) -> Iterator[str]:
     """What a module imports, wherever the import stands: functions and ``TYPE_CHECKING`` too."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names):
-                yield from (alias.name for alias in names if alias.name in known)
+                yield from (alias.name for alias in names if alias.name in module_names)
             case ast.ImportFrom(str(module), names, 0):
                 for alias in names:
                     inner = f"{module}.{alias.name}"
-                    if inner in known or module in known:
-                        yield inner if inner in known else module
+                    if inner in module_names or module in module_names:
+                        yield inner if inner in module_names else module
             case ast.ImportFrom():
                 raise AssertionError("imports are absolute")
 
 
 def graph_of(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
     """Module to what it imports. A package's ``__init__`` stands for itself alone."""
-    return {name: set(imported(tree, trees)) - {name} for name, tree in trees.items()}
+    return {name: set(imports_of(tree, trees)) - {name} for name, tree in trees.items()}
 
 
 def test_no_circle_of_imports() -> None:
@@ -92,14 +92,14 @@ def test_a_stream_is_read_where_nothing_else_was_imported(tmp_path: Path) -> Non
 
 def test_names_of_types_are_those_of_the_run() -> None:
     """What mypy is told of the public names is what `__getattr__` gives."""
-    told, _ = (
+    type_checking, _ = (
         node
         for node in ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8")).body
         if isinstance(node, ast.If)
     )
     names = {
         alias.name: node.module
-        for node in told.body
+        for node in type_checking.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }

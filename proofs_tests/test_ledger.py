@@ -26,19 +26,19 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    found = []
+    all_rows = []
     for line in (ROOT / "proofs_tests" / "THEOREMS.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         if len(cells) == len(Row._fields) and CITATION.fullmatch(cells[0]):
-            found.append(Row(*cells))
-    return found
+            all_rows.append(Row(*cells))
+    return all_rows
 
 
 ROWS = rows()
 KEYS = {row.key for row in ROWS}
 
 
-def cited() -> dict[str, list[str]]:
+def places_of_citations() -> dict[str, list[str]]:
     places: dict[str, list[str]] = {}
     for folder in ("cerlab", "proofs_tests"):
         for path in (ROOT / folder).rglob("*.py"):
@@ -54,12 +54,12 @@ def test_the_ledger_lists_all_papers() -> None:
 
 
 def test_every_citation_is_in_the_ledger() -> None:
-    unknown = {key: places for key, places in cited().items() if key not in KEYS}
+    unknown = {key: places for key, places in places_of_citations().items() if key not in KEYS}
     assert not unknown
 
 
 def test_what_is_done_is_cited_somewhere() -> None:
-    places = cited()
+    places = places_of_citations()
     assert not {row.key for row in ROWS if row.status == "done"} - set(places)
 
 
@@ -71,13 +71,13 @@ def test_what_is_done_names_code_and_test_that_are_there(row: Row) -> None:
     assert (ROOT / "proofs_tests" / test).exists()
 
 
-JUDGED = {"random", "all", "hand", "counted", "definition"}
+JUDGEMENTS = {"random", "all", "hand", "counted", "definition"}
 
 
 def test_every_row_says_what_its_test_would_go_red_by() -> None:
     """One by random cases has a random suite, or draws them by seeds of its own."""
     for row in ROWS:
-        assert row.judged in (JUDGED if row.status == "done" else {"-"}), row
+        assert row.judged in (JUDGEMENTS if row.status == "done" else {"-"}), row
         if row.judged == "random":
             text = (ROOT / "proofs_tests" / row.test.strip("`")).read_text()
             assert "suite.run(" in text or re.search(r"for seed in|Random\(", text), row

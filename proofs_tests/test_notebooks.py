@@ -22,8 +22,8 @@ PARAMETERS = [pytest.param(path, id=path.stem) for path in NOTEBOOKS]
 
 def test_there_are_notebooks_and_the_readme_lists_them_in_order() -> None:
     assert len(NOTEBOOKS) >= 6
-    listed = re.findall(r"`(\w+)\.ipynb`", (FOLDER / "README.md").read_text())
-    assert listed == [path.stem for path in NOTEBOOKS]
+    names = re.findall(r"`(\w+)\.ipynb`", (FOLDER / "README.md").read_text())
+    assert names == [path.stem for path in NOTEBOOKS]
 
 
 @pytest.mark.parametrize("path", PARAMETERS)
@@ -60,7 +60,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.services
 @pytest.mark.parametrize(
-    ("source", "heard"),
+    ("source", "message"),
     [
         ("import warnings\nwarnings.warn('aloud')", "UserWarning: aloud"),
         ("import cerlab\nassert cerlab.count('A', [{'type': 'A'}]) == 2", "AssertionError"),
@@ -68,7 +68,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=["a-warning", "an-error"],
 )
 def test_a_cell_that_complains_is_named(
-    source: str, heard: str, kernels: Path, tmp_path: Path
+    source: str, message: str, kernels: Path, tmp_path: Path
 ) -> None:
     cells = [
         nbformat.v4.new_code_cell(text, id=name)
@@ -78,4 +78,4 @@ def test_a_cell_that_complains_is_named(
     nbformat.write(nbformat.v4.new_notebook(cells=cells), notebook)
     (complaint,) = complaints(execute(notebook, kernels, tmp_path))
     assert complaint.startswith("loud: ")
-    assert heard in complaint
+    assert message in complaint

@@ -17,19 +17,19 @@ CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 def test_every_file_of_the_package_is_in_the_wheel() -> None:
     patterns = PROJECT["tool"]["setuptools"]["package-data"]["cerlab"]
-    shipped = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
-    lost = [
+    wheel_files = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
+    missing = [
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*")
-        if path.is_file() and path.suffix not in {".py", ".pyc"} and path not in shipped
+        if path.is_file() and path.suffix not in {".py", ".pyc"} and path not in wheel_files
     ]
-    assert lost == []
+    assert missing == []
 
 
 def test_the_version_is_one() -> None:
-    cited = re.search(r"^version: (.+)$", CITATION, re.MULTILINE)
-    assert cited
-    assert cerlab.__version__ == PROJECT["project"]["version"] == cited[1]
+    version = re.search(r"^version: (.+)$", CITATION, re.MULTILINE)
+    assert version
+    assert cerlab.__version__ == PROJECT["project"]["version"] == version[1]
 
 
 def test_every_paper_is_in_the_citation() -> None:

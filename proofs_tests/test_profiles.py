@@ -22,18 +22,18 @@ def test_how_many_cases_run(
     profile: Profile, counts: list[int], request: pytest.FixtureRequest
 ) -> None:
     for deep_count, expected in zip((7, 400, 1_000, 20_000), counts, strict=True):
-        drawn: list[float] = []
+        numbers: list[float] = []
 
-        def case(rng: Random, drawn: list[float] = drawn) -> bool:
-            drawn.append(rng.random())
+        def case(rng: Random, numbers: list[float] = numbers) -> bool:
+            numbers.append(rng.random())
             return True
 
         assert Suite(profile, request).run(case, deep_count=deep_count) == expected
-        assert len(drawn) == len(set(drawn)) == expected
+        assert len(numbers) == len(set(numbers)) == expected
 
 
 @pytest.mark.parametrize(
-    ("profile", "answered", "passes"),
+    ("profile", "answers", "passes"),
     [
         (Profile.QUICK, 10, True),
         (Profile.QUICK, 9, False),
@@ -42,14 +42,14 @@ def test_how_many_cases_run(
     ],
 )
 def test_too_few_answers_fail(
-    profile: Profile, answered: int, passes: bool, request: pytest.FixtureRequest
+    profile: Profile, answers: int, passes: bool, request: pytest.FixtureRequest
 ) -> None:
-    left = iter([True] * answered + [False] * 20)
+    left = iter([True] * answers + [False] * 20)
     suite = Suite(profile, request)
     if passes:
         assert suite.run(lambda rng: next(left), deep_count=400) == 20
     else:
-        with pytest.raises(AssertionError, match=f"only {answered} of 20 cases had answers"):
+        with pytest.raises(AssertionError, match=f"only {answers} of 20 cases had answers"):
             suite.run(lambda rng: next(left), deep_count=400)
 
 

@@ -15,8 +15,8 @@ def test_every_promise_names_its_tests() -> None:
     promises = [(promise, tests) for promise, tests in rows if promise.strip() != "promise"]
     assert len(promises) > 15
     for promise, tests in promises:
-        named = re.findall(r"`([\w/]+\.py)(?:::(\w+))?`", tests)
-        assert named, promise
-        for path, name in named:
+        mentions = re.findall(r"`([\w/]+\.py)(?:::(\w+))?`", tests)
+        assert mentions, promise
+        for path, name in mentions:
             text = (HERE / path).read_text(encoding="utf-8")
             assert re.search(rf"^def {name or 'test_'}", text, re.MULTILINE), (path, name)

@@ -74,11 +74,11 @@ def codes() -> Iterator[str]:
 
 
 def test_the_surface_is_the_recorded_one() -> None:
-    recorded = RECORD.read_text(encoding="utf-8").splitlines()
+    lines = RECORD.read_text(encoding="utf-8").splitlines()
     now = surface()
-    gone = [line for line in recorded if line not in now]
-    new = [line for line in now if line not in recorded]
-    assert (gone, new) == ([], [])
+    missing = [line for line in lines if line not in now]
+    new = [line for line in now if line not in lines]
+    assert (missing, new) == ([], [])
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from proofs_tests.io.test_by_shape import (
     EVERY,
     INTEGERS,
     JSON_ODD,
-    QUOTED,
+    QUOTATIONS,
     TEXTS,
     check_columns,
     outcome,
@@ -43,7 +43,7 @@ MOMENTS = ("2024-01-01", "2024-02-29T10:00:00", "1969-12-31 23:59:59.5+02:00", "
 POOLS = {
     AttributeType.INT: INTEGERS,
     AttributeType.DOUBLE: (*INTEGERS, *DECIMALS, "nan"),
-    AttributeType.STRING: (*TEXTS, *QUOTED[:4], *INTEGERS, "TRUE", "é "),
+    AttributeType.STRING: (*TEXTS, *QUOTATIONS[:4], *INTEGERS, "TRUE", "é "),
     AttributeType.BOOLEAN: ("TRUE", "false", "True"),
     AttributeType.TIMESTAMP: MOMENTS,
 }

@@ -28,15 +28,15 @@ def expected_of(phi: cel.Formula, S: tuple[Event, ...]) -> set[tuple[int, int, t
 def test_p7_binary_formulas_keep_their_complex_events(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi, S, sets = with_answers(rng, 3, binary=True)
-        made = binary_fo_to_so(phi)
+        translation = binary_fo_to_so(phi)
         expected = {(min(C), max(C), tuple(sorted(C))) for C in sets}
-        assert answers(made, S) == expected, (str(phi), str(made))
+        assert answers(translation, S) == expected, (str(phi), str(translation))
         return bool(expected)
 
     suite.run(case, deep_count=20_000)
 
 
-DIRECTED = [
+FORMULAS = [
     "A AS x ; (B AS y FILTER x.v = y.v)+",
     "A AS x ; (B AS y FILTER x.v = y.v OR C AS y)+",
     "A AS x ; B AS z ; ((B AS y FILTER x.v != y.v) OR (C AS y FILTER x.v = z.v))+",
@@ -48,27 +48,27 @@ DIRECTED = [
 ]
 
 
-@pytest.mark.parametrize("text", DIRECTED)
+@pytest.mark.parametrize("text", FORMULAS)
 def test_directed_formulas_where_every_filter_matters(text: str, suite: Suite) -> None:
     phi = parse_formula(text)
-    made = binary_fo_to_so(phi)
+    translation = binary_fo_to_so(phi)
 
     def case(rng: Random) -> bool:
         types = rng.choice(("AABC", "AABCBC", "AABBCC"))
         word = [*types, *rng.choices("ABC", k=rng.randrange(3))]
         S = tuple(Event(t, {"v": int(rng.random() < 0.7)}) for t in word)
         expected = expected_of(phi, S)
-        assert answers(made, S) == expected, (str(made), S)
+        assert answers(translation, S) == expected, (str(translation), S)
         return bool(expected)
 
     suite.run(case, deep_count=2_000, needs_answers=0.2)
 
 
-@pytest.mark.parametrize("broken", ["_ways", "_label_atoms"])
-def test_broken_versions_are_caught(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("function", ["_ways", "_label_atoms"])
+def test_broken_versions_are_caught(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Filters that are not moved out of an iteration; one label for atoms of two disjuncts."""
-    phi = parse_formula(DIRECTED[2])
-    if broken == "_ways":
+    phi = parse_formula(FORMULAS[2])
+    if function == "_ways":
         monkeypatch.setattr(binary, "_ways", lambda item: [(item, frozenset())])
     else:
         monkeypatch.setattr(binary.Names, "fresh", lambda self, name: name)

@@ -73,11 +73,11 @@ def random_stream(rng: Random, length: int, types: str = "AB") -> list[Event]:
 def run_answers(machine: Vcea, S: Sequence[Event]) -> frozenset[Valuation]:
     """What all runs answer."""
     runs = VceaRuns(machine)
-    found: set[Valuation] = set()
+    answers: set[Valuation] = set()
     for n, event in enumerate(S):
         runs.advance(event, n)
-        found |= set(runs.answers(0))
-    return frozenset(found)
+        answers |= set(runs.answers(0))
+    return frozenset(answers)
 
 
 def check_there(rng: Random) -> bool:
@@ -117,9 +117,9 @@ def check_ucea(rng: Random) -> bool:
     machine = random_vcea(rng)
     S = random_stream(rng, 4)
     expected = labelled_answers(Ucea(machine.states, machine.Delta, machine.I, machine.F), S)
-    found = valuations(vcea_to_cel(machine, "AB"), S)
+    matches = valuations(vcea_to_cel(machine, "AB"), S)
     for n in range(len(S)):
-        here = {Labels(V.labels) for V in found if (V.start, V.end) == (0, n)}
+        here = {Labels(V.labels) for V in matches if (V.start, V.end) == (0, n)}
         assert here == expected[n], machine
     return any(expected)
 
@@ -210,8 +210,8 @@ def test_sizes_grow_by_a_factor_with_each_state() -> None:
     """The exponential family; too large a formula is refused and its size is still known."""
     sizes = [elimination_size(complete(n)) for n in range(1, 9)]
     assert [size.states for size in sizes] == list(range(1, 9))
-    grown = [size.formula for size in sizes]
-    assert all(later > 3 * earlier for earlier, later in pairwise(grown))
-    with pytest.raises(cerlab.ResourceLimit, match=f"{grown[-1]:,}"):
+    formula_sizes = [size.formula for size in sizes]
+    assert all(later > 3 * earlier for earlier, later in pairwise(formula_sizes))
+    with pytest.raises(cerlab.ResourceLimit, match=f"{formula_sizes[-1]:,}"):
         vcea_to_cel(complete(8))
-    assert grown[-1] > decompiler.MAX_SIZE
+    assert formula_sizes[-1] > decompiler.MAX_SIZE

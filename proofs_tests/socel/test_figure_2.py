@@ -82,6 +82,6 @@ def test_with_projection_it_is_a_formula() -> None:
     assert any(isinstance(psi, cel.Project) for psi in cel.subformulas(phi))
     for types in ("AB", "ACB", "BAB", "ACAB"):
         S = word(types)
-        found = {(V.end, Labels(V.labels)) for V in valuations(phi, S) if V.start == 0}
+        ends_and_labels = {(V.end, Labels(V.labels)) for V in valuations(phi, S) if V.start == 0}
         expected = {(n, C) for n, here in enumerate(labelled_answers(FIGURE_2, S)) for C in here}
-        assert found == expected
+        assert ends_and_labels == expected

@@ -21,7 +21,7 @@ VALUES = ["T-2", "H30", "H20", "T-1", "H27", "T2", "H45", "H50", "T-2", "H65"]
 FIGURE_1 = [{"type": word[0], "value": int(word[1:])} for word in VALUES]
 
 PHI = "(T ; H+ AS HS ; H AS LH) FILTER T[value < 0] AND increasing(HS.value) AND LH[value > 60]"
-RENAMED = PHI.replace("(T ; H+ AS HS ; H AS LH)", "RENAME[H -> HS](T ; H+ AS HS) ; H AS LH")
+WITH_RENAME = PHI.replace("(T ; H+ AS HS ; H AS LH)", "RENAME[H -> HS](T ; H+ AS HS) ; H AS LH")
 
 
 @pytest.fixture(autouse=True)
@@ -40,13 +40,13 @@ def _own_predicates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_events_and_the_labels_of_the_text() -> None:
     """T at 0, the humidities 2, 4, 6, 7 in HS, the last one, 9, in LH; and less of them."""
-    found = cerlab.valuations(PHI, FIGURE_1)
+    matches = cerlab.valuations(PHI, FIGURE_1)
     largest = cerlab.Valuation(
         0, 9, {"T": (0,), "H": (2, 4, 6, 7, 9), "HS": (2, 4, 6, 7), "LH": (9,)}
     )
-    assert largest in found
-    assert {V.end for V in found} == {9}
-    assert {V.labels["T"] for V in found} == {(0,), (3,)}
+    assert largest in matches
+    assert {V.end for V in matches} == {9}
+    assert {V.labels["T"] for V in matches} == {(0,), (3,)}
 
 
 def test_all_of_them_by_hand() -> None:
@@ -57,42 +57,42 @@ def test_all_of_them_by_hand() -> None:
     later += [(2, 4, 6), (2, 4, 7), (2, 6, 7), (4, 6, 7), (2, 4, 6, 7)]
     expected = {(0, HS) for HS in (*from_0, *later)}
     expected |= {(3, HS) for HS in later if 2 not in HS}
-    found = {(V.labels["T"][0], V.labels["HS"]) for V in cerlab.valuations(PHI, FIGURE_1)}
-    assert found == expected
+    pairs = {(V.labels["T"][0], V.labels["HS"]) for V in cerlab.valuations(PHI, FIGURE_1)}
+    assert pairs == expected
 
 
 def test_renaming_takes_the_sequence_out_of_h() -> None:
     """With the renaming of Section 3, H keeps only the event of LH."""
-    found = cerlab.valuations(RENAMED, FIGURE_1)
-    assert len(found) == len(cerlab.valuations(PHI, FIGURE_1))
-    assert {V.labels["H"] for V in found} == {(9,)}
+    matches = cerlab.valuations(WITH_RENAME, FIGURE_1)
+    assert len(matches) == len(cerlab.valuations(PHI, FIGURE_1))
+    assert {V.labels["H"] for V in matches} == {(9,)}
 
 
 def test_variance_below_five() -> None:
     """The paper's other wish: humidities whose variance is below five."""
     text = "H+ AS x FILTER variance_below(x.value, 5) ; T"
-    found = {V.labels["x"] for V in cerlab.valuations(text, FIGURE_1[:4])}
-    assert found == {(1,), (2,)}, "30 and 20 have variance 25"
+    positions = {V.labels["x"] for V in cerlab.valuations(text, FIGURE_1[:4])}
+    assert positions == {(1,), (2,)}, "30 and 20 have variance 25"
     assert (6, 7) not in {V.labels["x"] for V in cerlab.valuations(text, FIGURE_1[:9])}
     wider = text.replace("5)", "6.5)")
     assert (6, 7) in {V.labels["x"] for V in cerlab.valuations(wider, FIGURE_1[:9])}
 
 
 def test_events_are_given_in_stream_order_and_empty_labels_as_empty_lists() -> None:
-    seen: list[list[cerlab.Event]] = []
+    calls: list[list[cerlab.Event]] = []
 
     @cerlab.predicate(name="spy")
     def spy(events: list[cerlab.Event]) -> bool:
-        seen.append(events)
+        calls.append(events)
         return True
 
     with pytest.warns(cerlab.CerlabWarning, match="nothing sets label 'y'"):
         cerlab.evaluate("A ; B FILTER spy(y)", [{"type": "A"}, {"type": "B"}])
-    assert seen == [[]]
-    seen.clear()
+    assert calls == [[]]
+    calls.clear()
     events = [{"type": "A", "v": v} for v in (3, 1, 2)]
     cerlab.evaluate("A : A : A AS x FILTER spy(A)", events)
-    assert [[t.attributes["v"] for t in each] for each in seen] == [[3, 1, 2]]
+    assert [[t.attributes["v"] for t in each] for each in calls] == [[3, 1, 2]]
 
 
 def test_a_predicate_of_two_sets_is_put_to_both_at_once() -> None:
@@ -103,8 +103,8 @@ def test_a_predicate_of_two_sets_is_put_to_both_at_once() -> None:
         return sum(left) == sum(right)
 
     events = [{"type": t, "v": v} for t, v in zip("AABB", (1, 2, 3, 1), strict=True)]
-    found = cerlab.evaluate("A+ AS x ; B+ AS y FILTER same_sum(x.v, y.v)", events)
-    assert [m.positions for m in found] == [(0, 1, 2), (0, 3)]
+    answers = cerlab.evaluate("A+ AS x ; B+ AS y FILTER same_sum(x.v, y.v)", events)
+    assert [m.positions for m in answers] == [(0, 1, 2), (0, 3)]
 
 
 def test_the_universal_extension_of_a_predicate_over_events() -> None:
@@ -115,10 +115,10 @@ def test_the_universal_extension_of_a_predicate_over_events() -> None:
         return x <= y
 
     events = [{"type": t, "v": v} for t, v in zip("AABB", (1, 5, 4, 6), strict=True)]
-    found = cerlab.evaluate("A+ ; B FILTER at_most(A.v, B.v)", events)
-    assert [m.positions for m in found] == [(0, 2), (0, 1, 3), (0, 3), (1, 3)]
+    answers = cerlab.evaluate("A+ ; B FILTER at_most(A.v, B.v)", events)
+    assert [m.positions for m in answers] == [(0, 2), (0, 1, 3), (0, 3), (1, 3)]
     both = cerlab.evaluate("A+ AS x ; B FILTER x.v <= B.v", events)
-    assert found == both, "as the comparison that is built in"
+    assert answers == both, "as the comparison that is built in"
 
 
 def test_under_fo_a_variable_is_one_event() -> None:
@@ -127,8 +127,8 @@ def test_under_fo_a_variable_is_one_event() -> None:
         return x < y
 
     events = [{"type": t, "v": v} for t, v in zip("ABB", (1, 0, 2), strict=True)]
-    found = cerlab.evaluate("A AS x ; (B AS y FILTER less(x.v, y.v))+", events, logic="fo")
-    assert [m.positions for m in found] == [(0, 2)]
+    answers = cerlab.evaluate("A AS x ; (B AS y FILTER less(x.v, y.v))+", events, logic="fo")
+    assert [m.positions for m in answers] == [(0, 2)]
 
 
 @pytest.mark.parametrize("evaluator", ["automaton", "tecs"])

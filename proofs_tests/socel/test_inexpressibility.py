@@ -59,8 +59,8 @@ def test_an_answer_of_fo_rests_on_linearly_many_pairs(text: str) -> None:
     n = 3
     events = blocks(n)
     answers = cerlab.evaluate(text, events, logic="fo")
-    compared = [len(_pairs_needed(text, events, answer)) for answer in answers]
-    assert 0 < max(compared) <= 2 * n, "linear, where the witness needs n * n"
+    pair_counts = [len(_pairs_needed(text, events, answer)) for answer in answers]
+    assert 0 < max(pair_counts) <= 2 * n, "linear, where the witness needs n * n"
 
 
 def _pairs_needed(
@@ -70,9 +70,9 @@ def _pairs_needed(
     pairs = set()
     for i, j in product(answer.positions, repeat=2):
         if events[i]["type"] == "A" and events[j]["type"] == "B":
-            changed = [dict(event) for event in events]
-            changed[j]["v"] = changed[i]["v"]
-            if answer not in cerlab.evaluate(text, changed, logic="fo"):
+            other_events = [dict(event) for event in events]
+            other_events[j]["v"] = other_events[i]["v"]
+            if answer not in cerlab.evaluate(text, other_events, logic="fo"):
                 pairs.add((i, j))
     return pairs
 

@@ -34,26 +34,26 @@ from proofs_tests.socel.test_theorem_5 import (
 from proofs_tests.suite import Suite
 
 
-def enumerated(A: Ucea, S: Sequence[Event]) -> list[list[Labels]]:
+def enumerate_answers(A: Ucea, S: Sequence[Event]) -> list[list[Labels]]:
     """What the structure gives at each position, in its order."""
     running = UceaEvaluation(A)
-    found = []
+    answers = []
     for n, event in enumerate(S):
         running.advance(event, n)
-        found.append(list(running.answers()))
-    return found
+        answers.append(list(running.answers()))
+    return answers
 
 
-def check_complete_and_without_repetition(found: list[list[Labels]], expected: object) -> None:
-    assert all(len(here) == len(set(here)) for here in found), "a complex event comes twice"
-    assert tuple(map(frozenset, found)) == expected
+def check_complete_and_without_repetition(answers: list[list[Labels]], expected: object) -> None:
+    assert all(len(here) == len(set(here)) for here in answers), "a complex event comes twice"
+    assert tuple(map(frozenset, answers)) == expected
 
 
 def check_runs(rng: Random) -> bool:
     """Also the trivial complex event, and those whose last event has no label."""
     A, S = random_ucea(rng, (*LABEL_SETS, frozenset())), random_stream(rng, 5)
     expected = labelled_answers(A, S)
-    check_complete_and_without_repetition(enumerated(A, S), expected)
+    check_complete_and_without_repetition(enumerate_answers(A, S), expected)
     return any(expected)
 
 
@@ -63,7 +63,7 @@ def check_formulas(rng: Random) -> bool:
     S = random_events(rng, phi, SHAPE)
     expected = by_end(phi, S)
     A = under_star_to_runs(socel_to_ucea(phi))
-    check_complete_and_without_repetition(enumerated(A, S), expected)
+    check_complete_and_without_repetition(enumerate_answers(A, S), expected)
     return any(expected)
 
 
@@ -75,9 +75,9 @@ def test_it_enumerates_all_complex_events_and_each_once(
 
 
 def test_figure_2_answers_with_every_a_once_a_b_has_come() -> None:
-    found = enumerated(FIGURE_2, [Event(R) for R in "ACAB"])
-    assert found[:3] == [[], [], []]
-    assert sorted(C["A"] for C in found[3]) == [(0,), (2,)]
+    answers = enumerate_answers(FIGURE_2, [Event(R) for R in "ACAB"])
+    assert answers[:3] == [[], [], []]
+    assert sorted(C["A"] for C in answers[3]) == [(0,), (2,)]
 
 
 def test_two_runs_with_the_same_labels_are_one_answer() -> None:
@@ -89,22 +89,28 @@ def test_two_runs_with_the_same_labels_are_one_answer() -> None:
         LabelTransition(0, TypeIs("A"), both, 2),
     )
     A = Ucea(3, Delta, frozenset({0}), frozenset({1, 2}))
-    (found,) = enumerated(A, [Event("A")])
-    assert sorted(found, key=len) == [{"x": (0,)}, {"x": (0,), "y": (0,)}]
+    (answers,) = enumerate_answers(A, [Event("A")])
+    assert sorted(answers, key=len) == [{"x": (0,)}, {"x": (0,), "y": (0,)}]
 
 
 def test_without_labels_the_one_answer_is_trivial() -> None:
     skip = LabelTransition(0, TypeIs("A"), frozenset(), 0)
     A = Ucea(1, (skip,), frozenset({0}), frozenset({0}))
-    assert enumerated(A, [Event("A"), Event("A"), Event("B")]) == [[Labels()], [Labels()], []]
+    assert enumerate_answers(A, [Event("A"), Event("A"), Event("B")]) == [
+        [Labels()],
+        [Labels()],
+        [],
+    ]
 
 
 def test_the_automaton_is_linear_in_transitions_and_labels(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         A = random_ucea(rng, (*LABEL_SETS, frozenset()))
-        made = positions_of_labels(A)
-        assert made.cea.states <= A.states + len(A.Delta) * (len(made.labels) + 1) + 1
-        assert len(made.cea.Delta) <= len(A.Delta) * (len(made.labels) + 3)
+        by_positions = positions_of_labels(A)
+        assert (
+            by_positions.cea.states <= A.states + len(A.Delta) * (len(by_positions.labels) + 1) + 1
+        )
+        assert len(by_positions.cea.Delta) <= len(A.Delta) * (len(by_positions.labels) + 3)
         return True
 
     suite.run(case, deep_count=2_000)
@@ -149,9 +155,9 @@ def test_the_delay_is_constant(
     for n, R in enumerate("A" * length + "B"):
         running.advance(Event(R), n)
     operations, steps = count_operations(monkeypatch), running.lists.steps
-    answered = 0
+    answers = 0
     for C in islice(running.answers(), 2_000):
         assert operations[0] + steps.enumeration <= 8 * (sum(map(len, C.values())) + 2)
         operations[0] = steps.enumeration = 0
-        answered += 1
-    assert answered == (min(3**length, 2_000) if machine is any_labels else 2)
+        answers += 1
+    assert answers == (min(3**length, 2_000) if machine is any_labels else 2)

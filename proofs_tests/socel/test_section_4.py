@@ -72,11 +72,11 @@ def test_the_greatest_position_is_the_end(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi = small(rng)
         S = tuple(random_events(rng, phi, SHAPE))
-        found = complex_events(phi, S)
+        answers = complex_events(phi, S)
         for n in range(len(S)):
-            expected = {C for C in found if max(C) == n}
+            expected = {C for C in answers if max(C) == n}
             assert answers_at(phi, S, n) == expected, (str(phi), S, n)
-        return bool(found)
+        return bool(answers)
 
     suite.run(case, deep_count=2_000)
 

@@ -22,23 +22,23 @@ KEEPS = (
 
 
 def random_edit(rng: Random, S: tuple[Event, ...]) -> Edit:
-    removed = rng.randrange(2) if S else 0
-    position = rng.randrange(len(S) + 1 - removed)
+    length = rng.randrange(2) if S else 0
+    position = rng.randrange(len(S) + 1 - length)
     event = Event(rng.choice("ABC"), {"v": rng.randrange(2)})
-    return Edit(position, removed, None if removed and rng.random() < 0.5 else event)
+    return Edit(position, length, None if length and rng.random() < 0.5 else event)
 
 
 def test_p8_formulas_without_projection_have_it(suite: Suite) -> None:
     """R, AS, FILTER, OR, ``;``, ``+``, RENAME, and AND and ALL, which can be expressed by them."""
 
-    def drawn(rng: Random) -> cel.Formula:
+    def random_phi(rng: Random) -> cel.Formula:
         while True:
             phi = random_formula(rng, SHAPE)
             if all(isinstance(psi, KEEPS) for psi in cel.subformulas(phi)):
                 return phi
 
     def case(rng: Random) -> bool:
-        phi = drawn(rng)
+        phi = random_phi(rng)
         S = tuple(random_events(rng, phi, SHAPE))
         f = labelled_answers(phi)
         edit = random_edit(rng, S)
@@ -73,7 +73,7 @@ def test_projection_unless_contiguity_and_strategies_lack_it(
 
 
 @pytest.mark.parametrize(
-    ("edit", "after", "moved"),
+    ("edit", "after", "positions"),
     [
         (Edit(1, 0, Event("X")), "aXbc", [0, 2, 3]),
         (Edit(0, 0, Event("X")), "Xabc", [1, 2, 3]),
@@ -82,8 +82,8 @@ def test_projection_unless_contiguity_and_strategies_lack_it(
         (Edit(1, 1, Event("X")), "aXc", [0, None, 2]),
     ],
 )
-def test_edits_by_hand(edit: Edit, after: str, moved: list[int | None]) -> None:
+def test_edits_by_hand(edit: Edit, after: str, positions: list[int | None]) -> None:
     assert "".join(t.type for t in edit.stream(tuple(map(Event, "abc")))) == after
-    for position, expected in enumerate(moved):
+    for position, expected in enumerate(positions):
         if expected is not None:
             assert edit.position_after(position) == expected

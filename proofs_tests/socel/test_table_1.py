@@ -33,7 +33,7 @@ def in_so_cel(phi: cel.Formula) -> bool:
     )
 
 
-def drawn(rng: Random) -> cel.Formula:
+def random_phi(rng: Random) -> cel.Formula:
     while not in_so_cel(phi := random_formula(rng, SHAPE)):
         pass
     return phi
@@ -41,7 +41,7 @@ def drawn(rng: Random) -> cel.Formula:
 
 def test_p6_between_i_and_j_are_the_intervals_that_end_at_j(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        phi = drawn(rng)
+        phi = random_phi(rng)
         S = tuple(random_events(rng, phi, SHAPE))
         every = valuations(phi, S)
         for j in range(len(S)):
@@ -61,16 +61,16 @@ def test_without_projection_the_greatest_position_is_j_and_none_is_before_i(suit
     """SOCEL Sec. 3: C is a subset of {i..j} and max(C) = j."""
 
     def case(rng: Random) -> bool:
-        phi = drawn(rng)
+        phi = random_phi(rng)
         while any(isinstance(psi, cel.Project) for psi in cel.subformulas(phi)):
-            phi = drawn(rng)
+            phi = random_phi(rng)
         S = tuple(random_events(rng, phi, SHAPE))
         i = rng.randrange(len(S) + 1) // 2
-        found = [(j, C) for j in range(i, len(S)) for C in between(phi, S, i, j)]
-        for j, C in found:
+        pairs = [(j, C) for j in range(i, len(S)) for C in between(phi, S, i, j)]
+        for j, C in pairs:
             assert max(k for _, k in C) == j
             assert min(k for _, k in C) >= i
-        return bool(found)
+        return bool(pairs)
 
     suite.run(case, deep_count=4_000)
 

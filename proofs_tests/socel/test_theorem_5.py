@@ -66,8 +66,8 @@ def drawn_formula(rng: Random) -> cel.Formula:
 
 def by_end(phi: cel.Formula, S: Sequence[Event]) -> Answers:
     """The complex events of a formula at each position."""
-    found = valuations(phi, S)
-    return tuple(frozenset(Labels(V.labels) for V in found if V.end == n) for n in range(len(S)))
+    matches = valuations(phi, S)
+    return tuple(frozenset(Labels(V.labels) for V in matches if V.end == n) for n in range(len(S)))
 
 
 def random_ucea(rng: Random, labels: Sequence[frozenset[str]] = LABEL_SETS) -> Ucea:
@@ -127,14 +127,14 @@ def check_back(rng: Random) -> bool:
 
 def check_and(rng: Random) -> bool:
     A = random_ucea(rng)
-    B = varied(rng, A)
+    B = variant_of(rng, A)
     S = random_stream(rng, 4)
     expected = tuple(a & b for a, b in zip(star_answers(A, S), star_answers(B, S), strict=True))
     assert star_answers(products.and_product(A, B), S) == expected, (A, B)
     return any(expected)
 
 
-def varied(rng: Random, A: Ucea) -> Ucea:
+def variant_of(rng: Random, A: Ucea) -> Ucea:
     """Up to two transitions more, and sometimes one less, so that the two have much in common."""
     more = [t for t in random_ucea(rng).Delta if max(t.source, t.target) < A.states]
     less = rng.randrange(len(A.Delta)) if rng.random() < 0.3 else len(A.Delta)
@@ -148,12 +148,12 @@ def check_all(rng: Random) -> bool:
     for (m, first), (n, second) in product(
         enumerate(star_answers(A, S)), enumerate(star_answers(B, S))
     ):
-        expected[max(m, n)] |= {united(C1, C2) for C1 in first for C2 in second}
+        expected[max(m, n)] |= {union_of_labels(C1, C2) for C1 in first for C2 in second}
     assert star_answers(products.all_product(A, B), S) == tuple(map(frozenset, expected)), (A, B)
     return any(expected)
 
 
-def united(C1: Labels, C2: Labels) -> Labels:
+def union_of_labels(C1: Labels, C2: Labels) -> Labels:
     return Labels({X: (*C1.get(X, ()), *C2.get(X, ())) for X in {*C1, *C2}})
 
 
@@ -183,8 +183,8 @@ STREAMS = [
 
 
 def word_of(S: Sequence[Event], C: Labels) -> Word:
-    marked = sorted({n for D in C.values() for n in D})
-    return tuple((S[n].type, frozenset(X for X, D in C.items() if n in D)) for n in marked)
+    positions = sorted({n for D in C.values() for n in D})
+    return tuple((S[n].type, frozenset(X for X, D in C.items() if n in D)) for n in positions)
 
 
 def embeddings(w: Word, S: Sequence[Event]) -> Iterator[Labels]:
@@ -257,7 +257,7 @@ def test_the_trivial_complex_event_is_an_exception() -> None:
     assert not any(any(star_answers(A, S)) for S in STREAMS)
 
 
-def labelled(phi: str, types: str) -> list[dict[str, tuple[int, ...]]]:
+def answers_at_the_end(phi: str, types: str) -> list[dict[str, tuple[int, ...]]]:
     """What the automaton of a formula answers at the last event of a word."""
     A = compiler.socel_to_ucea(parse_formula(phi))
     return sorted((dict(C) for C in star_answers(A, [Event(R) for R in types])[-1]), key=repr)
@@ -281,7 +281,7 @@ def labelled(phi: str, types: str) -> list[dict[str, tuple[int, ...]]]:
     ],
 )
 def test_formulas_by_hand(phi: str, types: str, expected: list[dict[str, tuple[int, ...]]]) -> None:
-    assert labelled(phi, types) == expected
+    assert answers_at_the_end(phi, types) == expected
 
 
 def test_ordinary_runs_read_every_event_and_may_end_without_a_label() -> None:

@@ -38,20 +38,20 @@ def test_expressions_are_well_formed_and_of_their_kind(
 
 
 def test_every_operator_is_drawn() -> None:
-    drawn = {
+    operators = {
         type(each) for seed in range(200) for each in sre.subexpressions(random_sremo(Random(seed)))
     }
-    assert drawn == set(sre.Sremo.__args__)
+    assert operators == set(sre.Sremo.__args__)
 
 
 def test_most_streams_have_a_match() -> None:
     for kind in KINDS:
-        found = 0
+        with_match = 0
         for seed in range(400):
             rng = Random(seed)
             e = random_sremo(rng, Shape(events=5), kind)
-            found += bool(matches(e, random_sremo_events(rng, e, Shape(events=5))))
-        assert found > 200, kind
+            with_match += bool(matches(e, random_sremo_events(rng, e, Shape(events=5))))
+        assert with_match > 200, kind
 
 
 def test_the_same_seed_gives_the_same_case() -> None:

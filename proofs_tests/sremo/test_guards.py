@@ -109,8 +109,8 @@ def test_de_morgan_and_exactly_one_minterm_even_on_empty_registers(suite: Suite)
 
     def case(rng: Random) -> bool:
         a, b = (guard_of(rng) for _ in range(2))
-        stored = random_sremo_events(rng, sre.SKIP)[:1]
-        v = Registers({rng.choice(REGISTERS): t for t in stored})
+        contents = random_sremo_events(rng, sre.SKIP)[:1]
+        v = Registers({rng.choice(REGISTERS): t for t in contents})
         S = random_sremo_events(rng, sre.Concat(sre.Terminal(a), sre.Terminal(b)))
         for t in S:
             assert satisfies(t, Not(And(a, b)), v) == satisfies(t, Or(Not(a), Not(b)), v)
@@ -123,12 +123,12 @@ def test_de_morgan_and_exactly_one_minterm_even_on_empty_registers(suite: Suite)
 
 def guard_of(rng: Random) -> Guard:
     """A guard of a random expression, mostly one that reads a register."""
-    found: list[Guard] = []
-    while not found:
+    with_registers: list[Guard] = []
+    while not with_registers:
         every = sre.subexpressions(random_sremo(rng))
         guards = [each.guard for each in every if isinstance(each, sre.Terminal)]
-        found = [phi for phi in guards if registers_of(phi) or rng.random() < 0.1]
-    return rng.choice(found)
+        with_registers = [phi for phi in guards if registers_of(phi) or rng.random() < 0.1]
+    return rng.choice(with_registers)
 
 
 def test_registers_are_values_that_confuse_nothing() -> None:
@@ -140,7 +140,7 @@ def test_registers_are_values_that_confuse_nothing() -> None:
     assert v != Registers({"r": event(v=1, type="B")})
     assert v != Registers({"s": event(v=1)})
     assert v != Registers()
-    written = v.written({"r", "s"}, T)
-    assert dict(written) == {"r": T, "s": T}
+    after = v.written({"r", "s"}, T)
+    assert dict(after) == {"r": T, "s": T}
     assert dict(v) == {"r": event(v=1)}, "writing makes a new one"
-    assert written.written((), event()) == written
+    assert after.written((), event()) == after

@@ -20,7 +20,7 @@ SHAPE = Shape(depth=3, events=5)
 FLAT = Shape(depth=0, events=6)
 
 
-def drawn(rng: Random) -> tuple[Sremo, list[Event]]:
+def random_example(rng: Random) -> tuple[Sremo, list[Event]]:
     """An expression and a stream that shows something of it, if that is soon found."""
     for _ in range(3):
         e = random_sremo(rng, SHAPE)
@@ -30,33 +30,33 @@ def drawn(rng: Random) -> tuple[Sremo, list[Event]]:
     return e, S
 
 
-def shifted(found: Match, by: int) -> Match:
-    return frozenset(tuple(p + by for p in M) for M in found)
+def shifted(M_all: Match, by: int) -> Match:
+    return frozenset(tuple(p + by for p in M) for M in M_all)
 
 
 def test_p1_equal_matches_give_equal_languages_and_not_the_other_way(suite: Suite) -> None:
     """Marks decide nothing about the language of the core (SRT Thm. 20)."""
 
-    def unmarked(e: Sremo) -> Sremo:
+    def without_marks(e: Sremo) -> Sremo:
         match e:
             case sre.Terminal(phi, _, W):
                 return sre.Terminal(phi, False, W)
             case sre.Concat(left, right):
-                return sre.Concat(unmarked(left), unmarked(right))
+                return sre.Concat(without_marks(left), without_marks(right))
             case sre.Alternation(left, right):
-                return sre.Alternation(unmarked(left), unmarked(right))
+                return sre.Alternation(without_marks(left), without_marks(right))
             case sre.Star(body):
-                return sre.Star(unmarked(body))
+                return sre.Star(without_marks(body))
             case _:
                 return e
 
     def case(rng: Random) -> bool:
         e = random_sremo(rng, SHAPE, "core")
         S = random_sremo_events(rng, e, SHAPE)
-        marked, silent = matches(e, S), matches(unmarked(e), S)
-        assert bool(marked) == bool(silent)
+        shown_by_e, silent = matches(e, S), matches(without_marks(e), S)
+        assert bool(shown_by_e) == bool(silent)
         assert silent <= {()}
-        return any(marked)
+        return any(shown_by_e)
 
     suite.run(case, deep_count=10_000)
     A = [Event("A")]
@@ -70,14 +70,14 @@ def test_p7_a_stream_shows_what_some_start_shows(suite: Suite) -> None:
     """``Match(<TRUE>* . e, S[..k])`` is the union of Match(e, S[m..k]) over m (SRT Def. 32)."""
 
     def case(rng: Random) -> bool:
-        e, S = drawn(rng)
-        answered = False
+        e, S = random_example(rng)
+        has_matches = False
         for k in range(len(S) + 1):
-            found = matches(streaming(e), S[:k])
+            of_stream = matches(streaming(e), S[:k])
             starts = [shifted(matches(e, S[m:k]), m) for m in range(k + 1)]
-            assert found == frozenset[tuple[int, ...]]().union(*starts), f"{e}\non {S[:k]}"
-            answered |= bool(found)
-        return answered
+            assert of_stream == frozenset[tuple[int, ...]]().union(*starts), f"{e}\non {S[:k]}"
+            has_matches |= bool(of_stream)
+        return has_matches
 
     suite.run(case, deep_count=10_000)
 
@@ -86,11 +86,11 @@ def test_p15_each_match_is_shown_once_where_it_ends(suite: Suite) -> None:
     """Detect(e, S, k): the matches of S[..k] whose last marked event is t_k (SRT Def. 32)."""
 
     def case(rng: Random) -> bool:
-        e, S = drawn(rng)
+        e, S = random_example(rng)
         expected = [
             cerlab.ComplexEvent(M[0], M[-1], M)
-            for k, found in shown_at(e, S).items()
-            for M in found
+            for k, marks_of_k in shown_at(e, S).items()
+            for M in marks_of_k
             if k - 1 in M
         ]
         assert len(expected) == len(set(expected))
@@ -100,13 +100,13 @@ def test_p15_each_match_is_shown_once_where_it_ends(suite: Suite) -> None:
     suite.run(case, deep_count=10_000)
 
 
-def bounded(rng: Random) -> Sremo:
+def random_bounded(rng: Random) -> Sremo:
     """An expression that marks its first and its last event."""
-    first, last = (marked(random_sremo(rng, FLAT)) for _ in range(2))
+    first, last = (marking_terminal(random_sremo(rng, FLAT)) for _ in range(2))
     return sequence([first, random_sremo(rng, Shape(depth=2)), last])
 
 
-def marked(e: Sremo) -> Sremo:
+def marking_terminal(e: Sremo) -> Sremo:
     if isinstance(e, sre.Terminal):
         return sre.Terminal(e.guard, True, e.writes)
     return parse_sremo("<TRUE>^")
@@ -116,7 +116,7 @@ def test_p12_span_is_length_where_both_ends_are_marked(suite: Suite) -> None:
     """And both grow with w, to the expression itself (SRT Def. 39)."""
 
     def case(rng: Random) -> bool:
-        e = bounded(rng)
+        e = random_bounded(rng)
         S = random_sremo_events(rng, e, FLAT)
         before: Match = frozenset()
         for w in range(1, len(S) + 1):
@@ -131,7 +131,7 @@ def test_p12_span_is_length_where_both_ends_are_marked(suite: Suite) -> None:
 
 
 def check_windows(rng: Random) -> bool:
-    e, S = drawn(rng)
+    e, S = random_example(rng)
     every = matches(e, S)
     for w in range(1, len(S) + 2):
         short = {M for M in every if not M or M[-1] - M[0] + 1 <= w}
@@ -149,7 +149,7 @@ def test_a_span_window_may_stand_outside_the_prefix_of_a_stream(suite: Suite) ->
     """The prefix marks nothing; for length windows it matters (SRT Def. 32; SRT Def. 39)."""
 
     def case(rng: Random) -> bool:
-        e, S = drawn(rng)
+        e, S = random_example(rng)
         w = rng.choice((1, 2, 3))
         inside = matches(streaming(sre.SpanWindow(e, w)), S)
         assert inside == matches(sre.SpanWindow(streaming(e), w), S)
@@ -163,12 +163,12 @@ def test_a_span_window_may_stand_outside_the_prefix_of_a_stream(suite: Suite) ->
 
 def terminals(rng: Random) -> list[sre.Terminal]:
     """Two or three terminals, which may read and write registers."""
-    found: list[sre.Terminal] = []
-    while len(found) < rng.choice((2, 2, 3)):
+    drawn_terminals: list[sre.Terminal] = []
+    while len(drawn_terminals) < rng.choice((2, 2, 3)):
         e = random_sremo(rng, Shape(depth=0))
         if isinstance(e, sre.Terminal):
-            found.append(e)
-    return found
+            drawn_terminals.append(e)
+    return drawn_terminals
 
 
 def test_p13_strategies_allow_more_the_looser_they_are(suite: Suite) -> None:
@@ -190,10 +190,10 @@ def check_gaps(rng: Random) -> bool:
     """Both strategies, of operands that may be strategies themselves (SRT Sec. 5.3)."""
     parts = tuple(operand(rng) for _ in range(rng.choice((2, 2, 3))))
     S = random_sremo_events(rng, rng.choice((sre.SkipAny, sre.SkipNext))(parts), SHAPE)
-    found = [on_slices(e, S) for e in parts]
+    matches_of_parts = [on_slices(e, S) for e in parts]
     anywhere, following = (matches(kind(parts), S) for kind in (sre.SkipAny, sre.SkipNext))
-    assert anywhere == in_gaps(found, len(S), any_gap=True), f"{parts}\non {S}"
-    assert following == in_gaps(found, len(S), any_gap=False), f"{parts}\non {S}"
+    assert anywhere == in_gaps(matches_of_parts, len(S), any_gap=True), f"{parts}\non {S}"
+    assert following == in_gaps(matches_of_parts, len(S), any_gap=False), f"{parts}\non {S}"
     return bool(following)
 
 
@@ -216,26 +216,28 @@ def on_slices(e: Sremo, S: Sequence[Event]) -> dict[tuple[int, int], Match]:
     return {(i, j): shifted(matches(e, S[i:j]), i) for i in ends for j in ends[i:]}
 
 
-def in_gaps(found: Sequence[dict[tuple[int, int], Match]], n: int, *, any_gap: bool) -> Match:
+def in_gaps(
+    matches_of_parts: Sequence[dict[tuple[int, int], Match]], n: int, *, any_gap: bool
+) -> Match:
     """The first part begins at 0, the last ends at n.
 
     A gap is any slice, or one with no instance of the next part on a slice of it.
     """
 
     def is_gap(p: int, j: int, k: int) -> bool:
-        inside = (M for (a, b), M in found[p].items() if j <= a and b <= k)
+        inside = (M for (a, b), M in matches_of_parts[p].items() if j <= a and b <= k)
         return any_gap or not any(inside)
 
     def from_part(p: int, i: int) -> Match:
-        if p == len(found) - 1:
-            return found[p][i, n]
+        if p == len(matches_of_parts) - 1:
+            return matches_of_parts[p][i, n]
         return frozenset(
             M + N
             for j in range(i, n + 1)
-            if found[p][i, j]
+            if matches_of_parts[p][i, j]
             for k in range(j, n + 1)
             if is_gap(p + 1, j, k)
-            for M in found[p][i, j]
+            for M in matches_of_parts[p][i, j]
             for N in from_part(p + 1, k)
         )
 
@@ -251,9 +253,9 @@ def test_p14_a_gap_before_a_terminal_needs_no_negation(suite: Suite) -> None:
         for each in others:
             parts += [sre.Star(sre.Terminal(Not(each.guard))), each]
         S = random_sremo_events(rng, sequence(parts), FLAT)
-        found = matches(sre.SkipNext((first, *others)), S)
-        assert found == matches(sequence(parts), S)
-        return bool(found)
+        with_gaps = matches(sre.SkipNext((first, *others)), S)
+        assert with_gaps == matches(sequence(parts), S)
+        return bool(with_gaps)
 
     suite.run(case, deep_count=10_000)
 

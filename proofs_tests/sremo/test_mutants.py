@@ -88,8 +88,8 @@ def alternation_prefers_left(e: sre.Alternation, S: Reading, i: int, v: Register
 
 
 def star_needs_one(e: sre.Star, S: Reading, i: int, v: Registers) -> Derivations:
-    found = _RULE(e, S, i, v)
-    return found if e == SKIP else found - {Derivation(i, NONE, v)}
+    rounds = _RULE(e, S, i, v)
+    return rounds if e == SKIP else rounds - {Derivation(i, NONE, v)}
 
 
 def star_resets_registers(e: sre.Star, S: Reading, i: int, v: Registers) -> Derivations:
@@ -213,11 +213,11 @@ def any_skips_before(e: sre.SkipAny) -> Sremo:
 
 def any_reaches_below(e: sre.SkipAny) -> Sremo:
     """Iterations below take gaps too (erratum SRT-E26)."""
-    reached = [
+    parts = [
         sre.SkipAny((each,)) if isinstance(each, sre.Plus | sre.Star) else each
         for each in e.operands
     ]
-    return rewritten(sre.SkipAny(tuple(reached))) if len(reached) > 1 else rewritten(e)
+    return rewritten(sre.SkipAny(tuple(parts))) if len(parts) > 1 else rewritten(e)
 
 
 def any_of_one_iteration_is_that(e: sre.SkipAny) -> Sremo:

@@ -33,16 +33,16 @@ def test_matches_are_of_the_whole_stream_and_count_from_0() -> None:
 def test_evaluate_shows_what_ends_at_each_event_in_order() -> None:
     expected = [c(1, 3, 1, 3), c(0, 3, 0, 3), c(1, 4, 1, 4), c(0, 4, 0, 4)]
     expected.sort(key=lambda C: (C.end, C.start, C.positions))
-    for given in (PAIR, cerlab.parse_sremo(PAIR)):
-        for evaluator in ("auto", *evaluators_for(any_pattern(given))):
-            found = cerlab.evaluate(given, TRADES, evaluator=evaluator)  # type: ignore[arg-type]  # names
-            assert found == expected
+    for pattern in (PAIR, cerlab.parse_sremo(PAIR)):
+        for evaluator in ("auto", *evaluators_for(any_pattern(pattern))):
+            answers = cerlab.evaluate(pattern, TRADES, evaluator=evaluator)  # type: ignore[arg-type]  # names
+            assert answers == expected
     assert cerlab.evaluate(PAIR, cerlab.Stream.from_events(TRADES)) == expected
     assert cerlab.evaluate(PAIR, TRADES, language="sremo") == expected
     assert cerlab.count(PAIR, TRADES) == 4
-    capped = cerlab.evaluate(PAIR, TRADES, limit=3)
-    assert len(capped) == 3
-    assert set(capped) < set(expected)
+    first_three = cerlab.evaluate(PAIR, TRADES, limit=3)
+    assert len(first_three) == 3
+    assert set(first_three) < set(expected)
 
 
 @pytest.mark.parametrize(

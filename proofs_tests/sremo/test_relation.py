@@ -41,9 +41,9 @@ def agrees(rng: Random, kind: SremoKind) -> bool:
     before: list[tuple[str, Event]] = []
     if rng.random() < 0.3:
         before = [(r, t) for r in REGISTERS for t in random_sremo_events(rng, e, SHAPE)[:1]]
-    found = derivations(e, S, 0, Registers(dict(before)))
-    assert found == by_the_rules(e, S, before), f"{e}\non {S} from {before}"
-    return any(d.end for d in found)
+    rows = derivations(e, S, 0, Registers(dict(before)))
+    assert rows == by_the_rules(e, S, before), f"{e}\non {S} from {before}"
+    return any(d.end for d in rows)
 
 
 def test_the_core(suite: Suite) -> None:
@@ -61,15 +61,15 @@ def test_positions_are_absolute_and_what_comes_after_is_not_seen(suite: Suite) -
         e = random_sremo(rng, SHAPE)
         S = random_sremo_events(rng, e, SHAPE)
         i = rng.randrange(min(len(S), 1) + 1)
-        found = derivations(e, S, i)
-        assert {(d.end - i, frozenset(p - i for p in d.marks)) for d in found} == {
+        rows = derivations(e, S, i)
+        assert {(d.end - i, frozenset(p - i for p in d.marks)) for d in rows} == {
             (d.end, d.marks) for d in derivations(e, S[i:])
         }
         for j in range(i, len(S) + 1):
-            assert {d for d in found if d.end == j} == {
+            assert {d for d in rows if d.end == j} == {
                 d for d in derivations(e, S[:j], i) if d.end == j
             }
-        return bool(found)
+        return bool(rows)
 
     suite.run(case, deep_count=10_000)
 

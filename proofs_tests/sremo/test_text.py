@@ -28,9 +28,9 @@ def test_parse_after_print_is_the_identity(suite: Suite) -> None:
     suite.run(case, deep_count=10_000)
 
 
-def a(kind: str, *, marked: bool = False, writes: str = "") -> sre.Terminal:
+def a(kind: str, *, marks: bool = False, writes: str = "") -> sre.Terminal:
     guard = Comparison(Operator.EQ, Attribute("type"), Constant(kind))
-    return sre.Terminal(guard, marked, frozenset(writes))
+    return sre.Terminal(guard, marks, frozenset(writes))
 
 
 A, B, C = (a(kind) for kind in "ABC")
@@ -41,10 +41,10 @@ A, B, C = (a(kind) for kind in "ABC")
     [
         ("EPS", sre.Epsilon()),
         ("eMPTY", sre.Empty()),
-        ("A^", a("A", marked=True)),
+        ("A^", a("A", marks=True)),
         ("A -> r", a("A", writes="r")),
-        ("A^ -> {r, s}", a("A", marked=True, writes="rs")),
-        ("A ^-> r", a("A", marked=True, writes="r")),
+        ("A^ -> {r, s}", a("A", marks=True, writes="rs")),
+        ("A ^-> r", a("A", marks=True, writes="r")),
         ("A | B & C", sre.Alternation(A, sre.Intersection(B, C))),
         ("A & B . C", sre.Intersection(A, sre.Concat(B, C))),
         ("A & B | C", sre.Alternation(sre.Intersection(A, B), C)),
@@ -162,7 +162,7 @@ def test_what_one_writes_in_cel_gets_a_hint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "column", "said"),
+    ("text", "code", "column", "message"),
     [
         ("<a = 1>[1..0]", "CER0280", 1, "w >= 1"),
         ("EPS . <a = 1>[1..0]", "CER0280", 7, "w >= 1"),
@@ -176,11 +176,11 @@ def test_what_one_writes_in_cel_gets_a_hint() -> None:
         ("<a LIKE '('>", "CER0205", 9, "regular expression"),
     ],
 )
-def test_ill_formed_expressions(text: str, code: str, column: int, said: str) -> None:
+def test_ill_formed_expressions(text: str, code: str, column: int, message: str) -> None:
     with pytest.raises(IllFormed) as caught:
         parse_sremo(text)
     assert caught.value.code == code
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert f"line 1, column {column}" in str(caught.value)
     assert "^" in str(caught.value)
 

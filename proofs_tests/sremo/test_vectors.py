@@ -42,18 +42,18 @@ def whole(text: str, S: Any) -> Match:
     return matches(sre(text), S)
 
 
-def streamed(text: str, S: Any) -> dict[int, Match]:
+def shown(text: str, S: Any) -> dict[int, Match]:
     return shown_at(sre(text), S)
 
 
 def test_tv_1_example_19_consumes_the_whole_string() -> None:
-    found = [matches(sre(E1), TABLE_1[:k]) for k in range(7)]
+    by_prefix = [matches(sre(E1), TABLE_1[:k]) for k in range(7)]
     none = from_one()
-    assert found == [none, none, none, none, from_one({1, 4}), from_one({1, 5}), none]
+    assert by_prefix == [none, none, none, none, from_one({1, 4}), from_one({1, 5}), none]
 
 
 def test_tv_2_example_19_on_a_stream() -> None:
-    assert streamed(E1, TABLE_1) == {4: from_one({1, 4}, {2, 4}), 5: from_one({1, 5}, {2, 5})}
+    assert shown(E1, TABLE_1) == {4: from_one({1, 4}, {2, 4}), 5: from_one({1, 5}, {2, 5})}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_tv_2_example_19_on_a_stream() -> None:
     ],
 )
 def test_tv_3_windows_inside_the_prefix(w: int, expected: dict[int, Match]) -> None:
-    assert streamed(f"({E1})[1..{w}]", TABLE_1) == expected
+    assert shown(f"({E1})[1..{w}]", TABLE_1) == expected
 
 
 def test_tv_3_example_40_windows_without_a_prefix() -> None:
@@ -77,7 +77,7 @@ def test_tv_3_example_40_windows_without_a_prefix() -> None:
 
 
 def test_tv_5_contiguity() -> None:
-    assert streamed("A^ . B^", events("ABCABC")) == {2: from_one({1, 2}), 5: from_one({4, 5})}
+    assert shown("A^ . B^", events("ABCABC")) == {2: from_one({1, 2}), 5: from_one({4, 5})}
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_tv_7_iteration_keeps_the_last_event() -> None:
     S = trades("B1 B1 B1 S1 B1 S1")
     once = "(B^ -> r1)+ . <type = 'S' AND id = r1.id>^"
     at_4 = from_one({1, 2, 3, 4}, {2, 3, 4}, {3, 4})
-    assert streamed(once, S) == {4: at_4, 6: from_one({5, 6})}
-    assert streamed(f"({once})+", S) == {
+    assert shown(once, S) == {4: at_4, 6: from_one({5, 6})}
+    assert shown(f"({once})+", S) == {
         4: at_4,
         6: from_one({1, 2, 3, 4, 5, 6}, {2, 3, 4, 5, 6}, {3, 4, 5, 6}, {5, 6}),
     }
@@ -140,7 +140,7 @@ def test_tv_10_figure_12_as_drawn(S: str, expected: Match) -> None:
 
 def test_tv_11_wayebs_patterns_with_registers() -> None:
     S = events("ACBABB", v="221222")
-    assert streamed("(A^ -> y . (<v = y.v>^)*)[1..3]", S) == {
+    assert shown("(A^ -> y . (<v = y.v>^)*)[1..3]", S) == {
         1: from_one({1}),
         2: from_one({1, 2}),
         4: from_one({4}),
@@ -161,7 +161,7 @@ TERMINAL = "A^ . <NOT type = 'B'>* . B^"
 
 
 @pytest.mark.parametrize(
-    ("S", "as_printed", "corrected"),
+    ("S", "as_printed", "correction"),
     [
         ("AB", from_one({1, 2}), from_one({1, 2})),
         ("ACB", from_one({1, 3}), from_one({1, 3})),
@@ -170,14 +170,14 @@ TERMINAL = "A^ . <NOT type = 'B'>* . B^"
         ("ACBCB", from_one({1, 5}), from_one()),
     ],
 )
-def test_tv_12_skip_till_next(S: str, as_printed: Match, corrected: Match) -> None:
+def test_tv_12_skip_till_next(S: str, as_printed: Match, correction: Match) -> None:
     assert whole(DEF_45, events(S)) == as_printed
     for text in (NO_B, TERMINAL, "@(A^, B^)"):
-        assert whole(text, events(S)) == corrected
+        assert whole(text, events(S)) == correction
 
 
 def test_tv_12_on_a_stream_and_with_registers() -> None:
-    assert streamed("@(A^, B^)", events("AAB")) == {3: from_one({1, 3}, {2, 3})}
+    assert shown("@(A^, B^)", events("AAB")) == {3: from_one({1, 3}, {2, 3})}
     for text in (
         "_^ -> r . !(_* . <type = r.type> . _*) . <type = r.type>^",
         "@(_^ -> r, <type = r.type>^)",
@@ -200,8 +200,8 @@ def test_tv_13_iteration_under_skip_till_any() -> None:
 
 
 def test_tv_14_negation_is_complement_of_the_slice() -> None:
-    accepted = {S: bool(whole("!(B)", events(S))) for S in ("", "A", "B", "BB", "AB")}
-    assert accepted == {"": True, "A": True, "B": False, "BB": True, "AB": True}
+    is_accepted = {S: bool(whole("!(B)", events(S))) for S in ("", "A", "B", "BB", "AB")}
+    assert is_accepted == {"": True, "A": True, "B": False, "BB": True, "AB": True}
 
 
 def test_tv_15_an_empty_register_and_an_iteration_without_reset() -> None:
@@ -213,4 +213,4 @@ def test_tv_15_an_empty_register_and_an_iteration_without_reset() -> None:
 
 def test_tv_15b_two_ways_to_one_match() -> None:
     assert whole("_^ | A^", events("A")) == from_one({1})
-    assert streamed("_^ | A^", events("A")) == {1: from_one({1})}
+    assert shown("_^ | A^", events("A")) == {1: from_one({1})}

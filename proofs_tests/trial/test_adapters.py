@@ -21,7 +21,7 @@ def case(pattern: str, clauses: str = "") -> Case:
     return Case("rows", parse_rows(clause), ({"g": None, "t": 0, "x": 2, "s": "it's"},))
 
 
-REFUSED = [
+REFUSALS = [
     pytest.param("A* B", None, id="taken"),
     pytest.param("A B+?", None, id="reluctant-at-the-end"),
     pytest.param("A B{2}", None, id="counted-at-the-end"),
@@ -36,7 +36,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "word"), REFUSED)
+@pytest.mark.parametrize(("pattern", "word"), REFUSALS)
 def test_what_the_planner_of_flink_refuses(pattern: str, word: str | None) -> None:
     why = adapter("flink").refuses(case(pattern))
     assert why is None if word is None else word in str(why)
@@ -45,11 +45,13 @@ def test_what_the_planner_of_flink_refuses(pattern: str, word: str | None) -> No
 def test_what_flink_is_asked() -> None:
     """Tables are partitions; columns that a case has lost are NULL; a DEFINE there must be."""
     (row,) = case("A* B").data
-    lost = {name: value for name, value in row.items() if name != "x"}
-    asked = adapter("flink").question(Case("rows", case("A* B", "PARTITION BY g").query, (lost,)))
-    assert asked["rows"] == [{**row, "x": None}]
-    assert asked["columns"] == ["g", "m"]
-    text = " ".join(asked["query"].split())
+    row_without_x = {name: value for name, value in row.items() if name != "x"}
+    question = adapter("flink").question(
+        Case("rows", case("A* B", "PARTITION BY g").query, (row_without_x,))
+    )
+    assert question["rows"] == [{**row, "x": None}]
+    assert question["columns"] == ["g", "m"]
+    text = " ".join(question["query"].split())
     assert "PARTITION BY c, g ORDER BY ts MEASURES" in text
     assert "AFTER MATCH SKIP PAST LAST ROW PATTERN (A* B)" in text
     assert "DEFINE A AS TRUE" in text
@@ -57,7 +59,7 @@ def test_what_flink_is_asked() -> None:
     assert not adapter("flink").orders(case("A", "PARTITION BY g"))
 
 
-SAID = [
+MESSAGES = [
     pytest.param("it ended", {"crash": "it ended"}, id="one-line"),
     pytest.param("called\n: a.Fault: no\n\tat b", {"crash": "a.Fault: no"}, id="one-exception"),
     pytest.param(
@@ -71,7 +73,7 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), SAID)
+@pytest.mark.parametrize(("text", "expected"), MESSAGES)
 def test_what_flink_says_of_a_job_that_fails(text: str, expected: dict[str, str]) -> None:
     assert failure(text) == expected
 
@@ -99,13 +101,13 @@ def shell(tmp_path: Path) -> Path:
 
 def test_a_build_of_duckdb_by_its_path(shell: Path) -> None:
     with running(adapter(f"duckdb={shell}"), 20.0) as engine:
-        rows, refused, broken = engine.ask([case("A"), case("PERMUTE(A, B)"), case("A | B")])
+        rows, refusal, failed_case = engine.ask([case("A"), case("PERMUTE(A, B)"), case("A | B")])
         engine.serving.stop()
         assert engine.ask([case("A")]) == [rows]  # by a process that was started again
     assert rows == AnswerRows(({"m": 1},))
-    assert isinstance(refused, Refusal)
-    assert isinstance(broken, Failure)
-    assert "no such state" in broken.how
+    assert isinstance(refusal, Refusal)
+    assert isinstance(failed_case, Failure)
+    assert "no such state" in failed_case.how
 
 
 def test_an_engine_without_the_clause_is_absent(shell: Path) -> None:

@@ -29,15 +29,15 @@ SKIPS = {
     rp.ToLast: "skipToLast",
 }
 Row = dict[str, Any]
-Found = frozenset[tuple[str, int]]
+MatchRows = frozenset[tuple[str, int]]
 """The variable and the row of each row of a match."""
 
 
 def faults() -> list[tuple[rp.RowPattern, list[Row]]]:
     """The cases of the report, smallest ones first."""
     (engine,) = json.loads(REPORT.read_text())["engines"]
-    listed = [*engine["causes"], *engine["unsorted"]]
-    return [(parse_rows(each["query"]), each["data"]) for each in listed]
+    causes = [*engine["causes"], *engine["unsorted"]]
+    return [(parse_rows(each["query"]), each["data"]) for each in causes]
 
 
 def parts(p: rp.Pattern) -> list[rp.Pattern]:
@@ -48,42 +48,44 @@ def sequence(query: rp.RowPattern) -> FlinkPattern:
     """The pattern sequence: each part right after the one before, loops without gaps, greedy ones
     unless they are reluctant, ``?`` or of one count.
     """
-    made: FlinkPattern | None = None
+    pattern: FlinkPattern | None = None
     for p in parts(query.pattern):
         q = p if isinstance(p, rp.Repetition) else rp.Repetition(p, 1, 1, False)
         assert isinstance(q.body, rp.Variable)
         name = q.body.name
-        made = made.next(name, "row") if made else flink.begin(name, "row")
-        made = made.where(f"{name} = 1")
+        pattern = pattern.next(name, "row") if pattern else flink.begin(name, "row")
+        pattern = pattern.where(f"{name} = 1")
         if (q.lo, q.hi) == (0, 1):
-            made = made.optional()
+            pattern = pattern.optional()
         elif q is p:
-            made = made.timesOrMore(max(1, q.lo)) if q.hi is None else made.times(q.lo, q.hi)
-            made = made.consecutive() if q.lo else made.consecutive().optional()
-            made = made if q.reluctant or q.lo == q.hi else made.greedy()
-    assert made is not None
-    return made.after(SKIPS[type(query.skip)], getattr(query.skip, "name", None))
+            pattern = (
+                pattern.timesOrMore(max(1, q.lo)) if q.hi is None else pattern.times(q.lo, q.hi)
+            )
+            pattern = pattern.consecutive() if q.lo else pattern.consecutive().optional()
+            pattern = pattern if q.reluctant or q.lo == q.hi else pattern.greedy()
+    assert pattern is not None
+    return pattern.after(SKIPS[type(query.skip)], getattr(query.skip, "name", None))
 
 
-def held(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
+def truths_of(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
     """Of each row which variables may take it, as 0 and 1."""
     truths: list[Row] = [{} for _ in rows]
     conditions = {each.variable: each for each in query.define}
     for v in rp.variables(query.pattern):
         define = (conditions[v],) if v in conditions else ()
         alone = rp.RowPattern(rp.Variable(v), define, rows=rp.Rows.ALL)
-        taken = match_recognize(alone, arrow(rows)).column("t").to_pylist()
+        rows_of_v = match_recognize(alone, arrow(rows)).column("t").to_pylist()
         for row, truth in zip(rows, truths, strict=True):
-            truth[v] = int(row["t"] in taken)
+            truth[v] = int(row["t"] in rows_of_v)
     return truths
 
 
-def of_flinkcep(query: rp.RowPattern, truths: list[Row]) -> set[Found]:
+def of_flinkcep(query: rp.RowPattern, truths: list[Row]) -> set[MatchRows]:
     matches = flink.matches(sequence(query), [{"type": "row", **truth} for truth in truths])
     return {frozenset((v, i) for v, rows in m.labels.items() for i in rows) for m in matches}
 
 
-def of_the_standard(query: rp.RowPattern, truths: list[Row]) -> set[Found]:
+def of_the_standard(query: rp.RowPattern, truths: list[Row]) -> set[MatchRows]:
     V = rp.variables(query.pattern)
     is_one = {v: ex.Comparison(ex.ComparisonOperator.EQ, ex.Column(v), ex.Literal(1)) for v in V}
     labels = (
@@ -93,11 +95,11 @@ def of_the_standard(query: rp.RowPattern, truths: list[Row]) -> set[Found]:
     )
     define = tuple(rp.Definition(v, condition) for v, condition in is_one.items())
     plain = rp.RowPattern(query.pattern, define, labels, rows=rp.Rows.ALL, skip=query.skip)
-    found: dict[int, set[tuple[str, int]]] = {}
+    matches: dict[int, set[tuple[str, int]]] = {}
     table = [{**truth, "row": i} for i, truth in enumerate(truths)]
     for row in match_recognize(plain, table, evaluator="reference").to_pylist():
-        found.setdefault(row["number"], set()).add((row["label"], row["at"]))
-    return set(map(frozenset, found.values()))
+        matches.setdefault(row["number"], set()).add((row["label"], row["at"]))
+    return set(map(frozenset, matches.values()))
 
 
 def why(query: rp.RowPattern, rows: list[Row]) -> str:
@@ -105,19 +107,19 @@ def why(query: rp.RowPattern, rows: list[Row]) -> str:
     groups: dict[Any, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.get("g") if query.partition_by else None, []).append(row)
-    truths = [held(query, group) for group in groups.values()]
+    truths = [truths_of(query, group) for group in groups.values()]
     flinkcep = [of_flinkcep(query, each) for each in truths]
     standard = [of_the_standard(query, each) for each in truths]
     assert flinkcep != standard
-    fewer = all(given < right for given, right in zip(flinkcep, standard, strict=True))
+    fewer = all(of_flink < right for of_flink, right in zip(flinkcep, standard, strict=True))
     return "greedy loops give nothing back" if fewer else "the match that is complete first"
 
 
 def test_every_fault_has_a_cause() -> None:
-    listed = faults()
-    for query, rows in listed:
+    cases = faults()
+    for query, rows in cases:
         assert adapter("flink").refuses(Case("rows", query, tuple(rows))) is None
-    causes = Counter(why(query, rows) for query, rows in listed)
+    causes = Counter(why(query, rows) for query, rows in cases)
     assert causes == {"greedy loops give nothing back": 12, "the match that is complete first": 1}
 
 

@@ -37,15 +37,15 @@ def exclusive_window(query: CeqlQuery, events: Sequence[Event]) -> Answers:
         return right(query, events)
     attribute, n = query.window.attribute, query.window.width
     times = [int(event.attributes[attribute]) for event in events]  # type: ignore[arg-type]
-    found = reference(query, events)
-    return {tuple(m.positions) for m in found if times[m.end] - times[m.start] < n}
+    matches = reference(query, events)
+    return {tuple(m.positions) for m in matches if times[m.end] - times[m.start] < n}
 
 
 def division_by_zero(query: CeqlQuery, events: Sequence[Event]) -> Answers:
     """``/`` and ``%`` by zero end the process."""
     divisors = re.findall(r"[/%] (\w)", query_text(query))
-    ended = any(event.attributes.get(name) == 0 for event in events for name in divisors)
-    return None if ended else right(query, events)
+    divides_by_zero = any(event.attributes.get(name) == 0 for event in events for name in divisors)
+    return None if divides_by_zero else right(query, events)
 
 
 def no_strategy(query: CeqlQuery, events: Sequence[Event]) -> Answers:
@@ -63,8 +63,8 @@ def window_of_all_partitions(query: CeqlQuery, events: Sequence[Event]) -> Answe
     """``WITHIN n EVENTS`` beside PARTITION BY counts the events of all partitions."""
     if not isinstance(query.window, EventWindow):
         return right(query, events)
-    found, n = reference(query, events), query.window.width
-    return {tuple(m.positions) for m in found if m.end - m.start <= n}
+    matches, n = reference(query, events), query.window.width
+    return {tuple(m.positions) for m in matches if m.end - m.start <= n}
 
 
 def first_of_a_bracket(query: CeqlQuery, events: Sequence[Event]) -> Answers:
@@ -83,11 +83,11 @@ CAUSES: dict[Callable[[CeqlQuery, Sequence[Event]], Answers], set[int]] = {
 """The cases of each cause, by their numbers in the report."""
 
 
-def verdict(query: CeqlQuery, events: Sequence[Event], found: Answers) -> str:
-    if found is None:
+def verdict(query: CeqlQuery, events: Sequence[Event], answers: Answers) -> str:
+    if answers is None:
         return "crash"
     expected = right(query, events)
-    return "missing" if expected - found else "extra" if found - expected else "same"
+    return "missing" if expected - answers else "extra" if answers - expected else "same"
 
 
 def cases() -> list[tuple[str, CeqlQuery, list[Event]]]:
@@ -106,9 +106,9 @@ def cases() -> list[tuple[str, CeqlQuery, list[Event]]]:
 
 @pytest.mark.parametrize("number", range(1, 16))
 def test_a_case_has_one_cause(number: int) -> None:
-    reported, query, events = cases()[number - 1]
-    for cause, explained in CAUSES.items():
-        expected = reported if number in explained else "same"
+    kind, query, events = cases()[number - 1]
+    for cause, numbers in CAUSES.items():
+        expected = kind if number in numbers else "same"
         assert verdict(query, events, cause(query, events)) == expected, cause.__doc__
 
 

@@ -61,13 +61,11 @@ class Wrong:
 
 def _loses(p: rp.Pattern) -> bool:
     """``A* B``: a greedy loop before something else."""
-    listed = p.parts[:-1] if isinstance(p, rp.Concat) else ()
-    return any(
-        isinstance(q, rp.Repetition) and (q.hi, q.reluctant) == (None, False) for q in listed
-    )
+    parts = p.parts[:-1] if isinstance(p, rp.Concat) else ()
+    return any(isinstance(q, rp.Repetition) and (q.hi, q.reluctant) == (None, False) for q in parts)
 
 
-def tried(monkeypatch: pytest.MonkeyPatch, fault: str, queries: int = 8) -> Trial:
+def trial_of(monkeypatch: pytest.MonkeyPatch, fault: str, queries: int = 8) -> Trial:
     """The trial of an engine with a fault."""
 
     @contextmanager
@@ -81,7 +79,7 @@ def tried(monkeypatch: pytest.MonkeyPatch, fault: str, queries: int = 8) -> Tria
 
 def test_a_possessive_quantifier_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two variables on at most two rows."""
-    (tally,) = tried(monkeypatch, "possessive", 15).tallies
+    (tally,) = trial_of(monkeypatch, "possessive", 15).tallies
     assert tally.causes
     for cause in tally.causes:
         assert cause.verdict is Verdict.MISSING
@@ -102,7 +100,7 @@ FAULTS = [
 def test_faults_are_told_apart(
     monkeypatch: pytest.MonkeyPatch, fault: str, verdict: Verdict, features: frozenset[str]
 ) -> None:
-    (tally,) = tried(monkeypatch, fault).tallies
+    (tally,) = trial_of(monkeypatch, fault).tallies
     assert {cause.verdict for cause in tally.causes} == {verdict}
     assert all(features <= cause.features for cause in tally.causes)
     assert sum(cause.count for cause in tally.causes) == tally.verdicts[verdict]
@@ -110,7 +108,7 @@ def test_faults_are_told_apart(
 
 
 def test_a_refusal_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    (tally,) = tried(monkeypatch, "refuse").tallies
+    (tally,) = trial_of(monkeypatch, "refuse").tallies
     assert tally.verdicts[Verdict.REFUSED] > 0
     assert not tally.causes
     assert tally.reasons["no alternation"] == tally.verdicts[Verdict.REFUSED]
@@ -137,10 +135,10 @@ def test_a_process_that_dies_or_hangs_is_started_again(tmp_path: Path) -> None:
     cases = [Case("rows", parse_rows(clause), ({"x": 1},)) for clause in clauses]
     with running(adapter(f"command={sys.executable} {program}"), 1.0) as engine:
         assert engine.version == "7"
-        died, hung, answered = engine.ask(cases)
-    assert died == Failure("it was killed by SIGFPE")
+        crash, hung, answer = engine.ask(cases)
+    assert crash == Failure("it was killed by SIGFPE")
     assert hung == Failure("no answer in 1 s", hung=True)
-    assert answered == AnswerRows(())
+    assert answer == AnswerRows(())
 
 
 def test_ours_have_no_fault() -> None:
@@ -159,9 +157,9 @@ def test_the_same_seed_gives_the_same_cases() -> None:
 def test_an_engine_that_is_not_there_is_left_out() -> None:
     """No interpreter, no package, no program of that name."""
     here = [name for name in ADAPTERS if "cerlab" not in name]
-    with pytest.raises(UsageError, match="CER0856") as raised:
+    with pytest.raises(UsageError, match="CER0856") as caught:
         trial([adapter(f"{name}=/no/such/python") for name in here], cases=1, seconds=1)
-    assert all(f"{name}: " in str(raised.value) for name in here)
+    assert all(f"{name}: " in str(caught.value) for name in here)
 
 
 def test_an_unknown_engine_is_an_error() -> None:
@@ -172,9 +170,9 @@ def test_an_unknown_engine_is_an_error() -> None:
 def test_the_page_and_the_files_to_run_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_report(tried(monkeypatch, "backwards"), tmp_path)
-    said = json.loads((tmp_path / "trial.json").read_text())
-    assert said["engines"][0]["verdicts"]["order"] > 0
+    write_report(trial_of(monkeypatch, "backwards"), tmp_path)
+    report = json.loads((tmp_path / "trial.json").read_text())
+    assert report["engines"][0]["verdicts"]["order"] > 0
     assert "<h3>1. <span class=fault>order" in (tmp_path / "index.html").read_text()
     case = tmp_path / "command" / "1"
     words = [str(case / "query.sql"), str(case / "events.ndjson"), "--language", "rows"]
@@ -201,7 +199,7 @@ CASE = Case(
     parse_rows("MATCH_RECOGNIZE (MEASURES A.x AS m AFTER MATCH SKIP TO NEXT ROW PATTERN (A))"),
     ({"x": 1}, {"x": 2}),
 )
-GIVEN = [
+VERDICTS = [
     pytest.param([1, 2], "same", [], [], id="same"),
     pytest.param([1.0, 2.0], "same", [], [], id="floats-of-the-same-value"),
     pytest.param([2, 1], "order", [], [], id="order"),
@@ -212,23 +210,23 @@ GIVEN = [
 ]
 
 
-@pytest.mark.parametrize(("given", "verdict", "missing", "extra"), GIVEN)
+@pytest.mark.parametrize(("values", "verdict", "missing", "extra"), VERDICTS)
 def test_verdicts(
-    given: Sequence[Any], verdict: str, missing: Sequence[Any], extra: Sequence[Any]
+    values: Sequence[Any], verdict: str, missing: Sequence[Any], extra: Sequence[Any]
 ) -> None:
-    outcome = AnswerRows(tuple({"m": value} for value in given))
-    found = judgement_of(CASE, ROWS.answers(CASE), outcome, has_order=True)
-    assert found.verdict is Verdict(verdict)
-    assert [row["m"] for row in found.missing] == list(missing)
-    assert [row["m"] for row in found.extra] == list(extra)
+    outcome = AnswerRows(tuple({"m": value} for value in values))
+    judgement = judgement_of(CASE, ROWS.answers(CASE), outcome, has_order=True)
+    assert judgement.verdict is Verdict(verdict)
+    assert [row["m"] for row in judgement.missing] == list(missing)
+    assert [row["m"] for row in judgement.extra] == list(extra)
 
 
 def test_verdicts_without_answers() -> None:
     expected = ROWS.answers(CASE)
     of = {outcome: judgement_of(CASE, expected, outcome, True).verdict for outcome in OUTCOMES}
     assert list(of.values()) == [Verdict.REFUSED, Verdict.CRASH, Verdict.HANG]
-    shuffled = AnswerRows(({"m": 2}, {"m": 1}))
-    assert judgement_of(CASE, expected, shuffled, has_order=False).verdict is Verdict.SAME
+    other_order = AnswerRows(({"m": 2}, {"m": 1}))
+    assert judgement_of(CASE, expected, other_order, has_order=False).verdict is Verdict.SAME
     nameless = AnswerRows(({"n": 1}, {"n": 2}))
     assert judgement_of(CASE, expected, nameless, has_order=True).verdict is Verdict.MISSING
 
@@ -241,7 +239,7 @@ OUTCOMES = (Refusal("no"), Failure("it ended"), Failure("no answer", hung=True))
 
 def test_all_pairs_of_features_are_drawn() -> None:
     """Each two of pattern, SKIP and output modes, but those that do not go together."""
-    wanted = {
+    pairs = {
         frozenset((a, b))
         for first, second in combinations((PATTERN, SKIP, OUTPUT), 2)
         for a in first
@@ -249,10 +247,10 @@ def test_all_pairs_of_features_are_drawn() -> None:
     } - {frozenset(("{- -}", "WITH UNMATCHED"))}
     for n in range(10_000):
         features = row_features(random_row_pattern(Random(n)), ())
-        wanted -= {pair for pair in wanted if pair <= features}
-        if not wanted:
+        pairs -= {pair for pair in pairs if pair <= features}
+        if not pairs:
             break
-    assert not wanted
+    assert not pairs
 
 
 def test_steps_of_the_shrinker_are_smaller_and_end() -> None:
@@ -279,15 +277,15 @@ def test_a_local_minimum_has_one_variable() -> None:
 
 
 def test_ceql_cases_have_whole_events_and_arithmetic() -> None:
-    drawn = [case for n in range(200) for case in CEQL.draw(Random(n), CEQL.features)]
-    assert any("v / w" in CEQL.features_of(case) for case in drawn)
-    assert all(type(row["v"]) is int for case in drawn for row in case.rows)
+    cases = [case for n in range(200) for case in CEQL.draw(Random(n), CEQL.features)]
+    assert any("v / w" in CEQL.features_of(case) for case in cases)
+    assert all(type(row["v"]) is int for case in cases for row in case.rows)
 
 
 def test_what_ours_is_asked_is_what_users_ask() -> None:
     for n in range(20):
         for case in ROWS.draw(Random(n), ROWS.features):
-            given = match_recognize(case.text, arrow(case.data)).to_pylist()
+            rows = match_recognize(case.text, arrow(case.data)).to_pylist()
             assert judgement_of(
-                case, ROWS.answers(case), AnswerRows(tuple(given)), True
+                case, ROWS.answers(case), AnswerRows(tuple(rows)), True
             ).verdict is (Verdict.SAME)
