@@ -8,7 +8,7 @@ import pytest
 
 import cerlab
 from cerlab.engine.reference import totals as reference
-from proofs_tests.engine.test_aggregates import Counted
+from proofs_tests.engine.test_aggregates import TotalsCounter
 from proofs_tests.engine.test_aggregates_by_hand import RISES
 
 
@@ -26,25 +26,25 @@ def test_patterns_of_patterns() -> None:
     sums = cerlab.parse_query("SELECT * WHERE RISE AS x FILTER x[`sum(b.v)` > 3]")
     below = first.aggregating(sum="b.v", group_by="end")
     above = sums.open()
-    found = [m for event in RISES for m in above.push(below.push([event]), type="RISE")]
-    assert [m.positions for m in found] == [(1,), (2,)]
+    pairs = [m for event in RISES for m in above.push(below.push([event]), type="RISE")]
+    assert [m.positions for m in pairs] == [(1,), (2,)]
 
 
 @pytest.mark.parametrize("window", ["", "WITHIN 50 EVENTS"])
 def test_what_a_session_does_for_an_event_does_not_depend_on_how_many_answers_there_are(
     window: str,
 ) -> None:
-    written = []
+    totals = []
     for n in (110, 220):
         events = [{"type": "A", "v": 1}] * n + [{"type": "B"}]
         query = cerlab.parse_query(f"SELECT * WHERE A+ ; B {window}")
-        counted = Counted()
+        counter = TotalsCounter()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reference.RunTotals, "_add", counted.add)
+            patch.setattr(reference.RunTotals, "_add", counter.add)
             (row,) = query.aggregating(group_by="end").push(events).to_pylist()
         assert row["count"] == 2 ** (50 if window else n) - 1
-        written.append(counted.total)
-    assert written[1] <= 2.5 * written[0]
+        totals.append(counter.total)
+    assert totals[1] <= 2.5 * totals[0]
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_of_a_batch_with_a_value_that_has_no_total_nothing_is_read(
     query = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b")
     session = query.aggregating(sum="b.v", min="b.w")
     session.push([{"type": "A", "v": 1, "w": 5}])
-    with pytest.raises(cerlab.CerlabError) as raised:
+    with pytest.raises(cerlab.CerlabError) as caught:
         session.push([{"type": "A", "v": 2}, *batch])
-    assert raised.value.code == error
+    assert caught.value.code == error
     assert session.pushed == 1
     (row,) = session.push([{"type": "A", "v": 3, "w": 4}]).to_pylist()
     assert row == {"count": 1, "sum(b.v)": 3, "min(b.w)": 4}
@@ -73,9 +73,9 @@ def test_of_a_batch_with_a_value_that_has_no_total_nothing_is_read(
 def test_a_time_that_goes_back_comes_after_the_rows_before_it() -> None:
     query = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b WITHIN 9 [t]")
     session = query.aggregating(group_by="end")
-    with pytest.raises(cerlab.BadData, match="backwards") as raised:
+    with pytest.raises(cerlab.BadData, match="backwards") as caught:
         session.push([{"type": "A", "t": t} for t in (1, 2, 0)])
-    rows: Any = raised.value.matches
+    rows: Any = caught.value.matches
     assert rows.to_pylist() == [{"end": 1, "count": 1}]
     assert session.pushed == 2
     assert session.push([{"type": "A", "t": 3}]).to_pylist() == [{"end": 2, "count": 2}]

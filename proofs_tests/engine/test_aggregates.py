@@ -33,18 +33,18 @@ def by_definition(
     """The rows of each group, listed from the valuations of the reference."""
     key = partition_attributes(case.ast)
     labels = {label for label, _ in columns} | {g.partition(".")[0] for g in groups if "." in g}
-    found: dict[Group, dict[Any, Valuation]] = {}
+    groups_found: dict[Group, dict[Any, Valuation]] = {}
     for V in query_valuations(case.ast, case.stream):
-        held = {X: D for X, D in V.labels.items() if X in labels}
+        positions = {X: D for X, D in V.labels.items() if X in labels}
         group = tuple(_group_value(case.stream, V, g, key) for g in groups)
-        identity = (complex_event(V), tuple(sorted(held.items())))
-        found.setdefault(group, {})[identity] = V
+        identity = (complex_event(V), tuple(sorted(positions.items())))
+        groups_found.setdefault(group, {})[identity] = V
     return {
         group: [
             (V.start, V.end, tuple(_values(case.stream, V, *column) for column in columns))
             for V in rows.values()
         ]
-        for group, rows in found.items()
+        for group, rows in groups_found.items()
     }
 
 
@@ -78,19 +78,19 @@ FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-Made = Callable[..., dict[Group, dict[str, Any]]]
+Aggregate = Callable[..., dict[Group, dict[str, Any]]]
 """The rows by group that a query has on a stream, of the arguments of `Matches.aggregate`."""
 
 
 def of_matches(query: cerlab.Query, stream: Stream, group_by: list[str], **asked: Any) -> Any:
     table = query.run(stream).aggregate(group_by=group_by, **asked)
-    found = {tuple(row[g] for g in group_by): row for row in table.to_pylist()}
-    assert len(found) == table.num_rows
-    return found
+    by_group = {tuple(row[g] for g in group_by): row for row in table.to_pylist()}
+    assert len(by_group) == table.num_rows
+    return by_group
 
 
 def slid(
-    listed: dict[Group, list[Row]], groups: Sequence[str], width: int
+    by_group: dict[Group, list[Row]], groups: Sequence[str], width: int
 ) -> dict[Group, list[Row]]:
     """Of each group the rows of all that differ in the end alone, and end so far back at most."""
     at = groups.index("end")
@@ -102,10 +102,10 @@ def slid(
         ends: Any = group[at], before[at]
         return others(group) == others(before) and 0 <= ends[0] - ends[1] <= width
 
-    return {g: [r for b, rows in listed.items() if inside(g, b) for r in rows] for g in listed}
+    return {g: [r for b, rows in by_group.items() if inside(g, b) for r in rows] for g in by_group}
 
 
-def agrees(case: Case, rng: Random, made: Made = of_matches) -> bool:
+def agrees(case: Case, rng: Random, aggregate: Aggregate = of_matches) -> bool:
     """Random measures and groups of a case, against the listed rows."""
     query = case.query
     labels = sorted(label for t in query.plan.vcea.Delta for label in t.labels)
@@ -116,30 +116,30 @@ def agrees(case: Case, rng: Random, made: Made = of_matches) -> bool:
     key = [a for a in partition_attributes(case.ast) if a in usable(case.stream)]
     choices = ["start", "end", *key, *(f"{X}.{a}" for X in single for a in usable(case.stream))]
     groups = rng.sample(choices, rng.randrange(min(3, len(choices)) + 1))
-    named = [f"{X}.{a}" for X, a in columns]
-    functions = dict.fromkeys(FUNCTIONS, named)
+    names = [f"{X}.{a}" for X, a in columns]
+    functions = dict.fromkeys(FUNCTIONS, names)
     width = rng.randrange(5) if "end" in groups and rng.random() < 0.5 else None
     sliding = None if width is None else f"{width} EVENTS"
-    found = made(query, case.stream, groups, sliding=sliding, **functions)
+    totals_of = aggregate(query, case.stream, groups, sliding=sliding, **functions)
     expected = by_definition(case, columns, groups)
     if width is not None:
         expected = slid(expected, groups, width)
     if not groups:
         expected.setdefault((), [])
-        found.setdefault(
-            (), {"count": 0} | dict.fromkeys(f"{f}({c})" for f in FUNCTIONS for c in named)
+        totals_of.setdefault(
+            (), {"count": 0} | dict.fromkeys(f"{f}({c})" for f in FUNCTIONS for c in names)
         )
-    assert found.keys() == expected.keys(), (groups, case.describe())
+    assert totals_of.keys() == expected.keys(), (groups, case.describe())
     for group, rows in expected.items():
-        row = found[group]
+        row = totals_of[group]
         assert row["count"] == len(rows), (groups, columns, case.describe())
-        for n, column in enumerate(named):
-            values = [value for _, _, held in rows for value in held[n]]
+        for n, column in enumerate(names):
+            values = [value for _, _, cells in rows for value in cells[n]]
             for name, function in FUNCTIONS.items():
                 exact: Any = function(values) if values else None
-                given = row[f"{name}({column})"]
-                right = float(exact) if isinstance(given, float) and values else exact
-                assert given == right, (name, column, groups, case.describe())
+                cell = row[f"{name}({column})"]
+                right = float(exact) if isinstance(cell, float) and values else exact
+                assert cell == right, (name, column, groups, case.describe())
     return bool(expected.get((), True)) and bool(expected)
 
 
@@ -150,7 +150,7 @@ def usable(stream: Stream) -> list[str]:
     return [a for a in plain if str(columns[a].type) in ("int64", "double", "null")]
 
 
-def drawn(rng: Random, shape: Shape | None = None) -> Iterator[Case]:
+def cases(rng: Random, shape: Shape | None = None) -> Iterator[Case]:
     shape = shape or rng.choice((Shape(), Shape(depth=3, events=7), ATTRIBUTES))
     while True:
         case = random_case(rng, shape)
@@ -158,32 +158,32 @@ def drawn(rng: Random, shape: Shape | None = None) -> Iterator[Case]:
             yield case
 
 
-def pushed(rng: Random) -> Made:
+def by_session(rng: Random) -> Aggregate:
     """The same of a session, in batches as they may come; it may stop and go on elsewhere."""
 
-    def made(query: cerlab.Query, stream: Stream, group_by: list[str], **asked: Any) -> Any:
+    def aggregate(query: cerlab.Query, stream: Stream, group_by: list[str], **asked: Any) -> Any:
         time = stream.time
         how: dict[str, Any] = {} if time is None else {"time": time.attribute, "unit": time.unit}
         session = query.aggregating(group_by=group_by, **asked, **how)
-        found: dict[Group, dict[str, Any]] = {}
+        by_group: dict[Group, dict[str, Any]] = {}
         while session.pushed < len(stream):
             size = 1 + rng.randrange(4)
             for row in session.push(stream[session.pushed :][:size]).to_pylist():
                 group = tuple(row[g] for g in group_by)
-                assert "end" not in group_by or group not in found
-                found[group] = row
+                assert "end" not in group_by or group not in by_group
+                by_group[group] = row
             if rng.random() < 0.1:
                 state = session.state()
                 elsewhere = cerlab.Query(query.ast)
                 session = elsewhere.aggregating(group_by=group_by, **asked, state=state)
-        return found
+        return by_group
 
-    return made
+    return aggregate
 
 
 def test_aggregates_of_a_session_are_those_of_the_listed_rows(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        return agrees(with_doubles(next(drawn(rng)), rng), rng, pushed(rng))
+        return agrees(with_doubles(next(cases(rng)), rng), rng, by_session(rng))
 
     suite.run(case, deep_count=20_000)
 
@@ -204,31 +204,31 @@ def test_aggregates_are_those_of_the_listed_rows(
     monkeypatch.setattr(totals, "SHORT", -1 if way == "kernel" else 10**9)
 
     def case(rng: Random) -> bool:
-        return agrees(with_doubles(next(drawn(rng)), rng), rng)
+        return agrees(with_doubles(next(cases(rng)), rng), rng)
 
     suite.run(case, deep_count=10_000)
 
 
 def test_both_ways_agree_on_longer_streams(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn_case = next(drawn(rng, Shape(depth=3, events=40)))
+        drawn_case = next(cases(rng, Shape(depth=3, events=40)))
         query, stream = drawn_case.query, with_doubles(drawn_case, rng).stream
         labels = sorted({label for t in query.plan.vcea.Delta for label in t.labels})
-        named = [f"{label}.d" for label in labels[:2]]
+        names = [f"{label}.d" for label in labels[:2]]
         groups = rng.choice(([], ["end"], ["start", "end"]))
-        made = []
+        tables = []
         for short in (-1, 10**9):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(totals, "SHORT", short)
-                rows = query.run(stream).aggregate(sum=named, min=named, group_by=groups)
-                made.append(sorted(map(str, rows.to_pylist())))
-        assert made[0] == made[1], drawn_case.describe()
-        return bool(made[0])
+                rows = query.run(stream).aggregate(sum=names, min=names, group_by=groups)
+                tables.append(sorted(map(str, rows.to_pylist())))
+        assert tables[0] == tables[1], drawn_case.describe()
+        return bool(tables[0])
 
     suite.run(case, deep_count=2_000)
 
 
-class Counted:
+class TotalsCounter:
     """How many totals the reference writes."""
 
     def __init__(self) -> None:

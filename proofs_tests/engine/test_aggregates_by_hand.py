@@ -13,7 +13,7 @@ import cerlab
 from cerlab import budget
 from cerlab.engine import end_totals, totals
 from cerlab.engine.reference import totals as reference
-from proofs_tests.engine.test_aggregates import Counted
+from proofs_tests.engine.test_aggregates import TotalsCounter
 from proofs_tests.limits.calls import at_most_calls
 
 
@@ -22,10 +22,10 @@ def test_more_starts_in_a_window_than_there_is_room_for_at_first() -> None:
     events = [{"type": "AB"[n % 3 == 2], "v": n} for n in range(600)]
     query = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b WITHIN 200 EVENTS")
     table = query.run(events).table(["a.v"])
-    listed = table.group_by("end").aggregate([("a.v", "sum"), ([], "count_all")])
-    made = query.run(events).aggregate(sum="a.v", group_by="end")
-    assert made["sum(a.v)"].to_pylist() == listed.sort_by("end")["a.v_sum"].to_pylist()
-    assert made["count"].to_pylist() == listed.sort_by("end")["count_all"].to_pylist()
+    by_end = table.group_by("end").aggregate([("a.v", "sum"), ([], "count_all")])
+    sums = query.run(events).aggregate(sum="a.v", group_by="end")
+    assert sums["sum(a.v)"].to_pylist() == by_end.sort_by("end")["a.v_sum"].to_pylist()
+    assert sums["count"].to_pylist() == by_end.sort_by("end")["count_all"].to_pylist()
 
 
 STOCKS = [
@@ -36,7 +36,7 @@ STOCKS = [
 ]
 
 
-def aggregated(query: str, events: Any, **aggregates: Any) -> list[Any]:
+def aggregate(query: str, events: Any, **aggregates: Any) -> list[Any]:
     return list(cerlab.parse_query(query).run(events).aggregate(**aggregates).to_pylist())
 
 
@@ -44,7 +44,7 @@ def test_sums_of_doubles_are_the_nearest_to_the_exact_sum() -> None:
     """From left to right 1e16 + 1 - 1e16 is 0."""
     query = "SELECT * WHERE BUY AS a : BUY AS b"
     events = [{"type": "BUY", "price": p} for p in (1e16, 1.0, -1e16, 1.0)]
-    (row,) = aggregated(query, events, sum="a.price", avg="b.price")
+    (row,) = aggregate(query, events, sum="a.price", avg="b.price")
     assert row == {"count": 3, "sum(a.price)": 1.0, "avg(b.price)": float(Fraction(2 - 10**16, 3))}
 
 
@@ -65,29 +65,29 @@ def test_sums_of_doubles_are_the_nearest_to_the_exact_sum() -> None:
 def test_groups_by_hand(group_by: Any, expected: list[Any]) -> None:
     price = "b.price"
     query = "SELECT * WHERE BUY AS a ; SELL AS b"
-    found = aggregated(query, STOCKS, sum=price, avg=price, min=price, max=price, group_by=group_by)
-    assert [tuple(row.values()) for row in found][: len(expected)] == expected
+    rows = aggregate(query, STOCKS, sum=price, avg=price, min=price, max=price, group_by=group_by)
+    assert [tuple(row.values()) for row in rows][: len(expected)] == expected
 
 
 def test_labels_of_a_run_that_goes_on_are_not_those_of_one_that_ends() -> None:
     """The A alone is an answer with x; with y it is one only at the B."""
     query = "SELECT * WHERE A AS x OR (A AS y ; B)"
     events = [{"type": kind, "v": v} for v, kind in enumerate("ABA", 1)]
-    (row,) = aggregated(query, events, sum=["x.v", "y.v"])
+    (row,) = aggregate(query, events, sum=["x.v", "y.v"])
     assert row == {"count": 3, "sum(x.v)": 4, "sum(y.v)": 1}
 
 
 def test_the_key_of_the_partition() -> None:
     query = "SELECT * WHERE BUY AS a ; SELL AS b PARTITION BY [name]"
-    assert aggregated(query, STOCKS, group_by="key") == [{"name": "X", "count": 2}]
-    assert aggregated(query, STOCKS, group_by=["name"]) == [{"name": "X", "count": 2}]
+    assert aggregate(query, STOCKS, group_by="key") == [{"name": "X", "count": 2}]
+    assert aggregate(query, STOCKS, group_by=["name"]) == [{"name": "X", "count": 2}]
 
 
 def test_one_attribute_of_a_key_of_two() -> None:
     events = [{"type": "A", "k": 1, "v": v} for v in (1, 2, 2)]
     query = "SELECT * WHERE A PARTITION BY [k], [v]"
-    assert aggregated(query, events, group_by="k") == [{"k": 1, "count": 3}]
-    assert aggregated(query, events, group_by="v") == [{"v": 1, "count": 1}, {"v": 2, "count": 2}]
+    assert aggregate(query, events, group_by="k") == [{"k": 1, "count": 3}]
+    assert aggregate(query, events, group_by="v") == [{"v": 1, "count": 1}, {"v": 2, "count": 2}]
     session = cerlab.parse_query(query).aggregating(group_by="k")
     assert [session.push([event]).to_pylist() for event in events[1:]] == [
         [{"k": 1, "count": 1}],
@@ -98,7 +98,7 @@ def test_one_attribute_of_a_key_of_two() -> None:
 def test_all_events_of_a_repeated_label_count_and_text_has_a_least_and_a_greatest() -> None:
     query = "SELECT MAX * WHERE BUY AS a ; SELL+ AS b"
     names = {"min": "b.name", "max": "b.name"}
-    *_, row = aggregated(query, STOCKS, sum="b.price", group_by="end", **names)
+    *_, row = aggregate(query, STOCKS, sum="b.price", group_by="end", **names)
     assert row.pop("sum(b.price)") == 0.75
     assert row == {"end": 3, "count": 1, "min(b.name)": "X", "max(b.name)": "Y"}
 
@@ -120,7 +120,7 @@ def test_nan_among_numbers_does_not_count(
     monkeypatch.setattr(totals, "SHORT", short)
     v = "A.v"
     events = [{"type": "A", "v": value} for value in values]
-    (row,) = aggregated("SELECT * WHERE A", events, sum=v, avg=v, min=v, max=v)
+    (row,) = aggregate("SELECT * WHERE A", events, sum=v, avg=v, min=v, max=v)
     assert tuple(row.values()) == expected
     query = cerlab.parse_query("SELECT * WHERE A")
     (row,) = query.aggregating(sum=v, avg=v, min=v, max=v).push(events).to_pylist()
@@ -129,9 +129,9 @@ def test_nan_among_numbers_does_not_count(
 
 def test_no_answers() -> None:
     query = "SELECT * WHERE SELL AS a ; BUY AS b"
-    assert aggregated(query, STOCKS, sum="a.price") == [{"count": 0, "sum(a.price)": None}]
-    assert aggregated(query, STOCKS, group_by="end") == []
-    assert aggregated(query, []) == [{"count": 0}]
+    assert aggregate(query, STOCKS, sum="a.price") == [{"count": 0, "sum(a.price)": None}]
+    assert aggregate(query, STOCKS, group_by="end") == []
+    assert aggregate(query, []) == [{"count": 0}]
 
 
 def test_counts_and_sums_of_any_size_are_exact() -> None:
@@ -148,29 +148,29 @@ def test_counts_and_sums_of_any_size_are_exact() -> None:
 @pytest.mark.parametrize("window", ["", "WITHIN 50 EVENTS"])
 def test_the_cost_of_an_event_does_not_depend_on_how_many_answers_there_are(window: str) -> None:
     """`A+ ; B` over twice as many A has the square of the answers, and twice the totals written."""
-    written = []
+    counts = []
     for n in (110, 220):
         events = [{"type": "A", "v": 1}] * n + [{"type": "B"}]
-        written.append(totals_written(f"SELECT * WHERE A+ ; B {window}", events))
-    assert written[1] <= 2.5 * written[0]
+        counts.append(totals_written(f"SELECT * WHERE A+ ; B {window}", events))
+    assert counts[1] <= 2.5 * counts[0]
 
 
 def totals_written(text: str, events: list[Any]) -> int:
     """How many totals the reference writes for a query."""
-    counted = Counted()
+    counter = TotalsCounter()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reference.RunTotals, "_add", counted.add)
+        patch.setattr(reference.RunTotals, "_add", counter.add)
         cerlab.parse_query(text).run(events).aggregate(sum="A.v", group_by="end")
-    return counted.total
+    return counter.total
 
 
 def test_windows_of_more_events_than_64_bits_count(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [{"type": kind} for kind in "AABB"]
     for short in (totals.SHORT, 0):
         monkeypatch.setattr(totals, "SHORT", short)
-        slid = aggregated("SELECT * WHERE A ; B", events, group_by="end", sliding=f"{2**63} EVENTS")
+        slid = aggregate("SELECT * WHERE A ; B", events, group_by="end", sliding=f"{2**63} EVENTS")
         assert slid == [{"end": 2, "count": 2}, {"end": 3, "count": 4}]
-        wide = aggregated(f"SELECT * WHERE A ; B WITHIN {2**63} EVENTS", events)
+        wide = aggregate(f"SELECT * WHERE A ; B WITHIN {2**63} EVENTS", events)
         assert wide == [{"count": 4}]
 
 
@@ -180,12 +180,12 @@ def test_more_groups_than_are_kept_are_refused(
 ) -> None:
     """Groups by four labels, as many as answers: by a budget on short streams, else by event."""
     events = [{"type": kind, "v": n} for kind in "ABCD" for n in range(count)]
-    found = cerlab.parse_query("SELECT * WHERE A AS w ; B AS x ; C AS y ; D AS z").run(events)
+    matches = cerlab.parse_query("SELECT * WHERE A AS w ; B AS x ; C AS y ; D AS z").run(events)
     monkeypatch.setattr(reference, "MAX_MOVED", reference.MAX_MOVED // 100)
     monkeypatch.setattr(budget, "STEPS", budget.STEPS // 100)
-    assert found.aggregate(group_by="w.v").num_rows == count
+    assert matches.aggregate(group_by="w.v").num_rows == count
     with pytest.raises(cerlab.ResourceLimit, match=code), at_most_calls(1_000_000):
-        found.aggregate(group_by=["w.v", "x.v", "y.v", "z.v"])
+        matches.aggregate(group_by=["w.v", "x.v", "y.v", "z.v"])
 
 
 @pytest.mark.parametrize(
@@ -206,23 +206,23 @@ def test_more_groups_than_are_kept_are_refused(
     ],
 )
 def test_what_is_refused(query: str, aggregates: dict[str, Any], error: str) -> None:
-    with pytest.raises(cerlab.CerlabError) as raised:
-        aggregated(query, STOCKS, **aggregates)
-    assert raised.value.code == error
-    assert raised.value.hint
+    with pytest.raises(cerlab.CerlabError) as caught:
+        aggregate(query, STOCKS, **aggregates)
+    assert caught.value.code == error
+    assert caught.value.hint
 
 
 def test_an_infinity_has_no_sum_but_is_the_greatest() -> None:
     events = [{"type": "A", "v": 1.0}, {"type": "A", "v": float("inf")}]
     with pytest.raises(cerlab.BadData, match="infinity"):
-        aggregated("SELECT * WHERE A", events, sum="A.v")
-    assert aggregated("SELECT * WHERE A", events, max="A.v")[0]["max(A.v)"] == float("inf")
+        aggregate("SELECT * WHERE A", events, sum="A.v")
+    assert aggregate("SELECT * WHERE A", events, max="A.v")[0]["max(A.v)"] == float("inf")
 
 
 @pytest.mark.parametrize("values", [[2**63 - 1, -(2**63)], [2**63 - 1] * 3, [5e-324, 1e300]])
 def test_sums_of_the_largest_and_smallest(values: list[Any]) -> None:
     events = [{"type": "A", "v": v} for v in values] * 200
-    (row,) = aggregated("SELECT * WHERE A", events, sum="A.v", avg="A.v")
+    (row,) = aggregate("SELECT * WHERE A", events, sum="A.v", avg="A.v")
     total = sum(map(Fraction, values)) * 200
     assert row["sum(A.v)"] == (total if isinstance(values[0], int) else float(total))
     assert row["avg(A.v)"] == float(total / len(events))
@@ -231,8 +231,8 @@ def test_sums_of_the_largest_and_smallest(values: list[Any]) -> None:
 @pytest.mark.parametrize("value", [2**62 - 1, 2**62, -(2**62), 2**63 - 1, 2**64])
 def test_integers_that_may_leave_64_bits_are_those_of_python(value: int) -> None:
     """Of what is kept in 64 bits, any two have a sum there; of more, totals of rows look first."""
-    kept = end_totals.integers([value, 0])
-    assert (kept + kept).tolist() == [2 * value, 0]
+    integers = end_totals.integers([value, 0])
+    assert (integers + integers).tolist() == [2 * value, 0]
     zero = np.zeros(3, np.int64)
     rows = end_totals.EndTotals(zero, zero, zero, zero + 1, (end_totals.integers([value] * 3),), ())
     (total,) = end_totals.group_rows(rows, [rows.group]).sums
@@ -259,9 +259,9 @@ RISES = [
 )
 def test_sliding_by_hand(sliding: str | None, expected: list[Any]) -> None:
     query = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b")
-    asked: dict[str, Any] = {"sum": "b.v", "group_by": "end", "sliding": sliding}
-    at_once = query.run(RISES, time="t", unit="s").aggregate(**asked).to_pylist()
-    session = query.aggregating(**asked, time="t", unit="s")
+    arguments: dict[str, Any] = {"sum": "b.v", "group_by": "end", "sliding": sliding}
+    at_once = query.run(RISES, time="t", unit="s").aggregate(**arguments).to_pylist()
+    session = query.aggregating(**arguments, time="t", unit="s")
     one_by_one = [row for event in RISES for row in session.push([event]).to_pylist()]
     assert [tuple(row.values()) for row in at_once] == expected
     assert one_by_one == at_once

@@ -31,8 +31,8 @@ def answers(events: list[dict[str, Any]]) -> list[cerlab.ComplexEvent]:
     return cerlab.evaluate(TEXT, events, evaluator="reference")
 
 
-def by_end_sorted(found: list[cerlab.ComplexEvent]) -> list[cerlab.ComplexEvent]:
-    return sorted(found, key=by_end)
+def by_end_sorted(matches: list[cerlab.ComplexEvent]) -> list[cerlab.ComplexEvent]:
+    return sorted(matches, key=by_end)
 
 
 def splits(length: int) -> Iterator[tuple[int, ...]]:
@@ -58,21 +58,21 @@ def test_a_session_gives_the_answers_before_a_bad_event_and_goes_on(
         events = [*GOOD[:at], BAD[bad], *GOOD[at:]]
         for cuts in splits(len(events)):
             session = cerlab.parse_query(TEXT).open()
-            found: list[cerlab.ComplexEvent] = []
+            matches: list[cerlab.ComplexEvent] = []
             for batch in batches(events, cuts):
                 if BAD[bad] not in batch:
-                    found += session.push(batch)
+                    matches += session.push(batch)
                     continue
                 with pytest.raises(cerlab.BadData) as caught:
                     session.push(batch)
-                found += caught.value.matches
+                matches += caught.value.matches
                 found_before += len(caught.value.matches)
                 break
-            assert by_end_sorted(found) == answers(GOOD[:at]), cuts
+            assert by_end_sorted(matches) == answers(GOOD[:at]), cuts
             assert session.pushed == at
-            assert session.answered == len(found)
-            found += session.push(AFTER)
-            assert by_end_sorted(found) == answers([*GOOD[:at], *AFTER]), cuts
+            assert session.answered == len(matches)
+            matches += session.push(AFTER)
+            assert by_end_sorted(matches) == answers([*GOOD[:at], *AFTER]), cuts
             assert session.pushed == at + len(AFTER)
     assert found_before
 
@@ -95,18 +95,18 @@ def test_of_a_batch_that_is_no_events_nothing_is_read() -> None:
 
 def by_columns(run: Any, events: list[dict[str, Any]], cuts: tuple[int, ...]) -> list[Any]:
     """What a run gives before its error, batch by batch."""
-    found: list[Any] = []
+    batches_given: list[Any] = []
     with pytest.raises(cerlab.BadData):
-        found.extend(pushed(run, batches(events, cuts)))
-    return [*found, *run.finish()]
+        batches_given.extend(push_all(run, batches(events, cuts)))
+    return [*batches_given, *run.finish()]
 
 
-def pushed(run: Any, parts: list[list[dict[str, Any]]]) -> Iterator[Any]:
+def push_all(run: Any, parts: list[list[dict[str, Any]]]) -> Iterator[Any]:
     for part in parts:
         yield from run.push(Stream.from_events(part).columns, len(part))
 
 
-def listed(parts: list[Any]) -> list[cerlab.ComplexEvent]:
+def all_answers(parts: list[Any]) -> list[cerlab.ComplexEvent]:
     return [answer for part in parts for answer in part]
 
 
@@ -119,8 +119,8 @@ def test_each_evaluation_gives_the_answers_before_a_bad_event(
     for at in range(1, len(GOOD) + 1):
         events = [*GOOD[:at], BAD[bad], *GOOD[at:]]
         for cuts in splits(len(events)):
-            found = listed(by_columns(kind(query.plan, query.learned, None), events, cuts))
-            assert by_end_sorted(found) == answers(GOOD[:at])
+            matches = all_answers(by_columns(kind(query.plan, query.learned, None), events, cuts))
+            assert by_end_sorted(matches) == answers(GOOD[:at])
 
 
 @pytest.mark.parametrize("bad", BAD)
@@ -130,10 +130,10 @@ def test_counting_counts_the_answers_before_a_bad_event(bad: str) -> None:
         events = [*GOOD[:at], BAD[bad], *GOOD[at:]]
         for cuts in splits(len(events)):
             parts = by_columns(EndCounts(query.plan, query.learned, None), events, cuts)
-            found = Counter[int]()
+            count_of = Counter[int]()
             for ends, counts in parts:
-                found.update(dict(zip(ends.tolist(), counts.tolist(), strict=True)))
-            assert found == Counter(answer.end for answer in answers(GOOD[:at]))
+                count_of.update(dict(zip(ends.tolist(), counts.tolist(), strict=True)))
+            assert count_of == Counter(answer.end for answer in answers(GOOD[:at]))
 
 
 @pytest.mark.parametrize("evaluator", ["tecs", "automaton", "registers"])
@@ -143,10 +143,10 @@ def test_evaluators_of_single_events_give_the_answers_before_a_bad_event(
 ) -> None:
     for at in range(1, len(GOOD) + 1):
         events = Stream.from_events([*GOOD[:at], BAD[bad], *GOOD[at:]])
-        found: list[cerlab.ComplexEvent] = []
+        matches: list[cerlab.ComplexEvent] = []
         with pytest.raises(cerlab.BadData):
-            found.extend(evaluator_of(evaluator).live(as_pattern(TEXT), events, None))
-        assert by_end_sorted(found) == answers(GOOD[:at])
+            matches.extend(evaluator_of(evaluator).live(as_pattern(TEXT), events, None))
+        assert by_end_sorted(matches) == answers(GOOD[:at])
 
 
 def test_a_bad_event_in_a_long_batch_costs_a_few_times_the_batch() -> None:
@@ -156,12 +156,12 @@ def test_a_bad_event_in_a_long_batch_costs_a_few_times_the_batch() -> None:
     run = GeneralEvaluation(query.plan, query.learned, None)
     symbols = query.learned.symbols
 
-    def counted(columns: Any, size: int) -> Any:
+    def count_events(columns: Any, size: int) -> Any:
         nonlocal read
         read += size
         return symbols(columns, size)
 
-    query.learned.symbols = counted  # type: ignore
+    query.learned.symbols = count_events  # type: ignore
     times = [*range(length - 3), 0, length, length + 1]
     with pytest.raises(cerlab.BadData):
         for _ in run.push({"type": ["A"] * length, "t": times}, length):

@@ -28,7 +28,7 @@ def _table(times: list[int]) -> Any:
     return pa.table({"type": ["A"] * len(times), "t": pa.array(times, pa.int64())})
 
 
-def _pushed(query: cerlab.Query, times: list[int], unit: str | None) -> list[cerlab.ComplexEvent]:
+def _push(query: cerlab.Query, times: list[int], unit: str | None) -> list[cerlab.ComplexEvent]:
     """The answers of a session that is given all events at once."""
     session = query.open(time="t", unit=unit) if unit else query.open()
     return session.push(_table(times))
@@ -53,7 +53,7 @@ def test_a_time_that_overflows_in_the_middle_is_not_between_the_others() -> None
         with pytest.raises(cerlab.BadData, match="CER0714"):
             _by(evaluator, IN_SECONDS, times, "s")
     with pytest.raises(cerlab.BadData, match="CER0714"):
-        _pushed(IN_SECONDS, times, "s")
+        _push(IN_SECONDS, times, "s")
 
 
 def test_large_times_anywhere_in_a_column(suite: Suite) -> None:
@@ -65,7 +65,7 @@ def test_large_times_anywhere_in_a_column(suite: Suite) -> None:
         query = IN_SECONDS if unit else IN_UNITS
         expected = _outcome(lambda: _by("tecs", query, times, unit))
         assert _outcome(lambda: _by("compiled", query, times, unit)) == expected, (times, unit)
-        assert _outcome(lambda: sorted(_pushed(query, times, unit), key=_order)) == expected
+        assert _outcome(lambda: sorted(_push(query, times, unit), key=_order)) == expected
         return isinstance(expected, list)
 
     suite.run(case, deep_count=2_000)

@@ -47,14 +47,14 @@ def in_batches(
         query.plan, query.machine, case.stream.time, arena=arena, answers=answers
     )
     columns = case.stream.columns
-    found: list[ComplexEvent] = []
+    matches: list[ComplexEvent] = []
     for n, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(case.stream)], strict=True)):
         part = {name: column[start:end] for name, column in columns.items()}
         by_event = (n + len(cuts)) % 2
         events = case.stream.events[start:end]
         for batch in run.push_events(events) if by_event else run.push(part, end - start):
-            found += batch
-    return found
+            matches += batch
+    return matches
 
 
 def compilable(rng: Random) -> Case:
@@ -65,16 +65,16 @@ def compilable(rng: Random) -> Case:
 
 def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
     def case(rng: Random) -> bool | None:
-        drawn = compilable(rng)
+        example = compilable(rng)
         try:
-            expected = query_answers(drawn.ast, drawn.stream)
+            expected = query_answers(example.ast, example.stream)
         except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
             return None
-        cuts = sorted(rng.randrange(len(drawn.stream) + 1) for _ in range(rng.randrange(4)))
-        found = in_batches(drawn, cuts, arena=rng.choice((16, 64, 1024)))
-        assert len(found) == len(set(found)), drawn.describe()
-        assert set(found) == set(expected), (drawn.describe(), cuts)
-        ends = [answer.end for answer in found]
+        cuts = sorted(rng.randrange(len(example.stream) + 1) for _ in range(rng.randrange(4)))
+        answers = in_batches(example, cuts, arena=rng.choice((16, 64, 1024)))
+        assert len(answers) == len(set(answers)), example.describe()
+        assert set(answers) == set(expected), (example.describe(), cuts)
+        ends = [answer.end for answer in answers]
         assert ends == sorted(ends)
         return bool(expected)
 
@@ -83,14 +83,14 @@ def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
 
 def test_longer_streams_against_the_tecs(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, Shape(depth=2, events=40))
-        query, stream = drawn.query, drawn.stream
+        example = random_case(rng, Shape(depth=2, events=40))
+        query, stream = example.query, example.stream
         if cerlab.count(query, stream) > 5_000:
             return True
         expected = list(answers_of(query, stream, "tecs"))
         cuts = sorted(rng.randrange(len(stream) + 1) for _ in range(3))
-        found = in_batches(drawn, cuts, arena=32)
-        assert Counter(found) == Counter(expected), drawn.describe()
+        answers = in_batches(example, cuts, arena=32)
+        assert Counter(answers) == Counter(expected), example.describe()
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
@@ -100,12 +100,12 @@ def test_limit_gives_the_answers_of_the_reference(suite: Suite) -> None:
     """Also with hardly any room at first, and from a buffer of one answer."""
 
     def case(rng: Random) -> bool:
-        drawn = compilable(rng)
-        limited = Case(with_limit(drawn.ast, rng.choice((1, 2, 5))), drawn.stream)
-        expected = query_answers(limited.ast, drawn.stream)
-        found = in_batches(limited, [])
-        assert sorted(found, key=by_end) == expected, limited.describe()
-        return len(expected) < len(query_answers(drawn.ast, drawn.stream))
+        example = compilable(rng)
+        limited = Case(with_limit(example.ast, rng.choice((1, 2, 5))), example.stream)
+        expected = query_answers(limited.ast, example.stream)
+        answers = in_batches(limited, [])
+        assert sorted(answers, key=by_end) == expected, limited.describe()
+        return len(expected) < len(query_answers(example.ast, example.stream))
 
     suite.run(case, deep_count=4_000, needs_answers=0.1)
 
@@ -121,10 +121,10 @@ def test_arrow_tables_are_read_column_by_column() -> None:
     stream = Stream.from_arrow(table)
     assert stream._events is None, "columns, until events are asked for"
     query = "SELECT * WHERE A ; B FILTER B[v > 1] PARTITION BY [k]"
-    found = cerlab.evaluate(query, stream, evaluator="compiled")
+    answers = cerlab.evaluate(query, stream, evaluator="compiled")
     assert stream._events is None, "the engine did not ask for them"
-    assert found == cerlab.evaluate(query, stream, evaluator="reference")
-    assert found == [ComplexEvent(0, 3, (0, 3)), ComplexEvent(2, 3, (2, 3))]
+    assert answers == cerlab.evaluate(query, stream, evaluator="reference")
+    assert answers == [ComplexEvent(0, 3, (0, 3)), ComplexEvent(2, 3, (2, 3))]
 
 
 @pytest.mark.parametrize(
@@ -158,14 +158,14 @@ def test_answers_before_a_bad_time_are_given(ahead: bool, wrong: int | None) -> 
     run = (WindowedEvaluation if ahead else GeneralEvaluation)(
         query.plan, learned_tables(query.machine), None
     )
-    found: list[ComplexEvent] = []
+    answers: list[ComplexEvent] = []
     with pytest.raises(cerlab.BadData) as caught:
-        found.extend(answer for batch in run.push(columns, 5) for answer in batch)
+        answers.extend(answer for batch in run.push(columns, 5) for answer in batch)
     assert caught.value.code == ("CER0712" if wrong is None else "CER0714")
     assert "position 3" in str(caught.value)
     for batch in run.finish():
-        found += batch
-    assert found == [ComplexEvent(0, 1, (0, 1)), ComplexEvent(0, 2, (0, 2))]
+        answers += batch
+    assert answers == [ComplexEvent(0, 1, (0, 1)), ComplexEvent(0, 2, (0, 2))]
 
 
 def test_times_by_columns_and_by_events_are_one() -> None:
@@ -180,11 +180,11 @@ def test_times_by_columns_and_by_events_are_one() -> None:
         times[7:],
     ]
     run = GeneralEvaluation(query.plan, query.machine)
-    found: list[ComplexEvent] = []
+    answers: list[ComplexEvent] = []
     for part in parts:
         for batch in run.push({"type": ["A"] * len(part), "t": part}, len(part)):
-            found += batch
-    assert set(found) == set(expected)
+            answers += batch
+    assert set(answers) == set(expected)
 
 
 @pytest.mark.parametrize("column", [list, pa.array], ids=["values", "array"])
@@ -192,14 +192,14 @@ def test_a_push_costs_what_it_brings_however_wide_the_window(
     column: Callable[[list[int]], Any],
 ) -> None:
     """Events moved for the sake of the window: at most a few for each, pushed one by one."""
-    moved = []
+    moves = []
     for width in (10, 1_000, 100_000):
         starts = WindowStarts(AttributeWindow(width, "t"), None)
         for n in range(5_000):
             (first,) = starts.read({"t": column([n])}, np.array([n]))
             assert first == max(0, n - width)
-        moved.append(starts.moves)
-    assert max(moved) <= 2 * 5_000
+        moves.append(starts.moves)
+    assert max(moves) <= 2 * 5_000
 
 
 def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
@@ -215,18 +215,18 @@ def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
                 pass
         return run.nodes, run.steps / length
 
-    windowed = "SELECT * WHERE A ; B ; A FILTER A[v = 1] WITHIN 50 EVENTS"
-    short, long = room_and_steps(windowed, 5_000), room_and_steps(windowed, 40_000)
+    in_window = "SELECT * WHERE A ; B ; A FILTER A[v = 1] WITHIN 50 EVENTS"
+    short, long = room_and_steps(in_window, 5_000), room_and_steps(in_window, 40_000)
     assert short[0] == long[0] <= 1 << 12
     assert long[1] <= 1.1 * short[1]
-    unbounded = "SELECT * WHERE A ; B ; X"
-    assert room_and_steps(unbounded, 20_000)[0] > room_and_steps(unbounded, 2_000)[0]
+    no_window = "SELECT * WHERE A ; B ; X"
+    assert room_and_steps(no_window, 20_000)[0] > room_and_steps(no_window, 2_000)[0]
 
 
 def test_a_slice_without_jit_agrees() -> None:
     for seed in range(150):
-        drawn = compilable(Random(seed))
-        assert set(in_batches(drawn, [])) == set(query_answers(drawn.ast, drawn.stream))
+        example = compilable(Random(seed))
+        assert set(in_batches(example, [])) == set(query_answers(example.ast, example.stream))
 
 
 def test_the_real_stream_has_the_answers_of_the_tecs(stock_file: Any) -> None:
@@ -240,8 +240,8 @@ def test_the_real_stream_has_the_answers_of_the_tecs(stock_file: Any) -> None:
     assert sum(map(len, batches)) == 345_816
     part = stream[: len(stream) // 4]
     early = (batch.first(int(np.searchsorted(batch.end, len(part)))) for batch in batches)
-    found = [answer for batch in early for answer in batch]
-    assert set(answers_of(query, part, "tecs")) == set(found)
+    answers = [answer for batch in early for answer in batch]
+    assert set(answers_of(query, part, "tecs")) == set(answers)
 
 
 def merge_of_the_first(_arena: Any, _reg: Any, pool: Any, first: int, _length: int) -> int:
@@ -256,9 +256,9 @@ def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(advance, "merge", merge_of_the_first)
     wrong = 0
     for seed in range(120):
-        drawn = compilable(Random(seed))
-        expected = query_answers(drawn.ast, drawn.stream)
-        wrong += set(in_batches(drawn, [])) != set(expected)
+        example = compilable(Random(seed))
+        expected = query_answers(example.ast, example.stream)
+        wrong += set(in_batches(example, [])) != set(expected)
     assert 0 < wrong < 60
 
 
@@ -290,18 +290,18 @@ def test_dead_keys_are_forgotten(
         for event in ({"type": "A", "k": n // 2, "t": n}, {"type": "B", "k": (n - 1) // 2, "t": n})
     ]
     run = GeneralEvaluation(query.plan, query.machine)
-    found: list[ComplexEvent] = []
+    answers: list[ComplexEvent] = []
     most = 0
     for n in range(0, len(events), 2):
         columns = {
             name: [event[name] for event in events[n : n + 2]] for name in ("type", "k", "t")
         }
         for batch in run.push(columns, 2):
-            found += batch
+            answers += batch
         assert run._keys is not None
         most = max(most, run._keys.count)
     expected = list(answers_of(query, cerlab.Stream.from_events(events), "tecs"))
-    assert found == expected
-    assert found
+    assert answers == expected
+    assert answers
     if "[t]" in window:  # a window of events in a partition that goes silent is never over
         assert most < 60

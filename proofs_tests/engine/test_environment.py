@@ -70,7 +70,7 @@ def digest(
 ) -> str:
     """Of what random cases have for answers, and of what commands print if there are some."""
     cases = "25" if commands is None else "0"
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *flags, "-W", "ignore", "-c", PROGRAM, cases, str(path)],
         input=SCHEMA,
         capture_output=True,
@@ -78,8 +78,8 @@ def digest(
         env={**os.environ, **environment, "COMMANDS": json.dumps(commands or [])},
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 def test_a_whole_run_is_the_same(tmp_path: Path) -> None:
@@ -120,5 +120,5 @@ def test_summer_time_is_an_hour_of_offsets(tmp_path: Path) -> None:
     assert (first, others) == (120, [3600, 9001])
     for evaluator in ("reference", "compiled", "tecs"):
         query = "SELECT * WHERE A ; B WITHIN 60 MINUTES"
-        found = cerlab.evaluate(query, stream, evaluator=evaluator)
-        assert [answer.positions for answer in found] == [(0, 1), (2, 3)]
+        answers = cerlab.evaluate(query, stream, evaluator=evaluator)
+        assert [answer.positions for answer in answers] == [(0, 1), (2, 3)]

@@ -83,7 +83,7 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Mo
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     texts = {"__init__": "", "values": VALUES, "parts": PARTS, "whole": WHOLE}
 
-    def imported(module: str = "whole", old: str = "", new: str = "") -> ModuleType:
+    def import_anew(module: str = "whole", old: str = "", new: str = "") -> ModuleType:
         for name, text in texts.items():
             assert name != module or old in text
             here = text.replace(old, new) if name == module and old else text
@@ -93,13 +93,13 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Mo
         importlib.invalidate_caches()
         return importlib.import_module("kernels_here.whole")
 
-    return imported
+    return import_anew
 
 
 def answer(kernels: ModuleType) -> tuple[int, int]:
     """What the kernel returns, and whether it was on disk."""
-    found = kernels.whole(1, sys.modules["kernels_here.values"].Pair(1, 2))
-    return found, int(kernels.whole.loads > 0)
+    result = kernels.whole(1, sys.modules["kernels_here.values"].Pair(1, 2))
+    return result, int(kernels.whole.loads > 0)
 
 
 @pytest.mark.parametrize("calls", [0, sys.maxsize], ids=["machine code alone", "Numba"])
@@ -135,8 +135,8 @@ def test_a_record_of_another_module_is_another(cache: Path, kernels: Any, tmp_pa
     (tmp_path / "kernels_here" / "records.py").write_text(
         f"from typing import NamedTuple\n{record}"
     )
-    moved = kernels("values", record, "\nfrom kernels_here.records import Pair\n")
-    assert answer(moved) == (2101, 0)
+    module = kernels("values", record, "\nfrom kernels_here.records import Pair\n")
+    assert answer(module) == (2101, 0)
 
 
 def test_an_entry_that_was_cut_off_is_compiled_again(cache: Path, kernels: Any) -> None:
@@ -149,9 +149,9 @@ def test_an_entry_that_was_cut_off_is_compiled_again(cache: Path, kernels: Any) 
 
 @pytest.mark.parametrize("value", ["[1]", "{1: 2}", "object()", "(1, [2])"])
 def test_what_could_change_unseen_is_refused(value: str, cache: Path, kernels: Any) -> None:
-    changed = kernels("values", "ONE = 1", f"ONE = {value}")
+    module = kernels("values", "ONE = 1", f"ONE = {value}")
     with pytest.raises(TypeError, match="whose changes a cache could not see"):
-        answer(changed)
+        answer(module)
 
 
 def test_entries_used_longest_ago_are_removed(
@@ -267,17 +267,17 @@ def records(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 def test_machine_code_alone_gives_what_numba_gives(records: Any) -> None:
     """The first call compiles; the second, of another process as it were, takes what was kept."""
     for first in (np.arange(7, dtype=np.int32), np.arange(20, dtype=np.uint8)[::3]):
-        given = (
+        arguments = (
             records.Numbers(first, 0.5),
             np.arange(12.0).reshape(4, 3).T,
             (np.int64(-7), True),
             np.bool_(True),
             2,
         )
-        expected = records.sums.py_func(*given)
+        expected = records.sums.py_func(*arguments)
         assert expected[1:] == (-4, True)
         for kernel in (records.sums, fresh(records.sums), fresh(records.sums)):
-            assert kernel(*given) == expected
+            assert kernel(*arguments) == expected
         assert kernel.loads == 1
 
 
@@ -301,7 +301,7 @@ def test_machine_code_writes_into_arrays_and_raises_what_numba_raises(records: A
 def test_repeated_calls_see_what_is_written_and_what_is_another_array(records: Any) -> None:
     fresh(records.sums)(records.Numbers(np.ones(2), 1.0), np.ones((2, 2)), (7, True), True, 2)
     for kernel in (fresh(records.sums), records.sums.py_func):
-        repeated = RepeatedCalls(kernel)
+        calls = RepeatedCalls(kernel)
         first: Any = np.ones(2)
         table = np.ones((2, 2))
         for change in ("nothing", "a cell", "the array", "its type", "an integer", "nothing"):
@@ -313,8 +313,8 @@ def test_repeated_calls_see_what_is_written_and_what_is_another_array(records: A
                 case "its type":
                     first = np.arange(4)
             pair = (8 if change == "an integer" else 7, True)
-            given = (records.Numbers(first, 1.0), table, pair, True, 2)
-            assert repeated(*given) == records.sums.py_func(*given), change
+            arguments = (records.Numbers(first, 1.0), table, pair, True, 2)
+            assert calls(*arguments) == records.sums.py_func(*arguments), change
 
 
 def test_records_that_stay_are_read_once_and_others_are_let_go(
@@ -325,16 +325,16 @@ def test_records_that_stay_are_read_once_and_others_are_let_go(
     read: list[int] = []
     taken_apart = native.unpack
 
-    def counted(arguments: Any, *known: Any) -> Any:
+    def unpack(arguments: Any, *known: Any) -> Any:
         read.append(id(arguments))
         return taken_apart(arguments, *known)
 
-    monkeypatch.setattr(native, "unpack", counted)
-    repeated = RepeatedCalls(fresh(records.sums))
+    monkeypatch.setattr(native, "unpack", unpack)
+    run = RepeatedCalls(fresh(records.sums))
     for n in range(3):
-        given = (stays, np.full((2, 2), float(n)), (7 + n, True), True, 2)
-        assert repeated(*given) == records.sums.py_func(*given)
-        assert [*repeated._records] == [id(stays), id(given[2])]
+        values = (stays, np.full((2, 2), float(n)), (7 + n, True), True, 2)
+        assert run(*values) == records.sums.py_func(*values)
+        assert [*run._records] == [id(stays), id(values[2])]
         assert read.count(id(stays)) == 1
     assert len(read) == 3 + 1 + 3, "all arguments, the record that stays, the pairs"
 
@@ -347,14 +347,14 @@ def test_a_kernel_that_allocates_stays_with_numba(records: Any, cache: Path) -> 
     assert [each.stat().st_size for each in cache.glob("*.room-*.object")] in ([0], [])
 
 
-@pytest.mark.parametrize("given", [[1, 2], (2**63, 1), np.array(["a"]), np.zeros(1, ">i4")])
-def test_what_numba_alone_knows_is_for_numba(given: Any, records: Any) -> None:
+@pytest.mark.parametrize("argument", [[1, 2], (2**63, 1), np.array(["a"]), np.zeros(1, ">i4")])
+def test_what_numba_alone_knows_is_for_numba(argument: Any, records: Any) -> None:
     """Integers beyond 64 bits, lists, texts, another order of bytes: as without any of this."""
 
-    def asked(kernel: Any) -> object:
+    def outcome(kernel: Any) -> object:
         try:
-            return kernel(given)
+            return kernel(argument)
         except Exception as error:
             return type(error)
 
-    assert asked(fresh(records.first)) == asked(numba.njit(records.first.py_func))
+    assert outcome(fresh(records.first)) == outcome(numba.njit(records.first.py_func))

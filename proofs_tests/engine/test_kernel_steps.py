@@ -38,7 +38,7 @@ SILENT = [
 
 
 @contextmanager
-def counted(lines: list[int]) -> Iterator[None]:
+def count_lines(lines: list[int]) -> Iterator[None]:
     """Add the number of lines that kernels execute inside to ``lines[0]``."""
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -58,17 +58,17 @@ def counted(lines: list[int]) -> Iterator[None]:
 
 
 def lines_of(make: Callable[[], Any], length: int, kinds: str = "ABC") -> tuple[int, int]:
-    """Executed lines for a random stream in batches of 50 events, and what was listed."""
+    """Executed lines for a random stream in batches of 50 events, and the size of the answers."""
     rng = Random(3)
-    run, lines, listed = make(), [0], 0
+    run, lines, size = make(), [0], 0
     for _ in range(length // 50):
         column = {"type": [rng.choice(kinds) for _ in range(50)]}
-        with counted(lines):
+        with count_lines(lines):
             for batch in run.push(column, 50):
-                listed += len(batch.positions) + len(batch)
-    with counted(lines):
-        listed += sum(len(batch.positions) + len(batch) for batch in run.finish())
-    return lines[0], listed
+                size += len(batch.positions) + len(batch)
+    with count_lines(lines):
+        size += sum(len(batch.positions) + len(batch) for batch in run.finish())
+    return lines[0], size
 
 
 def general(text: str) -> Callable[[], GeneralEvaluation]:
@@ -132,9 +132,9 @@ def keep_and_add_a_little(self: Tecs, lowest: int) -> None:
 def test_an_answer_costs_its_size() -> None:
     text = "SELECT * WHERE A ; B+ ; C WITHIN 9 EVENTS"
     silent, nothing = lines_of(general(text + " LIMIT 1"), 1_000)
-    lines, listed = lines_of(general(text), 1_000)
-    assert listed > 4 * nothing > 0
-    assert lines - silent <= 40 * (listed - nothing)
+    lines, size = lines_of(general(text), 1_000)
+    assert size > 4 * nothing > 0
+    assert lines - silent <= 40 * (size - nothing)
 
 
 @plain_only

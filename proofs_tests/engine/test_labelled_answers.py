@@ -42,15 +42,15 @@ Row = tuple[ComplexEvent, tuple[Positions, ...]]
 
 def rows_by_definition(ast: CeqlQuery, stream: Stream, labels: list[str]) -> set[Row]:
     """An answer and its positions by label, of each valuation."""
-    found = query_valuations(ast, stream, valuations)
-    return {(complex_event(V), tuple(V.labels.get(X, ()) for X in labels)) for V in found}
+    every = query_valuations(ast, stream, valuations)
+    return {(complex_event(V), tuple(V.labels.get(X, ()) for X in labels)) for V in every}
 
 
 def rows_of_table(query: Query, stream: Stream, labels: list[str]) -> Iterator[Row]:
     """The same of a table, whose rows do not have the positions of the answer."""
     for row in query.run(stream).table(labels).to_pylist():
-        held = tuple(positions_in(row[X]) for X in labels)
-        yield ComplexEvent(row["start"], row["end"], ()), held
+        positions = tuple(positions_in(row[X]) for X in labels)
+        yield ComplexEvent(row["start"], row["end"], ()), positions
 
 
 def positions_in(cell: object) -> Positions:
@@ -75,13 +75,13 @@ def agrees(rng: Random) -> bool:
         with pytest.raises(cerlab.BadData, match="several types"):
             query.run(case.stream).table(labels)
         return False
-    found = list(rows_of_table(query, case.stream, labels))
-    assert sorted((m.start, m.end, held) for m, held in found) == sorted(
-        (m.start, m.end, held) for m, held in expected
+    rows = list(rows_of_table(query, case.stream, labels))
+    assert sorted((m.start, m.end, positions) for m, positions in rows) == sorted(
+        (m.start, m.end, positions) for m, positions in expected
     ), case.describe()
     per_answer = [(answer.start, answer.end) for answer in query.run(case.stream)]
     assert list(dict.fromkeys(per_answer)) == list(
-        dict.fromkeys((m.start, m.end) for m, _ in found)
+        dict.fromkeys((m.start, m.end) for m, _ in rows)
     ), case.describe()
     return bool(expected)
 
@@ -105,16 +105,16 @@ def test_rows_of_a_session_are_those_of_the_whole_stream(suite: Suite) -> None:
         how: Any = {} if stream.time is None else {"time": stream.time.attribute}
         how |= {} if stream.time is None else {"unit": stream.time.unit}
         session = query.tabulating(columns, **how)
-        found: list[Any] = []
+        rows: list[Any] = []
         read = 0
         while read < len(stream):
             size = 1 + rng.randrange(3)
-            found += session.push(stream[read:][:size]).to_pylist()
+            rows += session.push(stream[read:][:size]).to_pylist()
             read += size
             if rng.random() < 0.1:
                 session = Query(query.ast).tabulating(columns, state=session.state())
         expected = query.run(stream).table(columns).to_pylist()
-        assert sorted(map(str, found)) == sorted(map(str, expected)), case.describe()
+        assert sorted(map(str, rows)) == sorted(map(str, expected)), case.describe()
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
@@ -134,8 +134,8 @@ def test_patterns_of_patterns_as_events_come() -> None:
     second = cerlab.parse_query("SELECT * WHERE RISE AS x ; RISE AS y FILTER y[`b.v` > 4]")
     below, above = first.tabulating(["a.v", "b.v"]), second.open()
     events = [{"type": "AB"[n % 2], "v": n} for n in range(8)]
-    found = [m for event in events for m in above.push(below.push([event]), type="RISE")]
-    assert sorted(m.positions for m in found) == [(0, 1), (0, 2), (1, 2)]
+    rises = [m for event in events for m in above.push(below.push([event]), type="RISE")]
+    assert sorted(m.positions for m in rises) == [(0, 1), (0, 2), (1, 2)]
 
 
 def test_valuations_where_filters_compare_labels(suite: Suite) -> None:
@@ -177,28 +177,28 @@ def ways_agree(rng: Random) -> bool:
     query, stream, answers = next(correlated_answers(rng))
     A, plan = query.labelled_registers, query.registers
     labels = sorted({label for t in A.Delta for label in t.labels})
-    asked = None if rng.random() < 0.5 else [X for X in labels if rng.random() < 0.5]
+    selection = None if rng.random() < 0.5 else [X for X in labels if rng.random() < 0.5]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(labelling, "ROOM", rng.choice((2, labelling.ROOM)))
-        compiled = RegisterLabelling(A, plan, stream, asked)
-    found: list[tuple[ComplexEvent, list[frozenset[str]]]] = []
+        labels_of = RegisterLabelling(A, plan, stream, selection)
+    ways: list[tuple[ComplexEvent, list[frozenset[str]]]] = []
     for batch in batched_answers(answers, 1 + rng.randrange(5)):
-        rows = compiled.of(batch)
+        rows = labels_of.of(batch)
         for n, (start, end) in enumerate(zip(rows.start, rows.end, strict=True)):
             part = slice(rows.offsets[n], rows.offsets[n + 1])
             answer = ComplexEvent(int(start), int(end), tuple(rows.positions[part].tolist()))
             assert answer == list(batch)[rows.answer[n]]
-            found.append((answer, [rows.labels[mark] for mark in rows.marks[part]]))
+            ways.append((answer, [rows.labels[mark] for mark in rows.marks[part]]))
     expected = [
-        (answer, [L if asked is None else L.intersection(asked) for L in way])
+        (answer, [L if selection is None else L.intersection(selection) for L in way])
         for answer in answers
         for way in labels_of_answer(A, plan, stream.events, answer)
     ]
-    if asked is None:
-        assert found == expected, query
+    if selection is None:
+        assert ways == expected, query
     else:
-        assert len(found) == len({(answer, tuple(way)) for answer, way in found})
-        assert {(a, tuple(way)) for a, way in found} == {(a, tuple(way)) for a, way in expected}
+        assert len(ways) == len({(answer, tuple(way)) for answer, way in ways})
+        assert {(a, tuple(way)) for a, way in ways} == {(a, tuple(way)) for a, way in expected}
     return bool(expected)
 
 
@@ -224,11 +224,11 @@ def test_comparisons_decide_between_labels_where_types_do_not() -> None:
 
 def test_limit_gives_the_same_valuations_of_each_end(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, Shape(depth=2))
-        ast = with_limit(drawn.ast, 2)
-        found = cerlab.valuations(Query(ast), drawn.stream, evaluator="compiled")
-        assert found == set(query_valuations(ast, drawn.stream)), drawn.describe()
-        return bool(found)
+        example = random_case(rng, Shape(depth=2))
+        ast = with_limit(example.ast, 2)
+        answers = cerlab.valuations(Query(ast), example.stream, evaluator="compiled")
+        assert answers == set(query_valuations(ast, example.stream)), example.describe()
+        return bool(answers)
 
     suite.run(case, deep_count=4_000)
 
@@ -251,8 +251,8 @@ def test_ways_that_lead_nowhere_are_tried_once() -> None:
     )
     events = [{"type": "A"}] * 60 + [{"type": "B", "v": 0}]
     answer = ComplexEvent(0, 60, tuple(range(61)))
-    found = _valuations_of_one(query, events, answer)
-    assert [dict(V.labels)["z"] for V in found] == [tuple(range(60))]
+    ways = _valuations_of_one(query, events, answer)
+    assert [dict(V.labels)["z"] for V in ways] == [tuple(range(60))]
 
 
 def _valuations_of_one(query: Query, events: Any, answer: ComplexEvent) -> list[Valuation]:
@@ -271,8 +271,8 @@ def test_valuations_that_are_made_some_at_a_time_are_each_made_once(
 
     monkeypatch.setattr(labelled_rows, "SOME_OBJECTS", 2)
     query, events = cerlab.parse_query("SELECT * WHERE A"), [{"type": "A"}] * 5
-    found = labelled_valuations(query, cerlab.Stream.from_events(events), query.run(events))
-    assert [V.labels for V in found] == [{"A": (n,)} for n in range(5)]
+    ways = labelled_valuations(query, cerlab.Stream.from_events(events), query.run(events))
+    assert [V.labels for V in ways] == [{"A": (n,)} for n in range(5)]
 
 
 def test_valuations_on_a_long_stream_are_not_listed_by_runs() -> None:
@@ -311,12 +311,12 @@ def test_first_order_labels_are_those_of_the_reference(suite: Suite) -> None:
 
 def test_first_order_labels_where_filters_compare_variables(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = fo_case(rng)
-        query = Query(drawn.ast, logic="fo")
-        expected = cerlab.valuations(query, drawn.stream)
+        example = fo_case(rng)
+        query = Query(example.ast, logic="fo")
+        expected = cerlab.valuations(query, example.stream)
         machines: tuple[EvaluatorName, ...] = ("compiled", "registers", "auto")
         for evaluator in machines:
-            assert cerlab.valuations(query, drawn.stream, evaluator=evaluator) == expected, query
+            assert cerlab.valuations(query, example.stream, evaluator=evaluator) == expected, query
         return bool(expected)
 
     suite.run(case, deep_count=2_000)
@@ -351,8 +351,8 @@ def test_variables_that_filters_compare(
     events = [
         {"type": kind, "v": v} for kind, v in [("A", 3), ("B", 2), ("A", 8), ("B", 4), ("A", 2)]
     ]
-    found = cerlab.valuations(text, events, logic="fo", evaluator=evaluator)
-    assert sorted((dict(V.labels) for V in found), key=str) == sorted(labels, key=str)
+    ways = cerlab.valuations(text, events, logic="fo", evaluator=evaluator)
+    assert sorted((dict(V.labels) for V in ways), key=str) == sorted(labels, key=str)
 
 
 @pytest.mark.parametrize("evaluator", ["tecs", "lists"])
@@ -360,6 +360,6 @@ def test_evaluators_without_variables_say_so(evaluator: EvaluatorName) -> None:
     with pytest.raises(cerlab.Unsupported, match="labels"):
         cerlab.valuations("A AS x", [{"type": "A"}], logic="fo", evaluator=evaluator)
     binary, events = "A AS x ; B AS y FILTER x.v < y.v", [{"type": "A", "v": 1}]
-    with pytest.raises(cerlab.Unsupported) as refused:
+    with pytest.raises(cerlab.Unsupported) as caught:
         cerlab.valuations(binary, events, logic="fo", evaluator="automaton")
-    assert refused.value.hint == "evaluators that give its labels: reference, compiled, registers"
+    assert caught.value.hint == "evaluators that give its labels: reference, compiled, registers"

@@ -24,7 +24,7 @@ def by_machine(
     machine: Deterministic, word: list[int]
 ) -> Counter[tuple[int, int, tuple[int, ...]]]:
     """The accepted (end, start, marks) of a word of truth vectors, all runs kept apart."""
-    found: Answers = Counter()
+    answers: Answers = Counter()
     runs: list[Run] = []
     idle = machine.idle
     for i, vector in enumerate(word):
@@ -37,14 +37,14 @@ def by_machine(
         after += [(take, i, (i,))] if take is not None else []
         after += [(skip, i, ())] if skip is not None else []
         idle = machine.wait(idle, vector)
-        found.update((i, start, marks) for state, start, marks in after if machine.final[state])
+        answers.update((i, start, marks) for state, start, marks in after if machine.final[state])
         runs = after
-    return found
+    return answers
 
 
-def by_mealy(made: Mealy, word: list[int]) -> Answers:
+def by_mealy(mealy: Mealy, word: list[int]) -> Answers:
     """The same by the merged machine; a word of symbols."""
-    found: Answers = Counter()
+    answers: Answers = Counter()
     runs: list[Run] = []
     idle = 0
     for i, symbol in enumerate(word):
@@ -52,37 +52,37 @@ def by_mealy(made: Mealy, word: list[int]) -> Answers:
 
         def go(move: Move, start: int, marks: tuple[int, ...]) -> None:
             if move.accepts:
-                found[i, start, marks] += 1  # noqa: B023  # called in this round only
+                answers[i, start, marks] += 1  # noqa: B023  # called in this round only
             if move.target != DEAD:
                 after.append((move.target, start, marks))  # noqa: B023
 
         for state, start, marks in runs:
-            take, skip = made.step[state][symbol]
+            take, skip = mealy.step[state][symbol]
             go(take, start, (*marks, i))
             go(skip, start, marks)
-        take, skip = made.begin[idle][symbol]
+        take, skip = mealy.begin[idle][symbol]
         go(take, i, (i,))
         go(skip, i, ())
-        idle = made.wait[idle][symbol]
+        idle = mealy.wait[idle][symbol]
         runs = after
-    return found
+    return answers
 
 
 def test_merging_keeps_every_answer(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, SMALL)
-        if not drawn.query.has_automaton:
+        example = random_case(rng, SMALL)
+        if not example.query.has_automaton:
             return True
-        machine = drawn.query.machine
-        vectors = list(dict.fromkeys([0, *map(machine.symbol, drawn.stream)]))
-        made = mealy_of(machine, vectors, budget=BUDGET)
-        if made is None:
+        machine = example.query.machine
+        vectors = list(dict.fromkeys([0, *map(machine.symbol, example.stream)]))
+        mealy = mealy_of(machine, vectors, budget=BUDGET)
+        if mealy is None:
             return True
         symbols = [rng.randrange(len(vectors)) for _ in range(3)]
-        symbols += [vectors.index(machine.symbol(event)) for event in drawn.stream][:6]
+        symbols += [vectors.index(machine.symbol(event)) for event in example.stream][:6]
         expected = by_machine(machine, [vectors[s] for s in symbols])
-        if by_mealy(made, symbols) != expected:
-            raise AssertionError(drawn.describe())
+        if by_mealy(mealy, symbols) != expected:
+            raise AssertionError(example.describe())
         return bool(expected)
 
     suite.run(case, deep_count=10_000)
@@ -92,17 +92,17 @@ def test_merged_states_can_be_told_apart(suite: Suite) -> None:
     """No two states have the same moves: there are as few as there can be."""
 
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, SMALL)
-        if not drawn.query.has_automaton:
+        example = random_case(rng, SMALL)
+        if not example.query.has_automaton:
             return True
-        machine = drawn.query.machine
-        vectors = list(dict.fromkeys([0, *map(machine.symbol, drawn.stream)]))
-        made = mealy_of(machine, vectors, budget=BUDGET)
-        if made is None:
+        machine = example.query.machine
+        vectors = list(dict.fromkeys([0, *map(machine.symbol, example.stream)]))
+        mealy = mealy_of(machine, vectors, budget=BUDGET)
+        if mealy is None:
             return True
-        assert len(set(made.step)) == len(made.step)
-        assert all(set(row) != {((DEAD, False), (DEAD, False))} for row in made.step)
-        return len(made.step) > 0
+        assert len(set(mealy.step)) == len(mealy.step)
+        assert all(set(row) != {((DEAD, False), (DEAD, False))} for row in mealy.step)
+        return len(mealy.step) > 0
 
     suite.run(case, deep_count=4_000)
 
@@ -110,22 +110,22 @@ def test_merged_states_can_be_told_apart(suite: Suite) -> None:
 def test_what_follows_a_plus_is_what_is_inside_it() -> None:
     """``A+``: the state after an A is final, the one after a gap is not; ahead they are one."""
     machine = as_pattern("SELECT * WHERE A+").machine
-    made = mealy_of(machine, [0, 1], budget=BUDGET)
-    assert made is not None
-    assert len(made.step) == 1
-    assert made.step[0][1] == (Move(0, True), Move(0, False))
-    assert made.step[0][0] == (Move(DEAD, False), Move(0, False))
+    mealy = mealy_of(machine, [0, 1], budget=BUDGET)
+    assert mealy is not None
+    assert len(mealy.step) == 1
+    assert mealy.step[0][1] == (Move(0, True), Move(0, False))
+    assert mealy.step[0][0] == (Move(DEAD, False), Move(0, False))
 
 
 def test_strategies_that_change_nothing_have_one_idle_state() -> None:
     """MAX of a plain sequence: no answer contains another, whatever came before."""
     machine = as_pattern("SELECT MAX * WHERE A ; B ; C").machine
-    made = mealy_of(machine, [0, 1, 2, 4], budget=BUDGET)
+    mealy = mealy_of(machine, [0, 1, 2, 4], budget=BUDGET)
     plain = mealy_of(as_pattern("SELECT * WHERE A ; B ; C").machine, [0, 1, 2, 4], budget=BUDGET)
-    assert made is not None
+    assert mealy is not None
     assert plain is not None
-    assert len(made.idle_of) > len(made.begin) == 1
-    assert (made.begin, made.step) == (plain.begin, plain.step)
+    assert len(mealy.idle_of) > len(mealy.begin) == 1
+    assert (mealy.begin, mealy.step) == (plain.begin, plain.step)
 
 
 def test_too_large_a_machine_is_none() -> None:

@@ -28,24 +28,24 @@ def long_run(name: str, events: int) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2_000:]
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 @needs_proc
 @pytest.mark.parametrize("name", ["S3", "S3 STRICT", "Q3", "keys"])
 def test_the_resident_set_stops_growing(name: str, suite: Suite) -> None:
     """After the first tenth, many windows long, nothing is added but the allocator's noise."""
-    found = long_run(name, DEEP if suite.deep else QUICK)
-    assert found["answers"] > 0 or name == "keys"
-    first, sizes = found["resident"][0], found["resident"]
-    assert max(sizes) <= 1.1 * first + 40_000, found
+    report = long_run(name, DEEP if suite.deep else QUICK)
+    assert report["answers"] > 0 or name == "keys"
+    first, sizes = report["resident"][0], report["resident"]
+    assert max(sizes) <= 1.1 * first + 40_000, report
     middle = len(sizes) // 2
-    assert max(sizes[middle:]) <= max(sizes[:middle]) * 1.05 + 8_000, found
+    assert max(sizes[middle:]) <= max(sizes[:middle]) * 1.05 + 8_000, report
 
 
 @needs_proc
 def test_the_steps_of_a_tenth_follow_its_answers(suite: Suite) -> None:
-    found = long_run("S3", DEEP // 5 if suite.deep else QUICK // 5)
-    steps = found["steps"]
+    report = long_run("S3", DEEP // 5 if suite.deep else QUICK // 5)
+    steps = report["steps"]
     assert max(steps) <= 1.2 * min(steps), "a stream of one habit, each tenth like the others"

@@ -59,11 +59,11 @@ def test_starts_of_windows_where_events_lie_group_by_group() -> None:
 def test_the_best_value_so_far(
     values: list[int], there: str, greatest: bool, best: list[int | None]
 ) -> None:
-    found = np.array(values)
-    known = np.array([each != "0" for each in there], np.uint8)
+    array = np.array(values)
+    valid = np.array([each != "0" for each in there], np.uint8)
     begins = np.array([each == "b" for each in there], np.uint8)
-    running_best(found, known, begins, greatest)
-    assert [v if is_there else None for v, is_there in zip(found, known, strict=True)] == best
+    running_best(array, valid, begins, greatest)
+    assert [v if is_there else None for v, is_there in zip(array, valid, strict=True)] == best
 
 
 @pytest.mark.parametrize("column", [list, pa.array], ids=["values", "array"])
@@ -84,8 +84,8 @@ def test_before_the_first_event_there_is_a_program() -> None:
 def test_an_event_moves_each_run_of_a_chain() -> None:
     """Of five events one step apart, those two that are up to three before the last."""
     events = [{"type": "A", "t": t} for t in range(5)]
-    found = cerlab.evaluate("SELECT * WHERE A ; A ; A WITHIN 3 [t]", events, evaluator="compiled")
-    assert Counter(answer.end for answer in found) == {2: 1, 3: 3, 4: 3}
+    answers = cerlab.evaluate("SELECT * WHERE A ; A ; A WITHIN 3 [t]", events, evaluator="compiled")
+    assert Counter(answer.end for answer in answers) == {2: 1, 3: 3, 4: 3}
 
 
 def test_an_answer_that_begins_and_ends_at_once_waits_for_room() -> None:
@@ -94,8 +94,8 @@ def test_an_answer_that_begins_and_ends_at_once_waits_for_room() -> None:
     types = "A" * 15 + "BC"
     run = WindowedEvaluation(query.plan, learned_tables(query.machine), None, answers=2)
     batches = [*run.push({"type": list(types)}, len(types)), *run.finish()]
-    found = [answer for batch in batches for answer in batch]
-    assert [answer.positions for answer in found] == [tuple(range(16)), (16,)]
+    answers = [answer for batch in batches for answer in batch]
+    assert [answer.positions for answer in answers] == [tuple(range(16)), (16,)]
 
 
 def test_what_comes_late_is_put_among_those_that_start_later_and_earlier() -> None:
@@ -103,9 +103,9 @@ def test_what_comes_late_is_put_among_those_that_start_later_and_earlier() -> No
     query = cerlab.parse_query("SELECT * WHERE (B ALL B ALL C) ; A WITHIN 4 [t]")
     columns = {"type": list("CBCBBCA"), "t": [2, 3, 4, 5, 6, 6, 8]}
     run = GeneralEvaluation(query.plan, query.machine, None)
-    found = [answer.positions for batch in run.push(columns, 7) for answer in batch]
+    answers = [answer.positions for batch in run.push(columns, 7) for answer in batch]
     expected = [(2, 3, 6), (2, 4, 6), (2, 3, 4, 6), (3, 5, 6), (4, 5, 6), (3, 4, 5, 6)]
-    assert sorted(found) == sorted(expected)
+    assert sorted(answers) == sorted(expected)
 
 
 def test_more_ways_than_configurations_have_room() -> None:
@@ -113,8 +113,8 @@ def test_more_ways_than_configurations_have_room() -> None:
     ways = "(A AS a : B :+ : C AS c) OR (A AS a : (B AS x OR B AS y) :+ : D AS c)"
     query = cerlab.parse_query(f"SELECT * WHERE {ways} FILTER a.v = c.v")
     stream = cerlab.Stream.from_events([{"type": t, "v": 1} for t in "A" + "B" * 30 + "CD"])
-    (found,) = labelled_valuations(query, stream, list(query.run(stream))[:1])
-    assert found.labels.keys() == {"A", "B", "C", "a", "c"}
+    (valuation,) = labelled_valuations(query, stream, list(query.run(stream))[:1])
+    assert valuation.labels.keys() == {"A", "B", "C", "a", "c"}
 
 
 @pytest.mark.parametrize(("one", "other"), product(Operator, repeat=2))

@@ -56,23 +56,23 @@ def exact(plan: Plan) -> tuple[object, ...]:
     """All of a plan, with constants by `repr`: it tells 1 from 1.0 from TRUE, and NaN is NaN."""
     vcea, cea = plan.vcea, plan.cea
     moves = [(t.source, repr(t.predicate), t.labels, t.target) for t in vcea.Delta]
-    marked = [(t.source, repr(t.predicate), t.mark, t.target) for t in cea.Delta]
+    transitions = [(t.source, repr(t.predicate), t.mark, t.target) for t in cea.Delta]
     clauses = (plan.streams, plan.partition, repr(plan.window), plan.consume, plan.limit)
     states = (vcea.states, vcea.I, vcea.F, cea.states, cea.q0, cea.F)
-    return moves, marked, states, clauses, plan.strategy
+    return moves, transitions, states, clauses, plan.strategy
 
 
 def test_a_plan_is_read_back_with_its_digest_and_its_answers(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn, plan = drawn_plan(rng)
-        written = plan_to_bytes(plan)
-        again = plan_from_bytes(written)
-        assert exact(again) == exact(plan), drawn.describe()
-        assert plan_to_bytes(again) == written
+        example, plan = drawn_plan(rng)
+        content = plan_to_bytes(plan)
+        again = plan_from_bytes(content)
+        assert exact(again) == exact(plan), example.describe()
+        assert plan_to_bytes(again) == content
         assert plan_digest(again) == plan_digest(plan)
-        found = answers(again, drawn.stream)
-        assert found == answers(plan, drawn.stream), drawn.describe()
-        return bool(found)
+        matches = answers(again, example.stream)
+        assert matches == answers(plan, example.stream), example.describe()
+        return bool(matches)
 
     suite.run(case, deep_count=10_000)
 
@@ -150,7 +150,7 @@ def test_another_process_writes_the_same_bytes() -> None:
         "import sys, cerlab; from cerlab.automata.plan_json import plan_to_bytes; "
         "sys.stdout.buffer.write(plan_to_bytes(cerlab.parse_query(sys.argv[1]).plan))"
     )
-    written = {
+    documents = {
         subprocess.run(
             [sys.executable, "-c", script, text],
             capture_output=True,
@@ -159,13 +159,13 @@ def test_another_process_writes_the_same_bytes() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert written == {plan_to_bytes(cerlab.parse_query(text).plan)}
+    assert documents == {plan_to_bytes(cerlab.parse_query(text).plan)}
 
 
 # -- what is refused ---------------------------------------------------------------------------
 
 
-def resealed(document: Any) -> Any:
+def with_digest(document: Any) -> Any:
     """The document with the digest of what it says now."""
     body = {k: v for k, v in document.items() if k not in ("format", "version", "digest")}
     text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -177,7 +177,7 @@ def small_document() -> dict[str, Any]:
     return plan_to_json(cerlab.parse_query(query).plan)
 
 
-def changed(path: tuple[str | int, ...], value: Any) -> Callable[[], dict[str, Any]]:
+def edit(path: tuple[str | int, ...], value: Any) -> Callable[[], dict[str, Any]]:
     def make() -> dict[str, Any]:
         document = small_document()
         inside: Any = document
@@ -198,56 +198,56 @@ def without(key: str) -> Callable[[], dict[str, Any]]:
     [
         (list, "CER0751", "$"),
         (dict, "CER0752", "$"),
-        (changed(("format",), "cerlab-machine"), "CER0754", "$.format"),
-        (changed(("version",), 2), "CER0754", "$.version"),
-        (changed(("version",), True), "CER0751", "$.version"),
-        (changed(("version",), "1"), "CER0751", "$.version"),
-        (changed(("digest",), "0" * 64), "CER0758", "$.digest"),
-        (changed(("digest",), None), "CER0751", "$.digest"),
+        (edit(("format",), "cerlab-machine"), "CER0754", "$.format"),
+        (edit(("version",), 2), "CER0754", "$.version"),
+        (edit(("version",), True), "CER0751", "$.version"),
+        (edit(("version",), "1"), "CER0751", "$.version"),
+        (edit(("digest",), "0" * 64), "CER0758", "$.digest"),
+        (edit(("digest",), None), "CER0751", "$.digest"),
         (without("digest"), "CER0752", "$"),
         (without("limit"), "CER0752", "$"),
-        (changed(("more",), 1), "CER0752", "$"),
-        (changed(("limit",), 3), "CER0758", "$.digest"),
-        (changed(("limit",), 0), "CER0755", "$.limit"),
-        (changed(("limit",), 2.0), "CER0751", "$.limit"),
-        (changed(("strategy",), "FIRST"), "CER0753", "$.strategy"),
-        (changed(("consume",), None), "CER0751", "$.consume"),
-        (changed(("streams",), "S"), "CER0751", "$.streams"),
-        (changed(("partition",), ["k", 1]), "CER0751", "$.partition[1]"),
-        (changed(("partition",), ["\ud800"]), "CER0704", "$.partition[0]"),
-        (changed(("window", "width"), -1), "CER0755", "$.window.width"),
-        (changed(("window", "kind"), "moons"), "CER0753", "$.window.kind"),
-        (changed(("window", "attribute"), "t"), "CER0752", "$.window"),
+        (edit(("more",), 1), "CER0752", "$"),
+        (edit(("limit",), 3), "CER0758", "$.digest"),
+        (edit(("limit",), 0), "CER0755", "$.limit"),
+        (edit(("limit",), 2.0), "CER0751", "$.limit"),
+        (edit(("strategy",), "FIRST"), "CER0753", "$.strategy"),
+        (edit(("consume",), None), "CER0751", "$.consume"),
+        (edit(("streams",), "S"), "CER0751", "$.streams"),
+        (edit(("partition",), ["k", 1]), "CER0751", "$.partition[1]"),
+        (edit(("partition",), ["\ud800"]), "CER0704", "$.partition[0]"),
+        (edit(("window", "width"), -1), "CER0755", "$.window.width"),
+        (edit(("window", "kind"), "moons"), "CER0753", "$.window.kind"),
+        (edit(("window", "attribute"), "t"), "CER0752", "$.window"),
         (
-            changed(("window",), {"kind": "attribute", "width": 3, "attribute": "t"}),
+            edit(("window",), {"kind": "attribute", "width": 3, "attribute": "t"}),
             "CER0751",
             "$.window.width",
         ),
         (
-            changed(("window",), {"kind": "attribute", "width": {"float": "nan"}, "attribute": ""}),
+            edit(("window",), {"kind": "attribute", "width": {"float": "nan"}, "attribute": ""}),
             "CER0755",
             "$.window.width",
         ),
         (
-            changed(("window",), {"kind": "attribute", "width": True, "attribute": "t"}),
+            edit(("window",), {"kind": "attribute", "width": True, "attribute": "t"}),
             "CER0755",
             "$.window.width",
         ),
-        (changed(("vcea", "states"), 10**9), "CER0662", "$.vcea.states"),
-        (changed(("cea", "final"), [99]), "CER0756", "$.cea.final[0]"),
-        (changed(("cea", "kind"), "anchored-cea"), "CER0756", "$.cea.kind"),
+        (edit(("vcea", "states"), 10**9), "CER0662", "$.vcea.states"),
+        (edit(("cea", "final"), [99]), "CER0756", "$.cea.final[0]"),
+        (edit(("cea", "kind"), "anchored-cea"), "CER0756", "$.cea.kind"),
         (
-            lambda: changed(("cea",), small_document()["vcea"])(),
+            lambda: edit(("cea",), small_document()["vcea"])(),
             "CER0756",
             "$.cea.kind",
         ),
         (
-            changed(("cea", "transitions", 0, "target"), 0),
+            edit(("cea", "transitions", 0, "target"), 0),
             "CER0756",
             "$.cea.transitions[0].target",
         ),
         (
-            changed(("cea", "transitions", 0, "predicate"), {"kind": "code"}),
+            edit(("cea", "transitions", 0, "predicate"), {"kind": "code"}),
             "CER0753",
             "$.cea.transitions[0].predicate.kind",
         ),
@@ -265,7 +265,7 @@ def test_what_is_malformed_is_refused_at_its_place(
 
 
 @pytest.mark.parametrize(
-    ("written", "code"),
+    ("content", "code"),
     [
         (b"", "CER0750"),
         (b"\xff", "CER0750"),
@@ -279,9 +279,9 @@ def test_what_is_malformed_is_refused_at_its_place(
     ],
     ids=range(9),
 )
-def test_bytes_that_are_no_plan(written: bytes, code: str) -> None:
+def test_bytes_that_are_no_plan(content: bytes, code: str) -> None:
     with pytest.raises(CerlabError) as caught:
-        plan_from_bytes(written)
+        plan_from_bytes(content)
     assert caught.value.code == code
 
 
@@ -303,7 +303,7 @@ WRONG: tuple[Any, ...] = (
 )
 
 
-def mutated(rng: Random, document: Any) -> None:
+def mutate(rng: Random, document: Any) -> None:
     """Change one place of a document, anywhere in its depth."""
     places: list[tuple[Any, Any]] = []
     level: list[Any] = [document]
@@ -317,8 +317,8 @@ def mutated(rng: Random, document: Any) -> None:
         case 0:
             del node[key]
         case 1:
-            other, found = rng.choice(places)
-            node[key] = deepcopy(other[found])
+            other, other_key = rng.choice(places)
+            node[key] = deepcopy(other[other_key])
         case 2 if isinstance(node, dict):
             node[rng.choice(("kind", "value", "more"))] = rng.choice(WRONG)
         case 2:
@@ -329,46 +329,46 @@ def mutated(rng: Random, document: Any) -> None:
 
 def test_a_changed_document_is_refused_or_is_another_plan(suite: Suite) -> None:
     """Nothing but our own errors, also where the digest was made to fit."""
-    refused = 0
+    refusals = 0
 
     def case(rng: Random) -> bool:
-        nonlocal refused
+        nonlocal refusals
         _, plan = drawn_plan(rng)
         document = plan_to_json(plan)
         for _ in range(rng.choice((1, 1, 1, 3))):
-            mutated(rng, document)
-        sealed = rng.random() < 0.7
+            mutate(rng, document)
+        has_digest = rng.random() < 0.7
         try:
-            written = json.dumps(resealed(document) if sealed else document).encode()
+            content = json.dumps(with_digest(document) if has_digest else document).encode()
         except UnicodeEncodeError:  # half of a surrogate pair has no digest
-            written = json.dumps(document).encode()
+            content = json.dumps(document).encode()
         try:
-            again = plan_from_bytes(written)
+            again = plan_from_bytes(content)
         except (BadData, ResourceLimit):
-            refused += 1
+            refusals += 1
             return True
         assert plan_from_bytes(plan_to_bytes(again)) is not None
         return True
 
     ran = suite.run(case, deep_count=10_000)
-    assert refused > ran // 2
+    assert refusals > ran // 2
 
 
 def test_changed_bytes_are_refused(suite: Suite) -> None:
-    written = json.dumps(small_document(), ensure_ascii=False).encode()
+    content = json.dumps(small_document(), ensure_ascii=False).encode()
 
     def case(rng: Random) -> bool:
-        damaged = bytearray(written)
-        at = rng.randrange(len(damaged))
+        copy = bytearray(content)
+        at = rng.randrange(len(copy))
         match rng.randrange(3):
             case 0:
-                del damaged[at:]
+                del copy[at:]
             case 1:
-                damaged[at] ^= 1 << rng.randrange(8)
+                copy[at] ^= 1 << rng.randrange(8)
             case _:
-                del damaged[at]
+                del copy[at]
         try:
-            again = plan_from_bytes(bytes(damaged))
+            again = plan_from_bytes(bytes(copy))
         except (BadData, ResourceLimit):
             return True
         assert plan_to_json(again) == small_document(), "white space or the case of an escape"

@@ -24,19 +24,19 @@ def test_ranges_on_several_threads_have_all_answers_once(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def case(rng: Random) -> bool:
-        drawn = windowed_case(rng)
-        if drawn is None:
+        pair = windowed_case(rng)
+        if pair is None:
             return True
-        a, expected = drawn
+        a, expected = pair
         monkeypatch.setattr(ranges, "RANGE", rng.choice((1, 2, 5, 1 << 20)))
         monkeypatch.setattr(ranges, "SHORTEST", rng.choice((1, 4, 1 << 19)))
         monkeypatch.setattr(program, "BUDGET", rng.choice((20_000, 20_000, 0)))
         query = a.query
-        made = compiled_answers(
+        batches = compiled_answers(
             query.plan, query.machine, a.stream, a.stream.time, workers=rng.choice((2, 3))
         )
-        found = [answer for batch in made for answer in batch]
-        if sorted(map(str, found)) != sorted(map(str, expected)):
+        answers = [answer for batch in batches for answer in batch]
+        if sorted(map(str, answers)) != sorted(map(str, expected)):
             raise AssertionError(a.describe())
         return bool(expected)
 
@@ -50,8 +50,8 @@ def test_an_evaluation_that_begins_anew_remembers_nothing() -> None:
         assert not list(run.push({"type": ["A"], "k": [n], "t": [50 + n]}, 1))
     run.begin(10, 12)
     columns = {"type": ["B", "A", "B", "B"], "k": [2, 2, 0, 2], "t": [1, 2, 3, 4]}
-    found = [answer for batch in run.push(columns, 4) for answer in batch]
-    assert [(a.start, a.end) for a in found] == [(11, 13)]
+    answers = [answer for batch in run.push(columns, 4) for answer in batch]
+    assert [(a.start, a.end) for a in answers] == [(11, 13)]
     assert run._keys is not None
     assert run._keys.count == 2
 
@@ -69,18 +69,18 @@ def test_ranges_are_shorter_towards_the_end(length: int, workers: int) -> None:
     assert len(sizes) >= min(length, workers)
 
 
-def given(
+def answers_and_code(
     text: str, rows: list[dict[str, Any]], workers: int
 ) -> tuple[list[ComplexEvent], str | None]:
     """The answers by so many threads, and the code of the error after them."""
     query, stream = as_query(text), cerlab.Stream.from_events(rows)
-    found: list[ComplexEvent] = []
+    answers: list[ComplexEvent] = []
     try:
         for batch in compiled_answers(query.plan, query.machine, stream, None, workers=workers):
-            found += batch
+            answers += batch
     except cerlab.BadData as error:
-        return found, error.code
-    return found, None
+        return answers, error.code
+    return answers, None
 
 
 @pytest.mark.parametrize("bad", [3, 4, 5, 6, 11])
@@ -93,8 +93,8 @@ def test_the_answers_before_a_bad_time_are_given_and_then_its_error(
     monkeypatch.setattr(ranges, "FIRST_LOOK", 1)
     rows: list[dict[str, Any]] = [{"type": "AB"[n % 2], "t": 10 * n} for n in range(12)]
     rows[bad]["t"] = time
-    found, code = given("SELECT * WHERE A : B WITHIN 10 [t]", rows, workers)
-    assert [a.end for a in found] == list(range(1, bad, 2))
+    answers, code = answers_and_code("SELECT * WHERE A : B WITHIN 10 [t]", rows, workers)
+    assert [a.end for a in answers] == list(range(1, bad, 2))
     assert code == ("CER0712" if time is None else "CER0714")
 
 
@@ -109,8 +109,8 @@ def test_ranges_do_not_ask_for_the_times_of_events_that_from_removes(
         rows.append({"type": "B", "stream": "T", "t": None if n % 2 else -n})
     text = "SELECT * FROM S WHERE A ; B WITHIN 3 [t]"
     expected = list(answers_of(as_query(text), cerlab.Stream.from_events(rows), "tecs"))
-    found, code = given(text, rows, 2)
-    assert (sorted(map(str, found)), code) == (sorted(map(str, expected)), None)
+    answers, code = answers_and_code(text, rows, 2)
+    assert (sorted(map(str, answers)), code) == (sorted(map(str, expected)), None)
     assert expected
 
 
@@ -118,11 +118,11 @@ def test_matches_of_several_workers_count_from_the_same_first_one() -> None:
     rng = Random(5)
     stream = cerlab.Stream.from_events([{"type": rng.choice("ABCDEF")} for _ in range(21_000)])
     query = as_query("SELECT * WHERE A : B ; C WITHIN 12 EVENTS")
-    plain, shared = query.run(stream), query.run(stream, workers=2)
-    listed = list(shared)
-    assert sorted(map(str, listed)) == sorted(map(str, plain))
-    assert shared.count() == plain.count() == len(listed)
-    assert [shared[k] for k in (0, 17, len(listed) - 1)] == [listed[0], listed[17], listed[-1]]
+    plain, by_two = query.run(stream), query.run(stream, workers=2)
+    answers = list(by_two)
+    assert sorted(map(str, answers)) == sorted(map(str, plain))
+    assert by_two.count() == plain.count() == len(answers)
+    assert [by_two[k] for k in (0, 17, len(answers) - 1)] == [answers[0], answers[17], answers[-1]]
 
 
 def test_ranges_are_refused_where_answers_depend_on_earlier_ones() -> None:

@@ -41,11 +41,11 @@ ANSWERS = {
 
 def digest(answers: Iterable[ComplexEvent]) -> tuple[int, int]:
     """How many, and the sum of their hashes: sets are equal if this is, but for a miracle."""
-    found = total = 0
+    count = total = 0
     for answer in answers:
-        found += 1
+        count += 1
         total += hash((answer.start, answer.end, answer.positions))
-    return found, total & (1 << 64) - 1
+    return count, total & (1 << 64) - 1
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +65,8 @@ def test_the_same_answers_as_the_tecs(
 ) -> None:
     query = as_pattern(f"{catalogue('stocks')[name]} {consume}")
     some = stream if suite.deep else part(stream)
-    made = compiled_answers(query.plan, query.learned, some, None)
-    ours = digest(answer for batch in made for answer in batch)
+    batches = compiled_answers(query.plan, query.learned, some, None)
+    ours = digest(answer for batch in batches for answer in batch)
     assert ours == digest(answers_of(query, some, "tecs"))
     if suite.deep and not consume:
         assert ours[0] == ANSWERS[name]
@@ -75,9 +75,9 @@ def test_the_same_answers_as_the_tecs(
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_published_numbers_by_listing_and_by_counting(name: str, stream: Stream) -> None:
     query = as_pattern(catalogue("stocks")[name])
-    listed = sum(map(len, compiled_answers(query.plan, query.learned, stream, None)))
-    counted = end_counts(query.plan, query.learned, stream, None)
-    assert listed == ANSWERS[name] == sum(int(counts.sum()) for _, counts in counted)
+    count = sum(map(len, compiled_answers(query.plan, query.learned, stream, None)))
+    counts_of_ends = end_counts(query.plan, query.learned, stream, None)
+    assert count == ANSWERS[name] == sum(int(counts.sum()) for _, counts in counts_of_ends)
 
 
 def test_rows_with_names_and_sums_that_are_not_listed(stream: Stream) -> None:
@@ -87,17 +87,17 @@ def test_rows_with_names_and_sums_that_are_not_listed(stream: Stream) -> None:
     assert table["T1.name"].unique().to_pylist() == ["INTC"]
     assert table["T3.name"].unique().to_pylist() == ["QQQ"]
     matches = cerlab.parse_query(catalogue("stocks")["Q5"]).run(stream)
-    made = matches.aggregate(sum="csco.volume", group_by="end")
-    listed = (
+    totals = matches.aggregate(sum="csco.volume", group_by="end")
+    reference = (
         matches.table(["csco.volume"])
         .group_by("end")
         .aggregate([("csco.volume", "sum"), ([], "count_all")])
     )
-    listed = listed.sort_by("end")
-    assert made["end"].to_pylist() == listed["end"].to_pylist()
-    assert made["count"].to_pylist() == listed["count_all"].to_pylist()
-    assert made["sum(csco.volume)"].to_pylist() == listed["csco.volume_sum"].to_pylist()
-    assert sum(made["count"].to_pylist()) == ANSWERS["Q5"]
+    reference = reference.sort_by("end")
+    assert totals["end"].to_pylist() == reference["end"].to_pylist()
+    assert totals["count"].to_pylist() == reference["count_all"].to_pylist()
+    assert totals["sum(csco.volume)"].to_pylist() == reference["csco.volume_sum"].to_pylist()
+    assert sum(totals["count"].to_pylist()) == ANSWERS["Q5"]
 
 
 def test_counts_of_each_end_are_exact(stream: Stream, suite: Suite) -> None:
@@ -105,9 +105,9 @@ def test_counts_of_each_end_are_exact(stream: Stream, suite: Suite) -> None:
     query = as_pattern(catalogue("stocks")["Q4"])
     some = stream if suite.deep else part(stream)
     expected = [row for row in driver.counts(query.plan, query.machine, some, None) if row[1]]
-    made = end_counts(query.plan, query.learned, some, None)
-    found = [
-        row for ends, counts in made for row in zip(ends.tolist(), counts.tolist(), strict=True)
+    batches = end_counts(query.plan, query.learned, some, None)
+    counts_of_ends = [
+        row for ends, counts in batches for row in zip(ends.tolist(), counts.tolist(), strict=True)
     ]
-    assert found == expected
+    assert counts_of_ends == expected
     assert cerlab.count(query, some) == sum(count for _, count in expected)

@@ -15,7 +15,7 @@ import cerlab
 TEXT = "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 SECONDS"
 EVENTS = [{"type": "AABB"[n % 4], "k": n % 3, "v": n / 2, "t": n} for n in range(12)]
 TIME: dict[str, Any] = {"time": "t", "unit": "s"}
-ASKED: dict[str, Any] = {
+AGGREGATES: dict[str, Any] = {
     "sum": "b.v",
     "max": ["a.v", "b.k"],
     "group_by": ["end", "k"],
@@ -26,42 +26,42 @@ Resume = Callable[..., Any]
 
 
 def totals(text: str = TEXT, **more: Any) -> Any:
-    return cerlab.parse_query(text).aggregating(**{**ASKED, **more})
+    return cerlab.parse_query(text).aggregating(**{**AGGREGATES, **more})
 
 
 def rows(text: str = TEXT, **more: Any) -> Any:
     return cerlab.parse_query(text).tabulating(["a.v", "b.v"], **more)
 
 
-@pytest.mark.parametrize("opened", [totals, rows])
-def test_a_session_goes_on_where_it_was(opened: Resume) -> None:
-    at_once = opened(**TIME).push(EVENTS).to_pylist()
-    found, state = [], opened(**TIME).state()
+@pytest.mark.parametrize("resume", [totals, rows])
+def test_a_session_goes_on_where_it_was(resume: Resume) -> None:
+    at_once = resume(**TIME).push(EVENTS).to_pylist()
+    rows_of_events, state = [], resume(**TIME).state()
     for event in EVENTS:
-        session = opened(state=state)
-        found += session.push([event]).to_pylist()
+        session = resume(state=state)
+        rows_of_events += session.push([event]).to_pylist()
         state = session.state()
-    assert found == at_once
-    assert found
+    assert rows_of_events == at_once
+    assert rows_of_events
 
 
-@pytest.mark.parametrize("opened", [totals, rows])
-def test_other_bytes_are_refused(opened: Resume) -> None:
-    session = opened(**TIME)
+@pytest.mark.parametrize("resume", [totals, rows])
+def test_other_bytes_are_refused(resume: Resume) -> None:
+    session = resume(**TIME)
     session.push(EVENTS)
     state: bytes = session.state()
-    damaged = [state[:n] + bytes([state[n] ^ 1]) + state[n + 1 :] for n in range(0, len(state), 40)]
-    for other in (b"", b"{}", state[:-9], *damaged):
+    changes = [state[:n] + bytes([state[n] ^ 1]) + state[n + 1 :] for n in range(0, len(state), 40)]
+    for other in (b"", b"{}", state[:-9], *changes):
         with pytest.raises(cerlab.BadData, match="CER0771"):
-            opened(state=other)
+            resume(state=other)
     with pytest.raises(cerlab.BadData, match="CER0772"):
-        opened(state=state.replace(b'"version": 1', b'"version": 9'))
+        resume(state=state.replace(b'"version": 1', b'"version": 9'))
     with pytest.raises(cerlab.BadData, match="CER0773"):
-        opened(TEXT.replace("9 S", "8 S"), state=state)
+        resume(TEXT.replace("9 S", "8 S"), state=state)
     with pytest.raises(cerlab.UsageError, match="CER0777"):
-        opened(state=state, time="u")
+        resume(state=state, time="u")
     with pytest.raises(cerlab.BadData, match="CER0771"):
-        (rows if opened is totals else totals)(state=state)
+        (rows if resume is totals else totals)(state=state)
 
 
 def test_a_state_is_of_the_same_aggregates() -> None:
@@ -69,26 +69,26 @@ def test_a_state_is_of_the_same_aggregates() -> None:
         totals(state=totals(**TIME).state(), sum="a.v")
 
 
-def changed(value: Any) -> Iterator[Any]:
+def other_documents(value: Any) -> Iterator[Any]:
     """The same document with one part of it something else."""
     others: tuple[Any, ...] = (None, [], "x", {"hex": "zz"}, {"ratio": [1]})
     yield from others
     if isinstance(value, list):
         for n, each in enumerate(value):
-            yield from ([*value[:n], part, *value[n + 1 :]] for part in changed(each))
+            yield from ([*value[:n], part, *value[n + 1 :]] for part in other_documents(each))
 
 
-@pytest.mark.parametrize("opened", [totals, rows])
-def test_a_body_of_another_shape_is_refused_or_read(opened: Resume) -> None:
-    session = opened(**TIME)
+@pytest.mark.parametrize("resume", [totals, rows])
+def test_a_body_of_another_shape_is_refused_or_read(resume: Resume) -> None:
+    session = resume(**TIME)
     session.push(EVENTS[:3])
     document = json.loads(session.state().partition(b"\n")[2])
-    refused = 0
-    for body in islice(changed(document["body"]), 0, None, 3):
+    refusals = 0
+    for body in islice(other_documents(document["body"]), 0, None, 3):
         text = json.dumps({**document, "body": body}).encode()
         state = hashlib.sha256(text).hexdigest().encode() + b"\n" + text
         try:
-            opened(state=state)
+            resume(state=state)
         except cerlab.BadData:
-            refused += 1
-    assert refused > 15
+            refusals += 1
+    assert refusals > 15

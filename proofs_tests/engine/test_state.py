@@ -40,7 +40,7 @@ def with_stops(case: Case, cuts: list[int]) -> list[ComplexEvent]:
     """Every batch by a run of its own, resumed from the bytes of the one before."""
     query, columns = case.query, case.stream.columns
     state: bytes | None = None
-    found: list[ComplexEvent] = []
+    answers: list[ComplexEvent] = []
     for start, end in zip([0, *cuts], [*cuts, len(case.stream)], strict=True):
         machine = fresh_machine(query)
         run = GeneralEvaluation(
@@ -50,22 +50,22 @@ def with_stops(case: Case, cuts: list[int]) -> list[ComplexEvent]:
         by_event = (start + len(cuts)) % 2
         events = case.stream.events[start:end]
         for batch in run.push_events(events) if by_event else run.push(part, end - start):
-            found += batch
+            answers += batch
         state = run.state()
-    return found
+    return answers
 
 
 def test_stopping_and_going_on_changes_nothing(suite: Suite) -> None:
     def case(rng: Random) -> bool | None:
-        drawn = compilable(rng)
+        example = compilable(rng)
         try:
-            expected = query_answers(drawn.ast, drawn.stream)
+            expected = query_answers(example.ast, example.stream)
         except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
             return None
-        cuts = sorted(rng.randrange(len(drawn.stream) + 1) for _ in range(rng.randrange(1, 4)))
-        found = with_stops(drawn, cuts)
-        assert len(found) == len(set(found)), drawn.describe()
-        assert set(found) == set(expected), (drawn.describe(), cuts)
+        cuts = sorted(rng.randrange(len(example.stream) + 1) for _ in range(rng.randrange(1, 4)))
+        answers = with_stops(example, cuts)
+        assert len(answers) == len(set(answers)), example.describe()
+        assert set(answers) == set(expected), (example.describe(), cuts)
         return bool(expected)
 
     suite.run(case, deep_count=20_000)
@@ -76,8 +76,8 @@ def test_a_session_goes_on_from_its_state() -> None:
     first = query.open()
     assert first.push([{"type": "A", "k": "x", "t": 0}, {"type": "A", "k": "y", "t": 1}]) == []
     again = cerlab.parse_query(query.text).open(state=first.state())
-    found = again.push([{"type": "B", "k": "y", "t": 2}, {"type": "B", "k": "x", "t": 3}])
-    assert found == [ComplexEvent(1, 2, (1, 2))], "x began more than 2 before"
+    answers = again.push([{"type": "B", "k": "y", "t": 2}, {"type": "B", "k": "x", "t": 3}])
+    assert answers == [ComplexEvent(1, 2, (1, 2))], "x began more than 2 before"
 
 
 @pytest.mark.parametrize("window", ["2 [t]", "2 SECONDS"])
@@ -143,9 +143,9 @@ def test_other_bytes_are_refused(damage: object, code: str) -> None:
     session = query.open()
     session.push([{"type": "A"}])
     assert callable(damage)
-    changed = damage(session.state())
+    damaged_state = damage(session.state())
     with pytest.raises(cerlab.BadData) as caught:
-        query.open(state=changed)
+        query.open(state=damaged_state)
     assert caught.value.code in (code, "CER0771"), "a changed byte also breaks the checksum"
 
 
@@ -156,17 +156,17 @@ def test_a_changed_byte_is_refused_or_changes_nothing() -> None:
     session.push(events[:5])
     state = session.state()
     expected = query.open(state=state).push(events[5:])
-    refused = 0
+    refusals = 0
     for at in range(len(state)):
-        damaged = bytearray(state)
-        damaged[at] ^= 0x41
+        content = bytearray(state)
+        content[at] ^= 0x41
         try:
-            resumed = query.open(state=bytes(damaged))
+            session_again = query.open(state=bytes(content))
         except cerlab.BadData:
-            refused += 1
+            refusals += 1
             continue
-        assert resumed.push(events[5:]) == expected, at
-    assert refused > len(state) // 2
+        assert session_again.push(events[5:]) == expected, at
+    assert refusals > len(state) // 2
 
 
 def test_the_state_of_another_query_is_refused() -> None:
@@ -177,13 +177,13 @@ def test_the_state_of_another_query_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["0", ["0"], [0.5], [True], [None], 0, None, {"0": 0}])
 def test_what_is_no_list_of_states_names_none(name: object) -> None:
-    plain, selected = as_query("A ; B"), as_query("SELECT LAST * WHERE A ; B")
+    plain, last = as_query("A ; B"), as_query("SELECT LAST * WHERE A ; B")
     with pytest.raises(cerlab.BadData, match="no state of the machine"):
         state_of_name(plain.machine, name)
     with pytest.raises(cerlab.BadData, match="no state of the machine"):
-        state_of_name(selected.machine, [name, [[], [], []], 0])
+        state_of_name(last.machine, [name, [[], [], []], 0])
     with pytest.raises(cerlab.BadData, match="no idle state"):
-        idle_of_name(selected.machine, [[0], name, []])
+        idle_of_name(last.machine, [[0], name, []])
 
 
 def test_the_format_is_what_is_documented() -> None:
@@ -213,9 +213,9 @@ def test_edited_states_are_refused_or_do_no_harm(
         timeout=600 if suite.deep else 240,
     )
     assert done.returncode == 0, done.stderr[-2_000:]
-    counted = json.loads(done.stdout)
-    assert counted["refused"] > 5 * seeds
-    assert counted["answers"] > seeds // 2, "some edits are of no harm, and are not refused"
+    counts = json.loads(done.stdout)
+    assert counts["refused"] > 5 * seeds
+    assert counts["answers"] > seeds // 2, "some edits are of no harm, and are not refused"
 
 
 def test_an_edit_without_a_new_digest_is_refused() -> None:
@@ -223,27 +223,27 @@ def test_an_edit_without_a_new_digest_is_refused() -> None:
     session = query.open()
     session.push([{"type": "A"}, {"type": "A"}])
     state = session.state()
-    seen = io.BytesIO()
-    np.save(seen, np.ones(1, np.int64))
+    content = io.BytesIO()
+    np.save(content, np.ones(1, np.int64))
     assert query.open(state=rewritten(state)).push([{"type": "B"}])
     with pytest.raises(cerlab.BadData, match="digest"):
-        query.open(state=rewritten(state, seen=seen.getvalue()))
+        query.open(state=rewritten(state, seen=content.getvalue()))
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("change", "message"),
     [
         ({"format": "another"}, "another format"),
         ({"read": 1 << 61}, "how many events were read"),
         ({"read": -1}, "how many events were read"),
     ],
 )
-def test_a_header_that_says_something_else_is_refused(changed: Any, said: str) -> None:
+def test_a_header_that_says_something_else_is_refused(change: Any, message: str) -> None:
     query = as_query("A ; B")
     arrays, header = members_of(query.open().state())
     assert query.open(state=archive(arrays, header)).push([{"type": "B"}]) == []
-    with pytest.raises(cerlab.BadData, match=said):
-        query.open(state=archive(arrays, header | changed))
+    with pytest.raises(cerlab.BadData, match=message):
+        query.open(state=archive(arrays, header | change))
 
 
 def rewritten(state: bytes, *, compression: int = zipfile.ZIP_STORED, **changed: bytes) -> bytes:
@@ -251,11 +251,11 @@ def rewritten(state: bytes, *, compression: int = zipfile.ZIP_STORED, **changed:
     with zipfile.ZipFile(io.BytesIO(state)) as before:
         contents = {info.filename: before.read(info) for info in before.infolist()}
     contents |= {f"{name}.npy": content for name, content in changed.items()}
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", compression) as after:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as after:
         for name, content in contents.items():
             after.writestr(name, content)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def test_sizes_are_checked_before_anything_is_allocated() -> None:
@@ -263,13 +263,13 @@ def test_sizes_are_checked_before_anything_is_allocated() -> None:
     session = query.open()
     session.push([{"type": "A"}])
     state = session.state()
-    claimed = io.BytesIO()
+    header = io.BytesIO()
     shape = {"descr": "<i8", "fortran_order": False, "shape": (1 << 50,)}
-    np.lib.format.write_array_header_1_0(claimed, shape)
-    large = rewritten(state, position=claimed.getvalue())
+    np.lib.format.write_array_header_1_0(header, shape)
+    large = rewritten(state, position=header.getvalue())
     zeros = io.BytesIO()
     np.save(zeros, np.zeros(1 << 20, np.int64))
-    packed = rewritten(state, compression=zipfile.ZIP_DEFLATED, position=zeros.getvalue())
-    for changed in (large, packed):
+    zip_bytes = rewritten(state, compression=zipfile.ZIP_DEFLATED, position=zeros.getvalue())
+    for content in (large, zip_bytes):
         with pytest.raises(cerlab.BadData, match="CER0771"):
-            query.open(state=changed)
+            query.open(state=content)

@@ -36,16 +36,16 @@ def failing(real: Callable[..., Any], error: BaseException, *, late: bool) -> Ca
     def call(*arguments: Any) -> Any:
         if not late:
             raise error
-        found = real(*arguments)
-        if not isinstance(found, Iterator):
+        result = real(*arguments)
+        if not isinstance(result, Iterator):
             raise error
-        return cut_off(found, error)
+        return cut_off(result, error)
 
     return call
 
 
-def cut_off(found: Iterator[Any], error: BaseException) -> Iterator[Any]:
-    yield from found
+def cut_off(answers: Iterator[Any], error: BaseException) -> Iterator[Any]:
+    yield from answers
     raise error
 
 
@@ -64,8 +64,8 @@ def test_a_stopped_session_refuses_or_is_where_it_was(
         return pa.Table.from_pylist(events) if columnar else events
 
     session = cerlab.parse_query(TEXT).open()
-    found = list(session.push(batch(BEFORE)))
-    kept = session.state()
+    answers = list(session.push(batch(BEFORE)))
+    state = session.state()
     with monkeypatch.context() as patch:
         kind, name = place
         patch.setattr(kind, name, failing(getattr(kind, name), error, late=late))
@@ -76,15 +76,15 @@ def test_a_stopped_session_refuses_or_is_where_it_was(
         else:
             return  # the other way of the two: this one is not called
     try:
-        found += session.push(batch(BATCH))
+        answers += session.push(batch(BATCH))
     except cerlab.UsageError as refusal:
         assert refusal.code == "CER0832"  # noqa: PT017
         with pytest.raises(cerlab.UsageError, match="CER0832"):
             session.state()
-        session = cerlab.parse_query(TEXT).open(state=kept)
-        found += session.push(batch(BATCH))
-    found += session.push(batch(AFTER))
-    assert sorted(found, key=str) == sorted(cerlab.evaluate(TEXT, EVENTS), key=str)
+        session = cerlab.parse_query(TEXT).open(state=state)
+        answers += session.push(batch(BATCH))
+    answers += session.push(batch(AFTER))
+    assert sorted(answers, key=str) == sorted(cerlab.evaluate(TEXT, EVENTS), key=str)
 
 
 def test_what_is_no_events_stops_no_session() -> None:

@@ -58,11 +58,11 @@ def by_sessions(query: Query, events: Events) -> list[ComplexEvent]:
     """One session for the first half, and one that goes on where that was, event by event."""
     half = len(events) // 2
     session = query.open()
-    found = session.push(events[:half])
+    answers = session.push(events[:half])
     session = query.open(state=session.state())
     for event in events[half:]:
-        found += session.push([event])
-    return sorted(found, key=by_end)
+        answers += session.push([event])
+    return sorted(answers, key=by_end)
 
 
 def in_threads(evaluate: Evaluate, query: Query, streams: list[Events]) -> list[list[ComplexEvent]]:
@@ -84,9 +84,9 @@ def test_threads_that_share_a_query_get_the_answers_of_one(
 ) -> None:
     def case(rng: Random) -> bool:
         text = rng.choice(TEXTS)
-        drawn = [random_events(rng, rng.randrange(16, 28)) for _ in range(2)]
-        streams = drawn * (THREADS // 2)
-        expected = [by_tecs(cerlab.parse_query(text), events) for events in drawn] * (THREADS // 2)
+        pair = [random_events(rng, rng.randrange(16, 28)) for _ in range(2)]
+        streams = pair * (THREADS // 2)
+        expected = [by_tecs(cerlab.parse_query(text), events) for events in pair] * (THREADS // 2)
         assert in_threads(evaluate, cerlab.parse_query(text), streams) == expected
         return sum(map(bool, expected)) >= THREADS // 2
 
@@ -94,19 +94,19 @@ def test_threads_that_share_a_query_get_the_answers_of_one(
 
 
 def test_two_tables_in_use_are_two() -> None:
-    learned = cerlab.parse_query(TEXTS[0]).learned
-    first, second = learned.take_table(1), learned.take_table(1)
+    tables = cerlab.parse_query(TEXTS[0]).learned
+    first, second = tables.take_table(1), tables.take_table(1)
     assert first is not second
-    learned.give_back(first)
-    assert learned.take_table(1) is first
+    tables.give_back(first)
+    assert tables.take_table(1) is first
 
 
 def test_a_table_knows_the_states_that_were_found_through_another() -> None:
     query = cerlab.parse_query("SELECT * WHERE A ; B ; C")
     session = query.open()
-    held = query.learned.take_table(1)
+    table = query.learned.take_table(1)
     session.push([{"type": "A"}, {"type": "B"}, {"type": "C"}, {"type": "A"}, {"type": "B"}])
-    query.learned.give_back(held)
+    query.learned.give_back(table)
     assert len(session.push([{"type": "C"}])) == 3, "by the table that was held meanwhile"
 
 

@@ -44,16 +44,16 @@ def events(text: str) -> list[dict[str, Any]]:
 
 def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
     def case(rng: Random) -> bool | None:
-        drawn = lookable(rng, FOR_THE_ORACLE)
+        example = lookable(rng, FOR_THE_ORACLE)
         try:
-            expected = query_answers(drawn.ast, drawn.stream)
+            expected = query_answers(example.ast, example.stream)
         except cerlab.ResourceLimit:  # too large for the oracle: as one without answers
             return None
-        cut = cuts(rng, len(drawn.stream))
-        found = by_phases(drawn, cut, arena=rng.choice((16, 64)), answers=rng.choice((2, 64)))
-        if Counter(found) != Counter(expected):
-            raise AssertionError((drawn.describe(), cut))
-        ends = [answer.end for answer in found]
+        cut = cuts(rng, len(example.stream))
+        matches = by_phases(example, cut, arena=rng.choice((16, 64)), answers=rng.choice((2, 64)))
+        if Counter(matches) != Counter(expected):
+            raise AssertionError((example.describe(), cut))
+        ends = [answer.end for answer in matches]
         assert ends == sorted(ends)
         return bool(expected)
 
@@ -62,13 +62,13 @@ def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
 
 def test_longer_streams_and_limits_against_the_tecs(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = windowed_case(rng)
-        if drawn is None:
+        pair = windowed_case(rng)
+        if pair is None:
             return True
-        a, expected = drawn
+        a, expected = pair
         cut = cuts(rng, len(a.stream))
-        found = by_phases(a, cut)
-        if Counter(found) != Counter(expected):
+        matches = by_phases(a, cut)
+        if Counter(matches) != Counter(expected):
             raise AssertionError((a.describe(), cut))
         return bool(expected)
 
@@ -81,10 +81,10 @@ def ends_of(answers: list[ComplexEvent]) -> Counter[int]:
 
 def test_counts_are_those_of_the_answers(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = windowed_case(rng)
-        if drawn is None:
+        pair = windowed_case(rng)
+        if pair is None:
             return True
-        a, expected = drawn
+        a, expected = pair
         cut = cuts(rng, len(a.stream))
         if by_counting(a, cut) != ends_of(expected):
             raise AssertionError((a.describe(), cut))
@@ -125,14 +125,14 @@ def test_answers_wait_until_a_window_has_been_read() -> None:
     """Batches smaller than the window are not looked at one by one, and nothing is lost."""
     query = as_query("SELECT * WHERE A ; B WITHIN 100 EVENTS")
     run = WindowedEvaluation(query.plan, learned_tables(query.machine))
-    looked = []
+    counts = []
     for n in range(400):
         kind = "AB"[n % 2]
-        looked.append(sum(map(len, run.push({"type": [kind]}, 1))))
+        counts.append(sum(map(len, run.push({"type": [kind]}, 1))))
     rest = sum(map(len, run.finish()))
-    times_last_scan = sum(1 for n in looked if n)
+    times_last_scan = sum(1 for n in counts if n)
     expected = cerlab.count(query, events("AB" * 200))
-    assert sum(looked) + rest == expected
+    assert sum(counts) + rest == expected
     assert times_last_scan < 20, "the window is read again after as many new events, not after each"
 
 
@@ -160,16 +160,16 @@ def test_keys_that_left_the_window_are_forgotten(
     monkeypatch.setattr(program, "BUDGET", budget)
     query = as_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 3 [t]")
     run = WindowedEvaluation(query.plan, learned_tables(query.machine))
-    found: list[ComplexEvent] = []
+    matches: list[ComplexEvent] = []
     most = 0
     for n in range(300):
         columns = {"type": ["A", "B"], "k": [n // 2, (n - 1) // 2], "t": [n, n]}
         for batch in run.push(columns, 2):
-            found += batch
+            matches += batch
         assert run._keys is not None
         most = max(most, run._keys.count)
     for batch in run.finish():
-        found += batch
+        matches += batch
     if budget:
         assert most < 40, "300 keys came by, a dozen are in a window"
     rows = [{"type": "A", "k": n // 2, "t": n} for n in range(300)]
@@ -178,8 +178,8 @@ def test_keys_that_left_the_window_are_forgotten(
         for n, row in enumerate(rows)
         for event in (row, {"type": "B", "k": (n - 1) // 2, "t": n})
     ]
-    assert found == list(answers_of(query, cerlab.Stream.from_events(every), "tecs"))
-    assert found
+    assert matches == list(answers_of(query, cerlab.Stream.from_events(every), "tecs"))
+    assert matches
 
 
 def test_numbers_too_large_for_a_kernel_are_refused() -> None:
@@ -227,24 +227,24 @@ def test_a_machine_that_outgrows_its_program_goes_on_alone(
     """The first batch has a program, the second one too many symbols for it."""
 
     def case(rng: Random) -> bool:
-        drawn = lookable(rng, FOR_THE_ORACLE)
-        expected = query_answers(drawn.ast, drawn.stream)
-        half = len(drawn.stream) // 2
-        query = drawn.query
+        trial = lookable(rng, FOR_THE_ORACLE)
+        expected = query_answers(trial.ast, trial.stream)
+        half = len(trial.stream) // 2
+        query = trial.query
         monkeypatch.setattr(program, "BUDGET", 20_000)
         run = WindowedEvaluation(
-            query.plan, learned_tables(query.machine), drawn.stream.time, arena=16
+            query.plan, learned_tables(query.machine), trial.stream.time, arena=16
         )
-        found: list[ComplexEvent] = []
-        columns = drawn.stream.columns
-        for start, end in ((0, half), (half, len(drawn.stream) - 1), (len(drawn.stream) - 1, None)):
+        matches: list[ComplexEvent] = []
+        columns = trial.stream.columns
+        for start, end in ((0, half), (half, len(trial.stream) - 1), (len(trial.stream) - 1, None)):
             part = {name: column[start:end] for name, column in columns.items()}
             for batch in run.push(part, len(part["type"])):
-                found += batch
+                matches += batch
             monkeypatch.setattr(program, "BUDGET", 0)
         for batch in run.finish():
-            found += batch
-        assert Counter(found) == Counter(expected)
+            matches += batch
+        assert Counter(matches) == Counter(expected)
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
@@ -254,9 +254,9 @@ def test_what_was_learnt_serves_the_next_stream() -> None:
     query = as_query("SELECT * WHERE A ; B WITHIN 9 EVENTS")
     for text in ("AAAA", "ACB", "BBA", "AB"):
         stream = cerlab.Stream.from_events(events(text))
-        made = compiled_answers(query.plan, query.learned, stream, None)
-        found = [answer for batch in made for answer in batch]
-        assert sorted(found, key=str) == sorted(answers_of(query, stream, "tecs"), key=str)
+        batches = compiled_answers(query.plan, query.learned, stream, None)
+        matches = [answer for batch in batches for answer in batch]
+        assert sorted(matches, key=str) == sorted(answers_of(query, stream, "tecs"), key=str)
     assert query.learned.seen == 2
 
 
@@ -272,8 +272,8 @@ def test_many_idle_states_survive_a_resumed_run() -> None:
     assert len(table.arrays.wait) > 4
     run._tables.give_back(table)
     rest = {"type": list(stream[-4:])}
-    resumed = GeneralEvaluation(other.plan, other.machine, state=run.state())
-    again = [answer for batch in resumed.push(rest, 4) for answer in batch]
+    run_again = GeneralEvaluation(other.plan, other.machine, state=run.state())
+    again = [answer for batch in run_again.push(rest, 4) for answer in batch]
     assert again == [answer for batch in run.push(rest, 4) for answer in batch]
     assert again
 
@@ -285,10 +285,10 @@ def test_steps_of_listing_are_linear_in_the_answers() -> None:
         run = WindowedEvaluation(query.plan, learned_tables(query.machine))
         rng = Random(7)
         stream = [rng.choice("ABC") for _ in range(length)]
-        found = list(run.push({"type": stream}, length))
-        listed = sum(len(batch.positions) + len(batch) for batch in found)
-        assert listed
-        assert run.steps <= 3 * listed
+        batches = list(run.push({"type": stream}, length))
+        size = sum(len(batch.positions) + len(batch) for batch in batches)
+        assert size
+        assert run.steps <= 3 * size
 
 
 def test_the_counting_ring_grows_and_keeps_its_window() -> None:

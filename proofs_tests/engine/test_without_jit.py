@@ -32,11 +32,11 @@ SLICES = {
 @pytest.mark.skipif(not JIT, reason="this is that run")
 def test_kernels_without_the_compiler() -> None:
     files = {Path(file).name: names for file, names in SLICES.items()}
-    chosen = " or ".join(f"({f} and ({names}))" if names else f for f, names in files.items())
+    selection = " or ".join(f"({f} and ({names}))" if names else f for f, names in files.items())
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"),
-            *("--profile", "smoke", "-k", chosen, *(str(TESTS / file) for file in SLICES)),
+            *("--profile", "smoke", "-k", selection, *(str(TESTS / file) for file in SLICES)),
         ],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=TESTS.parent,

@@ -139,7 +139,7 @@ def of_matches(short: int) -> Callable[[Random], bool]:
     def case(rng: Random) -> bool:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(totals, "SHORT", short)
-            sample = test_aggregates.with_doubles(next(test_aggregates.drawn(rng)), rng)
+            sample = test_aggregates.with_doubles(next(test_aggregates.cases(rng)), rng)
             return test_aggregates.agrees(sample, rng)
 
     return case
@@ -147,8 +147,8 @@ def of_matches(short: int) -> Callable[[Random], bool]:
 
 def of_sessions(rng: Random) -> bool:
     """Aggregates of sessions are those of the listed rows."""
-    sample = test_aggregates.with_doubles(next(test_aggregates.drawn(rng)), rng)
-    return test_aggregates.agrees(sample, rng, test_aggregates.pushed(rng))
+    sample = test_aggregates.with_doubles(next(test_aggregates.cases(rng)), rng)
+    return test_aggregates.agrees(sample, rng, test_aggregates.by_session(rng))
 
 
 def judge(case: Callable[[Random], bool]) -> Judge:
