@@ -18,7 +18,7 @@ from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_closure import concatenation, star
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events, random_srt, random_word
-from proofs_tests.srt.test_theorem_31 import iterated
+from proofs_tests.srt.test_theorem_31 import matches_of_parts
 
 FRESH = without_epsilon(sremo_to_srt(sre("<NOT type = r.type>^ -> r")))
 """One event whose type is not that of r: any event, if r is empty."""
@@ -30,7 +30,7 @@ def as_drawn(T: Srt) -> EpsilonSrt:
 
 def test_the_drawing_fails_on_two_equal_events() -> None:
     S = events("AA")
-    assert iterated(FRESH, S) == {(0, 1)}
+    assert matches_of_parts(FRESH, S) == {(0, 1)}
     assert runs.matches(as_drawn(FRESH), S) == frozenset()
     assert runs.matches(star(FRESH), S) == {(0, 1)}
 
@@ -48,7 +48,7 @@ def test_on_random_transducers_the_drawing_fails_and_the_corrected_one_never() -
         rng = Random(seed)
         T = random_srt(rng)
         S = [t for _ in range(2) for t in random_word(rng, T, 2)]
-        expected = iterated(T, S)
+        expected = matches_of_parts(T, S)
         assert runs.matches(star(T), S) == expected
         failed += runs.matches(as_drawn(T), S) != expected
         answered += bool(expected)

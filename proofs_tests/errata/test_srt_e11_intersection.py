@@ -14,7 +14,7 @@ from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events
 from proofs_tests.srt.printed import product_of_any_marks
-from proofs_tests.srt.test_theorem_34 import related
+from proofs_tests.srt.test_theorem_34 import pair_of_transducers
 
 BOTH, SECOND = (without_epsilon(sremo_to_srt(sre(text))) for text in ("A^ . B^", "A . B^"))
 
@@ -33,7 +33,7 @@ def test_the_corrected_one_does_not() -> None:
 def test_on_random_transducers_the_printed_one_fails_and_the_corrected_one_never() -> None:
     failed = answered = 0
     for seed in range(300):
-        A, B, S = related(Random(seed))
+        A, B, S = pair_of_transducers(Random(seed))
         expected = runs.matches(A, S) & runs.matches(B, S)
         assert runs.matches(intersection(A, B), S) == expected
         failed += runs.matches(product_of_any_marks(A, B), S) != expected

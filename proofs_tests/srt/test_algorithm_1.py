@@ -41,7 +41,7 @@ def shown_events(rng: Random, draw: Callable[[Random], Sremo]) -> tuple[Sremo, l
     return e, S
 
 
-def windowed(rng: Random) -> Sremo:
+def random_windowed(rng: Random) -> Sremo:
     """An expression, often inside windows of every kind."""
     e = random_sremo(rng, SHAPE)
     for _ in range(rng.choice((0, 1, 1, 2))):
@@ -59,16 +59,16 @@ def test_p15_reports_are_what_the_stream_shows(suite: Suite) -> None:
     """At each event the matches whose last mark is there, each once (SRT Def. 32)."""
 
     def case(rng: Random) -> bool | None:
-        e, S = shown_events(rng, windowed)
+        e, S = shown_events(rng, random_windowed)
         try:
             plan = register_plan(e)
         except (Unsupported, ResourceLimit):
             return None
         expected = {(D.end, D.positions) for D in detections(e, S)}
         for active in (Runs(plan), SharedRuns(plan)):
-            found = [(k, M) for k, t in enumerate(S) for M in active.advance(t, k)]
-            assert len(found) == len(set(found))
-            assert set(found) == expected, f"{e}\non {S}"
+            pairs = [(k, M) for k, t in enumerate(S) for M in active.advance(t, k)]
+            assert len(pairs) == len(set(pairs))
+            assert set(pairs) == expected, f"{e}\non {S}"
         return bool(expected)
 
     suite.run(case, deep_count=10_000)
@@ -78,15 +78,15 @@ def test_the_evaluator_by_name(suite: Suite) -> None:
     """``"registers"`` and ``"auto"`` give what ``"reference"`` gives, in its order."""
 
     def case(rng: Random) -> bool | None:
-        e, S = shown_events(rng, windowed)
+        e, S = shown_events(rng, random_windowed)
         stream = cerlab.Stream.from_events([{"type": t.type, **t.attributes} for t in S])
         expected = cerlab.evaluate(e, stream, evaluator="reference")
         assert cerlab.evaluate(e, stream) == expected
         try:
-            found = cerlab.evaluate(e, stream, evaluator="registers")
+            by_runs = cerlab.evaluate(e, stream, evaluator="registers")
         except (Unsupported, ResourceLimit):
             return None
-        assert found == expected
+        assert by_runs == expected
         return bool(expected)
 
     suite.run(case, deep_count=2_000)
@@ -94,31 +94,31 @@ def test_the_evaluator_by_name(suite: Suite) -> None:
 
 def reports(active: Runs | SharedRuns, S: Sequence[Event]) -> dict[int, Matches]:
     """What is reported at each event where something is; both count from 1."""
-    found = {k: active.advance(t, k - 1) for k, t in enumerate(S, 1)}
-    return {k: frozenset(tuple(p + 1 for p in M) for M in Ms) for k, Ms in found.items() if Ms}
+    by_event = {k: active.advance(t, k - 1) for k, t in enumerate(S, 1)}
+    return {k: frozenset(tuple(p + 1 for p in M) for M in Ms) for k, Ms in by_event.items() if Ms}
 
 
 @KINDS
 def test_example_19_and_its_live_runs(kind: Kind) -> None:
     active = kind(register_plan(parsed(E1)))
-    reached, live, found = [], [], []
+    arrivals, live, matches_at = [], [], []
     for k, t in enumerate(TABLE_1):
-        found.append(active.advance(t, k))
-        reached.append(active.counts.arrivals)
+        matches_at.append(active.advance(t, k))
+        arrivals.append(active.counts.arrivals)
         live.append(active.live)
-    assert found[3:5] == [{(0, 3), (1, 3)}, {(0, 4), (1, 4)}]
-    assert not any(found[:3] + found[5:])
-    assert reached == [2, 3, 4, 6, 6, 5]
+    assert matches_at[3:5] == [{(0, 3), (1, 3)}, {(0, 4), (1, 4)}]
+    assert not any(matches_at[:3] + matches_at[5:])
+    assert arrivals == [2, 3, 4, 6, 6, 5]
     assert live == [2, 3, 4, 4, 4, 5]
 
 
 @KINDS
 def test_the_cost_model_counts_what_happens(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """``|Run| (n_p (c_p + c_c + c_u) - c_c)`` where all guards hold (SRT Alg. 1)."""
-    asked: list[object] = []
+    calls: list[object] = []
 
     def asking(*given: Any) -> bool:
-        asked.append(given)
+        calls.append(given)
         return satisfies(*given)
 
     monkeypatch.setattr(f"{kind.__module__}.satisfies", asking)
@@ -137,20 +137,20 @@ def test_the_cost_model_counts_what_happens(kind: Kind, monkeypatch: pytest.Monk
         assert active.counts.evaluations - evaluations == live * n_p
         assert active.counts.copies - copies == live * (n_p - 1)
         assert active.counts.updates - updates == live * n_p
-        assert active.counts.evaluations == len(asked), "guards that were asked"
+        assert active.counts.evaluations == len(calls), "guards that were asked"
 
 
 def test_runs_that_differ_in_marks_are_one() -> None:
     """Of ``B+`` under skip-till-any there are 2^n runs, and one configuration for each r."""
     plan = register_plan(parsed("#(A^ -> r, #(B^+), <type = 'C' AND v = r.v>^)"))
     S = events("A" + 10 * "B" + "C", v=12 * "1")
-    apart, shared = Runs(plan), SharedRuns(plan)
+    apart, sharing = Runs(plan), SharedRuns(plan)
     for k, t in enumerate(S):
-        assert apart.advance(t, k) == shared.advance(t, k)
+        assert apart.advance(t, k) == sharing.advance(t, k)
     assert len(list(answers(plan, S))) == 2**10 - 1
     assert apart.live > 2**10
-    assert shared.live <= 2 * plan.srt.states
-    assert shared.counts.evaluations < apart.counts.evaluations / 20
+    assert sharing.live <= 2 * plan.srt.states
+    assert sharing.counts.evaluations < apart.counts.evaluations / 20
 
 
 def test_ambiguity_does_not_pile_up() -> None:
@@ -163,10 +163,10 @@ def test_ambiguity_does_not_pile_up() -> None:
 def test_configurations_are_polynomially_many() -> None:
     """At event k at most ``|Q| (k + 1)^|R|``, whatever the number of matches (SRT Sec. 4)."""
     plan = register_plan(parsed("#(A^ -> r, A^ -> s, A^+, <v = r.v AND w = s.v>^)"))
-    shared = SharedRuns(plan)
+    sharing = SharedRuns(plan)
     for k in range(12):
-        shared.advance(Event("A", {"v": k, "w": -1}), k)
-        assert shared.live <= plan.srt.states * (k + 2) ** 2
+        sharing.advance(Event("A", {"v": k, "w": -1}), k)
+        assert sharing.live <= plan.srt.states * (k + 2) ** 2
 
 
 @KINDS
@@ -191,9 +191,9 @@ def test_times_that_are_missing_or_go_back(kind: Kind) -> None:
 def test_windows_around_the_whole_cost_no_states() -> None:
     for text in ("(A^ . _* . B^)[1..30000]", "(A^ . _* . B^)[len<=30000]"):
         assert register_plan(parsed(text)).srt.states == 3
-    unmarked = register_plan(parsed("(A . _* . B^)[len<=30]"))
-    assert unmarked.windows == ()
-    assert unmarked.srt.states > 30
+    plan = register_plan(parsed("(A . _* . B^)[len<=30]"))
+    assert plan.windows == ()
+    assert plan.srt.states > 30
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ def test_windows_around_the_whole_cost_no_states() -> None:
 def test_what_registers_cannot_take_is_refused_by_name(text: str, code: str) -> None:
     S = [{"type": kind, "t": 0, "v": 0} for kind in "ABC"]
     e = parsed(text)
-    with pytest.raises(Unsupported, match=code) as refused:
+    with pytest.raises(Unsupported, match=code) as caught:
         cerlab.evaluate(e, S, evaluator="registers")
-    assert refused.value.hint
+    assert caught.value.hint
     reference = cerlab.evaluate(e, S, evaluator="reference")
     assert cerlab.evaluate(e, S) == reference
 

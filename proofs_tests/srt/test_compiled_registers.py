@@ -68,7 +68,7 @@ from proofs_tests.srt.register_cases import (
     with_answers,
     words,
 )
-from proofs_tests.srt.test_algorithm_1 import shown_events, windowed
+from proofs_tests.srt.test_algorithm_1 import random_windowed, shown_events
 from proofs_tests.suite import Suite
 
 
@@ -76,16 +76,16 @@ def test_expressions_on_streams(suite: Suite) -> None:
     """The same answers as shared runs, and as the relation itself (SRT Def. 17; SRT Def. 32)."""
 
     def case(rng: Random) -> bool | None:
-        e, S = shown_events(rng, windowed)
+        e, S = shown_events(rng, random_windowed)
         try:
             plan = register_plan(e)
         except (cerlab.Unsupported, cerlab.ResourceLimit):
             return None
-        found = engine_answers(plan, Stream(S))
-        assert found == reference_answers(plan, Stream(S))
-        shown = {(D.end, D.positions) for D in detections(e, S)}
-        assert {(D.end, D.positions) for D in found} == shown
-        return bool(found)
+        ours = engine_answers(plan, Stream(S))
+        assert ours == reference_answers(plan, Stream(S))
+        expected = {(D.end, D.positions) for D in detections(e, S)}
+        assert {(D.end, D.positions) for D in ours} == expected
+        return bool(ours)
 
     suite.run(case, deep_count=10_000)
 
@@ -94,11 +94,11 @@ def test_expressions_on_streams(suite: Suite) -> None:
 def test_transducers_with_values_of_all_kinds(draw: Callable[[Random], Case], suite: Suite) -> None:
     def case(rng: Random) -> bool:
         plan, stream = with_answers(rng, draw)
-        found = engine_answers(
+        ours = engine_answers(
             plan, stream, room=rng.choice((1, 64)), arena=rng.choice((4, 16, 256))
         )
-        assert found == reference_answers(plan, stream), (plan, stream.events)
-        return bool(found)
+        assert ours == reference_answers(plan, stream), (plan, stream.events)
+        return bool(ours)
 
     suite.run(case, deep_count=10_000)
 
@@ -109,20 +109,20 @@ def test_longer_streams_and_counts(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T = random_srt(rng)
         parts = [words(rng, T).events for _ in range(8)]
-        timed = (
+        in_time = (
             Event(t.type, {**t.attributes, "t": n}, t.stream)
             for n, t in enumerate(t for part in parts for t in part)
         )
-        stream = Stream(list(timed)[:40])
+        stream = Stream(list(in_time)[:40])
         window = rng.choice((EventWindow(5), EventWindow(8), AttributeWindow(6, "t")))
         plan = CorrelatedPlan(T, window=window)
         count = RegisterEvaluation(plan, stream, room=1, arena=4).count()
         if count > 3_000:
             return True
-        found = engine_answers(plan, stream, arena=32)
-        assert Counter(found) == Counter(reference_answers(plan, stream))
-        assert count == len(found)
-        return bool(found)
+        ours = engine_answers(plan, stream, arena=32)
+        assert Counter(ours) == Counter(reference_answers(plan, stream))
+        assert count == len(ours)
+        return bool(ours)
 
     suite.run(case, deep_count=4_000)
 
@@ -132,9 +132,9 @@ def test_limits_give_the_same_answers_of_each_end(suite: Suite) -> None:
         plan, stream = with_answers(rng, of_intervals)
         assert isinstance(plan, CorrelatedPlan)
         limited = replace(plan, limit=Limit(rng.choice((1, 2, 3))))
-        found = engine_answers(limited, stream)
-        assert sorted(found, key=by_end) == reference_answers(limited, stream)
-        return bool(found)
+        ours = engine_answers(limited, stream)
+        assert sorted(ours, key=by_end) == reference_answers(limited, stream)
+        return bool(ours)
 
     suite.run(case, deep_count=4_000)
 
@@ -142,7 +142,7 @@ def test_limits_give_the_same_answers_of_each_end(suite: Suite) -> None:
 def test_queries_that_compare_labels(suite: Suite) -> None:
     """Queries of the fragment under clauses, as by runs that are written out (SRT Alg. 1)."""
 
-    def drawn(rng: Random) -> tuple[CorrelatedPlan, Stream]:
+    def draw(rng: Random) -> tuple[CorrelatedPlan, Stream]:
         while True:
             each = rng.choice((correlated_case, under_clauses))(rng)
             plan = each.query.registers
@@ -150,10 +150,10 @@ def test_queries_that_compare_labels(suite: Suite) -> None:
                 return plan, each.stream
 
     def case(rng: Random) -> bool:
-        plan, stream = with_answers(rng, drawn)
-        found = engine_answers(plan, stream)
-        assert found == reference_answers(plan, stream), plan
-        return bool(found)
+        plan, stream = with_answers(rng, draw)
+        ours = engine_answers(plan, stream)
+        assert ours == reference_answers(plan, stream), plan
+        return bool(ours)
 
     suite.run(case, deep_count=4_000)
 
@@ -183,9 +183,9 @@ def test_codes_compare_as_values_do(suite: Suite) -> None:
         for op, number in OPERATORS.items():
             for x, left in values:
                 for y, right in values:
-                    found = compare(number, int(left), int(right))
-                    assert found == truth.compare(op, x, y), (op, x, y)
-                    holds |= found
+                    outcome = compare(number, int(left), int(right))
+                    assert outcome == truth.compare(op, x, y), (op, x, y)
+                    holds |= outcome
         return holds
 
     suite.run(case, deep_count=10_000)
@@ -195,7 +195,7 @@ def test_clauses_hold_when_the_guard_does(suite: Suite) -> None:
     """What is left of a guard, as clauses, has its truth for all events and registers."""
 
     def case(rng: Random) -> bool:
-        guard = nested(rng, 3)
+        guard = nested_guard(rng, 3)
         t, v = random_event(rng), Registers()
         v = v.written(frozenset(r for r in "rs" if rng.random() < 0.6), random_event(rng))
         left = residual(guard, lambda atom: satisfies(t, atom, v))
@@ -211,21 +211,21 @@ def test_clauses_hold_when_the_guard_does(suite: Suite) -> None:
     suite.run(case, deep_count=10_000, needs_answers=0.4)
 
 
-def nested(rng: Random, depth: int) -> Guard:
+def nested_guard(rng: Random, depth: int) -> Guard:
     if depth == 0:
         return random_guard(rng)
     match rng.choice(["not", "and", "or"]):
         case "not":
-            return Not(nested(rng, depth - 1))
+            return Not(nested_guard(rng, depth - 1))
         case "and":
-            return And(nested(rng, depth - 1), nested(rng, depth - 1))
+            return And(nested_guard(rng, depth - 1), nested_guard(rng, depth - 1))
         case _:
-            return Or(nested(rng, depth - 1), nested(rng, depth - 1))
+            return Or(nested_guard(rng, depth - 1), nested_guard(rng, depth - 1))
 
 
 def test_too_many_clauses_are_left_to_the_reference() -> None:
-    asked = " AND ".join(f"(v = r.v OR w = r.a{n})" for n in range(7))
-    e = parsed(f"A^ -> r . <{asked}>^")
+    condition = " AND ".join(f"(v = r.v OR w = r.a{n})" for n in range(7))
+    e = parsed(f"A^ -> r . <{condition}>^")
     S = Stream(events("AA", v="11"))
     with pytest.raises(NotTaken):
         RegisterEvaluation(register_plan(e), S)
@@ -244,8 +244,8 @@ def test_the_table_of_values() -> None:
         "v < r.v": {(0, 8), (1, 8), (2, 8)},
         "v = 1 AND r.v >= 1": {(0, 1)},
     }.items():
-        found = engine_answers(register_plan(parsed(f"<TRUE>^ -> r . _* . <{text}>^")), S)
-        assert {answer.positions for answer in found} == pairs, text
+        ours = engine_answers(register_plan(parsed(f"<TRUE>^ -> r . _* . <{text}>^")), S)
+        assert {answer.positions for answer in ours} == pairs, text
 
 
 def test_arrow_columns_with_dictionaries_nulls_and_moments() -> None:
@@ -261,9 +261,9 @@ def test_arrow_columns_with_dictionaries_nulls_and_moments() -> None:
     stream = io.from_arrow(table)
     for text in ("name = r.name", "u = r.f", "f < r.u", "m = r.m", "m > r.m", "u != r.u"):
         plan = register_plan(parsed(f"<TRUE>^ -> r . _* . <{text}>^"))
-        found = engine_answers(plan, stream)
-        assert found == in_order(reference_answers(plan, stream))
-        assert found, text
+        ours = engine_answers(plan, stream)
+        assert ours == in_order(reference_answers(plan, stream))
+        assert ours, text
 
 
 @pytest.mark.parametrize("short", [0, 100])
@@ -282,10 +282,10 @@ def test_the_evaluators_by_name(short: int, monkeypatch: pytest.MonkeyPatch) -> 
 def test_answers_before_a_bad_time_are_given(wrong: int | None) -> None:
     plan = register_plan(parsed("(A^ . _* . B^)[within 9 t]"))
     S = Stream([Event(k, {"t": t}) for k, t in zip("ABBAB", (1, 2, 3, wrong, 5), strict=True)])
-    found = register_answers(plan, S, lambda: answers(plan, S.events))
-    assert [next(found), next(found)] == [ComplexEvent(0, 1, (0, 1)), ComplexEvent(0, 2, (0, 2))]
+    ours = register_answers(plan, S, lambda: answers(plan, S.events))
+    assert [next(ours), next(ours)] == [ComplexEvent(0, 1, (0, 1)), ComplexEvent(0, 2, (0, 2))]
     with pytest.raises(cerlab.BadData, match="position 3"):
-        next(found)
+        next(ours)
 
 
 def test_what_the_engine_leaves_to_the_reference() -> None:
@@ -333,12 +333,12 @@ def test_too_many_configurations_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_slice_without_jit_agrees() -> None:
     for draw in (of_expression, of_transducer, of_intervals):
         for seed in range(60):
-            drawn = draw(Random(seed))
-            if drawn is not None:
-                assert engine_answers(*drawn) == reference_answers(*drawn)
+            case = draw(Random(seed))
+            if case is not None:
+                assert engine_answers(*case) == reference_answers(*case)
 
 
-def unordered(arena: Any, made: Any, reg: Any, first: int, second: int, lowest: int) -> int:
+def unordered_union(arena: Any, memo: Any, reg: Any, first: int, second: int, lowest: int) -> int:
     """``either`` that puts what came last on the left, whenever it started."""
     from cerlab.engine.kernels.tecs.arena import join
 
@@ -349,11 +349,11 @@ def unordered(arena: Any, made: Any, reg: Any, first: int, second: int, lowest: 
 def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     from cerlab.engine.kernels.registers import read
 
-    monkeypatch.setattr(read, "either", unordered)
-    wrong = answered = 0
+    monkeypatch.setattr(read, "either", unordered_union)
+    wrong = cases = 0
     for seed in range(150):
         plan, stream = of_intervals(Random(seed))
         right = reference_answers(plan, stream)
-        answered += bool(right)
+        cases += bool(right)
         wrong += engine_answers(plan, stream) != right
-    assert 0 < wrong < answered / 2
+    assert 0 < wrong < cases / 2

@@ -90,22 +90,22 @@ def test_queries_with_all_clauses(suite: Suite) -> None:
     """FROM, PARTITION BY, SELECT, strategies, WITHIN, CONSUME BY; numbers and counts of answers."""
 
     def case(rng: Random) -> bool:
-        drawn = under_clauses(rng)
-        found = agree(drawn, lengths=(protocol.SHORT, 0))
-        matches = drawn.query.run(drawn.stream)
-        listed = list(matches)
-        assert matches.count() == len(listed)
-        assert all(matches[k] == answer for k, answer in enumerate(listed))
-        return found
+        example = under_clauses(rng)
+        has_answers = agree(example, lengths=(protocol.SHORT, 0))
+        matches = example.query.run(example.stream)
+        answers = list(matches)
+        assert matches.count() == len(answers)
+        assert all(matches[k] == answer for k, answer in enumerate(answers))
+        return has_answers
 
     suite.run(case, deep_count=4_000, needs_answers=0.4)
 
 
 def test_limit_gives_the_answers_of_the_reference(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = correlated_case(rng)
-        agree(Case(with_limit(drawn.ast, rng.choice((1, 2))), drawn.stream))
-        return bool(query_answers(drawn.ast, drawn.stream))
+        example = correlated_case(rng)
+        agree(Case(with_limit(example.ast, rng.choice((1, 2))), example.stream))
+        return bool(query_answers(example.ast, example.stream))
 
     suite.run(case, deep_count=2_000)
 
@@ -122,10 +122,10 @@ def test_fo_formulas_with_filters_over_two_variables(suite: Suite) -> None:
 def test_registers_made_one_keep_the_matches(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T, S = read(rng, random_srt)
-        made = coalesce(T)
-        assert made.R <= T.R
+        smaller = coalesce(T)
+        assert smaller.R <= T.R
         expected = runs.matches(T, S)
-        assert runs.matches(made, S) == expected
+        assert runs.matches(smaller, S) == expected
         return bool(expected)
 
     suite.run(case, deep_count=10_000)
@@ -137,8 +137,8 @@ def test_registers_are_made_one_exactly_where_no_state_needs_both() -> None:
 
     def chain(*steps: tuple[str, str]) -> list[str]:
         Delta = [
-            RegisterTransition(q, guard(asked), Mark.TAKE, frozenset(writes), q + 1)
-            for q, (asked, writes) in enumerate(steps)
+            RegisterTransition(q, guard(reads), Mark.TAKE, frozenset(writes), q + 1)
+            for q, (reads, writes) in enumerate(steps)
         ]
         T = Srt(
             len(Delta) + 1, tuple(Delta), frozenset({0}), frozenset({len(Delta)}), R=frozenset("rs")
@@ -158,7 +158,7 @@ def test_filters_on_one_label_share_its_register() -> None:
     assert T.states == 4
 
 
-SHOWN = """\
+TRANSDUCER = """\
 SRT: 4 states, initial 0, final {3}, registers a
   0 -> 1  type = 'A' / • ↓ a
   0 -> 2  type = 'A' / • ↓ a
@@ -176,11 +176,11 @@ def test_the_register_holds_the_greatest_so_far(capsys: pytest.CaptureFixture[st
     """``cerlab show`` and ``check`` of a query that has no complex event automaton."""
     text = "A+ AS a ; B AS b FILTER a.v <= b.v"
     assert main(["show", text, "--what", "srt", "--format", "text"]) == 0
-    assert capsys.readouterr().out == SHOWN
+    assert capsys.readouterr().out == TRANSDUCER
     assert main(["check", text]) == 0
-    said = capsys.readouterr().out
-    assert "4 states, 9 transitions, 1 registers" in said
-    assert "reference, compiled, registers" in said
+    output = capsys.readouterr().out
+    assert "4 states, 9 transitions, 1 registers" in output
+    assert "reference, compiled, registers" in output
     assert main(["check", "A+ AS a ; B AS b FILTER a.v != b.v"]) == 0
     assert "'a', which repeats" in capsys.readouterr().out
 
@@ -223,8 +223,8 @@ def test_words_of_random_transducers_are_read(suite: Suite) -> None:
             active.advance(t, position)
         for start in range(len(S)):
             expected = {tuple(start + i for i in M) for M in runs.matches(T, S[start:])}
-            found = {a.positions for a in active.answers(start) if a.start == start}
-            assert found == expected
+            matches = {a.positions for a in active.answers(start) if a.start == start}
+            assert matches == expected
         return bool(S) and bool(runs.matches(T, S))
 
     suite.run(case, deep_count=4_000)
@@ -238,20 +238,20 @@ def test_without_registers_nothing_is_written() -> None:
 
 
 def test_the_generator_covers_the_fragment() -> None:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for seed in range(600):
         rng = Random(seed)
         phi = random_correlated_formula(rng, SHAPE)
-        seen.update(type(psi).__name__ for psi in subformulas(phi))
-        seen.update(each.operator.name for each in comparisons(phi))
-        seen["inside an iteration"] += any(
+        counts.update(type(psi).__name__ for psi in subformulas(phi))
+        counts.update(each.operator.name for each in comparisons(phi))
+        counts["inside an iteration"] += any(
             isinstance(psi, Plus | ConcatPlus) and bool(comparisons(psi))
             for psi in subformulas(phi)
         )
         events = random_correlated_events(rng, phi, SHAPE)
         kinds = {kind_of(t.attributes.get("v")) for t in events}
-        seen["mixed kinds"] += len(kinds - {None}) > 1
-        seen["no kind"] += None in kinds
+        counts["mixed kinds"] += len(kinds - {None}) > 1
+        counts["no kind"] += None in kinds
     operators = (
         "Atom",
         "As",
@@ -266,4 +266,4 @@ def test_the_generator_covers_the_fragment() -> None:
     )
     others = ("inside an iteration", "mixed kinds", "no kind")
     for name in (*operators, *(op.name for op in Operator), *others):
-        assert seen[name] >= 30, (name, seen[name])
+        assert counts[name] >= 30, (name, counts[name])

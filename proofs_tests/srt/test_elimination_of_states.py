@@ -50,9 +50,9 @@ def check_there(rng: Random) -> bool:
     T, S = read(rng, some_transducer)
     e = srt_to_sremo(T)
     v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.3})
-    found = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
-    assert found == runs.outcomes(T, S, v), f"{T}\nis not {e}\non {S} from {v}"
-    return bool(found)
+    outcomes = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
+    assert outcomes == runs.outcomes(T, S, v), f"{T}\nis not {e}\non {S} from {v}"
+    return bool(outcomes)
 
 
 def check_by_one_register(rng: Random) -> bool:
@@ -85,13 +85,13 @@ def test_on_all_strings_of_up_to_three_events(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T = some_transducer(rng)
         e = srt_to_sremo(T)
-        answered = False
+        has_match = False
         for length in range(4):
             for S in product(LETTERS, repeat=length):
-                found = runs.matches(T, S)
-                assert matches(e, S) == found, f"{T}\nis not {e}\non {S}"
-                answered |= bool(found)
-        return answered
+                Ms = runs.matches(T, S)
+                assert matches(e, S) == Ms, f"{T}\nis not {e}\non {S}"
+                has_match |= bool(Ms)
+        return has_match
 
     suite.run(case, deep_count=400)
 

@@ -20,12 +20,12 @@ def test_p3_elimination_keeps_outcomes_of_transducers(suite: Suite) -> None:
 
     def case(rng: Random) -> bool:
         T, S = read(rng, random_epsilon_srt)
-        found = runs.outcomes(T, S)
-        for eliminated in (without_epsilon, merge):
-            assert runs.outcomes(eliminated(T), S) == found, (
-                f"{eliminated.__name__} of\n{T}\non {S}"
+        outcomes = runs.outcomes(T, S)
+        for eliminate in (without_epsilon, merge):
+            assert runs.outcomes(eliminate(T), S) == outcomes, (
+                f"{eliminate.__name__} of\n{T}\non {S}"
             )
-        return bool(found)
+        return bool(outcomes)
 
     suite.run(case, deep_count=10_000)
 
@@ -34,10 +34,10 @@ def test_p3_elimination_keeps_matches_of_expressions(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
         T = sremo_to_srt(e)
-        found = runs.matches(T, S)
-        assert runs.matches(without_epsilon(T), S) == found
-        assert runs.matches(merge(T), S) == found
-        return bool(found)
+        matches = runs.matches(T, S)
+        assert runs.matches(without_epsilon(T), S) == matches
+        assert runs.matches(merge(T), S) == matches
+        return bool(matches)
 
     suite.run(case, deep_count=10_000)
 
@@ -48,11 +48,11 @@ def test_trimming_and_reducing_keep_outcomes(suite: Suite) -> None:
         if rng.random() < 0.5:
             T_e, S = read(rng, random_epsilon_srt)
             T = without_epsilon(T_e)
-        found = runs.outcomes(T, S)
-        for made in (prune(T), quotient(T), quotient(merge(T))):
-            assert runs.outcomes(made, S) == found, f"{T}\non {S}"
-            assert made.states <= 2**T.states
-        return bool(found)
+        outcomes = runs.outcomes(T, S)
+        for smaller in (prune(T), quotient(T), quotient(merge(T))):
+            assert runs.outcomes(smaller, S) == outcomes, f"{T}\non {S}"
+            assert smaller.states <= 2**T.states
+        return bool(outcomes)
 
     suite.run(case, deep_count=10_000)
 

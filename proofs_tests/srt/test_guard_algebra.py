@@ -32,13 +32,13 @@ def test_redirected_registers(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi, t, v = random_guard(rng), random_event(rng), random_registers(rng)
         where = {r: f"p{rng.randrange(3)}" for r in v}
-        kept = {r: where[r] for r in v if list(where.values()).count(where[r]) == 1}
-        there = Registers({kept[r]: v[r] for r in kept})
-        moved = redirect_registers(phi, kept.get)
-        meant = satisfies(t, phi, Registers({r: v[r] for r in kept}))
-        assert satisfies(t, moved, there) == meant
-        assert registers_of(moved) <= set(kept.values())
-        return meant or bool(registers_of(moved))
+        place_of = {r: where[r] for r in v if list(where.values()).count(where[r]) == 1}
+        there = Registers({place_of[r]: v[r] for r in place_of})
+        psi = redirect_registers(phi, place_of.get)
+        holds = satisfies(t, phi, Registers({r: v[r] for r in place_of}))
+        assert satisfies(t, psi, there) == holds
+        assert registers_of(psi) <= set(place_of.values())
+        return holds or bool(registers_of(psi))
 
     suite.run(case, deep_count=10_000)
 

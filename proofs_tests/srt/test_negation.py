@@ -32,7 +32,7 @@ from proofs_tests.suite import Suite
 SMALL = Shape(depth=2, events=4)
 
 
-def gapped(rng: Random, *, marks: bool) -> tuple[Sremo, list[Event]]:
+def with_gap(rng: Random, *, marks: bool) -> tuple[Sremo, list[Event]]:
     """``e1 . !e2 . e3``, whose ends are marked or may be, and a string of it, if one is found."""
     for _ in range(8):
         first, last = (random_terminal(rng) for _ in range(2))
@@ -59,7 +59,7 @@ def test_a_negation_in_a_window(window: type, suite: Suite) -> None:
     """Whatever it writes; under a window on the span, between two marks (erratum SRT-E16)."""
 
     def case(rng: Random) -> bool | None:
-        inner, S = gapped(rng, marks=window is sre.SpanWindow)
+        inner, S = with_gap(rng, marks=window is sre.SpanWindow)
         e = window(inner, rng.choice((3, 4, 2)))
         if rng.random() < 0.3:
             e = sre.Concat(sre.SKIP, e)
@@ -67,9 +67,9 @@ def test_a_negation_in_a_window(window: type, suite: Suite) -> None:
             T = sremo_to_srt(e)
         except ResourceLimit:
             return None
-        found = matches(e, S)
-        assert runs.matches(T, S) == found, f"{e}\non {S}"
-        return bool(found)
+        expected = matches(e, S)
+        assert runs.matches(T, S) == expected, f"{e}\non {S}"
+        return bool(expected)
 
     suite.run(case, deep_count=10_000)
 
@@ -85,9 +85,9 @@ def test_p14_a_gap_before_a_terminal_needs_no_window(suite: Suite) -> None:
             S = random_sremo_events(rng, by_guards, Shape(depth=0, events=6))
             if matches(by_guards, S):
                 break
-        found = runs.matches(sremo_to_srt(sre.SkipNext(parts)), S)
-        assert found == runs.matches(sremo_to_srt(by_guards), S) == matches(by_guards, S)
-        return bool(found)
+        Ms = runs.matches(sremo_to_srt(sre.SkipNext(parts)), S)
+        assert Ms == runs.matches(sremo_to_srt(by_guards), S) == matches(by_guards, S)
+        return bool(Ms)
 
     suite.run(case, deep_count=10_000)
 
@@ -95,9 +95,9 @@ def test_p14_a_gap_before_a_terminal_needs_no_window(suite: Suite) -> None:
 def test_dead_writes_are_of_no_consequence(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T, S = read(rng, random_srt)
-        found = runs.matches(T, S)
-        assert runs.matches(without_dead_writes(T), S) == found, f"{T}\non {S}"
-        return bool(found)
+        Ms = runs.matches(T, S)
+        assert runs.matches(without_dead_writes(T), S) == Ms, f"{T}\non {S}"
+        return bool(Ms)
 
     suite.run(case, deep_count=10_000)
 
@@ -109,12 +109,12 @@ def test_what_always_marks(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         e = random_sremo(rng, SHAPE)
         S = random_sremo_events(rng, e, SHAPE)
-        marked = always_marks(e)
-        found = derivations(e, S)
-        assert not marked or all(M for _, M, _ in found), f"{e}\non {S}"
+        always = always_marks(e)
+        outcomes = derivations(e, S)
+        assert not always or all(M for _, M, _ in outcomes), f"{e}\non {S}"
         nonlocal telling
-        telling += marked and bool(found)
-        return bool(found)
+        telling += always and bool(outcomes)
+        return bool(outcomes)
 
     ran = suite.run(case, deep_count=10_000)
     assert telling > ran // 10
@@ -124,7 +124,7 @@ WRITES_AND_READS = "(B -> r . _* . <v = r.v>)"
 
 
 @pytest.mark.parametrize(
-    ("text", "taken"),
+    ("text", "has_transducer"),
     [
         (f"A^ . !{WRITES_AND_READS} . C^", False),
         (f"(A^ . !{WRITES_AND_READS} . C^)[len<=4]", True),
@@ -143,10 +143,10 @@ WRITES_AND_READS = "(B -> r . _* . <v = r.v>)"
         ("A^ -> r . !(_* . <v = r.v> . _*) . C^", True),
     ],
 )
-def test_which_negations_have_a_transducer(text: str, taken: bool) -> None:
+def test_which_negations_have_a_transducer(text: str, has_transducer: bool) -> None:
     """Refused by name where there is none (SRT Thm. 35); else the matches are the reference's."""
     e = parsed(text)
-    if not taken:
+    if not has_transducer:
         with pytest.raises(Unsupported, match="CER0487"):
             sremo_to_srt(e)
         return
@@ -162,8 +162,8 @@ def test_complements_write_registers_of_their_own() -> None:
     gap = f"!{WRITES_AND_READS}"
     e = parsed(f"(A^ -> n1b1 . {gap} . A^ . {gap} . <v = n1b1.v>^)[1..4]")
     T = sremo_to_srt(e)
-    written = written_registers(without_epsilon(T)) - {"n1b1"}
-    assert {r[:3] for r in written} == {"n1b", "n2b"}
+    registers = written_registers(without_epsilon(T)) - {"n1b1"}
+    assert {r[:3] for r in registers} == {"n1b", "n2b"}
     for values in ("0110", "0010", "0000"):
         S = events("AAAA", v=values)
         assert runs.matches(T, S) == matches(e, S)
@@ -171,9 +171,9 @@ def test_complements_write_registers_of_their_own() -> None:
 
 def test_marks_around_a_slice() -> None:
     inside = WHOLE.in_span(5)
-    marked, unmarked = parsed("A^"), parsed("A")
+    mark, plain = parsed("A^"), parsed("A")
     assert inside.longest is None
-    assert before(after(inside, marked), marked).longest == 5
-    assert before(after(inside, marked), unmarked).longest is None
-    assert after(before(inside, unmarked), marked).longest is None
+    assert before(after(inside, mark), mark).longest == 5
+    assert before(after(inside, mark), plain).longest is None
+    assert after(before(inside, plain), mark).longest is None
     assert inside.in_length(7).longest == 7

@@ -26,7 +26,7 @@ FIGURES = {
     "12": FIG_12,
     "14": FIG_14,
 }
-drawn = pytest.mark.parametrize("T", FIGURES.values(), ids=FIGURES)
+each_figure = pytest.mark.parametrize("T", FIGURES.values(), ids=FIGURES)
 
 
 def test_figure_1_as_text_and_dot() -> None:
@@ -69,7 +69,7 @@ def test_figure_4_as_tikz() -> None:
     ]
 
 
-@drawn
+@each_figure
 def test_every_transition_and_empty_move_is_an_edge(T: Transducer) -> None:
     edges = re.findall(r"^  q(\d+) -> q(\d+) \[label=", dot_text(T), re.M)
     steps = [(t.source, t.target) for t in T.Delta] + list(T.moves)

@@ -27,10 +27,10 @@ EVENTS = [
 
 def test_the_engine_gives_the_answers_of_the_reference(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = correlated_case(rng)
-        expected = cerlab.evaluate(drawn.query, drawn.stream, evaluator="reference")
-        assert cerlab.evaluate(drawn.query, drawn.stream, evaluator="compiled") == expected
-        assert cerlab.count(drawn.query, drawn.stream) == len(expected)
+        example = correlated_case(rng)
+        expected = cerlab.evaluate(example.query, example.stream, evaluator="reference")
+        assert cerlab.evaluate(example.query, example.stream, evaluator="compiled") == expected
+        assert cerlab.count(example.query, example.stream) == len(expected)
         return bool(expected)
 
     suite.run(case, deep_count=2_000)

@@ -43,21 +43,21 @@ def number(event: Event, attribute: str) -> float:
 def between(events: tuple[Event, ...]) -> list[int]:
     """For each first and last event that fit together, how many second ones are between."""
     seconds = [
-        i for i, e in enumerate(events) if named(e, "BUY", "RIMM") and number(e, "price") < 500
+        i for i, e in enumerate(events) if is_named(e, "BUY", "RIMM") and number(e, "price") < 500
     ]
-    firsts = [i for i, e in enumerate(events) if named(e, "SELL", "INTC")]
-    found = []
+    firsts = [i for i, e in enumerate(events) if is_named(e, "SELL", "INTC")]
+    counts = []
     for k, last in enumerate(events):
-        if named(last, "BUY", "QQQ"):
+        if is_named(last, "BUY", "QQQ"):
             for i in reversed(firsts[: bisect_left(firsts, k)]):
                 if number(last, "stock_time") - number(events[i], "stock_time") > WIDTH:
                     break
                 if number(last, "price") > number(events[i], "price"):
-                    found.append(bisect_left(seconds, k) - bisect_left(seconds, i))
-    return found
+                    counts.append(bisect_left(seconds, k) - bisect_left(seconds, i))
+    return counts
 
 
-def named(event: Event, kind: str, name: str) -> bool:
+def is_named(event: Event, kind: str, name: str) -> bool:
     return event.type == kind and event.attributes["name"] == name
 
 
@@ -67,21 +67,21 @@ def test_the_shortest_sequence_and_the_shortest_iteration(stock_file: Path, suit
     events = stream.events
     pairs = between(events)
     expected = (sum(pairs), sum(2**m - 1 for m in pairs))
-    found = []
+    counts = []
     prefix = len(events) if suite.deep else len(events) // 10
     for pattern in (REG_1, K_1):
         plan = register_plan(parse_sremo(f"({pattern})[within {WIDTH} stock_time]"))
         active = SharedRuns(plan)
-        shown = [M for k, t in enumerate(events[:prefix]) for M in active.advance(t, k)]
-        compiled = [
+        reports = [M for k, t in enumerate(events[:prefix]) for M in active.advance(t, k)]
+        answers = [
             answer for batch in RegisterEvaluation(plan, stream).answers() for answer in batch
         ]
-        found.append(len(compiled))
-        early = [answer.positions for answer in compiled if answer.end < prefix]
-        assert len(early) == len(shown) > 0
-        assert set(early) == set(shown)
-    assert tuple(found) == expected
-    percent = [100 * n / len(events) for n in found]
+        counts.append(len(answers))
+        early = [answer.positions for answer in answers if answer.end < prefix]
+        assert len(early) == len(reports) > 0
+        assert set(early) == set(reports)
+    assert tuple(counts) == expected
+    percent = [100 * n / len(events) for n in counts]
     assert percent == pytest.approx([0.36, 0.61], abs=0.01)
 
 
@@ -90,11 +90,11 @@ def test_patterns_and_queries_have_the_same_complex_events(stock_file: Path) -> 
     stream = from_file(str(stock_file))
     percent = {}
     for name, pattern in PATTERNS.items():
-        count, mixed = digest(
+        count, checksum = digest(
             RegisterEvaluation(register_plan(parse_sremo(sremo(pattern, 1_000))), stream)
         )
         query = parse_query(ceql(pattern, 1_000)).registers
-        assert digest(RegisterEvaluation(query, stream)) == (count, mixed), name
+        assert digest(RegisterEvaluation(query, stream)) == (count, checksum), name
         percent[name] = 100 * count / len(stream)
     assert percent["q2"] == 0
     assert percent["q3"] == pytest.approx(13, abs=0.1)
@@ -104,13 +104,13 @@ def test_patterns_and_queries_have_the_same_complex_events(stock_file: Path) -> 
 def test_patterns_by_runs_on_a_prefix(stock_file: Path) -> None:
     """By Algorithm 1, with a run for each match, in a window of 1,000 ms (SRT Alg. 1)."""
     events = Stream.read(stock_file).events[:PREFIX]
-    answered = 0
+    with_answers = 0
     for pattern in PATTERNS.values():
         plan = register_plan(parse_sremo(sremo(pattern, 1_000)))
         apart = Runs(plan)
         expected = {M for k, t in enumerate(events) for M in apart.advance(t, k)}
-        found = [a for batch in RegisterEvaluation(plan, Stream(events)).answers() for a in batch]
-        assert len(found) == len(expected)
-        assert {answer.positions for answer in found} == expected
-        answered += bool(expected)
-    assert answered >= 3
+        answers = [a for batch in RegisterEvaluation(plan, Stream(events)).answers() for a in batch]
+        assert len(answers) == len(expected)
+        assert {answer.positions for answer in answers} == expected
+        with_answers += bool(expected)
+    assert with_answers >= 3

@@ -13,14 +13,14 @@ from cerlab.io import Stream
 from cerlab.model.event import Event
 from proofs_tests.sremo.tables import sre as parsed
 
-ASKED = 200
+QUESTIONS = 200
 
 
 def many_open(text: str, live: int) -> RegisterEvaluation:
     """`live` events to remember, each of its own value; then some that ask."""
-    remembered = [Event("A", {"v": n}) for n in range(live)]
-    asking = [Event("B", {"v": n % live}) for n in range(ASKED)]
-    run = RegisterEvaluation(register_plan(parsed(text)), Stream(remembered + asking))
+    opening = [Event("A", {"v": n}) for n in range(live)]
+    asking = [Event("B", {"v": n % live}) for n in range(QUESTIONS)]
+    run = RegisterEvaluation(register_plan(parsed(text)), Stream(opening + asking))
     assert sum(map(len, run.answers())) > 0
     assert run.configurations.live == live + 1, "one for each value, and the one at the start"
     return run
@@ -30,13 +30,13 @@ def many_open(text: str, live: int) -> RegisterEvaluation:
 def test_equality_visits_what_it_finds(live: int) -> None:
     """Visits for each event do not depend on how many configurations are live."""
     run = many_open("A^ -> r . _* . <type = 'B' AND v = r.v>^", live)
-    assert run.configurations.visits <= live + 2 * ASKED
+    assert run.configurations.visits <= live + 2 * QUESTIONS
 
 
 def test_order_visits_all() -> None:
     for live in (100, 1_000):
         run = many_open("A^ -> r . _* . <type = 'B' AND v > r.v>^", live)
-        assert ASKED * live <= run.configurations.visits <= 1.1 * ASKED * live
+        assert QUESTIONS * live <= run.configurations.visits <= 1.1 * QUESTIONS * live
 
 
 def test_equality_of_several_registers_is_asked_by_one_of_them() -> None:
@@ -70,7 +70,7 @@ def test_registers_that_nothing_tells_apart_are_one() -> None:
     assert run.configurations.live == 1 + 3 + 1
 
 
-def generated(length: int, seed: int = 1) -> Stream:
+def generate(length: int, seed: int = 1) -> Stream:
     """Types A, B and X, a hundred values."""
     rng = Random(seed)
     types, values = rng.choices("ABXX", k=length), rng.choices(range(100), k=length)
@@ -79,12 +79,12 @@ def generated(length: int, seed: int = 1) -> Stream:
 
 
 @pytest.mark.parametrize("window", ["[1..60]", "[within 30 t]"])
-@pytest.mark.parametrize("asked", ["v = r.v", "v > r.v"])
-def test_room_is_bounded_by_the_window(window: str, asked: str) -> None:
-    e = f"(A^ -> r . _* . <type = 'B' AND {asked}>^){window}"
+@pytest.mark.parametrize("condition", ["v = r.v", "v > r.v"])
+def test_room_is_bounded_by_the_window(window: str, condition: str) -> None:
+    e = f"(A^ -> r . _* . <type = 'B' AND {condition}>^){window}"
 
     def room_and_visits(text: str, length: int) -> tuple[tuple[int, int], float]:
-        run = RegisterEvaluation(register_plan(parsed(text)), generated(length), room=4, arena=16)
+        run = RegisterEvaluation(register_plan(parsed(text)), generate(length), room=4, arena=16)
         assert sum(map(len, run.answers())) > 0
         return run.configurations.room, run.configurations.visits / length
 
@@ -92,21 +92,21 @@ def test_room_is_bounded_by_the_window(window: str, asked: str) -> None:
     assert long[0][0] <= 64
     assert long[0][1] <= 512
     assert long[1] <= 1.1 * short[1]
-    unbounded = f"A^ -> r . _* . <type = 'B' AND {asked}>^"
-    assert room_and_visits(unbounded, 4_000)[0][1] >= 4_000
+    no_window = f"A^ -> r . _* . <type = 'B' AND {condition}>^"
+    assert room_and_visits(no_window, 4_000)[0][1] >= 4_000
 
 
 def test_events_that_do_nothing_are_not_visited() -> None:
     run = RegisterEvaluation(
-        register_plan(parsed("(A^ -> r . _* . <type = 'B' AND v = r.v>^)[1..60]")), generated(4_000)
+        register_plan(parsed("(A^ -> r . _* . <type = 'B' AND v = r.v>^)[1..60]")), generate(4_000)
     )
-    types = generated(4_000).columns["type"].to_pylist()
+    types = generate(4_000).columns["type"].to_pylist()
     assert len(run.events.symbol) == sum(kind != "X" for kind in types)
 
 
 def test_listing_costs_a_constant_for_each_position() -> None:
     e = "#(A^ -> r, #(A^*), <type = 'B' AND v > r.v>^)[1..14]"
-    run = RegisterEvaluation(register_plan(parsed(f"({e})")), generated(6_000))
+    run = RegisterEvaluation(register_plan(parsed(f"({e})")), generate(6_000))
     batches = list(run.answers())
     positions = sum(len(batch.positions) for batch in batches)
     assert positions > 40_000

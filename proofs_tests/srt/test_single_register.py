@@ -15,12 +15,12 @@ def test_p4_the_same_matches_with_as_many_registers(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T, S = read(rng, random_srt)
         one = single_register(T)
-        found = runs.matches(T, S)
-        assert runs.matches(one, S) == found, f"{T}\non {S}"
+        matches = runs.matches(T, S)
+        assert runs.matches(one, S) == matches, f"{T}\non {S}"
         assert all(len(t.writes) <= 1 for t in one.Delta)
         assert len(one.R) == len(T.R)
         assert one.states <= T.states * (len(T.R) + 1) ** len(T.R)
-        return bool(found)
+        return bool(matches)
 
     suite.run(case, deep_count=10_000)
 

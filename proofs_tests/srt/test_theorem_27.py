@@ -34,18 +34,18 @@ def test_p2_the_transducer_has_the_matches_of_the_expression(suite: Suite) -> No
         except (Unsupported, ResourceLimit) as refused:
             may_refuse(e, refused)
             return None
-        found = matches(e, S)
-        assert runs.matches(T, S) == found, f"{e}\non {S}"
-        return bool(found)
+        expected = matches(e, S)
+        assert runs.matches(T, S) == expected, f"{e}\non {S}"
+        return bool(expected)
 
     suite.run(case, deep_count=10_000)
 
 
-def may_refuse(e: Sremo, refused: Exception) -> None:
+def may_refuse(e: Sremo, error: Exception) -> None:
     """Only a negation may be refused; such a case is not judged."""
     assert any(isinstance(each, sre.Negation | sre.SkipNext) for each in sre.subexpressions(e))
-    assert isinstance(refused, Unsupported | ResourceLimit)
-    assert refused.code in ("CER0487", "CER0605")
+    assert isinstance(error, Unsupported | ResourceLimit)
+    assert error.code in ("CER0487", "CER0605")
 
 
 def test_p2_from_any_registers_to_any(suite: Suite) -> None:
@@ -54,11 +54,11 @@ def test_p2_from_any_registers_to_any(suite: Suite) -> None:
     def case(rng: Random) -> bool | None:
         e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
         v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
-        meant = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
+        right = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
         T = sremo_to_srt(e)
-        assert runs.outcomes(T, S, v) == meant, f"{e}\non {S} from {v}"
-        assert runs.outcomes(without_epsilon(T), S, v) == meant
-        return bool(meant)
+        assert runs.outcomes(T, S, v) == right, f"{e}\non {S} from {v}"
+        assert runs.outcomes(without_epsilon(T), S, v) == right
+        return bool(right)
 
     suite.run(case, deep_count=10_000)
 
@@ -74,11 +74,11 @@ def test_p2_from_any_registers_with_all_operators(suite: Suite) -> None:
         except (Unsupported, ResourceLimit) as refused:
             may_refuse(e, refused)
             return None
-        meant = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
+        right = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
         private = T.R - registers(e)
-        found = {Outcome(M, without(private, v2)) for M, v2 in runs.outcomes(T, S, v)}
-        assert found == meant, f"{e}\non {S} from {v}"
-        return bool(meant)
+        outcomes = {Outcome(M, without(private, v2)) for M, v2 in runs.outcomes(T, S, v)}
+        assert outcomes == right, f"{e}\non {S} from {v}"
+        return bool(right)
 
     suite.run(case, deep_count=10_000)
 
@@ -101,13 +101,13 @@ def is_right(row: Sequence[Any]) -> bool | None:
 
 def test_the_transducer_of_each_row_that_was_computed_by_hand() -> None:
     """All operators; windows in time have none, nor what a negation writes without a window."""
-    judged = {row.id: is_right(row.values) for row in CASES}
-    assert [row for row, right in judged.items() if right is False] == []
-    assert sum(right is None for right in judged.values()) <= 12
+    verdicts = {row.id: is_right(row.values) for row in CASES}
+    assert [row for row, right in verdicts.items() if right is False] == []
+    assert sum(right is None for right in verdicts.values()) <= 12
 
 
 @pytest.mark.parametrize(
-    ("text", "states", "guarded", "silent"),
+    ("text", "states", "transitions", "silent"),
     [
         ("EPS", 2, 0, 1),
         ("EMPTY", 2, 0, 0),
@@ -118,9 +118,9 @@ def test_the_transducer_of_each_row_that_was_computed_by_hand() -> None:
         ("(A | B) . (C*)", 10, 3, 9),
     ],
 )
-def test_the_size_is_linear(text: str, states: int, guarded: int, silent: int) -> None:
+def test_the_size_is_linear(text: str, states: int, transitions: int, silent: int) -> None:
     T = sremo_to_srt(parsed(text))
-    assert (T.states, len(T.Delta), len(T.moves), len(T.F)) == (states, guarded, silent, 1)
+    assert (T.states, len(T.Delta), len(T.moves), len(T.F)) == (states, transitions, silent, 1)
 
 
 def test_registers_that_are_only_read_are_registers() -> None:

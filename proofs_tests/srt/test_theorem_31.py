@@ -19,9 +19,9 @@ def test_p5_union(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         A, B = random_epsilon_srt(rng), random_epsilon_srt(rng)
         S = random_word(rng, rng.choice((A, B)))
-        found = runs.matches(union(A, B), S)
-        assert found == runs.matches(A, S) | runs.matches(B, S)
-        return bool(found)
+        matches = runs.matches(union(A, B), S)
+        assert matches == runs.matches(A, S) | runs.matches(B, S)
+        return bool(matches)
 
     suite.run(case, deep_count=10_000)
 
@@ -32,12 +32,12 @@ def test_p5_concatenation_over_all_splits(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         (A, S1), (B, S2) = (read(rng, random_epsilon_srt, 3) for _ in range(2))
         S = S1 + S2
-        found = runs.matches(concatenation(A, B), S)
+        matches = runs.matches(concatenation(A, B), S)
         splits = [
             (runs.matches(A, S[:m]), shift(runs.matches(B, S[m:]), m)) for m in range(len(S) + 1)
         ]
-        assert found == {M + N for before, after in splits for M in before for N in after}
-        return bool(found)
+        assert matches == {M + N for before, after in splits for M in before for N in after}
+        return bool(matches)
 
     suite.run(case, deep_count=10_000)
 
@@ -46,23 +46,23 @@ def test_p5_iteration_begins_with_empty_registers_each_time(suite: Suite) -> Non
     def case(rng: Random) -> bool:
         T = random_srt(rng) if rng.random() < 0.5 else without_epsilon(random_epsilon_srt(rng))
         S = [t for _ in range(rng.choice((1, 2, 2, 3))) for t in random_word(rng, T, 2)]
-        found = runs.matches(star(T), S)
-        assert found == iterated(T, S), f"{T}\non {S}"
-        return bool(found)
+        matches = runs.matches(star(T), S)
+        assert matches == matches_of_parts(T, S), f"{T}\non {S}"
+        return bool(matches)
 
     suite.run(case, deep_count=10_000)
 
 
-def iterated(T: Srt, S: Sequence[Event]) -> Matches:
+def matches_of_parts(T: Srt, S: Sequence[Event]) -> Matches:
     """Over all decompositions of S into parts that are not empty, a match of each."""
-    ended: list[Matches] = [frozenset({()})]
+    until: list[Matches] = [frozenset({()})]
     for k in range(1, len(S) + 1):
-        ended.append(
+        until.append(
             frozenset(
-                M + N for m in range(k) for N in shift(runs.matches(T, S[m:k]), m) for M in ended[m]
+                M + N for m in range(k) for N in shift(runs.matches(T, S[m:k]), m) for M in until[m]
             )
         )
-    return ended[-1]
+    return until[-1]
 
 
 def test_p7_streaming_is_the_union_over_starts(suite: Suite) -> None:
@@ -72,9 +72,9 @@ def test_p7_streaming_is_the_union_over_starts(suite: Suite) -> None:
         T = random_epsilon_srt(rng)
         S = [*random_word(rng, T, 2), *random_word(rng, T, 3)]
         for k in range(len(S) + 1):
-            found = runs.matches(streaming(T), S[:k])
+            matches = runs.matches(streaming(T), S[:k])
             starts = [shift(runs.matches(T, S[m:k]), m) for m in range(k + 1)]
-            assert found == frozenset[tuple[int, ...]]().union(*starts)
-        return bool(found)
+            assert matches == frozenset[tuple[int, ...]]().union(*starts)
+        return bool(matches)
 
     suite.run(case, deep_count=10_000)

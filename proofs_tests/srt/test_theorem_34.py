@@ -20,13 +20,13 @@ from proofs_tests.srt.cases import random_event, random_srt, read, step
 from proofs_tests.suite import Suite
 
 
-def related(rng: Random) -> tuple[Srt, Srt, list[Event]]:
+def pair_of_transducers(rng: Random) -> tuple[Srt, Srt, list[Event]]:
     """Two transducers that have much in common, neither all of the other, and a string."""
     T, S = read(rng, random_srt)
-    return varied(rng, T), varied(rng, T), S
+    return vary(rng, T), vary(rng, T), S
 
 
-def varied(rng: Random, T: Srt) -> Srt:
+def vary(rng: Random, T: Srt) -> Srt:
     """Up to two transitions more, one with another mark, and sometimes one less."""
     more = [t for t in random_srt(rng).Delta if max(t.source, t.target) < T.states][:2]
     t = rng.choice(T.Delta)
@@ -37,7 +37,7 @@ def varied(rng: Random, T: Srt) -> Srt:
 
 def check_intersection(rng: Random) -> bool:
     """Most have a match that both have, and one that the other has not."""
-    A, B, S = related(rng)
+    A, B, S = pair_of_transducers(rng)
     left, right = runs.matches(A, S), runs.matches(B, S)
     assert runs.matches(intersection(A, B), S) == left & right, f"{A}\nand {B}\non {S}"
     return bool(left & right) and left != right
@@ -51,19 +51,19 @@ def test_p6_with_registers_that_both_read(suite: Suite) -> None:
     """Each side writes registers of its own, and what they hold at the end is united."""
 
     def case(rng: Random) -> bool:
-        A, B, S = related(rng)
+        A, B, S = pair_of_transducers(rng)
         A = rename(A, {"r": "a", "s": "c"}.__getitem__)
         B = rename(B, {"r": "b", "s": "c"}.__getitem__)
         A, B = without_writes_of("c", A), without_writes_of("c", B)
         v = Registers({r: random_event(rng) for r in "abc" if rng.random() < 0.6})
-        meant = {
+        expected = {
             (M1, Registers({**v1, **{r: t for r, t in v2.items() if r == "b"}}))
             for M1, v1 in runs.outcomes(A, S, v)
             for M2, v2 in runs.outcomes(B, S, v)
             if M1 == M2
         }
-        assert runs.outcomes(product(A, B), S, v) == meant, f"{A}\nand {B}\non {S} from {v}"
-        return bool(meant)
+        assert runs.outcomes(product(A, B), S, v) == expected, f"{A}\nand {B}\non {S} from {v}"
+        return bool(expected)
 
     suite.run(case, deep_count=10_000)
 

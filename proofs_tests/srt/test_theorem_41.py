@@ -42,7 +42,7 @@ from proofs_tests.srt.cases import (
 from proofs_tests.suite import Suite
 
 
-def drawn(rng: Random) -> tuple[Srt, list[Event], Matches]:
+def draw(rng: Random) -> tuple[Srt, list[Event], Matches]:
     """A transducer unrolled to a window, a string that may be longer, and the matches on it.
 
     It is any one, or of an expression whose window says what the matches are, or one that may begin
@@ -63,12 +63,12 @@ def drawn(rng: Random) -> tuple[Srt, list[Event], Matches]:
 
 
 def check_language(rng: Random) -> bool:
-    U, S, found = drawn(rng)
+    U, S, Ms = draw(rng)
     D = determinise(U)
-    assert runs.accepts(D, S) == bool(found), f"{U}\non {S}"
+    assert runs.accepts(D, S) == bool(Ms), f"{U}\non {S}"
     assert len(runs.paths(D, S)) == 1
     assert not any(t.mark is Mark.TAKE for t in D.Delta)
-    return bool(found)
+    return bool(Ms)
 
 
 def test_p9_the_language_of_the_determinised_one_and_one_run(suite: Suite) -> None:
@@ -93,10 +93,10 @@ def test_p10_the_complement_accepts_all_other_strings(suite: Suite) -> None:
     """Those that are longer than the window among them."""
 
     def case(rng: Random) -> bool:
-        U, S, found = drawn(rng)
+        U, S, Ms = draw(rng)
         N = complement(U)
-        assert runs.matches(N, S) == (frozenset() if found else {()}), f"{U}\non {S}"
-        return bool(found)
+        assert runs.matches(N, S) == (frozenset() if Ms else {()}), f"{U}\non {S}"
+        return bool(Ms)
 
     suite.run(case, deep_count=10_000)
 
@@ -105,12 +105,12 @@ def test_p11_io_determinised_it_keeps_the_matches(suite: Suite) -> None:
     """Each string with each set of marks has exactly one run."""
 
     def case(rng: Random) -> bool:
-        U, S, found = drawn(rng)
+        U, S, Ms = draw(rng)
         D = io_determinise(U)
-        assert runs.matches(D, S) == found, f"{U}\non {S}"
-        marked = sorted(map(runs.marks_of, runs.paths(D, S)))
-        assert marked == sorted(subsets(len(S)))
-        return bool(found)
+        assert runs.matches(D, S) == Ms, f"{U}\non {S}"
+        marks = sorted(map(runs.marks_of, runs.paths(D, S)))
+        assert marks == sorted(subsets(len(S)))
+        return bool(Ms)
 
     suite.run(case, deep_count=10_000)
 
@@ -119,9 +119,9 @@ def test_p11_the_complement_of_matches(suite: Suite) -> None:
     """On each string all sets of positions that are no match (SRT Def. 33)."""
 
     def case(rng: Random) -> bool:
-        U, S, found = drawn(rng)
-        assert runs.matches(match_complement(U), S) == set(subsets(len(S))) - found
-        return bool(found)
+        U, S, Ms = draw(rng)
+        assert runs.matches(match_complement(U), S) == set(subsets(len(S))) - Ms
+        return bool(Ms)
 
     suite.run(case, deep_count=10_000)
 
@@ -146,10 +146,10 @@ def test_without_writes_no_window_is_needed(suite: Suite) -> None:
             T, S = read(rng, write_free)
             if runs.outcomes(T, S, v):
                 break
-        found = {M for M, _ in runs.outcomes(T, S, v)}
-        assert bool(runs.outcomes(complement(T), S, v)) == (not found)
-        assert {M for M, _ in runs.outcomes(io_determinise(T), S, v)} == found
-        return bool(found)
+        Ms = {M for M, _ in runs.outcomes(T, S, v)}
+        assert bool(runs.outcomes(complement(T), S, v)) == (not Ms)
+        assert {M for M, _ in runs.outcomes(io_determinise(T), S, v)} == Ms
+        return bool(Ms)
 
     suite.run(case, deep_count=10_000)
 
@@ -175,25 +175,25 @@ SOMETIMES = Srt(
 BESIDE = replace(SOMETIMES, states=4, Delta=(step(3, "TRUE", 2), *SOMETIMES.Delta))
 """The same after a transition that no run takes."""
 
-REFUSED = {"Fig. 4": ANYWHERE, "written on some ways": SOMETIMES, "after another one": BESIDE}
+REFUSALS = {"Fig. 4": ANYWHERE, "written on some ways": SOMETIMES, "after another one": BESIDE}
 
 
-@pytest.mark.parametrize("T", REFUSED.values(), ids=REFUSED)
-@pytest.mark.parametrize("made", [determinise, io_determinise, complement, match_complement])
-def test_what_may_have_no_deterministic_transducer_is_refused(T: Srt, made: object) -> None:
+@pytest.mark.parametrize("T", REFUSALS.values(), ids=REFUSALS)
+@pytest.mark.parametrize("construct", [determinise, io_determinise, complement, match_complement])
+def test_what_may_have_no_deterministic_transducer_is_refused(T: Srt, construct: object) -> None:
     """There is neither in general (SRT Thm. 35; SRT Thm. 38)."""
-    with pytest.raises(Unsupported, match="CER0484") as refused:
-        made(T)  # type: ignore[operator]
-    assert "[len<=w]" in refused.value.hint
-    made(unroll(T, 3))  # type: ignore[operator]
+    with pytest.raises(Unsupported, match="CER0484") as caught:
+        construct(T)  # type: ignore[operator]
+    assert "[len<=w]" in caught.value.hint
+    construct(unroll(T, 3))  # type: ignore[operator]
 
 
 def test_what_a_register_holds_may_depend_on_the_string_alone() -> None:
     """Then a transducer is determinised as it is, without a window and with a loop."""
     D = determinise(LATER)
-    for S, accepted in (("B1 A1", True), ("B1 A2 A1", True), ("B1 A2", False), ("A1 A1", False)):
+    for S, belongs in (("B1 A1", True), ("B1 A2 A1", True), ("B1 A2", False), ("A1 A1", False)):
         word = [Event(each[0], {"v": int(each[1])}) for each in S.split()]
-        assert runs.accepts(D, word) == runs.accepts(LATER, word) == accepted
+        assert runs.accepts(D, word) == runs.accepts(LATER, word) == belongs
 
 
 def test_too_many_guards_are_refused() -> None:

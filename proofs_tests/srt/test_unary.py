@@ -32,14 +32,14 @@ from proofs_tests.srt.cases import SHAPE, Matches, with_match
 from proofs_tests.suite import Suite
 
 
-def answered(cea: AnchoredCea, S: list[Event]) -> list[Matches]:
+def answers_by_event(cea: AnchoredCea, S: list[Event]) -> list[Matches]:
     """What the automaton answers at each event: by all its runs from position 0."""
     current: set[Run] = {(q, ()) for q in cea.I}
-    found = []
+    by_event = []
     for n, event in enumerate(S):
         current = extend_runs(cea, current, event, n)
-        found.append(frozenset(accepted_positions(cea, current, n)))
-    return found
+        by_event.append(frozenset(accepted_positions(cea, current, n)))
+    return by_event
 
 
 def test_p16_an_automaton_answers_what_the_transducer_reports(suite: Suite) -> None:
@@ -48,13 +48,13 @@ def test_p16_an_automaton_answers_what_the_transducer_reports(suite: Suite) -> N
     def case(rng: Random) -> bool:
         e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "unary"))
         T = without_epsilon(sremo_to_srt(e))
-        whole = answered(unary_cea(T), S)
+        whole = answers_by_event(unary_cea(T), S)
         assert whole == [runs.detects(T, S[: n + 1]) for n in range(len(S))], f"{e}\non {S}"
         T_s = without_epsilon(streaming(T))
-        reported = {D.positions for D in answers(RegisterPlan(T_s), S)}
-        anywhere = answered(unary_cea(T_s), S)
-        assert reported == frozenset[tuple[int, ...]]().union(*anywhere)
-        return bool(reported)
+        reports = {D.positions for D in answers(RegisterPlan(T_s), S)}
+        anywhere = answers_by_event(unary_cea(T_s), S)
+        assert reports == frozenset[tuple[int, ...]]().union(*anywhere)
+        return bool(reports)
 
     suite.run(case, deep_count=10_000)
 
@@ -63,13 +63,13 @@ def test_p16_and_back(suite: Suite) -> None:
     """Any automaton, with several initial states, as a transducer."""
 
     def case(rng: Random) -> bool:
-        drawn = random_case(rng)
-        S = list(drawn.events)
-        T = unary_srt(drawn.cea)
-        found = answered(drawn.cea, S)
-        assert found == [runs.detects(T, S[: n + 1]) for n in range(len(S))]
-        assert answered(unary_cea(without_epsilon(T)), S) == found
-        return any(found)
+        example = random_case(rng)
+        S = list(example.events)
+        T = unary_srt(example.cea)
+        expected = answers_by_event(example.cea, S)
+        assert expected == [runs.detects(T, S[: n + 1]) for n in range(len(S))]
+        assert answers_by_event(unary_cea(without_epsilon(T)), S) == expected
+        return any(expected)
 
     suite.run(case, deep_count=10_000)
 

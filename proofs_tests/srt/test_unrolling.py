@@ -29,17 +29,17 @@ def test_p8_unrolled_it_matches_strings_up_to_the_window(suite: Suite) -> None:
         T, S = read(rng, random_srt, 4)
         w = rng.choice((len(S), len(S), len(S) + 1, len(S) - 1)) if S else 1
         U = unroll(T, w)
-        found = runs.matches(T, S) if len(S) <= w else frozenset()
-        assert runs.matches(U, S) == found, f"{T}\nin {w} on {S}"
+        expected = runs.matches(T, S) if len(S) <= w else frozenset()
+        assert runs.matches(U, S) == expected, f"{T}\nin {w} on {S}"
         assert all(len(t.writes) <= 1 for t in U.Delta)
         at = depths(U)
         assert None not in at.values()
-        written = {(r, at[t.source]) for t in U.Delta for r in t.writes}
-        assert len(written) == len({r for r, _ in written}), "a register at two depths"
+        writes = {(r, at[t.source]) for t in U.Delta for r in t.writes}
+        assert len(writes) == len({r for r, _ in writes}), "a register at two depths"
         for path in runs.paths(U, S):
             assert len({U.q0, *(t.target for t in path)}) == len(path) + 1
             assert max(Counter(r for t in path for r in t.writes).values(), default=0) <= 1
-        return bool(found)
+        return bool(expected)
 
     suite.run(case, deep_count=10_000)
 
@@ -51,9 +51,9 @@ def test_p8_of_an_expression_compiled_and_reduced_to_one_write(suite: Suite) -> 
         e, S = with_match(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
         w = max(0, len(S) + rng.choice((0, 0, 1, -1)))
         T = single_register(without_epsilon(sremo_to_srt(e)))
-        found = matches(sre.LengthWindow(e, w), S)
-        assert runs.matches(unroll(T, w), S) == found, f"{e}\nin {w} on {S}"
-        return bool(found)
+        expected = matches(sre.LengthWindow(e, w), S)
+        assert runs.matches(unroll(T, w), S) == expected, f"{e}\nin {w} on {S}"
+        return bool(expected)
 
     suite.run(case, deep_count=4_000)
 
@@ -65,9 +65,9 @@ def test_p8_with_registers_from_before(suite: Suite) -> None:
         T, S = read(rng, random_srt, 4)
         v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.7})
         U = unroll(T, len(S), T.R)
-        found = {M for M, _ in runs.outcomes(T, S, v)}
-        assert {M for M, _ in runs.outcomes(U, S, v)} == found, f"{T}\non {S} from {v}"
-        return bool(found)
+        expected = {M for M, _ in runs.outcomes(T, S, v)}
+        assert {M for M, _ in runs.outcomes(U, S, v)} == expected, f"{T}\non {S} from {v}"
+        return bool(expected)
 
     suite.run(case, deep_count=10_000)
 
@@ -100,8 +100,8 @@ def test_windows_keep_the_matches_that_are_short_enough(suite: Suite) -> None:
     suite.run(case, deep_count=10_000)
 
 
-def short(found: Matches, w: int) -> Matches:
-    return frozenset(M for M in found if not M or M[-1] - M[0] + 1 <= w)
+def short(Ms: Matches, w: int) -> Matches:
+    return frozenset(M for M in Ms if not M or M[-1] - M[0] + 1 <= w)
 
 
 def test_the_longest_string_of_an_acyclic_transducer(suite: Suite) -> None:

@@ -57,20 +57,20 @@ def whole(text: str, S: Sequence[Event]) -> Matches:
 
 def prefixes(T: Transducer, S: Sequence[Event]) -> dict[int, Matches]:
     """``Match(T, S[1..k])`` for each k where it is not empty."""
-    found = {k: runs.matches(T, S[:k]) for k in range(len(S) + 1)}
-    return {k: M for k, M in found.items() if M}
+    by_length = {k: runs.matches(T, S[:k]) for k in range(len(S) + 1)}
+    return {k: M for k, M in by_length.items() if M}
 
 
-def streamed(text: str, S: Sequence[Event]) -> dict[int, Matches]:
+def of_stream(text: str, S: Sequence[Event]) -> dict[int, Matches]:
     """The same of the streaming form."""
     return prefixes(streaming(transducer(text)), S)
 
 
-def reported(text: str, S: Sequence[Event]) -> dict[int, Matches]:
+def reports(text: str, S: Sequence[Event]) -> dict[int, Matches]:
     """What the engine reports at each event where it reports something."""
     active = SharedRuns(register_plan(sre(text)))
-    found = {k: active.advance(t, k - 1) for k, t in enumerate(S, 1)}
-    return {k: M for k, M in found.items() if M}
+    by_event = {k: active.advance(t, k - 1) for k, t in enumerate(S, 1)}
+    return {k: M for k, M in by_event.items() if M}
 
 
 def test_tv_1_example_19() -> None:
@@ -81,7 +81,7 @@ def test_tv_1_example_19() -> None:
 def test_tv_2_on_a_stream() -> None:
     expected = {4: from_one({1, 4}, {2, 4}), 5: from_one({1, 5}, {2, 5})}
     assert prefixes(streaming(FIG_1), TABLE_1) == expected
-    assert streamed(E1, TABLE_1) == reported(E1, TABLE_1) == expected
+    assert of_stream(E1, TABLE_1) == reports(E1, TABLE_1) == expected
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_tv_2_on_a_stream() -> None:
 )
 def test_tv_3_windows_inside_the_prefix(w: int, expected: dict[int, Matches]) -> None:
     assert prefixes(streaming(span_window(FIG_1, w)), TABLE_1) == expected
-    assert streamed(f"({E1})[1..{w}]", TABLE_1) == expected
-    assert reported(f"({E1})[1..{w}]", TABLE_1) == expected
+    assert of_stream(f"({E1})[1..{w}]", TABLE_1) == expected
+    assert reports(f"({E1})[1..{w}]", TABLE_1) == expected
 
 
 def test_tv_3_example_40_without_a_prefix() -> None:
@@ -131,16 +131,16 @@ def test_an_empty_move_reads_and_writes_nothing_and_a_guard_is_read_before_the_w
     T = EpsilonSrt(
         3, Delta, frozenset({0}), frozenset({2}), moves=(EmptyMove(0, 1),), R=frozenset("r")
     )
-    start, moved = Configuration(0, 0, nothing), Configuration(0, 1, nothing)
-    assert list(runs.successors(T, S, start)) == [moved]
-    assert list(runs.successors(T, S, moved)) == [Configuration(1, 2, Registers({"r": S[0]}))]
+    start, after = Configuration(0, 0, nothing), Configuration(0, 1, nothing)
+    assert list(runs.successors(T, S, start)) == [after]
+    assert list(runs.successors(T, S, after)) == [Configuration(1, 2, Registers({"r": S[0]}))]
     assert not list(runs.successors(T, S, Configuration(1, 1, Registers({"r": S[0]}))))
 
 
 def test_tv_5_contiguity() -> None:
     expected = {2: from_one({1, 2}), 5: from_one({4, 5})}
     S = events("ABCABC")
-    assert streamed("A^ . B^", S) == reported("A^ . B^", S) == expected
+    assert of_stream("A^ . B^", S) == reports("A^ . B^", S) == expected
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,12 @@ def test_tv_7_iteration_keeps_the_last_event() -> None:
     S = trades("B1 B1 B1 S1 B1 S1")
     once = "(B^ -> r1)+ . <type = 'S' AND id = r1.id>^"
     at_4 = from_one({1, 2, 3, 4}, {2, 3, 4}, {3, 4})
-    assert streamed(once, S) == reported(once, S) == {4: at_4, 6: from_one({5, 6})}
+    assert of_stream(once, S) == reports(once, S) == {4: at_4, 6: from_one({5, 6})}
     twice = {
         4: at_4,
         6: from_one({1, 2, 3, 4, 5, 6}, {2, 3, 4, 5, 6}, {3, 4, 5, 6}, {5, 6}),
     }
-    assert streamed(f"({once})+", S) == reported(f"({once})+", S) == twice
+    assert of_stream(f"({once})+", S) == reports(f"({once})+", S) == twice
     assert whole(once, trades("B2 B1 S1")) == from_one({1, 2, 3})
     assert whole(once, trades("B1 B2 S1")) == from_one()
 
@@ -247,18 +247,18 @@ def test_tv_9_figure_5_b() -> None:
 
 def where_figure_5_a_is() -> dict[int, str]:
     """Each state of Fig. 5a by the states of Fig. 4 on the way to it, as the figure names them."""
-    named = {FIG_5A.q0: "s"}
+    names = {FIG_5A.q0: "s"}
     letters = {0: "s", 1: "1", 2: "f"}
     for t in FIG_5A.Delta:
-        before = named[t.source]
+        before = names[t.source]
         q = {"s": 0, "1": 1}[before[-1]]
         (target,) = {
             u.target
             for u in FIG_4.Delta
             if u.source == q and u.mark is t.mark and bool(u.writes) == bool(t.writes)
         }
-        named[t.target] = before + letters[target]
-    return named
+        names[t.target] = before + letters[target]
+    return names
 
 
 def test_tv_9_figure_14() -> None:
@@ -297,7 +297,7 @@ def test_tv_10_figure_12_corrected_accepts_where_a_type_occurs_twice() -> None:
 
 def test_tv_11_wayebs_patterns_with_registers() -> None:
     S = events("ACBABB", v="221222")
-    assert reported("(A^ -> y . (<v = y.v>^)*)[1..3]", S) == {
+    assert reports("(A^ -> y . (<v = y.v>^)*)[1..3]", S) == {
         1: from_one({1}),
         2: from_one({1, 2}),
         4: from_one({4}),
@@ -312,7 +312,7 @@ def test_tv_11_wayebs_patterns_with_registers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("S", "as_printed", "corrected"),
+    ("S", "as_printed", "correct"),
     [
         ("AB", from_one({1, 2}), from_one({1, 2})),
         ("ACB", from_one({1, 3}), from_one({1, 3})),
@@ -321,15 +321,15 @@ def test_tv_11_wayebs_patterns_with_registers() -> None:
         ("ACBCB", from_one({1, 5}), from_one()),
     ],
 )
-def test_tv_12_skip_till_next(S: str, as_printed: Matches, corrected: Matches) -> None:
+def test_tv_12_skip_till_next(S: str, as_printed: Matches, correct: Matches) -> None:
     assert whole("A^ . (!(B^))* . B^", events(S)) == as_printed
     for text in ("A^ . !(_* . B . _*) . B^", "A^ . <NOT type = 'B'>* . B^", "@(A^, B^)"):
-        assert whole(text, events(S)) == corrected
+        assert whole(text, events(S)) == correct
 
 
 def test_tv_12_on_a_stream_and_with_registers() -> None:
     expected = {3: from_one({1, 3}, {2, 3})}
-    assert streamed("@(A^, B^)", events("AAB")) == reported("@(A^, B^)", events("AAB")) == expected
+    assert of_stream("@(A^, B^)", events("AAB")) == reports("@(A^, B^)", events("AAB")) == expected
     for text in (
         "_^ -> r . !(_* . <type = r.type> . _*) . <type = r.type>^",
         "@(_^ -> r, <type = r.type>^)",
@@ -342,18 +342,18 @@ def test_tv_12_on_a_stream_and_with_registers() -> None:
 def test_tv_13_iteration_under_skip_till_any() -> None:
     S = events("ABBXBC", v="100002")
     last = "<type = 'C' AND r1.v < v>^"
-    assert reported(f"#(A^ -> r1, B^, #(B^*), {last})", S)[6] == from_one(
+    assert reports(f"#(A^ -> r1, B^, #(B^*), {last})", S)[6] == from_one(
         {1, 2, 6}, {1, 3, 6}, {1, 5, 6}, {1, 2, 3, 6}, {1, 2, 5, 6}, {1, 3, 5, 6}, {1, 2, 3, 5, 6}
     )
     contiguous = from_one({1, 2, 3, 6}, {1, 2, 6}, {1, 3, 6}, {1, 5, 6})
-    assert reported(f"#(A^ -> r1, B^+, {last})", S) == {6: contiguous}
+    assert reports(f"#(A^ -> r1, B^+, {last})", S) == {6: contiguous}
 
 
 def test_tv_14_negation_is_complement_of_the_slice() -> None:
     N = complement(without_epsilon(transducer("B")))
     for T in (N, transducer("!(B)")):
-        accepted = {S: runs.accepts(T, events(S)) for S in ("", "A", "B", "BB", "AB")}
-        assert accepted == {"": True, "A": True, "B": False, "BB": True, "AB": True}
+        verdicts = {S: runs.accepts(T, events(S)) for S in ("", "A", "B", "BB", "AB")}
+        assert verdicts == {"": True, "A": True, "B": False, "BB": True, "AB": True}
 
 
 def test_tv_15_iteration_with_and_without_reset() -> None:
@@ -374,4 +374,4 @@ def test_tv_15b_two_runs_and_one_match() -> None:
         {runs.marks_of(path) for path in accepting} == runs.matches(T, events("A")) == from_one({1})
     )
     assert all(t.mark is Mark.TAKE for t in T.Delta)
-    assert reported("_^ | A^", events("A")) == {1: from_one({1})}
+    assert reports("_^ | A^", events("A")) == {1: from_one({1})}
