@@ -53,15 +53,15 @@ def test_the_printed_cases_miss_a_list_of_one_node(monkeypatch: pytest.MonkeyPat
 
 def test_random_automata_hit_the_missing_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tecs, "insert", printed_insert)
-    missed = 0
+    misses = 0
     for seed in range(300):
         rng = Random(seed)
         cea = random_cea(rng)
         try:
             check_run(cea, [Event(rng.choice("AB")) for _ in range(6)])
         except NoSuchCase:
-            missed += 1
-    assert missed >= 100
+            misses += 1
+    assert misses >= 100
 
 
 def test_e12_a_union_list_may_be_longer_than_the_number_of_active_states() -> None:

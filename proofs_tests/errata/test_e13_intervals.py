@@ -34,8 +34,8 @@ def test_the_events_before_an_interval_decide(
     for evaluator in ("reference", "automaton", "tecs"):
         for letters, expected in ((without, False), (with_it, True)):
             events = [{"type": letter} for letter in letters]
-            found = cerlab.evaluate(query, events, evaluator=evaluator)
-            assert (answer in found) is expected, (evaluator, letters)
+            answers = cerlab.evaluate(query, events, evaluator=evaluator)
+            assert (answer in answers) is expected, (evaluator, letters)
 
 
 def test_the_idle_state_is_what_tells_the_two_apart() -> None:
@@ -52,14 +52,14 @@ def test_competing_inside_one_interval_only_gives_other_answers() -> None:
     """The reading that an interval CEA can express: every start on its own."""
     cea = as_pattern("A ; B").cea
     together = CeaRuns(cea, Strategy.NXT)
-    found = []
+    answers = []
     for start in range(2):
         alone = CeaRuns(cea, Strategy.NXT)
         for position, letter in enumerate("AAB"):
             if position >= start:
                 alone.advance(Event(letter), position)
-        found += [m for m in alone.answers(0) if m.start == start]
+        answers += [m for m in alone.answers(0) if m.start == start]
     for position, letter in enumerate("AAB"):
         together.advance(Event(letter), position)
     assert {m.positions for m in together.answers(0)} == {(0, 2)}
-    assert {m.positions for m in found} == {(0, 2), (1, 2)}
+    assert {m.positions for m in answers} == {(0, 2), (1, 2)}

@@ -11,7 +11,7 @@ from cerlab.logic.gcq import answers, database
 from proofs_tests.dqe.cases import random_stream, same_answers, updates, window_gcq
 
 
-def printed(self: WindowEvaluation, row: Row, ts2: int) -> None:
+def as_printed(self: WindowEvaluation, row: Row, ts2: int) -> None:
     """``if x in H_R then H_S(y) <- H_R(x)``."""
     x, y = row[0], row[1]
     ts1 = self.H_R.get(x)
@@ -22,7 +22,7 @@ def printed(self: WindowEvaluation, row: Row, ts2: int) -> None:
 COUNTEREXAMPLE = updates("+r('x2', 2) +r('x1', 3) +s('x1', 'y', 4) +s('x2', 'y', 5) +t('y', 7)")
 
 
-def found() -> tuple[WindowEvaluation, list[Row]]:
+def evaluation_and_rows() -> tuple[WindowEvaluation, list[Row]]:
     evaluation = WindowEvaluation()
     for update in COUNTEREXAMPLE:
         evaluation.process(update.relation, update.row)
@@ -35,20 +35,20 @@ def test_the_join_has_an_answer() -> None:
 
 
 def test_the_printed_algorithm_loses_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WindowEvaluation, "_s", printed)
-    evaluation, rows = found()
+    monkeypatch.setattr(WindowEvaluation, "_s", as_printed)
+    evaluation, rows = evaluation_and_rows()
     assert evaluation.H_S.entries() == {"y": 2}
     assert rows == []
 
 
 def test_the_corrected_one_does_not() -> None:
-    evaluation, rows = found()
+    evaluation, rows = evaluation_and_rows()
     assert evaluation.H_S.entries() == {"y": 3}
     assert rows == [("y", 7)]
 
 
 def test_random_streams_meet_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WindowEvaluation, "_s", printed)
+    monkeypatch.setattr(WindowEvaluation, "_s", as_printed)
     wrong = 0
     for seed in range(1_000):
         try:

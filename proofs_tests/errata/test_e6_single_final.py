@@ -32,7 +32,7 @@ def printed_single_final(cea: AnchoredCea) -> AnchoredCea:
     return AnchoredCea(qf + 1, (*cea.Delta, *copies), cea.I, frozenset({qf}))
 
 
-def untouched(cea: AnchoredCea) -> AnchoredCea:
+def as_it_is(cea: AnchoredCea) -> AnchoredCea:
     """Algorithms 5 and 6 as printed, on the automaton as it is."""
     return cea
 
@@ -54,24 +54,24 @@ def test_without_a_remedy_an_answer_is_too_much(
     strategy: Strategy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert answers(TWO_FINALS, strategy, "AA") == [(0, 1)]
-    monkeypatch.setattr(ordered, "single_final", untouched)
+    monkeypatch.setattr(ordered, "single_final", as_it_is)
     assert sorted(answers(TWO_FINALS, strategy, "AA")) == [(0, 1), (1,)]
 
 
 @pytest.mark.parametrize(
-    ("strategy", "printed"),
+    ("strategy", "as_printed"),
     [
         (Strategy.NXT, printed_single_final),
-        (Strategy.NXT, untouched),
-        (Strategy.LAST, untouched),
+        (Strategy.NXT, as_it_is),
+        (Strategy.LAST, as_it_is),
     ],
 )
 def test_random_search_finds_the_misprint(
     strategy: Strategy,
-    printed: Callable[[AnchoredCea], AnchoredCea],
+    as_printed: Callable[[AnchoredCea], AnchoredCea],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ordered, "single_final", printed)
+    monkeypatch.setattr(ordered, "single_final", as_printed)
     wrong = 0
     for seed in range(300):
         try:
@@ -83,20 +83,20 @@ def test_random_search_finds_the_misprint(
 
 def test_the_corrected_form_changes_no_answer(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng)
-        cea, made = drawn.cea, single_final(drawn.cea)
-        assert (made.states, len(made.F)) == (cea.states + 1, 1)
-        assert all(t.mark is Mark.TAKE for t in made.Delta if t.target in made.F)
+        example = random_case(rng)
+        cea, after = example.cea, single_final(example.cea)
+        assert (after.states, len(after.F)) == (cea.states + 1, 1)
+        assert all(t.mark is Mark.TAKE for t in after.Delta if t.target in after.F)
         runs: set[Run] = {(q, ()) for q in cea.I}
         runs_made = set(runs)
-        answered = False
-        for n, event in enumerate(drawn.events):
+        has_answer = False
+        for n, event in enumerate(example.events):
             runs, runs_made = (
                 extend_runs(cea, runs, event, n),
-                extend_runs(made, runs_made, event, n),
+                extend_runs(after, runs_made, event, n),
             )
-            assert accepted_positions(cea, runs, n) == accepted_positions(made, runs_made, n)
-            answered = answered or bool(accepted_positions(cea, runs, n))
-        return answered
+            assert accepted_positions(cea, runs, n) == accepted_positions(after, runs_made, n)
+            has_answer = has_answer or bool(accepted_positions(cea, runs, n))
+        return has_answer
 
     suite.run(case, deep_count=20_000)

@@ -44,16 +44,16 @@ def by_meaning(text: str, word: str) -> set[Valuation]:
 
 
 @pytest.mark.parametrize(
-    ("word", "lost"),
+    ("word", "losses"),
     [("ABA", {(0, 2)}), ("AAA", {(0, 1, 2), (0, 2)})],
 )
 def test_the_printed_construction_loses_the_counterexamples(
-    word: str, lost: set[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+    word: str, losses: set[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert by_automaton("A+", word) == by_meaning("A+", word)
     monkeypatch.setattr(operators, "iteration", printed_iteration)
     missing = by_meaning("A+", word) - by_automaton("A+", word)
-    assert {V.labels["A"] for V in missing} == lost
+    assert {V.labels["A"] for V in missing} == losses
 
 
 @pytest.mark.parametrize("parts", [{"loop": True}, {"copies": True}])

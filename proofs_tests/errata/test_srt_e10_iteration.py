@@ -37,20 +37,20 @@ def test_the_drawing_fails_on_two_equal_events() -> None:
 
 def test_concatenation_with_shared_registers_fails_too() -> None:
     """Each part begins with empty registers (SRT Thm. 31)."""
-    S, shared = events("AA"), as_kind(FRESH, EpsilonSrt)
-    assert runs.matches(sequence(shared, shared), S) == frozenset()
+    S, fresh = events("AA"), as_kind(FRESH, EpsilonSrt)
+    assert runs.matches(sequence(fresh, fresh), S) == frozenset()
     assert runs.matches(concatenation(FRESH, FRESH), S) == {(0, 1)}
 
 
 def test_on_random_transducers_the_drawing_fails_and_the_corrected_one_never() -> None:
-    failed = answered = 0
+    failures = with_matches = 0
     for seed in range(300):
         rng = Random(seed)
         T = random_srt(rng)
         S = [t for _ in range(2) for t in random_word(rng, T, 2)]
         expected = matches_of_parts(T, S)
         assert runs.matches(star(T), S) == expected
-        failed += runs.matches(as_drawn(T), S) != expected
-        answered += bool(expected)
-    assert answered > 100
-    assert failed > 0
+        failures += runs.matches(as_drawn(T), S) != expected
+        with_matches += bool(expected)
+    assert with_matches > 100
+    assert failures > 0

@@ -40,12 +40,12 @@ def test_the_corrected_one_does_not() -> None:
 
 
 def test_what_is_determinised_satisfies_it() -> None:
-    judged = 0
+    events_judged = 0
     for seed in range(200):
         rng = Random(seed)
         T, S = read(rng, random_srt, 3)
         D = determinise(unroll(T, 3))
         v = Registers({r: random_event(rng) for r in sorted(D.R) if rng.random() < 0.7})
         assert not any(overlapping(D, t, v, as_printed=False) for t in S)
-        judged += len(S) if len(D.Delta) > D.states else 0
-    assert judged > 300, "events, where some state has several transitions"
+        events_judged += len(S) if len(D.Delta) > D.states else 0
+    assert events_judged > 300, "events, where some state has several transitions"

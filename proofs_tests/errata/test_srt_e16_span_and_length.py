@@ -26,14 +26,14 @@ def test_a_span_window_that_bounds_nothing() -> None:
 
     So a theorem that makes every windowed expression deterministic cannot be about the span.
     """
-    unbounded = parse_sremo("<TRUE>* . <type = 'B'> -> r . <TRUE>* . <type = 'S' AND id = r.id>^")
+    e = parse_sremo("<TRUE>* . <type = 'B'> -> r . <TRUE>* . <type = 'S' AND id = r.id>^")
     for n in range(2, 12):
         for identifier in (n - 2, n):
             S = [*(Event("B", {"id": k}) for k in range(n - 1)), Event("S", {"id": identifier})]
             expected = {(n - 1,)} if identifier == n - 2 else frozenset()
-            assert matches(unbounded, S) == expected
-            assert matches(sre.SpanWindow(unbounded, 1), S) == expected
-            assert matches(sre.LengthWindow(unbounded, 1), S) == frozenset()
+            assert matches(e, S) == expected
+            assert matches(sre.SpanWindow(e, 1), S) == expected
+            assert matches(sre.LengthWindow(e, 1), S) == frozenset()
 
 
 def test_random_expressions_meet_it() -> None:

@@ -26,7 +26,7 @@ def test_unrolling_loses_a_match_that_the_span_window_keeps() -> None:
 
 
 def test_unrolling_is_right_where_both_ends_are_marked() -> None:
-    differ = bounded = 0
+    differ = with_bounds = 0
     for seed in range(400):
         rng = Random(seed)
         T, S = read(rng, random_srt)
@@ -35,6 +35,6 @@ def test_unrolling_is_right_where_both_ends_are_marked() -> None:
         assert length <= span
         assert length == span or not mark_bounded(T)
         differ += length != span
-        bounded += mark_bounded(T) and bool(span)
+        with_bounds += mark_bounded(T) and bool(span)
     assert differ > 20
-    assert bounded > 20
+    assert with_bounds > 20

@@ -36,7 +36,7 @@ def test_the_complement_of_a_window_is_none() -> None:
 
 
 def test_on_random_transducers_the_printed_one_fails_and_the_corrected_one_never() -> None:
-    failed = rejected = accepts = 0
+    failures = rejects = accepts = 0
     for seed in range(300):
         rng = Random(seed)
         T = random_srt(rng)
@@ -44,10 +44,10 @@ def test_on_random_transducers_the_printed_one_fails_and_the_corrected_one_never
         S = random_word(rng, T, 3)
         if rng.random() < 0.6:
             S = [*S[:2], random_event(rng)]
-        accepted = runs.accepts(U, S)
-        assert runs.accepts(complement(U), S) != accepted
-        failed += runs.accepts(complement_without_sink(U), S) == accepted
-        rejected += not accepted
-        accepts += accepted
-    assert min(rejected, accepts) > 80
-    assert failed > 0
+        is_accepted = runs.accepts(U, S)
+        assert runs.accepts(complement(U), S) != is_accepted
+        failures += runs.accepts(complement_without_sink(U), S) == is_accepted
+        rejects += not is_accepted
+        accepts += is_accepted
+    assert min(rejects, accepts) > 80
+    assert failures > 0

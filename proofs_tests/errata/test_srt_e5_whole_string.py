@@ -23,8 +23,8 @@ STREAM = [
 
 def of_some_prefix(e: Sremo, S: list[Event]) -> Match:
     """The matches of a string as the example takes them."""
-    found = (matches(e, S[:k]) for k in range(len(S) + 1))
-    return frozenset[tuple[int, ...]]().union(*found)
+    of_prefixes = (matches(e, S[:k]) for k in range(len(S) + 1))
+    return frozenset[tuple[int, ...]]().union(*of_prefixes)
 
 
 def test_the_example_as_printed() -> None:

@@ -47,7 +47,7 @@ def test_concatenation_breaks_with_the_condition() -> None:
     left, right = parse_sremo("<type = 'A'>"), parse_sremo("<type = 'B'>^")
     both, S = parse_sremo("<type = 'A'> . <type = 'B'>^"), word("AB")
 
-    def composed(of: object) -> Match:
+    def compose(of: object) -> Match:
         assert callable(of)
         return frozenset(
             M + tuple(p + m for p in N)
@@ -57,8 +57,8 @@ def test_concatenation_breaks_with_the_condition() -> None:
         )
 
     assert as_printed(both, S) == {(1,)}
-    assert composed(as_printed) == frozenset()
-    assert composed(matches) == matches(both, S) == {(1,)}
+    assert compose(as_printed) == frozenset()
+    assert compose(matches) == matches(both, S) == {(1,)}
 
 
 def test_no_complement_exists_with_the_condition() -> None:

@@ -22,7 +22,7 @@ from cerlab.logic.selection.strategies import last_at_most, next_at_most
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
-from proofs_tests.errata.test_e7_last import Partition, ordered
+from proofs_tests.errata.test_e7_last import Partition, ordered_partition
 from proofs_tests.foundations.anchored_cases import (
     Run,
     accepted_positions,
@@ -65,7 +65,7 @@ def ordered_runs(
             for q in Delta[mark].get(p, ())
             if not any(q in better for better in targets[:k])
         }
-        T = ordered(targets)
+        T = ordered_partition(targets)
     return T, runs
 
 
