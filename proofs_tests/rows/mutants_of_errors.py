@@ -98,7 +98,7 @@ ON_A_TABLE = on_rows(
     refused_on_a_table, values_of((*test_errors.OF_COLUMNS, *test_errors.OF_TYPES))
 )
 SYNTAX = on_rows(no_clause, test_errors.SYNTAX)
-REFUSALS = on_rows(refused_by_name, test_errors.REFUSED)
+REFUSALS = on_rows(refused_by_name, test_errors.REFUSALS)
 STUCK = on_rows(stuck_right, values_of(test_scan.STUCK))
 COLUMNS = on_rows(
     columns_right,

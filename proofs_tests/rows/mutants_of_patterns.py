@@ -183,21 +183,21 @@ def undefined_is_false(v: str, S: Start, m: RowMapping) -> bool:
 
 
 def _condition(v: str, S: Start, m: RowMapping) -> Any:
-    labels = tuple(mapped.variable for mapped in m)
+    labels = tuple(each.variable for each in m)
     c = Context(S.T, S.s, labels, len(m), len(m), S.N, S.members)
     return VALUE(S.conditions[v], c)
 
 
 def excluded_rows_unseen(v: str, S: Start, m: RowMapping) -> bool:
     """Conditions do not see rows that bear the mark."""
-    labels = tuple("" if excluded else variable for variable, excluded in m)
+    labels = tuple("" if is_excluded else variable for variable, is_excluded in m)
     c = Context(S.T, S.s, labels, len(m), len(m), S.N, S.members)
     return v not in S.conditions or VALUE(S.conditions[v], c) is True
 
 
 def row_under_test_unmapped(v: str, S: Start, m: RowMapping) -> bool:
     """Conditions see the mapping without the row that they test."""
-    labels = tuple(mapped.variable for mapped in m)
+    labels = tuple(each.variable for each in m)
     c = Context(S.T, S.s, labels, len(m) - 1, len(m) - 1, S.N, S.members)
     return v not in S.conditions or VALUE(S.conditions[v], c) is True
 

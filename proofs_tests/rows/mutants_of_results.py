@@ -46,37 +46,37 @@ def unions_have_no_row(S: Any, x: str) -> frozenset[str]:
     return frozenset({x})
 
 
-def excluded_rows_shown(S: Any, scan: Any, covered: set[int]) -> Any:
+def excluded_rows_shown(S: Any, scan: Any, covered_rows: set[int]) -> Any:
     m = scan.match
     if m:
         scan = scan._replace(match=tuple(RowLabel(v, False) for v, _ in m))
-    return OUTPUT_ROWS(S, scan, covered)
+    return OUTPUT_ROWS(S, scan, covered_rows)
 
 
-def empty_matches_hidden(S: Any, scan: Any, covered: set[int]) -> Any:
-    return OUTPUT_ROWS(S, scan, covered) if scan.match != () else []
+def empty_matches_hidden(S: Any, scan: Any, covered_rows: set[int]) -> Any:
+    return OUTPUT_ROWS(S, scan, covered_rows) if scan.match != () else []
 
 
-def empty_matches_shown(S: Any, scan: Any, covered: set[int]) -> Any:
+def empty_matches_shown(S: Any, scan: Any, covered_rows: set[int]) -> Any:
     if S.query.rows is rp.Rows.OMIT_EMPTY:
         S = replace(S, query=replace(S.query, rows=rp.Rows.ALL))
-    return OUTPUT_ROWS(S, scan, covered)
+    return OUTPUT_ROWS(S, scan, covered_rows)
 
 
-def unmatched_rows_hidden(S: Any, scan: Any, covered: set[int]) -> Any:
-    return OUTPUT_ROWS(S, scan, covered) if scan.match is not None else []
+def unmatched_rows_hidden(S: Any, scan: Any, covered_rows: set[int]) -> Any:
+    return OUTPUT_ROWS(S, scan, covered_rows) if scan.match is not None else []
 
 
-def unmatched_rows_of_matches_shown(S: Any, scan: Any, covered: set[int]) -> Any:
+def unmatched_rows_of_matches_shown(S: Any, scan: Any, covered_rows: set[int]) -> Any:
     return OUTPUT_ROWS(S, scan, set())
 
 
-def unmatched_rows_measured(S: Any, scan: Any, covered: set[int]) -> Any:
+def unmatched_rows_measured(S: Any, scan: Any, covered_rows: set[int]) -> Any:
     """Constants and COUNT as of an empty match (decision 19)."""
     has_no_match = scan.match is None and S.query.rows is rp.Rows.WITH_UNMATCHED
-    if has_no_match and scan.s not in covered:
-        return OUTPUT_ROWS(S, scan._replace(match=()), covered)
-    return OUTPUT_ROWS(S, scan, covered)
+    if has_no_match and scan.s not in covered_rows:
+        return OUTPUT_ROWS(S, scan._replace(match=()), covered_rows)
+    return OUTPUT_ROWS(S, scan, covered_rows)
 
 
 def nulls_first_with_desc(positions: Any, item: rp.OrderItem, column: str, table: Any) -> None:

@@ -155,13 +155,13 @@ HARD = [
 def test_it_is_linear_in_the_rows(clauses: str) -> None:
     """Where registers move with the row, twice the rows are at most twice the steps."""
     query = f"ORDER BY t MEASURES COUNT(*) AS n {clauses}"
-    tried = []
+    attempts = []
     for n in (400, 800, 1600):
         walk = walk_of(query, pa.table({"t": range(n), "x": [i % 5 for i in range(n)]}))
         assert isinstance(walk, RegisterSearch)
-        tried.append(walk.attempts)
-    assert tried[2] <= 2.1 * tried[1] + 9
-    assert tried[1] <= 2.1 * tried[0] + 9
+        attempts.append(walk.attempts)
+    assert attempts[2] <= 2.1 * attempts[1] + 9
+    assert attempts[1] <= 2.1 * attempts[0] + 9
 
 
 def test_failures_of_earlier_matches_are_given_up() -> None:
@@ -208,26 +208,26 @@ def test_it_looks_at_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_explanation_says_what_runs() -> None:
     clause = """MATCH_RECOGNIZE (ORDER BY x MEASURES COUNT(*) AS n PATTERN (A B+ C)
         DEFINE A AS x > 0, B AS x > LAST(A.x), C AS {})"""
-    said = str(explain_rows(clause.format("SUM(x) > 3"), [{"x": 1}]))
-    assert "the compiled search: 4 states, 1 outcomes of the conditions of A\n" in said
-    lines = said.splitlines()
+    text = str(explain_rows(clause.format("SUM(x) > 3"), [{"x": 1}]))
+    assert "the compiled search: 4 states, 1 outcomes of the conditions of A\n" in text
+    lines = text.splitlines()
     assert lines[1] == "by programs: the conditions of B, C"
     assert lines[2].startswith("it backtracks")
-    said = str(explain_rows(clause.format("x = 9"), [{"x": 1}]))
-    assert "with the same registers" in said
+    text = str(explain_rows(clause.format("x = 9"), [{"x": 1}]))
+    assert "with the same registers" in text
     within = "MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A+) WITHIN 3)"
     assert "in the search of one match" in str(explain_rows(within, [{"x": 1}]))
-    said = str(explain_rows(clause.format("CLASSIFIER(A) = 'A'"), [{"x": 1}]))
-    assert "by programs: the conditions of B, C\n" in said
+    text = str(explain_rows(clause.format("CLASSIFIER(A) = 'A'"), [{"x": 1}]))
+    assert "by programs: the conditions of B, C\n" in text
     for condition in ("LOWER(CLASSIFIER(A)) = 'a'", "LAST(x, 99) > 3"):
-        said = str(explain_rows(clause.format(condition), [{"x": 1}] * 200))
-        assert "has no form over columns" in said
+        text = str(explain_rows(clause.format(condition), [{"x": 1}] * 200))
+        assert "has no form over columns" in text
 
 
 # -- wrong versions ------------------------------------------------------------------------------
 
-ADMITTED = row_order.window_ends
-LANDING, KEPT = row_programs.Compiler._landing, row_programs._failure_registers
+WINDOW_ENDS = row_order.window_ends
+LANDING, FAILURE_REGISTERS = row_programs.Compiler._landing, row_programs._failure_registers
 MATCH_CONDITIONS = row_programs.match_conditions
 
 
@@ -242,12 +242,12 @@ def offsets_dropped(self: Any, e: Any) -> Any:
 
 
 def no_registers(C: Any, M: Any) -> Any:
-    return KEPT(C, M)[:0]
+    return FAILURE_REGISTERS(C, M)[:0]
 
 
 def no_registers_of_labels(C: Any, M: Any) -> Any:
-    kept = KEPT(C, M)
-    return kept[kept[:, 0] < row_values.FIRST_LABEL]
+    registers = FAILURE_REGISTERS(C, M)
+    return registers[registers[:, 0] < row_values.FIRST_LABEL]
 
 
 def failures_where_none_hold(M: Any, R: Any) -> Any:
@@ -259,7 +259,7 @@ def failures_where_none_hold(M: Any, R: Any) -> Any:
 
 def within_admits_equality(query: Any, R: Any) -> Any:
     within = query.within
-    return ADMITTED(query if within is None else replace(query, within=within + 0.25), R)
+    return WINDOW_ENDS(query if within is None else replace(query, within=within + 0.25), R)
 
 
 def ranked_apart(self: Any, a: Any, b: Any) -> Any:
@@ -269,18 +269,18 @@ def ranked_apart(self: Any, a: Any, b: Any) -> Any:
 
 
 def labels_in_another_order(self: Any, a: Any, b: Any) -> Any:
-    left, right = RANKED(self, a, b)
-    turned = [
+    left, right = JOINT_RANKS(self, a, b)
+    operands = [
         each._replace(values=each.values[::-1]) if isinstance(each, Label) else each
         for each in (left, right)
     ]
-    return turned[0], turned[1]
+    return operands[0], operands[1]
 
 
-RANKED = row_programs.Compiler._joint_ranks
+JOINT_RANKS = row_programs.Compiler._joint_ranks
 OTHER_END = dict(zip(row_programs._LABEL, reversed(row_programs._LABEL.values()), strict=True))
 AGREEMENT: Judge = on_seeds(agree, 3_000)
-MERGED = [
+FAILURES = [
     ("((A | B)+ C)", "C AS SUM(A.x) = 1", [1, 1, 1, 1], "ABBC"),
     ("((A | B)+ C)", "C AS x > LAST(A.x)", [1, 3, 2], "ABC"),
     ("((A | B)+ C)", "C AS FIRST(CLASSIFIER()) = 'B'", [1, 3, 2], "BAC"),
@@ -288,20 +288,20 @@ MERGED = [
 """What a failure depends on: the best label fails first, and the match is the next."""
 
 
-def merged_right(row: tuple[str, str, list[int], str]) -> bool:
+def fails_right(row: tuple[str, str, list[int], str]) -> bool:
     pattern, define, values, expected = row
     clause = f"""MATCH_RECOGNIZE (MEASURES CLASSIFIER() AS v ALL ROWS PER MATCH
         PATTERN {pattern} DEFINE {define})"""
-    found = rows_of(clause, [{"x": x} for x in values], "compiled")
-    return "".join(str(v) for v, _ in found) == expected
+    rows = rows_of(clause, [{"x": x} for x in values], "compiled")
+    return "".join(str(v) for v, _ in rows) == expected
 
 
 def test_failures_are_of_what_conditions_read() -> None:
-    assert all(merged_right(row) for row in MERGED)
+    assert all(fails_right(row) for row in FAILURES)
 
 
-BY_MERGING: Judge = on_rows(merged_right, MERGED)
-BY_MERGING_ROWS: Judge = on_rows(merged_right, MERGED[:2])
+BY_MERGING: Judge = on_rows(fails_right, FAILURES)
+BY_MERGING_ROWS: Judge = on_rows(fails_right, FAILURES[:2])
 BY_HAND: Judge = on_rows(each_alike, [row for row in CONDITIONS if row[1] is not BIG][:-1])
 BY_LABELS: Judge = on_rows(each_alike, LABELS)
 TEXT_ROWS: Judge = on_rows(each_alike, [row for row in CONDITIONS if row[1] is TEXTS])

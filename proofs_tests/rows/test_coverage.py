@@ -27,6 +27,6 @@ DECISIONS = {f"D{n}" for n in range(1, 22)}
 
 
 def test_every_clause_and_decision_has_a_row() -> None:
-    named = {row.id.split("-")[0] for table in TABLES for row in table}
-    assert named - CLAUSES - DECISIONS == set()
-    assert (CLAUSES | DECISIONS) - named == set()
+    names = {row.id.split("-")[0] for table in TABLES for row in table}
+    assert names - CLAUSES - DECISIONS == set()
+    assert (CLAUSES | DECISIONS) - names == set()

@@ -358,8 +358,8 @@ def test_the_only_row_of_a_table_has_none_beside_it(evaluator: RowEvaluator) -> 
     table = pa.table({"k": [1], "x": [7]})
     measures = "PREV(FIRST(B.x)) AS p, NEXT(A.x) AS n"
     clause = f"PARTITION BY k MEASURES {measures} PATTERN (A B?) DEFINE A AS PREV(x) IS NULL"
-    found = match_recognize(f"MATCH_RECOGNIZE ({clause})", table, evaluator=evaluator)
-    assert found.to_pylist() == [{"k": 1, "p": None, "n": None}]
+    result = match_recognize(f"MATCH_RECOGNIZE ({clause})", table, evaluator=evaluator)
+    assert result.to_pylist() == [{"k": 1, "p": None, "n": None}]
 
 
 def test_letters_are_what_they_say() -> None:
@@ -382,5 +382,5 @@ def test_a_nan_comes_after_all_numbers_and_null_where_it_is_told(
     table = pa.table({"i": [0, 1, 2], "x": [float("nan"), None, 1.0]})
     measures = "FIRST(A.i) AS a, FIRST(A.i, 1) AS b, LAST(A.i) AS c"
     clause = f"MATCH_RECOGNIZE (ORDER BY {order} MEASURES {measures} PATTERN (A+))"
-    found = match_recognize(clause, table, evaluator=evaluator).to_pylist()
-    assert found == [dict(zip("abc", rows, strict=True))]
+    result = match_recognize(clause, table, evaluator=evaluator).to_pylist()
+    assert result == [dict(zip("abc", rows, strict=True))]

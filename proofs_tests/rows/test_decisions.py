@@ -31,7 +31,7 @@ VALUES: tuple[Any, ...] = (0, 1, 2, None)
 LONGEST = 4
 
 
-def found(query: rp.RowPattern, table: Sequence[dict[str, Any]]) -> list[tuple[int, Any]]:
+def matches_of(query: rp.RowPattern, table: Sequence[dict[str, Any]]) -> list[tuple[int, Any]]:
     """The matches of a scan by the reference: where each begins, and its labels."""
     names = {name: name for name in ("x", "s")}
     plain = replace(query, order_by=(), partition_by=())
@@ -41,7 +41,7 @@ def found(query: rp.RowPattern, table: Sequence[dict[str, Any]]) -> list[tuple[i
     ]
 
 
-def seen(matches: Sequence[tuple[int, Any]], same: Same) -> frozenset[Any]:
+def aspect(matches: Sequence[tuple[int, Any]], same: Same) -> frozenset[Any]:
     """What of the matches has to be the same."""
     if same == "rows":
         return frozenset(s + i for s, labels in matches for i in range(len(labels)))
@@ -50,9 +50,9 @@ def seen(matches: Sequence[tuple[int, Any]], same: Same) -> frozenset[Any]:
     return frozenset(matches)
 
 
-def differ(a: rp.RowPattern, b: rp.RowPattern, table: Any, same: Same, contained: bool) -> bool:
-    left, right = (seen(found(each, table), same) for each in (a, b))
-    return not left <= right if contained else left != right
+def differ(a: rp.RowPattern, b: rp.RowPattern, table: Any, same: Same, is_contained: bool) -> bool:
+    left, right = (aspect(matches_of(each, table), same) for each in (a, b))
+    return not left <= right if is_contained else left != right
 
 
 def pair(rng: Random) -> tuple[rp.RowPattern, rp.RowPattern]:
@@ -60,12 +60,12 @@ def pair(rng: Random) -> tuple[rp.RowPattern, rp.RowPattern]:
     skip = rng.choice((rp.PastLastRow(), rp.ToNextRow()))
     whole = random_row_pattern(rng, rng.choice(("row", "row", "partition")), depth=2)
     left = replace(whole, skip=skip, within=None, subsets=(), partition_by=(), order_by=())
-    turned = [p for _, p in row_patterns._reluctance_variants(left.pattern)]
+    variants = [p for _, p in row_patterns._reluctance_variants(left.pattern)]
     other = random_row_regex(rng, 2)
-    pattern = rng.choice((*turned, *turned, rp.Alternation((left.pattern, other)), other))
-    known = rp.variables(pattern)
+    pattern = rng.choice((*variants, *variants, rp.Alternation((left.pattern, other)), other))
+    names = rp.variables(pattern)
     right = replace(left, pattern=pattern)
-    return left, replace(right, define=tuple(d for d in left.define if d.variable in known))
+    return left, replace(right, define=tuple(d for d in left.define if d.variable in names))
 
 
 def tables(rows: Sequence[dict[str, Any]], longest: int) -> Iterator[list[dict[str, Any]]]:
@@ -78,13 +78,13 @@ def agree(rng: Random, longest: int = LONGEST) -> bool:
     a, b = pair(rng)
     values = rng.sample(VALUES, 3)
     rows = [{"x": x, "s": "a"} for x in values]
-    same, contained = rng.choice(get_args(Same)), rng.random() < 0.4
-    verdict = (contained_rows if contained else equivalent_rows)(a, b, same=same, rows=rows)
+    same, is_contained = rng.choice(get_args(Same)), rng.random() < 0.4
+    verdict = (contained_rows if is_contained else equivalent_rows)(a, b, same=same, rows=rows)
     size = len(verdict.table) if verdict.table is not None else longest + 1
     if verdict.table is not None:
-        assert differ(a, b, verdict.table, same, contained), (str(a), str(b), verdict)
+        assert differ(a, b, verdict.table, same, is_contained), (str(a), str(b), verdict)
     for table in tables(rows, min(longest, size - 1)):
-        assert not differ(a, b, table, same, contained), (str(a), str(b), table, verdict)
+        assert not differ(a, b, table, same, is_contained), (str(a), str(b), table, verdict)
     return not verdict.holds
 
 
@@ -127,7 +127,7 @@ def test_the_order_of_alternatives_shows_in_the_labels_alone() -> None:
     verdict = equivalent_rows(a, b)
     assert not verdict
     assert verdict.table == [{}]
-    assert (found(a, [{}]), found(b, [{}])) == ([(0, ("A",))], [(0, ("B",))])
+    assert (matches_of(a, [{}]), matches_of(b, [{}])) == ([(0, ("A",))], [(0, ("B",))])
 
 
 AB = "DEFINE A AS x > 0, B AS x < 2"
@@ -179,9 +179,9 @@ def test_different_with_a_shortest_table(
 
 def only(define: str, pattern: str) -> str:
     """The definitions of variables that a pattern has."""
-    listed = define.removeprefix("DEFINE ").split(", ")
-    kept = [each for each in listed if each and each[0] in pattern]
-    return "DEFINE " + ", ".join(kept) if kept else ""
+    every = define.removeprefix("DEFINE ").split(", ")
+    some = [each for each in every if each and each[0] in pattern]
+    return "DEFINE " + ", ".join(some) if some else ""
 
 
 def test_overlapping_matches() -> None:
@@ -235,7 +235,7 @@ def test_what_has_no_effect() -> None:
     assert row_remarks(query("A $ A", "DEFINE A AS x > 1")) == ["no table has a match"]
 
 
-REFUSED = [
+REFUSALS = [
     ("A B", "DEFINE B AS x > A.x", "", "other rows of the match"),
     ("A", "DEFINE A AS x + 1 > 2", "", "no comparison"),
     ("A", "DEFINE A AS x < y", "", "the columns"),
@@ -247,7 +247,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "define", "clauses", "why"), REFUSED)
+@pytest.mark.parametrize(("pattern", "define", "clauses", "why"), REFUSALS)
 def test_what_is_not_decided(pattern: str, define: str, clauses: str, why: str) -> None:
     order = clauses if clauses.startswith("ORDER") else ""
     after = clauses if not order else ""
@@ -353,8 +353,8 @@ def test_the_paths_of_rows_that_are_given_are_their_tables(define: str) -> None:
             if path[0] in G.first and path[-1] in G.last
             if all(b in G.following[a] for a, b in pairwise(path))
         ]
-        listed = {tuple(G.letters[k] for k in path) for path in paths}
-        assert listed == {letters(table) for table in product(rows, repeat=n)}
+        words = {tuple(G.letters[k] for k in path) for path in paths}
+        assert words == {letters(table) for table in product(rows, repeat=n)}
         for path in paths:
             assert letters(G.rows(path)) == tuple(G.letters[k] for k in path)
 
@@ -377,4 +377,4 @@ def test_between_any_two_values_is_a_third(define: str) -> None:
     verdict = satisfiable_rows(falls)
     assert verdict.table is not None
     table = [{"x": 0, "s": ""} | row for row in verdict.table]
-    assert found(falls, table) == [(0, ("A", "B", "B", "B"))]
+    assert matches_of(falls, table) == [(0, ("A", "B", "B", "B"))]

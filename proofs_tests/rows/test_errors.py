@@ -295,7 +295,7 @@ def test_what_sqlglot_says_is_said_once() -> None:
     assert caught.value.message == "Expecting AND"
 
 
-REFUSED = [
+REFUSALS = [
     ("PARTITION BY g + 1 MEASURES 1 AS m PATTERN (A)", "an expression in PARTITION BY"),
     ("ORDER BY ABS(x) MEASURES 1 AS m PATTERN (A)", "an expression in ORDER BY"),
     ("MEASURES SUM(DISTINCT x) AS m PATTERN (A)", "DISTINCT"),
@@ -317,7 +317,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("clauses", "what"), REFUSED)
+@pytest.mark.parametrize(("clauses", "what"), REFUSALS)
 def test_refused_by_name(clauses: str, what: str) -> None:
     """6.6, 6.11, 10.3."""
     with pytest.raises(Unsupported, match=what) as caught:

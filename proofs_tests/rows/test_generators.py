@@ -44,19 +44,19 @@ def test_half_of_them_have_answers(suite: Suite) -> None:
 
 def test_all_pairs_of_features_come() -> None:
     """Pattern feature, skip clause and rows of the result, each with each."""
-    seen: Counter[tuple[object, object]] = Counter()
+    counts: Counter[tuple[object, object]] = Counter()
     for seed in range(3_000):
         query = random_row_pattern(Random(seed))
         parts = {type(p) for p in rp.subpatterns(query.pattern)}
         conditions = [d.condition for d in query.define]
         calls = {type(e) for c in conditions for e in ex.subexpressions(c)}
         features = {*parts, *calls, type(query.skip), query.rows}
-        seen.update(product(features, features))
+        counts.update(product(features, features))
     patterns = {*rp.Pattern.__args__, *ex.Navigation.__args__, ex.Aggregate, ex.Classifier}
     modes = {*rp.Skip.__args__, *rp.Rows}
     missing = {
         pair
         for pair in (*product(patterns, modes), *product(rp.Skip.__args__, rp.Rows))
-        if not seen[pair]
+        if not counts[pair]
     }
     assert missing == {(rp.Exclusion, rp.Rows.WITH_UNMATCHED)}  # an error of its own

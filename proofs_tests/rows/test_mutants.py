@@ -32,11 +32,11 @@ def merged_by_state_and_row(self: Search, q: int, row: int) -> tuple[int, int, N
     return q, row, None
 
 
-SEARCHED = on_rows(
+SEARCH = on_rows(
     searched_right,
     [row.values for row in (*test_expressions.BACKTRACKING, *test_expressions.CONTEXTS)],
 )
-OF_SEARCH = [mutant(SEARCHED, Search, "_place", merged_by_state_and_row)]
+OF_SEARCH = [mutant(SEARCH, Search, "_place", merged_by_state_and_row)]
 MUTANTS: list[Mutant] = [
     *(*OF_READING, *OF_PATTERNS, *OF_VALUES, *OF_RESULTS, *OF_ERRORS, *OF_SEARCH)
 ]
@@ -125,11 +125,11 @@ OF_CLAUSES = {
 
 
 def test_every_clause_has_a_mutant() -> None:
-    numbered = {1: 4, 2: 4, 3: 6, 4: 4, 5: 7, 7: 3, 8: 6, 9: 1, 10: 3, 11: 21, 12: 2}
-    clauses = {f"{n}.{i + 1}" for n, count in numbered.items() for i in range(count)}
+    counts = {1: 4, 2: 4, 3: 6, 4: 4, 5: 7, 7: 3, 8: 6, 9: 1, 10: 3, 11: 21, 12: 2}
+    clauses = {f"{n}.{i + 1}" for n, count in counts.items() for i in range(count)}
     assert OF_CLAUSES.keys() == clauses | {f"6.{i}" for i in range(12)}
-    named = {name for names in OF_CLAUSES.values() for name in names.split()}
-    assert named == {each.id for each in MUTANTS}
+    ids = {name for names in OF_CLAUSES.values() for name in names.split()}
+    assert ids == {each.id for each in MUTANTS}
 
 
 def test_without_a_mutant_every_row_is_right() -> None:

@@ -48,14 +48,14 @@ def test_the_match_at_each_row_ends_where_that_of_re_ends(suite: Suite) -> None:
         word = [rng.choice(SETS) for _ in range(rng.randrange(1, 6))]
         text = "".join(LETTER[s] for s in word)
         expression = re.compile(expression_of(pattern))
-        wanted = {
-            i: found.end() - i
+        expected = {
+            i: match.end() - i
             for i in range(len(word))
-            if (found := expression.match(text, i)) is not None
+            if (match := expression.match(text, i)) is not None
         }
         for evaluator in EVALUATORS:
-            assert lengths(pattern, word, evaluator) == wanted, f"{pattern} on {text}"
-        return bool(wanted)
+            assert lengths(pattern, word, evaluator) == expected, f"{pattern} on {text}"
+        return bool(expected)
 
     suite.run(case, deep_count=6_000)
 
@@ -65,13 +65,13 @@ def lengths(
 ) -> dict[int, int]:
     """How many rows the match at each row has, where there is one."""
     table = letters(" ".join("".join(sorted(s)).lower() or "." for s in word))
-    defined = [v for v in VARIABLES if v in rp.variables(pattern)]
-    define = ", ".join(f"{v} AS {v}.{v.lower()}" for v in defined)
+    names = [v for v in VARIABLES if v in rp.variables(pattern)]
+    define = ", ".join(f"{v} AS {v}.{v.lower()}" for v in names)
     query = f"""MATCH_RECOGNIZE (ORDER BY i MEASURES COUNT(*) AS n, MATCH_NUMBER() AS m
         ALL ROWS PER MATCH AFTER MATCH SKIP TO NEXT ROW PATTERN ({pattern})
-        {"DEFINE " * bool(defined)}{define})"""
-    found: dict[int, tuple[int, int]] = {}
+        {"DEFINE " * bool(names)}{define})"""
+    matches: dict[int, tuple[int, int]] = {}
     for row in match_recognize(query, table, evaluator=evaluator).to_pylist():
-        begin, _ = found.get(row["m"], (row["i"], 0))
-        found[row["m"]] = (begin, row["n"])
-    return dict(found.values())
+        begin, _ = matches.get(row["m"], (row["i"], 0))
+        matches[row["m"]] = (begin, row["n"])
+    return dict(matches.values())

@@ -89,8 +89,8 @@ def test_it_is_linear_where_conditions_read_rows(pattern: str) -> None:
     """No C comes, so every search fails; twice the rows are at most about twice the steps."""
     define = "DEFINE A AS x < 3, B AS x > PREV(x) OR x < 3, C AS x > 99"
     clause = f"MEASURES COUNT(*) AS n PATTERN ({pattern}) {define}"
-    tried = [steps_tried(clause, [{"x": i % 3} for i in range(n)]) for n in (200, 400, 800)]
-    assert tried[2] <= 2.2 * tried[1] <= 2.2**2 * tried[0]
+    steps = [steps_tried(clause, [{"x": i % 3} for i in range(n)]) for n in (200, 400, 800)]
+    assert steps[2] <= 2.2 * steps[1] <= 2.2**2 * steps[0]
 
 
 REGISTERS = ["FIRST(x) > 99", "C.x > LAST(A.x) + 99", "LAST(B.x, 1) > 99", "CLASSIFIER(B) = 'A'"]
@@ -100,8 +100,8 @@ REGISTERS = ["FIRST(x) > 99", "C.x > LAST(A.x) + 99", "LAST(B.x, 1) > 99", "CLAS
 def test_registers_hold_failures(condition: str) -> None:
     """No C comes: the rows that are read tell runs apart, so there are cubes and no powers of 2."""
     clause = f"MEASURES COUNT(*) AS n PATTERN ((A | B)* C) DEFINE C AS {condition}"
-    tried = [steps_tried(clause, [{"x": i % 3} for i in range(n)]) for n in (10, 20, 40)]
-    assert tried[2] <= 8.5 * tried[1] <= 8.5**2 * tried[0]
+    steps = [steps_tried(clause, [{"x": i % 3} for i in range(n)]) for n in (10, 20, 40)]
+    assert steps[2] <= 8.5 * steps[1] <= 8.5**2 * steps[0]
 
 
 @pytest.mark.parametrize("condition", REGISTERS)
@@ -109,27 +109,27 @@ def test_failures_of_registers_are_bounded(condition: str, monkeypatch: pytest.M
     """Those of one match come on top of the bound; that they are forgotten changes no answer."""
     table = [{"x": i * i % 7} for i in range(40)]
     clause = f"MEASURES COUNT(*) AS n PATTERN ((A | B)* C) DEFINE A AS x < 6, C AS {condition}"
-    found = rows_of(f"MATCH_RECOGNIZE ({clause})", table, "search")
+    rows = rows_of(f"MATCH_RECOGNIZE ({clause})", table, "search")
     monkeypatch.setattr(row_search, "MOST_FAILURES", 100)
-    held = list[int]()
+    sizes = list[int]()
     match = Search._match
 
     def counting(search: Search, s: int) -> bool:
         before = search.attempts
-        matched = match(search, s)
-        held.append(len(search.failures) - (search.attempts - before))
-        return matched
+        has_match = match(search, s)
+        sizes.append(len(search.failures) - (search.attempts - before))
+        return has_match
 
     monkeypatch.setattr(Search, "_match", counting)
-    assert rows_of(f"MATCH_RECOGNIZE ({clause})", table, "search") == found
-    assert max(held) <= 100
+    assert rows_of(f"MATCH_RECOGNIZE ({clause})", table, "search") == rows
+    assert max(sizes) <= 100
 
 
 def test_long_tables_are_no_problem() -> None:
     table = [{"x": i % 10} for i in range(20_000)]
     clause = "MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (A+ B) DEFINE A AS x > PREV(x))"
-    counted = rows_of(clause, table, "search")
-    assert sum(n for (n,) in counted) == 19_999
+    rows = rows_of(clause, table, "search")
+    assert sum(n for (n,) in rows) == 19_999
     long = "MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN ((A | B)+))"
     assert rows_of(long, table, "search") == [(20_000,)]
 
@@ -160,9 +160,9 @@ def test_what_has_to_backtrack_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_choices_that_map_no_row_are_bounded() -> None:
-    nested = "(((A?){700}){700}){3}"
+    pattern = "(((A?){700}){700}){3}"
     with pytest.raises(ResourceLimit, match="the automaton of a row pattern"):
-        rows_of(f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({nested}))", [{"x": 1}], "search")
+        rows_of(f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({pattern}))", [{"x": 1}], "search")
 
 
 MEMORIES = [
@@ -234,8 +234,8 @@ def right_before_left(head: Todo | Loop, rest: Stack, start: bool, end: bool) ->
 
 
 def exclusion_ends_early(head: Todo | Loop, rest: Stack, start: bool, end: bool) -> list[Stack]:
-    nested = isinstance(head, Todo) and isinstance(head.pattern, rp.Concat)
-    return CHOICES(head._replace(is_excluded=False) if nested else head, rest, start, end)
+    is_nested = isinstance(head, Todo) and isinstance(head.pattern, rp.Concat)
+    return CHOICES(head._replace(is_excluded=False) if is_nested else head, rest, start, end)
 
 
 def always_for_the_partition(query: Any, read: Any, registers: Any) -> Memory:
@@ -253,8 +253,8 @@ REGISTER = row_expressions._register
 def first_by_the_other_end(e: Any) -> Any:
     from cerlab.logic.rows import expressions as ex
 
-    turned = ex.Last(e.body, e.offset, e.final) if isinstance(e, ex.First) else e
-    return LANDING(turned)
+    mirror = ex.Last(e.body, e.offset, e.final) if isinstance(e, ex.First) else e
+    return LANDING(mirror)
 
 
 LANDING = row_expressions._landing

@@ -24,7 +24,7 @@ from cerlab.trial.sqllogictest import (
 from cerlab.trial.verdicts import Verdict
 
 MR = "MATCH_RECOGNIZE (ORDER BY t MEASURES {} AS m PATTERN (A+) DEFINE A AS x > 1)"
-COUNTED = MR.format("COUNT(*)")
+COUNT = MR.format("COUNT(*)")
 
 INPUTS = [
     ("SELECT * FROM a {}", "a"),
@@ -45,9 +45,9 @@ INPUTS = [
 
 @pytest.mark.parametrize(("text", "expected"), INPUTS)
 def test_where_the_input_of_a_clause_begins(text: str, expected: str) -> None:
-    found = _first_clause(text.format(COUNTED))
-    assert found is not None
-    assert (found.input, found.clause) == (expected, COUNTED)
+    place = _first_clause(text.format(COUNT))
+    assert place is not None
+    assert (place.input, place.clause) == (expected, COUNT)
 
 
 def test_what_of_with_is_in_scope() -> None:
@@ -62,7 +62,7 @@ ROWS = [{"t": t, "x": x} for t, x in enumerate((2, 3, 1, 5, None, 7))]
 
 def test_a_clause_alone_needs_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    text = f"SELECT m FROM T {COUNTED}"
+    text = f"SELECT m FROM T {COUNT}"
     assert cerlab.sql(text, {"t": ROWS}).to_pylist() == [{"m": 2}, {"m": 1}, {"m": 1}]
     with pytest.raises(UsageError, match="pip install duckdb"):
         cerlab.sql(f"{text} WHERE m > 1", {"t": ROWS})
@@ -73,27 +73,27 @@ def needs_duckdb() -> None:
 
 
 QUERIES = [
-    (f"SELECT m FROM t {COUNTED} WHERE m > 1", [(2,)]),
-    (f"SELECT sum(m) FROM t {COUNTED} AS c GROUP BY m ORDER BY 1", [(2,), (2,)]),
-    (f"WITH w AS (SELECT * FROM t WHERE x > 1) SELECT count(*) FROM w {COUNTED}", [(1,)]),
-    (f"SELECT m FROM (SELECT t, x + 1 AS x FROM t) {COUNTED} LIMIT 1", [(4,)]),
+    (f"SELECT m FROM t {COUNT} WHERE m > 1", [(2,)]),
+    (f"SELECT sum(m) FROM t {COUNT} AS c GROUP BY m ORDER BY 1", [(2,), (2,)]),
+    (f"WITH w AS (SELECT * FROM t WHERE x > 1) SELECT count(*) FROM w {COUNT}", [(1,)]),
+    (f"SELECT m FROM (SELECT t, x + 1 AS x FROM t) {COUNT} LIMIT 1", [(4,)]),
     (f"SELECT max(q.m) FROM t AS q {MR.format('LAST(q.t)')} AS q", [(5,)]),
     (
-        f"SELECT a.m, b.m FROM t {COUNTED} a, t {MR.format('LAST(x)')} b WHERE a.m = 2 ORDER BY 2",
+        f"SELECT a.m, b.m FROM t {COUNT} a, t {MR.format('LAST(x)')} b WHERE a.m = 2 ORDER BY 2",
         [(2, 3), (2, 5), (2, 7)],
     ),
     (
         "SELECT n FROM (SELECT m, m AS t FROM t "
-        f"{COUNTED}) MATCH_RECOGNIZE (MEASURES SUM(m) AS n PATTERN (A+))",
+        f"{COUNT}) MATCH_RECOGNIZE (MEASURES SUM(m) AS n PATTERN (A+))",
         [(4,)],
     ),
     ("SELECT count(*) AS n FROM t", [(6,)]),
-    (f"FROM (VALUES (1, 5), (2, 0)) q(t, x) {COUNTED.replace('x > 1', 'q.x > 1')}", [(1,)]),
-    (f"SELECT m FROM range(2, 4) AS r(x) {COUNTED.replace(' t ', ' x ')}", [(2,)]),
+    (f"FROM (VALUES (1, 5), (2, 0)) q(t, x) {COUNT.replace('x > 1', 'q.x > 1')}", [(1,)]),
+    (f"SELECT m FROM range(2, 4) AS r(x) {COUNT.replace(' t ', ' x ')}", [(2,)]),
     ("FROM range(3) MATCH_RECOGNIZE (MEASURES LAST(range.range) AS m PATTERN (A+))", [(2,)]),
     ("FROM temp.t MATCH_RECOGNIZE (MEASURES SUM(t.x) AS m PATTERN (A+))", [(18,)]),
     ("FROM temp.t AS u MATCH_RECOGNIZE (MEASURES SUM(u.x) AS m PATTERN (A+))", [(18,)]),
-    (f"SELECT count(*) FROM (t {COUNTED} c JOIN t d ON c.m = d.x)", [(3,)]),
+    (f"SELECT count(*) FROM (t {COUNT} c JOIN t d ON c.m = d.x)", [(3,)]),
 ]
 
 
@@ -105,20 +105,20 @@ def test_queries_around_clauses(text: str, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        (f"FROM t a JOIN t b ON a.t = b.t {COUNTED}", "a join as the input"),
-        (f"FROM t a JOIN t b USING (t) {COUNTED}", "a join as the input"),
+        (f"FROM t a JOIN t b ON a.t = b.t {COUNT}", "a join as the input"),
+        (f"FROM t a JOIN t b USING (t) {COUNT}", "a join as the input"),
         (f"FROM t {MR.format('f([1], lambda v: v + x)')}", "a lambda"),
-        (f"SELECT nothing FROM t {COUNTED} c", "nothing"),
-        (f"SELECT * FROM absent {COUNTED} c WHERE TRUE", "absent"),
-        (f"SELECT * FROM t {COUNTED.replace('x > 1', 'y > 1')} c WHERE TRUE", "column 'y'"),
+        (f"SELECT nothing FROM t {COUNT} c", "nothing"),
+        (f"SELECT * FROM absent {COUNT} c WHERE TRUE", "absent"),
+        (f"SELECT * FROM t {COUNT.replace('x > 1', 'y > 1')} c WHERE TRUE", "column 'y'"),
         ("SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A+ WHERE", "ends too early"),
     ],
 )
-def test_errors_say_whose_they_are(text: str, said: str) -> None:
+def test_errors_say_whose_they_are(text: str, message: str) -> None:
     needs_duckdb()
-    with pytest.raises(CerlabError, match=said):
+    with pytest.raises(CerlabError, match=message):
         cerlab.sql(text, {"t": ROWS})
 
 
@@ -139,13 +139,13 @@ statement ok
 insert into n values (1,2),(2,NULL),(3,3),(4,5);
 
 query II rowsort
-SELECT m, 1.50 FROM n {COUNTED} WHERE TRUE
+SELECT m, 1.50 FROM n {COUNT} WHERE TRUE
 ----
 2	1.5
 1	1.5
 
 query II
-SELECT m, NULL FROM n {COUNTED}
+SELECT m, NULL FROM n {COUNT}
 ----
 1
 NULL
@@ -153,7 +153,7 @@ NULL
 NULL
 
 query I
-SELECT m FROM n {COUNTED} ORDER BY m DESC
+SELECT m FROM n {COUNT} ORDER BY m DESC
 ----
 1
 2
@@ -164,7 +164,7 @@ SELECT * FROM n MATCH_RECOGNIZE (PATTERN ())
 Parser Error
 
 statement error
-SELECT m FROM n {COUNTED}
+SELECT m FROM n {COUNT}
 
 query I
 SELECT m FROM n {MR.format("sqrt(x)")}
@@ -177,10 +177,10 @@ SELECT parameters FROM duckdb_functions() WHERE function_name = 'match_recognize
 [columns]
 
 statement ok
-SELECT m FROM absent {COUNTED}
+SELECT m FROM absent {COUNT}
 
 query I
-SELECT m FROM n {COUNTED} LIMIT 1
+SELECT m FROM n {COUNT} LIMIT 1
 ----
 """
 VERDICTS = ["same", "missing", "order", "same", "extra", "refused", "crash", "extra"]
@@ -189,12 +189,12 @@ VERDICTS = ["same", "missing", "order", "same", "extra", "refused", "crash", "ex
 def test_files_of_sqllogictest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs_duckdb()
     (tmp_path / "a.test").write_text(FILE)
-    assert [checked.verdict.value for checked in check_files(tmp_path)] == VERDICTS
+    assert [each.verdict.value for each in check_files(tmp_path)] == VERDICTS
     assert main(["trial", "--sqllogictest", str(tmp_path)]) == 1
-    said = capsys.readouterr().out
-    assert "a.test:14: missing: missing [['3', 'NULL']], too many [['2', 'NULL']]" in said
-    assert "refused: the function SQRT" in said
-    assert said.endswith("2 same, 1 missing, 2 extra, 1 order, 1 crash, 1 refused\n")
+    output = capsys.readouterr().out
+    assert "a.test:14: missing: missing [['3', 'NULL']], too many [['2', 'NULL']]" in output
+    assert "refused: the function SQRT" in output
+    assert output.endswith("2 same, 1 missing, 2 extra, 1 order, 1 crash, 1 refused\n")
     assert main(["trial", "--sqllogictest", str(tmp_path / "none")]) == 2
 
 
@@ -204,27 +204,27 @@ def test_records_may_be_settled_by_a_clause(
     needs_duckdb()
     (tmp_path / "a.test").write_text("\n\n".join(FILE.split("\n\n")[:4]))
     command = ["trial", "--sqllogictest", str(tmp_path), "--settled", str(tmp_path / "list")]
-    for listed, code, said in (
+    for text, code, end in (
         ("# nothing\n", 1, "1 same, 1 missing\n"),
         ("b.test 6.1 FROM n\na.test 6.1 ORDER BY m DESC", 1, "1 same, 1 missing\n"),
         ("a.test 6.10 m,NULL FROM n MATCH_RECOGNIZE(\n", 0, "1 same, 1 settled\n"),
         ("a.test 6.10\n", 2, ""),
     ):
-        (tmp_path / "list").write_text(listed)
+        (tmp_path / "list").write_text(text)
         assert main(command) == code
-        assert capsys.readouterr().out.endswith(said)
+        assert capsys.readouterr().out.endswith(end)
 
 
 NEEDING = f"""statement ok
 CREATE TABLE n AS SELECT * FROM 'no/match_recognize/n.parquet'
 
 query I
-SELECT m FROM N {COUNTED} WHERE TRUE
+SELECT m FROM N {COUNT} WHERE TRUE
 ----
 1
 
 query I
-SELECT m FROM another {COUNTED} WHERE TRUE
+SELECT m FROM another {COUNT} WHERE TRUE
 ----
 1
 """
@@ -235,10 +235,10 @@ def test_a_record_may_need_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     needs_duckdb()
     (tmp_path / "a.test").write_text(NEEDING)
     assert main(["trial", "--sqllogictest", str(tmp_path)]) == 1
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     lacking = "needs a file: no/match_recognize/n.parquet\n"
-    assert f"a.test:1: {lacking}a.test:4: {lacking}a.test:9: crash: " in said
-    assert said.endswith("1 crash, 2 needs a file\n")
+    assert f"a.test:1: {lacking}a.test:4: {lacking}a.test:9: crash: " in output
+    assert output.endswith("1 crash, 2 needs a file\n")
     (tmp_path / "a.test").write_text("\n\n".join(NEEDING.split("\n\n")[:2]))
     assert main(["trial", "--sqllogictest", str(tmp_path)]) == 0
 
@@ -248,7 +248,7 @@ def test_records_are_read_as_they_stand() -> None:
     assert len(read) == 11
     assert read[2] == Record(
         8,
-        f"SELECT m, 1.50 FROM n {COUNTED} WHERE TRUE",
+        f"SELECT m, 1.50 FROM n {COUNT} WHERE TRUE",
         False,
         [["2", "1.5"], ["1", "1.5"]],
         "rowsort",
@@ -274,16 +274,14 @@ def test_the_files_of_an_engine() -> None:
     A record that is in two files counts once.
     """
     needs_duckdb()
-    listed = Path(__file__).parents[2] / "examples" / "trial" / "duckdb" / "settled.txt"
-    checked = list(
-        check_files(Path(str(FOLDER)), settlements_in(listed.read_text(encoding="utf-8")))
-    )
-    distinct = {each.record.sql: each.verdict for each in checked}
-    refused = [each for each in distinct.values() if each is Verdict.REFUSED]
+    path = Path(__file__).parents[2] / "examples" / "trial" / "duckdb" / "settled.txt"
+    checks = list(check_files(Path(str(FOLDER)), settlements_in(path.read_text(encoding="utf-8"))))
+    distinct = {each.record.sql: each.verdict for each in checks}
+    refusals = [each for each in distinct.values() if each is Verdict.REFUSED]
     wrong = [
         f"{each.path.name}:{each.record.line}: {each.message}"
-        for each in checked
+        for each in checks
         if each.verdict not in (Verdict.SAME, Verdict.REFUSED) and not (each.clause or each.lacks)
     ]
-    assert len(refused) <= len(distinct) / 10
+    assert len(refusals) <= len(distinct) / 10
     assert wrong == []

@@ -20,12 +20,12 @@ EXPECTED = pa.table({"x": [1, 3], "s": ["a", None]})
 
 def test_dicts_a_table_and_data_frames() -> None:
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    for given in (ROWS, tuple(ROWS), pa.Table.from_pylist(ROWS), pd.DataFrame(ROWS)):
-        assert cerlab.match_recognize(CLAUSE, given).equals(EXPECTED)
+    for table in (ROWS, tuple(ROWS), pa.Table.from_pylist(ROWS), pd.DataFrame(ROWS)):
+        assert cerlab.match_recognize(CLAUSE, table).equals(EXPECTED)
     of_polars = cerlab.match_recognize(CLAUSE, pl.DataFrame(ROWS))
     assert of_polars.to_pylist() == EXPECTED.to_pylist()
-    measured = CLAUSE.replace("ALL ROWS", "MEASURES FIRST(s) AS f ALL ROWS")
-    assert cerlab.match_recognize(measured, pl.DataFrame(ROWS)).column("f").to_pylist() == [
+    clause = CLAUSE.replace("ALL ROWS", "MEASURES FIRST(s) AS f ALL ROWS")
+    assert cerlab.match_recognize(clause, pl.DataFrame(ROWS)).column("f").to_pylist() == [
         "a",
         "a",
     ]

@@ -30,10 +30,10 @@ CLAUSES = [
 @pytest.mark.parametrize("text", sorted(set(CLAUSES)))
 def test_printing_is_read_back(text: str) -> None:
     query = parse_rows(text)
-    printed = str(query)
-    assert parse_rows(printed) == query
-    assert str(parse_rows(printed)) == printed
-    assert hash(parse_rows(printed)) == hash(query)
+    output = str(query)
+    assert parse_rows(output) == query
+    assert str(parse_rows(output)) == output
+    assert hash(parse_rows(output)) == hash(query)
     assert "source" not in repr(query)
 
 
@@ -135,10 +135,10 @@ def test_what_is_left_out_of_a_text_is_left_out_of_the_node(node: Any, text: str
 @pytest.mark.parametrize("opening", ["(", "{-"])
 def test_as_many_brackets_as_said_are_taken(opening: str) -> None:
     closing = {"(": ")", "{-": "-}"}[opening]
-    taken, refused = (of_pattern(opening * n + "A" + closing * n) for n in (50, MAX_DEPTH + 1))
-    assert parse_rows(taken)
+    deepest, too_deep = (of_pattern(opening * n + "A" + closing * n) for n in (50, MAX_DEPTH + 1))
+    assert parse_rows(deepest)
     with pytest.raises(ResourceLimit, match="CER0602"):
-        parse_rows(refused)
+        parse_rows(too_deep)
 
 
 def test_a_second_quantifier_gets_a_hint() -> None:

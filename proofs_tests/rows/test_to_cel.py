@@ -15,7 +15,7 @@ from cerlab.errors import Unsupported
 from cerlab.logic.rows import syntax as rp
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
-from proofs_tests.rows.test_decisions import found
+from proofs_tests.rows.test_decisions import matches_of
 from proofs_tests.suite import Suite
 
 
@@ -25,7 +25,7 @@ def answers(formula: str, table: list[dict[str, Any]]) -> set[tuple[int, int]]:
     return {(m.start, m.end + 1 - m.start) for m in cerlab.evaluate(formula, events)}
 
 
-def drawn(rng: Random) -> tuple[rp.RowPattern, InCel]:
+def draw(rng: Random) -> tuple[rp.RowPattern, InCel]:
     """A query that CEL can say."""
     while True:
         query = random_row_pattern(rng, "row", depth=rng.choice((1, 2, 2, 3)))
@@ -38,18 +38,18 @@ def drawn(rng: Random) -> tuple[rp.RowPattern, InCel]:
 
 def agree(rng: Random) -> bool:
     """Every match is an answer, and the other way round where the formula is exact."""
-    query, said = drawn(rng)
+    query, in_cel = draw(rng)
     table = random_row_table(rng)
-    matches = {(s, len(labels)) for s, labels in found(query, table)}
-    given = answers(said.formula, table)
-    assert matches <= given, (str(query), said, table)
-    if said.exact:
-        assert matches == given, (str(query), said, table)
+    matches = {(s, len(labels)) for s, labels in matches_of(query, table)}
+    intervals = answers(in_cel.formula, table)
+    assert matches <= intervals, (str(query), in_cel, table)
+    if in_cel.exact:
+        assert matches == intervals, (str(query), in_cel, table)
     else:
-        assert said.table is not None
-        ends = {n for s, n in answers(said.formula, said.table) if s == 0}
-        assert len(ends) > 1, (str(query), said)
-    return bool(given)
+        assert in_cel.table is not None
+        ends = {n for s, n in answers(in_cel.formula, in_cel.table) if s == 0}
+        assert len(ends) > 1, (str(query), in_cel)
+    return bool(intervals)
 
 
 def test_matches_are_answers(suite: Suite) -> None:
@@ -81,7 +81,7 @@ def test_where_the_end_is_one(pattern: str, exact: bool) -> None:
     assert rows_to_cel(clause).exact is exact
 
 
-REFUSED = [
+REFUSALS = [
     ("PAST LAST ROW", "A B", "x < 1", "consumes"),
     ("TO NEXT ROW", "^ A B", "x < 1", "anchor"),
     ("TO NEXT ROW", "A* B*", "x < 1", "empty matches"),
@@ -92,7 +92,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("skip", "pattern", "condition", "why"), REFUSED)
+@pytest.mark.parametrize(("skip", "pattern", "condition", "why"), REFUSALS)
 def test_what_cel_cannot_say(skip: str, pattern: str, condition: str, why: str) -> None:
     with pytest.raises(Unsupported, match=why):
         rows_to_cel(CLAUSE.format(skip, pattern, condition))
@@ -101,13 +101,13 @@ def test_what_cel_cannot_say(skip: str, pattern: str, condition: str, why: str) 
 def test_conditions_are_comparisons() -> None:
     clause = CLAUSE.format("TO NEXT ROW", "A | B", "B.x IN (2, 3) OR x BETWEEN 5 AND 6 AND s = 'a'")
     rows: list[dict[str, Any]] = [{"x": x, "s": s} for x in (1, 2, 3, 5, None) for s in ("a", None)]
-    said = rows_to_cel(clause)
-    assert answers(said.formula, rows) == {
+    in_cel = rows_to_cel(clause)
+    assert answers(in_cel.formula, rows) == {
         (i, 1) for i, row in enumerate(rows) if (row["x"] or 0) > 1
     }
 
 
-SPELLED, THEN = compiled._translate, compiled._then
+TRANSLATE, THEN = compiled._translate, compiled._then
 
 
 def gaps_allowed(left: Any, right: Any) -> Any:
@@ -120,10 +120,10 @@ def gaps_allowed(left: Any, right: Any) -> Any:
 
 
 def one_iteration_too_few(body: Any, lo: int, hi: int | None) -> Any:
-    return ITERATED(body, max(0, lo - 1) if lo > 1 else lo, hi)
+    return ITERATE(body, max(0, lo - 1) if lo > 1 else lo, hi)
 
 
-ITERATED = compiled._iterate
+ITERATE = compiled._iterate
 AGREEMENT: Judge = on_seeds(agree, 1_000)
 MUTANTS = [
     mutant(AGREEMENT, compiled, "_then", gaps_allowed),

@@ -32,11 +32,11 @@ def agree(rng: Random) -> bool:
     """Whether there was something to agree on: rows of a result."""
     query = random_row_pattern(rng, rng.choice(get_args(Reach)))
     table = typed_table(random_row_table(rng))
-    found = outcome(query, table, "compiled")
+    ours = outcome(query, table, "compiled")
     expected = outcome(query, table, "search" if rng.random() < 0.8 else "reference")
-    if expected[0] == TOO_MANY or found[0] == NOT_TAKEN:
+    if expected[0] == TOO_MANY or ours[0] == NOT_TAKEN:
         return bool(expected[1] != "[]")
-    assert found == expected, f"{query}\n{table.to_pylist()}"
+    assert ours == expected, f"{query}\n{table.to_pylist()}"
     return expected[1] != "[]" and not isinstance(expected[0], str)
 
 
@@ -54,13 +54,13 @@ def lengths_agree(rng: Random) -> bool:
     table = pa.table(typed_table(rows)).append_column(
         "w", pa.array([row["w"] for row in rows], pa.string())
     )
-    written = re.sub(r"\b([A-Z]\.)?x\b", r"CHAR_LENGTH(\1w)", str(query))
+    text = re.sub(r"\b([A-Z]\.)?x\b", r"CHAR_LENGTH(\1w)", str(query))
     evaluator = rng.choice(EVALUATORS)
-    found = outcome(parse_rows(written), table, evaluator)
+    ours = outcome(parse_rows(text), table, evaluator)
     expected = outcome(query, table, "reference")
-    if TOO_MANY in (found[0], expected[0]) or found[0] == NOT_TAKEN:
+    if TOO_MANY in (ours[0], expected[0]) or ours[0] == NOT_TAKEN:
         return bool(expected[1] != "[]")
-    assert found == expected, f"{evaluator} {written}\n{table.to_pylist()}"
+    assert ours == expected, f"{evaluator} {text}\n{table.to_pylist()}"
     return expected[1] != "[]" and not isinstance(expected[0], str)
 
 
@@ -95,9 +95,9 @@ def test_it_is_linear_in_the_rows(pattern: str) -> None:
     define = "DEFINE A AS x < 3, B AS x > PREV(x) OR x < 3" + ", C AS x > 99" * ("C" in pattern)
     clause = f"MEASURES COUNT(*) AS n PATTERN ({pattern}) {define}"
     walks = [walk_of(clause, pa.table({"x": [i % 5 for i in range(n)]})) for n in (400, 800, 1600)]
-    tried, cells = [walk.attempts for walk in walks], [cells_of(walk) for walk in walks]
-    assert tried[2] <= 2.1 * tried[1] + 9
-    assert tried[1] <= 2.1 * tried[0] + 9
+    attempts, cells = [walk.attempts for walk in walks], [cells_of(walk) for walk in walks]
+    assert attempts[2] <= 2.1 * attempts[1] + 9
+    assert attempts[1] <= 2.1 * attempts[0] + 9
     assert cells[2] == cells[0] < 60
 
 
@@ -146,9 +146,9 @@ def test_conditions_over_columns(condition: str, values: list[Any]) -> None:
 def test_the_explanation_says_what_has_a_form_over_columns() -> None:
     clause = """MATCH_RECOGNIZE (MEASURES CASE WHEN x > 1 THEN 2 ELSE x END AS m
         PATTERN (A) DEFINE A AS CASE WHEN x > 1 THEN {} ELSE x END > 0)"""
-    explained = [str(explain_rows(clause.format(value), [{"x": 1}])) for value in ("2", "2.5")]
-    assert "by columns: every condition and measure" in explained[0]
-    assert "by columns" not in explained[1]
+    texts = [str(explain_rows(clause.format(value), [{"x": 1}])) for value in ("2", "2.5")]
+    assert "by columns: every condition and measure" in texts[0]
+    assert "by columns" not in texts[1]
 
 
 def test_batches_of_matches_make_one_column() -> None:
@@ -174,8 +174,8 @@ def test_sums_and_means() -> None:
     means = rows_of(mean.format(""), large, "search")
     assert means == [(1.7e308, 1.7e308), (math.inf, 1.7e308), (math.inf, 0.0)]
     table = pa.table({"x": [1, 2, None, 4]})
-    summed = "MATCH_RECOGNIZE (MEASURES SUM(A.x) AS s ALL ROWS PER MATCH PATTERN (A+ B))"
-    assert rows_of(summed, table, "compiled") == [(1, 1), (3, 2), (3, None), (3, 4)]
+    sums = "MATCH_RECOGNIZE (MEASURES SUM(A.x) AS s ALL ROWS PER MATCH PATTERN (A+ B))"
+    assert rows_of(sums, table, "compiled") == [(1, 1), (3, 2), (3, None), (3, 4)]
 
 
 def test_partitions_and_orders_of_every_kind() -> None:
@@ -227,18 +227,18 @@ def test_the_explanation_says_what_runs() -> None:
     assert "3 states" in columns
     assert "by value: the measure t" in columns
     assert "by value: the condition of A" in str(explain_rows(clause.format("x < 3"), table))
-    for condition, said in (
+    for condition, text in (
         ("FIRST(A.x) > 1", "registers"),
         ("PREV(CLASSIFIER()) = 'A'", "backtracks"),
         ("x > MATCH_NUMBER()", "in the search of one match"),
     ):
-        assert said in str(explain_rows(clause.format(condition), table))
+        assert text in str(explain_rows(clause.format(condition), table))
 
 
 # -- wrong versions ------------------------------------------------------------------------------
 
 LEADS = live._leads
-SHOWN, GOING, KEYS = rows_to_walk._result_rows, rows_to_walk._going, row_order._keys
+RESULT_ROWS, GOING, KEYS = rows_to_walk._result_rows, rows_to_walk._going, row_order._keys
 
 
 def nothing_ends_at_the_last_row(steps: Any) -> bool:
@@ -250,7 +250,7 @@ def only_the_best_step_leads(steps: Any, following: int, letter: Any) -> bool:
 
 
 def excluded_rows_shown(query: Any, M: Any, begins: Any) -> Any:
-    return SHOWN(query, M._replace(is_excluded=M.is_excluded * 0), begins)
+    return RESULT_ROWS(query, M._replace(is_excluded=M.is_excluded * 0), begins)
 
 
 def always_past_the_last_row(query: RowPattern) -> Any:
