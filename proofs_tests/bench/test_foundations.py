@@ -26,14 +26,14 @@ pytestmark = pytest.mark.services
 WORDS = {"Q1": "ABC", "Q2": "ABCD", "Q3": "CD", "Q4": "AAB", "Q5": "AABBC", "Q6": "ABABC"}
 """Types in an order that each query finds."""
 
-SELECTED = ("*", "LAST *", "MAX *", "NEXT *")
+STRATEGIES = ("*", "LAST *", "MAX *", "NEXT *")
 
 
 def test_processing_reads_all_events_as_the_reference_does(suite: Suite) -> None:
     """The last event's answers, listed after all else was read without output (CORE Alg. 1)."""
 
     def case(rng: Random) -> bool:
-        name, selected = rng.choice(list(QUERIES)), rng.choice(SELECTED)
+        name, strategy = rng.choice(list(QUERIES)), rng.choice(STRATEGIES)
         kinds = rng.choices("ABCDE", rng.choice(list(WEIGHTS.values())), k=rng.randint(1, 5))
         if rng.random() < 0.8:
             first = WORDS[name][:-1]
@@ -41,12 +41,12 @@ def test_processing_reads_all_events_as_the_reference_does(suite: Suite) -> None
                 kinds.insert(at, kind)
             kinds.append(WORDS[name][-1])
         stream = Stream.from_events([{"type": kind} for kind in kinds])
-        text = f"SELECT {selected} WHERE {QUERIES[name]}"
+        text = f"SELECT {strategy} WHERE {QUERIES[name]}"
         last = len(kinds) - 1
-        found = cerlab.evaluate(text, stream, evaluator="reference")
-        ending = sorted(answer.positions for answer in found if answer.end == last)
-        _, listed = process(parse_query(text), stream, 1)
-        assert sorted(listed) == ending
+        answers = cerlab.evaluate(text, stream, evaluator="reference")
+        ending = sorted(answer.positions for answer in answers if answer.end == last)
+        _, output = process(parse_query(text), stream, 1)
+        assert sorted(output) == ending
         return bool(ending)
 
     suite.run(case, deep_count=2_000)
@@ -54,8 +54,8 @@ def test_processing_reads_all_events_as_the_reference_does(suite: Suite) -> None
 
 def test_nothing_is_listed_unless_asked_for() -> None:
     stream = random_stream("S1", 300)
-    visits, listed = process(parse_query(f"SELECT * WHERE {QUERIES['Q1']}"), stream)
-    assert list(listed) == []
+    visits, output = process(parse_query(f"SELECT * WHERE {QUERIES['Q1']}"), stream)
+    assert list(output) == []
     assert visits > 300
 
 
@@ -65,8 +65,8 @@ def test_nothing_is_listed_unless_asked_for() -> None:
 )
 def test_types_occur_as_often_as_the_paper_says(name: str, shares: list[float]) -> None:
     events = 20_000
-    found = Counter(event.type for event in random_stream(name, events))
-    assert [found[kind] / events for kind in "ABCDE"] == pytest.approx(shares, rel=0.1)
+    counts = Counter(event.type for event in random_stream(name, events))
+    assert [counts[kind] / events for kind in "ABCDE"] == pytest.approx(shares, rel=0.1)
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -74,9 +74,9 @@ def test_consumed_answers_are_those_of_the_reference(query: str) -> None:
     stream = random_stream("S1", 300)
     row = measure_consumption(query, stream, 1)
     text = f"SELECT * WHERE {QUERIES[query]} CONSUME BY ANY"
-    found = list(cerlab.evaluate(text, stream, evaluator="tecs"))
-    assert row.answers == len(found) > 0
-    assert row.per_end == pytest.approx(row.answers / len({answer.end for answer in found}))
+    answers = list(cerlab.evaluate(text, stream, evaluator="tecs"))
+    assert row.answers == len(answers) > 0
+    assert row.per_end == pytest.approx(row.answers / len({answer.end for answer in answers}))
 
 
 def test_the_mean_that_is_known_is_found() -> None:
@@ -89,11 +89,11 @@ def test_rows_of_both_experiments(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["bench", "--queries", "foundations", "--events", "200", "--runs", "1"]
     assert main([*options, "--format", "ndjson"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    processed = [row for row in rows if "strategy" in row]
-    assert [(row["stream"], row["query"]) for row in processed[::4]] == [
+    of_processing = [row for row in rows if "strategy" in row]
+    assert [(row["stream"], row["query"]) for row in of_processing[::4]] == [
         (stream, query) for stream in WEIGHTS for query in QUERIES
     ]
-    assert all(row["events_per_second"] > 0 and row["visits"] > 0 for row in processed)
+    assert all(row["events_per_second"] > 0 and row["visits"] > 0 for row in of_processing)
     assert [row["query"] for row in rows if "seconds" in row] == list(QUERIES)
     assert main(options) == 0
     out = capsys.readouterr().out
@@ -111,8 +111,8 @@ def test_options_without_effect_are_errors(option: str, capsys: pytest.CaptureFi
 def test_the_cost_of_an_event_does_not_grow_with_the_stream() -> None:
     """Visits for each event, on streams of which one is ten times as long (FOUND Thm. 5)."""
     for formula in QUERIES.values():
-        for selected in SELECTED:
-            query = parse_query(f"SELECT {selected} WHERE {formula}")
+        for strategy in STRATEGIES:
+            query = parse_query(f"SELECT {strategy} WHERE {formula}")
             short, long = (
                 process(query, random_stream("S1", events))[0] / events
                 for events in (2_000, 20_000)

@@ -28,8 +28,8 @@ S3 = parse_query(catalogue("stocks")["S3"])
 
 
 def test_medians_and_spreads_by_hand() -> None:
-    made = Timing.of([0.2, 0.1, 0.4, 0.3, 0.1], [5.0, 1.0, 3.0, 2.0, 4.0])
-    assert made == Timing(cpu=0.2, wall=3.0, cpu_spread=4.0, wall_spread=5.0)
+    timing = Timing.of([0.2, 0.1, 0.4, 0.3, 0.1], [5.0, 1.0, 3.0, 2.0, 4.0])
+    assert timing == Timing(cpu=0.2, wall=3.0, cpu_spread=4.0, wall_spread=5.0)
     assert Timing.of([0.0], [0.0]).cpu > 0, "a ratio to it exists"
 
 
@@ -54,26 +54,26 @@ def test_time_that_is_spent_is_measured() -> None:
 
 def test_a_measurement_counts_what_every_evaluator_finds() -> None:
     stream = synthetic("stocks", 3_000)
-    made = measure("S3", S3, stream, 2)
-    assert made.events == 3_000
-    assert made.answers == len(list(answers_of(S3, stream, "tecs"))) > 100
-    assert made.events_per_second == 3_000 / made.cpu
-    assert made.answers_per_second == made.answers / made.cpu
-    assert made.of_columns > 0
-    assert made.of_predicate_stage > 0
-    counting = measure_count(S3, stream, made)
+    figures = measure("S3", S3, stream, 2)
+    assert figures.events == 3_000
+    assert figures.answers == len(list(answers_of(S3, stream, "tecs"))) > 100
+    assert figures.events_per_second == 3_000 / figures.cpu
+    assert figures.answers_per_second == figures.answers / figures.cpu
+    assert figures.of_columns > 0
+    assert figures.of_predicate_stage > 0
+    counting = measure_count(S3, stream, figures)
     assert counting.count_of_run == pytest.approx(
-        counting.count_events_per_second / made.events_per_second
+        counting.count_events_per_second / figures.events_per_second
     )
-    assert count(S3, stream) == made.answers
+    assert count(S3, stream) == figures.answers
     assert measure_tecs(S3, stream, 300).against_tecs > 0
 
 
 def test_a_count_that_differs_from_the_listed_answers_stops_the_benchmark() -> None:
     """The figures of a wrong engine are worth nothing."""
-    made = measure("S3", S3, synthetic("stocks", 1_000), 1)
+    figures = measure("S3", S3, synthetic("stocks", 1_000), 1)
     with pytest.raises(AssertionError):
-        measure_count(S3, synthetic("stocks", 3_000), made)
+        measure_count(S3, synthetic("stocks", 3_000), figures)
 
 
 def test_rounds_run_everything_once_and_turn_around() -> None:
@@ -101,16 +101,16 @@ def test_a_ratio_above_one_is_faster_than_the_first() -> None:
 
 
 def test_a_file_of_stocks_is_the_stream_that_was_written(tmp_path: Path) -> None:
-    made = list(stocks(300))
+    data = list(stocks(300))
     lines = [
         f"{e.type}({','.join(f'{name}={value}' for name, value in e.attributes.items())})\n"
-        for e in made
+        for e in data
     ]
     (tmp_path / "some.stream").write_text("".join(lines))
     read = from_file(str(tmp_path / "some.stream"))
-    assert list(read.events) == made
+    assert list(read.events) == data
     assert "stream" not in read.columns
-    assert list(answers_of(S3, read, "compiled")) == list(answers_of(S3, Stream(made), "compiled"))
+    assert list(answers_of(S3, read, "compiled")) == list(answers_of(S3, Stream(data), "compiled"))
 
 
 @pytest.fixture
@@ -121,9 +121,9 @@ def linux() -> None:
 
 @pytest.mark.usefixtures("linux")
 def test_what_its_process_says_is_in_the_error() -> None:
-    with MemoryOf(synthetic("stocks", 10)) as opened, pytest.raises(UsageError) as raised:
-        opened.measure("SELECT nonsense")
-    assert raised.value.code == "CER0818"
+    with MemoryOf(synthetic("stocks", 10)) as process, pytest.raises(UsageError) as caught:
+        process.measure("SELECT nonsense")
+    assert caught.value.code == "CER0818"
 
 
 TAKES = """
@@ -152,13 +152,13 @@ def test_memory_that_is_taken_is_seen_and_what_was_before_is_not() -> None:
 @pytest.mark.usefixtures("linux")
 def test_the_child_measures_what_it_is_given(tmp_path: Path) -> None:
     """What the child does, here: its file read, its query run."""
-    with MemoryOf(synthetic("stocks", 2_000)) as opened:
-        made = measure_here(str(opened._file), S3.text)
-    assert 10_000_000 < made.memory_loaded <= made.memory_peak <= resident()[1]
+    with MemoryOf(synthetic("stocks", 2_000)) as process:
+        figures = measure_here(str(process._file), S3.text)
+    assert 10_000_000 < figures.memory_loaded <= figures.memory_peak <= resident()[1]
 
 
 def test_without_proc_there_is_no_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(memory, "_STATUS", tmp_path / "status")
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError) as caught:
         MemoryOf(synthetic("stocks", 10))
-    assert raised.value.code == "CER0818"
+    assert caught.value.code == "CER0818"

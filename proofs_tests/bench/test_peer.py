@@ -44,14 +44,14 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stocks_peer(stand_in: Path) -> Iterator[Peer]:
-    with Peer(synthetic("stocks", EVENTS), SCHEMAS["stocks"], str(stand_in)) as made:
-        yield made
+    with Peer(synthetic("stocks", EVENTS), SCHEMAS["stocks"], str(stand_in)) as process:
+        yield process
 
 
-def against(made: Peer, text: str) -> tuple[int, Against]:
+def against(process: Peer, text: str) -> tuple[int, Against]:
     query, stream = parse_query(text), synthetic("stocks", EVENTS)
-    measured = measure("", query, stream, 1)
-    return measured.answers, made.measure(query, measured)
+    ours = measure("", query, stream, 1)
+    return ours.answers, process.measure(query, ours)
 
 
 @pytest.mark.parametrize("name", ["S3", "S3 ANY", "S3'", "Q1", "Q3 ANY", "Q4"])
@@ -84,8 +84,8 @@ def test_a_strategy_does_nothing_there_and_the_counts_show_it(stocks_peer: Peer)
 
 
 def test_a_query_that_it_does_not_take_is_said_so(stocks_peer: Peer) -> None:
-    refused = catalogue("stocks")["S3"].replace("FROM S", "FROM Refused")
-    _, theirs = against(stocks_peer, refused)
+    text = catalogue("stocks")["S3"].replace("FROM S", "FROM Refused")
+    _, theirs = against(stocks_peer, text)
     assert theirs == Against(error="ValueError: Syntax error: Refused")
     ours, theirs = against(stocks_peer, catalogue("stocks")["S3"])
     assert theirs.result == ours, "it goes on"
@@ -102,11 +102,11 @@ def test_more_answers_than_it_can_print_are_not_asked_for(
 def test_a_peer_that_dies_is_an_error(stand_in: Path) -> None:
     fatal = catalogue("stocks")["S3"].replace("FROM S", "FROM Fatal")
     with (
-        Peer(synthetic("stocks", 10), SCHEMAS["stocks"], str(stand_in)) as made,
-        pytest.raises(UsageError) as raised,
+        Peer(synthetic("stocks", 10), SCHEMAS["stocks"], str(stand_in)) as process,
+        pytest.raises(UsageError) as caught,
     ):
-        against(made, fatal)
-    assert raised.value.code == "CER0817"
+        against(process, fatal)
+    assert caught.value.code == "CER0817"
 
 
 @pytest.mark.parametrize("stream", ["homes", "taxi"])
@@ -125,18 +125,14 @@ def test_the_table_shows_both_counts_and_what_was_refused(stocks_peer: Peer) -> 
     rows = []
     for name in ("S3", "S3 LAST"):
         query, stream = parse_query(catalogue("stocks")[name]), synthetic("stocks", EVENTS)
-        measured = measure(name, query, stream, 1)
-        row = (
-            {"stream": "stocks"}
-            | asdict(measured)
-            | stocks_peer.measure(query, measured).row("pycer")
-        )
+        ours = measure(name, query, stream, 1)
+        row = {"stream": "stocks"} | asdict(ours) | stocks_peer.measure(query, ours).row("pycer")
         rows.append(row)
     rows.append(rows[0] | Against(error="ValueError: no").row("pycer"))
-    shown = io.StringIO()
-    write_table(rows, shown)
+    output = io.StringIO()
+    write_table(rows, output)
     for text in ("times pycer", "its answers", str(rows[1]["pycer_result"]), "ValueError: no"):
-        assert text in shown.getvalue()
+        assert text in output.getvalue()
 
 
 NO_PROGRAM = "no program"
@@ -152,10 +148,10 @@ def test_without_the_interpreter_or_the_package_there_is_a_hint(
         Path(python).chmod(0o755)
     arguments = ["--events", "10", "--queries", "S3", "--against", "pycer"]
     assert main(["bench", *arguments, "--pycer-python", python]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "CER0817" in captured.err
-    assert "pip install pycer" in captured.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "CER0817" in output.err
+    assert "pip install pycer" in output.err
 
 
 def test_only_windows_over_whole_numbers_are_made_strict() -> None:
@@ -170,9 +166,9 @@ def test_core_itself_where_it_is_there() -> None:
     if python is None:
         pytest.skip("CERLAB_PYCER names no Python that has the package pycer")
     stream = synthetic("stocks", 20_000)
-    with Peer(stream, SCHEMAS["stocks"], python) as made:
+    with Peer(stream, SCHEMAS["stocks"], python) as process:
         for name in ("S3", "S6 ANY", "Q1 ANY 1000", "Q3", "Q7 ANY"):
             query = parse_query(catalogue("stocks")[name])
-            measured = measure(name, query, stream, 1)
-            assert measured.answers > 0
-            assert made.measure(query, measured).result == measured.answers
+            ours = measure(name, query, stream, 1)
+            assert ours.answers > 0
+            assert process.measure(query, ours).result == ours.answers

@@ -34,14 +34,14 @@ WHERE (SELL as msft; BUY as oracle; BUY as csco; SELL as amat)
 FILTER msft[name = 'MSFT'] AND oracle[name = 'ORCL'] AND
        csco[name = 'CSCO'] AND amat[name = 'AMAT']
 WITHIN 30000 [stock_time]"""
-PRICED = """
+WITH_PRICES = """
 SELECT * FROM S
 WHERE (SELL as msft; BUY as oracle; BUY as csco; SELL as amat)
 FILTER msft[name = 'MSFT'] AND msft[price > 26.0] AND
        oracle[name = 'ORCL'] AND oracle[price > 11.14] AND
        csco[name = 'CSCO'] AND amat[name = 'AMAT'] AND amat[price >= 18.92]
 WITHIN 30000 [stock_time]"""
-PARTITIONED = """
+WITH_PARTITIONS = """
 SELECT * FROM S
 WHERE (SELL as msft; BUY as oracle; BUY as csco; SELL as amat)
 FILTER msft[name = 'MSFT'] AND oracle[name = 'ORCL'] AND
@@ -57,13 +57,13 @@ def either(text: str) -> str:
     return text.replace(*middle)
 
 
-PRINTED = {
+IN_APPENDIX_G = {
     "Q1": TECH,
-    "Q2": PRICED,
-    "Q3 ANY": PARTITIONED,
+    "Q2": WITH_PRICES,
+    "Q3 ANY": WITH_PARTITIONS,
     "Q4": either(TECH),
-    "Q5": either(PRICED),
-    "Q6 ANY": either(PARTITIONED),
+    "Q5": either(WITH_PRICES),
+    "Q6 ANY": either(WITH_PARTITIONS),
     "Q7": """
 SELECT * FROM S
 WHERE (SELL as msft; (BUY OR SELL)+ as qqq; SELL as amat)
@@ -87,10 +87,10 @@ PRINTED_T24 = "EM MG GW WL LS SC CE EE EG GM MM MG GM MG GW WL LS SC CE EE EG GM
 QUERIES = [(stream, name) for stream in FAMILIES for name in catalogue(stream)]
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", IN_APPENDIX_G)
 def test_a_query_is_the_printed_one(name: str) -> None:
     (text,) = [catalogue(s)[name] for s in FAMILIES if name in catalogue(s)]
-    assert parse_query(text).ast == parse_query(PRINTED[name]).ast
+    assert parse_query(text).ast == parse_query(IN_APPENDIX_G[name]).ast
 
 
 NAMES = ("INTC", "RIMM", "QQQ", "IPIX", "AMAT", "CSCO", "YHOO", "DELL", "ORCL", "MSFT")
@@ -131,21 +131,21 @@ def test_every_sequence_is_the_printed_one(stream: str) -> None:
         body = "; ".join(f"{kind} as {x}" for kind, _, x, _ in steps)
         filters = " AND ".join(f"{x}{condition}" for *_, x, condition in steps)
         text = f"SELECT * FROM S WHERE ({body}){whole} FILTER {of_all}{filters}"
-        printed = parse_query(f"{text} WITHIN {width * wider} [{time}]")
+        query = parse_query(f"{text} WITHIN {width * wider} [{time}]")
         name = f"{FAMILIES[stream].letter}{n}{prime}{f' x{wider}' if wider > 1 else ''}"
-        assert parse_query(catalogue(stream)[name]).ast == printed.ast, name
+        assert parse_query(catalogue(stream)[name]).ast == query.ast, name
 
 
 def test_the_catalogue_has_every_form() -> None:
     for stream, family in FAMILIES.items():
-        P, known = family.letter, catalogue(stream)
-        assert set(QUICK[stream]) | set(of_figures(stream)) <= set(known)
+        P, names = family.letter, catalogue(stream)
+        assert set(QUICK[stream]) | set(of_figures(stream)) <= set(names)
         for n in (3, 6, 9, 12, 24):
             for name, steps in ((f"{P}{n}", n), (f"{P}{n}'", n + 1), (f"{P}{n} ANY 1000", n)):
                 phi = query_of(stream, name).formula
                 assert sum(isinstance(psi, Atom) for psi in subformulas(phi)) == steps
-        assert {f"{P}3 {s}" for s in ("NEXT", "LAST", "MAX", "STRICT")} <= set(known)
-        assert {f"{P}3' x{k}{s}" for k in (2, 3, 4) for s in ("", " LAST")} <= set(known)
+        assert {f"{P}3 {s}" for s in ("NEXT", "LAST", "MAX", "STRICT")} <= set(names)
+        assert {f"{P}3' x{k}{s}" for k in (2, 3, 4) for s in ("", " LAST")} <= set(names)
     for n in range(1, 8):
         query = parse_query(catalogue("stocks")[f"Q{n}"])
         assert bool(query.ast.partition) is (n in (3, 6))
@@ -168,8 +168,8 @@ def short(stream: str) -> Stream:
             return Stream(homes(900, seed=12))
     columns = long(stream).columns
     routes = zip(columns["pickup_loc"].to_pylist(), columns["dropoff_loc"].to_pylist(), strict=True)
-    asked = [route in ROUTES for route in routes]
-    return io.from_arrow(pa.table(dict(columns)).filter(pa.array(asked)))
+    mask = [route in ROUTES for route in routes]
+    return io.from_arrow(pa.table(dict(columns)).filter(pa.array(mask)))
 
 
 @cache
@@ -190,7 +190,7 @@ def test_compiled_and_tecs_give_the_same_answers(stream: str, name: str) -> None
     query, events = query_of(stream, name), short(stream)
     ours = list(answers_of(query, events, "compiled"))
     theirs = list(answers_of(query, events, "tecs"))
-    assert agreed(ours, theirs, 1000 if name.endswith("1000") else None)
+    assert agree(ours, theirs, 1000 if name.endswith("1000") else None)
 
 
 def event_of(step: Step, family: Sequences, time: int) -> Event:
@@ -201,7 +201,7 @@ def event_of(step: Step, family: Sequences, time: int) -> Event:
     return Event(step.type, values)
 
 
-def played(family: Sequences) -> Stream:
+def stream_of_steps(family: Sequences) -> Stream:
     """All steps in their order, the fourth twice, then the one that never occurs."""
     steps = [*family.steps[:4], family.steps[3], *family.steps[4:], family.never]
     return Stream(event_of(step, family, time=k // 4) for k, step in enumerate(steps))
@@ -213,10 +213,10 @@ SEQUENCES = [(stream, name) for stream, name in QUERIES if not name.startswith("
 @pytest.mark.parametrize(("stream", "name"), SEQUENCES, ids=lambda each: each)
 def test_every_sequence_has_answers_where_its_steps_are_played(stream: str, name: str) -> None:
     """Also those that find nothing on the streams, where agreement would prove nothing."""
-    query, events = query_of(stream, name), played(FAMILIES[stream])
+    query, events = query_of(stream, name), stream_of_steps(FAMILIES[stream])
     ours = list(answers_of(query, events, "compiled"))
     assert ours
-    assert agreed(ours, list(answers_of(query, events, "tecs")), None)
+    assert agree(ours, list(answers_of(query, events, "tecs")), None)
 
 
 @pytest.mark.parametrize("stream", FAMILIES)
@@ -226,7 +226,7 @@ def test_the_answers_where_the_steps_are_played_are_those_counted_by_hand(stream
     So ``P6`` has two answers that end at its sixth event. The event that never occurs is last: an
     answer of ``P3'`` may take any later event of a kind instead, and one takes the first three.
     """
-    P, events = FAMILIES[stream].letter, played(FAMILIES[stream])
+    P, events = FAMILIES[stream].letter, stream_of_steps(FAMILIES[stream])
     six = answers_of(query_of(stream, f"{P}6"), events, "compiled")
     first = sorted(answer.positions for answer in six if answer.end == 6)
     assert first == [(0, 1, 2, 3, 5, 6), (0, 1, 2, 4, 5, 6)]
@@ -234,7 +234,7 @@ def test_the_answers_where_the_steps_are_played_are_those_counted_by_hand(stream
     assert (0, 1, 2, 25) in {answer.positions for answer in three}
 
 
-def agreed(ours: list[ComplexEvent], theirs: list[ComplexEvent], limit: int | None) -> bool:
+def agree(ours: list[ComplexEvent], theirs: list[ComplexEvent], limit: int | None) -> bool:
     """Equal sets, each answer once; where LIMIT cut, as many of one end."""
     ends, cut = (Counter(answer.end for answer in each) for each in (ours, theirs))
     whole = {end for end, n in ends.items() if limit is None or n < limit}
@@ -242,7 +242,7 @@ def agreed(ours: list[ComplexEvent], theirs: list[ComplexEvent], limit: int | No
     return ends == cut and sets[0] == sets[1] and len(set(ours)) == len(ours)
 
 
-ANSWERED = {
+WITH_ANSWERS = {
     "stocks": ("S3", "S6", "S9", *(f"Q{n}" for n in range(1, 8)), "S3 LAST", "S3 STRICT"),
     "homes": ("H3", "H6", "H9", "H12", "H3 LAST", "H3 MAX"),
     "taxi": ("T3", "T6", "T9", "T3 LAST", "T3 MAX"),
@@ -253,7 +253,7 @@ LONG = {"stocks": 150_000, "homes": 100_000, "taxi": 120_000}
 @pytest.mark.parametrize("stream", FAMILIES)
 def test_the_generated_streams_have_answers_where_the_paper_has(stream: str) -> None:
     events, P = long(stream), FAMILIES[stream].letter
-    for name in ANSWERED[stream]:
+    for name in WITH_ANSWERS[stream]:
         assert any(answers_of(query_of(stream, name), events, "compiled")), name
     for name in (f"{P}3'", f"{P}24'", f"{P}3' x4"):
         assert not any(answers_of(query_of(stream, name), events, "compiled")), name
@@ -293,8 +293,8 @@ def test_answers_at_the_edge_of_the_window_where_core_loses_some() -> None:
     }
     assert len(expected) == 14
     for evaluator in ("reference", "tecs", "compiled"):
-        found = answers_of(query_of("homes", "H6"), stream, evaluator)
-        assert {answer.positions for answer in found} == expected
+        answers = answers_of(query_of("homes", "H6"), stream, evaluator)
+        assert {answer.positions for answer in answers} == expected
 
 
 def test_the_committed_measurement_has_every_query_that_the_figure_draws() -> None:

@@ -68,8 +68,8 @@ def test_both_forms_say_the_same(name: str) -> None:
     """On a stream of few events, where the patterns of one to three steps have answers."""
     stream = synthetic("stocks", 400)
     form = sremo(PATTERNS[name], 8_000)
-    found = cerlab.evaluate(form, stream, evaluator="compiled")
-    assert cerlab.evaluate(ceql(PATTERNS[name], 8_000), stream, evaluator="registers") == found
+    answers = cerlab.evaluate(form, stream, evaluator="compiled")
+    assert cerlab.evaluate(ceql(PATTERNS[name], 8_000), stream, evaluator="registers") == answers
 
 
 def test_nested_iterations_by_hand() -> None:
@@ -86,11 +86,11 @@ def test_nested_iterations_by_hand() -> None:
         for t, ((kind, name), price) in enumerate(zip(ticks, prices, strict=True))
     )
     pattern, ends = PATTERNS["kn_1"], {7: 11}
-    for window, found in ((701, ends), (700, {})):  # the first and the last are 700 apart
+    for window, counts in ((701, ends), (700, {})):  # the first and the last are 700 apart
         for text in (sremo(pattern, window), ceql(pattern, window)):
             for evaluator in ("reference", "compiled" if text.startswith("(") else "registers"):
                 answers = list(cerlab.evaluate(text, stream, evaluator=evaluator))
-                assert Counter(answer.end for answer in answers) == found, (evaluator, text)
+                assert Counter(answer.end for answer in answers) == counts, (evaluator, text)
 
 
 def test_the_nested_iterations_that_the_paper_measured_are_other_ones(stock_file: Path) -> None:
@@ -100,11 +100,11 @@ def test_the_nested_iterations_that_the_paper_measured_are_other_ones(stock_file
     last = "<type = 'SELL' AND name = 'MSFT' AND price < r0.price>^"
     text = f"({sold} . <TRUE>* . ({bought})* . <TRUE>* . {last})[within 499 stock_time]"
     stream = from_file(str(stock_file))
-    executed = sum(map(len, RegisterEvaluation(register_plan(parse_sremo(text)), stream).answers()))
-    assert executed == 9_630
-    assert 100 * executed / len(stream) == pytest.approx(PAPER["kn_1", 500], abs=0.005)
-    asked = register_plan(parse_sremo(sremo(PATTERNS["kn_1"], 500)))
-    assert RegisterEvaluation(asked, stream).count() == 763
+    count = sum(map(len, RegisterEvaluation(register_plan(parse_sremo(text)), stream).answers()))
+    assert count == 9_630
+    assert 100 * count / len(stream) == pytest.approx(PAPER["kn_1", 500], abs=0.005)
+    plan = register_plan(parse_sremo(sremo(PATTERNS["kn_1"], 500)))
+    assert RegisterEvaluation(plan, stream).count() == 763
 
 
 def test_what_the_figures_draw_is_asked_with_its_memory(
@@ -128,16 +128,16 @@ def test_the_process_for_memory_lists_or_counts(monkeypatch: pytest.MonkeyPatch)
         pytest.skip("there is no /proc to read the resident set from")
     done: list[str] = []
 
-    def noted(name: str) -> tuple[()]:
+    def note(name: str) -> tuple[()]:
         done.append(name)
         return ()
 
-    monkeypatch.setattr(RegisterEvaluation, "answers", lambda _: noted("answers"))
-    monkeypatch.setattr(RegisterEvaluation, "estimate", lambda _: noted("estimate"))
-    with MemoryOf(synthetic("stocks", 50), PROGRAM) as opened:
-        for listed in (True, False):
-            text = run_text(sremo(PATTERNS["reg_1"], 500), is_listed=listed)
-            measure_text(str(opened._file), text)
+    monkeypatch.setattr(RegisterEvaluation, "answers", lambda _: note("answers"))
+    monkeypatch.setattr(RegisterEvaluation, "estimate", lambda _: note("estimate"))
+    with MemoryOf(synthetic("stocks", 50), PROGRAM) as memory:
+        for is_listed in (True, False):
+            text = run_text(sremo(PATTERNS["reg_1"], 500), is_listed=is_listed)
+            measure_text(str(memory._file), text)
     assert done == ["answers", "answers", "estimate", "estimate"], "on a prefix, then on the whole"
 
 

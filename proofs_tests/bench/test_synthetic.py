@@ -43,20 +43,20 @@ PYTHON = {AttributeType.INT: int, AttributeType.DOUBLE: float, AttributeType.STR
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_is_a_function_of_its_seed(name: str) -> None:
     generate, schema, time = STREAMS[name]
-    made = list(generate(3_000))
-    assert len(made) == 3_000
-    assert list(generate(700)) == made[:700]
-    assert list(islice(generate(10**12), 50)) == made[:50], "it is made as it is asked for"
-    assert list(generate(50, seed=8)) != made[:50]
+    events = list(generate(3_000))
+    assert len(events) == 3_000
+    assert list(generate(700)) == events[:700]
+    assert list(islice(generate(10**12), 50)) == events[:50], "it is made as it is asked for"
+    assert list(generate(50, seed=8)) != events[:50]
     assert list(generate(0)) == []
-    for event in made:
-        declared = schema.event(event.type)
-        assert declared is not None
-        kinds = {each.name: PYTHON[each.type] for each in declared.attributes}
+    for event in events:
+        event_type = schema.event(event.type)
+        assert event_type is not None
+        kinds = {each.name: PYTHON[each.type] for each in event_type.attributes}
         assert {key: type(value) for key, value in event.attributes.items()} == kinds
-    times = [whole(event, time) for event in made]
+    times = [whole(event, time) for event in events]
     assert times == sorted(times)
-    ids = [whole(event, "id") for event in made]
+    ids = [whole(event, "id") for event in events]
     assert all(a < b for a, b in pairwise(ids))
 
 
@@ -67,21 +67,21 @@ def whole(event: Event, name: str) -> int:
 
 
 def test_a_house_has_85_plugs_and_some_76_watts_on_average() -> None:
-    made = list(homes(60_000))
-    plugs = {(event.attributes["household_id"], event.attributes["plug_id"]) for event in made}
+    events = list(homes(60_000))
+    plugs = {(event.attributes["household_id"], event.attributes["plug_id"]) for event in events}
     assert len(plugs) == 85
     assert {home for home, _ in plugs} == set(range(17))
-    loads = [event.attributes["value"] for event in made]
+    loads = [event.attributes["value"] for event in events]
     assert 40 < mean(load for load in loads if isinstance(load, float)) < 110
-    seconds = whole(made[-1], "plug_timestamp") - whole(made[0], "plug_timestamp")
-    assert 200 < 10 * len(made) / seconds < 400, "events in a window of ten seconds"
+    seconds = whole(events[-1], "plug_timestamp") - whole(events[0], "plug_timestamp")
+    assert 200 < 10 * len(events) / seconds < 400, "events in a window of ten seconds"
 
 
 def test_a_taxi_ends_a_trip_before_it_begins_the_next() -> None:
-    made = list(taxis(30_000))
+    events = list(taxis(30_000))
     free: dict[Value, int] = {}
     again = 0
-    for trip in made:
+    for trip in events:
         taxi, left = trip.attributes["medallion"], whole(trip, "pickup_datetime")
         assert free.get(taxi, 0) < left
         again += taxi in free
@@ -91,9 +91,9 @@ def test_a_taxi_ends_a_trip_before_it_begins_the_next() -> None:
 
 
 def columns_of(batches: Iterator[Any]) -> dict[str, list[Any]]:
-    made = pa.Table.from_batches(list(batches)).to_pydict()
-    assert isinstance(made, dict)
-    return made
+    columns = pa.Table.from_batches(list(batches)).to_pydict()
+    assert isinstance(columns, dict)
+    return columns
 
 
 def test_stocks_by_columns_do_not_depend_on_the_batch() -> None:

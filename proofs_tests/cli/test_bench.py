@@ -61,23 +61,23 @@ def test_pairs_are_against_the_first(capsys: pytest.CaptureFixture[str]) -> None
     (row,) = rows_of(capsys, *options)
     assert (row["query"], row["against"], row["rounds"]) == ("S3' x4", "S3'", 3)
     assert row["cpu_low"] <= row["cpu_ratio"] <= row["cpu_high"]
-    counted = rows_of(capsys, *options, "--count")
-    assert [row["query"] for row in counted] == ["S3' x4", "count S3'", "count S3' x4"]
+    counts = rows_of(capsys, *options, "--count")
+    assert [row["query"] for row in counts] == ["S3' x4", "count S3'", "count S3' x4"]
     assert main(["bench", *options]) == 0
     assert "times as fast" in capsys.readouterr().out
 
 
 def test_the_halves_of_a_stream_are_read_by_one_run(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--queries", "S3,Q3", "--events", "20000", "--pairs", "2", "--halves"]
+    words = ["--queries", "S3,Q3", "--events", "20000", "--pairs", "2", "--halves"]
     stream = synthetic("stocks", 20_000)
-    for row in rows_of(capsys, *asked):
+    for row in rows_of(capsys, *words):
         answers = cerlab.count(catalogue("stocks")[row["query"]], stream)
         assert row["first_answers"] + row["second_answers"] == answers > 0
         assert 0 < row["cpu_low"] <= row["cpu_ratio"] <= row["cpu_high"]
-    assert main(["bench", *asked]) == 0
-    shown = capsys.readouterr().out
-    assert all(title in shown for title in ("of the second", "times as fast"))
-    for wrong in ([*asked[:4], *asked[6:]], [*asked, "--count"], [*asked, "--cores", "2"]):
+    assert main(["bench", *words]) == 0
+    output = capsys.readouterr().out
+    assert all(title in output for title in ("of the second", "times as fast"))
+    for wrong in ([*words[:4], *words[6:]], [*words, "--count"], [*words, "--cores", "2"]):
         assert main(["bench", *wrong]) == 2
         assert "--halves" in capsys.readouterr().err
 
@@ -87,14 +87,14 @@ def test_a_decoy_is_what_queries_without_output_wait_for(
     stream: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     family = FAMILIES[stream]
-    plain, known = synthetic(stream, 2_000), catalogue(stream)
-    decoyed = with_decoy(stream, plain)
-    assert len(decoyed) == 2_001
-    assert list(decoyed.events[1:]) == list(plain.events)
+    plain, queries = synthetic(stream, 2_000), catalogue(stream)
+    with_it = with_decoy(stream, plain)
+    assert len(with_it) == 2_001
+    assert list(with_it.events[1:]) == list(plain.events)
     waits = f"{family.never.type} AS NE FILTER NE[{family.never.condition}]"
-    assert [a.positions for a in cerlab.evaluate(waits, decoyed)] == [(0,)]
-    assert cerlab.count(known[f"{family.letter}3"], decoyed) == cerlab.count(
-        known[f"{family.letter}3"], plain
+    assert [a.positions for a in cerlab.evaluate(waits, with_it)] == [(0,)]
+    assert cerlab.count(queries[f"{family.letter}3"], with_it) == cerlab.count(
+        queries[f"{family.letter}3"], plain
     )
     options = ["--stream", stream, "--events", "2000", "--runs", "1", "--decoy"]
     (row,) = rows_of(capsys, *options, "--queries", f"{family.letter}3'")
@@ -112,11 +112,11 @@ def test_memory_is_in_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     options = ["--events", "500", "--runs", "1", "--queries", "Q1,Q3"]
     assert main(["bench", *options]) == 0
-    shown = capsys.readouterr().out
-    assert "Q1" in shown
-    assert "stocks, 500 events" in shown
-    assert "of predicates" in shown
-    assert "times the tECS" not in shown, "a column for what was not asked"
+    output = capsys.readouterr().out
+    assert "Q1" in output
+    assert "stocks, 500 events" in output
+    assert "of predicates" in output
+    assert "times the tECS" not in output, "a column for what was not asked"
     assert main(["bench", *options, "-o", str(tmp_path / "table.txt")]) == 0
     assert "Q3" in (tmp_path / "table.txt").read_text()
 
@@ -155,10 +155,10 @@ def test_what_has_no_effect_is_an_error(
     arguments: list[str], code: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert code in captured.err
-    assert hint in captured.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert code in output.err
+    assert hint in output.err
 
 
 def test_paths_are_beside_the_floor(capsys: pytest.CaptureFixture[str]) -> None:

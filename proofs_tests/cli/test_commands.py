@@ -119,7 +119,7 @@ def test_show(what: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "status", "said"),
+    ("query", "status", "text"),
     [
         (Q1, 0, "yes: has an answer on 3 events"),
         (Q1, 0, "polynomial of degree 2"),
@@ -143,13 +143,13 @@ def test_show(what: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
         ("MAX(A) ; B", 0, "no automaton for MAX"),
     ],
 )
-def test_check(query: str, status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check(query: str, status: int, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", query]) == status
-    assert said in capsys.readouterr().out
+    assert text in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("formula", "said"),
+    ("formula", "text"),
     [
         (
             "A AS x ; B AS y FILTER x[v = 1]",
@@ -163,14 +163,14 @@ def test_check(query: str, status: int, said: str, capsys: pytest.CaptureFixture
     ],
 )
 def test_check_reports_on_fo_cel(
-    formula: str, said: str, capsys: pytest.CaptureFixture[str]
+    formula: str, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", formula]) == 0
-    assert said in capsys.readouterr().out
+    assert text in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("command", "left", "right", "status", "said"),
+    ("command", "left", "right", "status", "text"),
     [
         ("equivalent", "A ; (B OR C)", "A ; B OR (A ; C)", 0, "yes: the same answers"),
         ("equivalent", "A+", "A:+", 1, "answer: [0, 2] at [0, 2], on the left only"),
@@ -184,11 +184,11 @@ def test_decisions(
     left: str,
     right: str,
     status: int,
-    said: str,
+    text: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main([command, left, right]) == status
-    assert said in capsys.readouterr().out
+    assert text in capsys.readouterr().out
 
 
 def test_a_budget_inside_the_class_is_exit_2(
@@ -212,8 +212,8 @@ def test_show_in_formats_for_files(
 
 
 def test_what_a_format_cannot_say_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    projected = "SELECT A WHERE A ; B"
-    assert main(["show", projected, "--what", "nxt", "--format", "json"]) == 2
+    query = "SELECT A WHERE A ; B"
+    assert main(["show", query, "--what", "nxt", "--format", "json"]) == 2
     assert "CER0411" in capsys.readouterr().err
     assert main(["show", "A", "--what", "ast", "--format", "json"]) == 2
     assert "CER0410" in capsys.readouterr().err
@@ -270,10 +270,10 @@ def test_standard_input_is_utf_8_whatever_the_locale() -> None:
 
 def test_fmt_is_idempotent(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fmt", "select * where (a;b)+ within 3 events -- why"]) == 0
-    shown = capsys.readouterr()
-    assert "comments" in shown.err
-    assert main(["fmt", shown.out]) == 0
-    assert capsys.readouterr().out == shown.out == "SELECT *\nWHERE (a ; b)+\nWITHIN 3 EVENTS\n"
+    output = capsys.readouterr()
+    assert "comments" in output.err
+    assert main(["fmt", output.out]) == 0
+    assert capsys.readouterr().out == output.out == "SELECT *\nWHERE (a ; b)+\nWITHIN 3 EVENTS\n"
     assert main(["fmt", "(A)"]) == 0
     assert capsys.readouterr().out == "A\n"
 
@@ -302,10 +302,10 @@ def test_bad_usage_is_exit_2_without_a_traceback(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err
-    assert "Traceback" not in shown.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err
+    assert "Traceback" not in output.err
 
 
 def test_an_unknown_stream_in_the_query_is_an_error_against_the_schema(

@@ -26,18 +26,18 @@ ROWS: list[dict[str, object]] = [
 
 
 def plain(event: Event) -> tuple[object, ...]:
-    given = {(a, type(v), v) for a, v in event.attributes.items() if v is not None}
-    return event.type, event.stream, given
+    attributes = {(a, type(v), v) for a, v in event.attributes.items() if v is not None}
+    return event.type, event.stream, attributes
 
 
 @pytest.mark.parametrize("source", SUFFIXES)
 @pytest.mark.parametrize("target", SUFFIXES)
 def test_from_every_format_to_every_other(source: str, target: str, tmp_path: Path) -> None:
     first, second = tmp_path / f"in{SUFFIXES[source]}", tmp_path / f"out{SUFFIXES[target]}"
-    given = cerlab.Stream.from_events(ROWS)
-    write_events(given, first, source)
+    stream = cerlab.Stream.from_events(ROWS)
+    write_events(stream, first, source)
     assert main(["convert", str(first), str(second)]) == 0
-    assert [plain(e) for e in io.read(second)] == [plain(e) for e in given]
+    assert [plain(e) for e in io.read(second)] == [plain(e) for e in stream]
 
 
 @pytest.mark.parametrize("kind", SUFFIXES)
@@ -74,9 +74,9 @@ def test_what_a_format_cannot_hold_is_refused_with_its_place(
     row: dict[str, object], kind: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "out"
-    with pytest.raises(cerlab.BadData, match="row 1") as raised:
+    with pytest.raises(cerlab.BadData, match="row 1") as caught:
         write_events(cerlab.Stream.from_events([row]), path, kind)
-    assert raised.value.code == "CER0749"
+    assert caught.value.code == "CER0749"
     assert not path.exists()
 
 

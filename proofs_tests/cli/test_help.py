@@ -41,13 +41,13 @@ def test_examples_run_as_they_stand(
     assert out or list(tmp_path.glob("*.svg")) or list(tmp_path.glob("*.parquet"))
 
 
-def completed(script: str, *words: str) -> list[str]:
+def completions(script: str, *words: str) -> list[str]:
     """What bash offers for the last word."""
-    quoted = shlex.join(words)
-    asked = f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; "
-    asked += 'COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}; _shtab_cerlab; '
-    asked += 'printf "%s\\n" "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=False)
+    line = shlex.join(words)
+    program = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; "
+    program += 'COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}; _shtab_cerlab; '
+    program += 'printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
     return done.stdout.split()
 
 
@@ -59,13 +59,13 @@ def test_bash_completes_commands_options_choices_and_files(
     script.write_text(capsys.readouterr().out)
     (tmp_path / "trades.csv").touch()
     monkeypatch.chdir(tmp_path)
-    assert set(completed(str(script), "cerlab", "")) >= {*COMMANDS}
-    assert completed(str(script), "cerlab", "equ") == ["equivalent"]
-    assert completed(str(script), "cerlab", "run", "--colu") == ["--columns"]
-    assert set(completed(str(script), "cerlab", "run", "--format", "")) == {
+    assert set(completions(str(script), "cerlab", "")) >= {*COMMANDS}
+    assert completions(str(script), "cerlab", "equ") == ["equivalent"]
+    assert completions(str(script), "cerlab", "run", "--colu") == ["--columns"]
+    assert set(completions(str(script), "cerlab", "run", "--format", "")) == {
         *("ndjson", "csv", "table", "parquet")
     }
-    assert completed(str(script), "cerlab", "run", "tra") == ["trades.csv"]
+    assert completions(str(script), "cerlab", "run", "tra") == ["trades.csv"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh"])

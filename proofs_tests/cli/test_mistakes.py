@@ -19,7 +19,7 @@ class Mistake(NamedTuple):
     """What is done, what has to be said, and what is right."""
 
     done: tuple[str, ...]
-    said: str
+    message: str
     right: tuple[str, ...]
 
 
@@ -36,8 +36,8 @@ def test_it_is_said(mistake: Mistake, tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "e.csv").write_text(EVENTS)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = fresh_names()
-    said = "\n".join(said_by(step, names) for step in statements(mistake.done))
-    assert mistake.said in said
+    output = "\n".join(said_by(step, names) for step in statements(mistake.done))
+    assert mistake.message in output
     for step in statements(mistake.right):
         assert not said_by(step, names)
 

@@ -35,15 +35,15 @@ def test_text_outside_the_encoding_of_the_terminal_is_escaped(
     program = "import sys, json; from cerlab.cli import main\n" + "".join(
         f"assert main({command!r}) == 0\n" for command in commands
     )
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": encoding},
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    first = json.loads(ended.stdout.decode(encoding).splitlines()[0])
+    assert process.returncode == 0, process.stderr
+    first = json.loads(process.stdout.decode(encoding).splitlines()[0])
     assert first["events"][0]["n"] == "é 𝄞"
     assert first["labels"] == {"A": [0], "é": [0]}
 

@@ -26,16 +26,16 @@ def test_no_terminal_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("patience", "drawn"), [(-1.0, True), (3600.0, False)])
+@pytest.mark.parametrize(("patience", "has_bar"), [(-1.0, True), (3600.0, False)])
 def test_a_terminal_gets_a_bar_once_it_lasts(
-    patience: float, drawn: bool, monkeypatch: pytest.MonkeyPatch
+    patience: float, has_bar: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress, "_PATIENCE_SECONDS", patience)
     monkeypatch.setenv("TERM", "xterm")
     assert list(progress.with_progress(EVENTS, "reading", len(EVENTS))) == EVENTS
-    assert ("reading" in terminal.getvalue()) is drawn
+    assert ("reading" in terminal.getvalue()) is has_bar
 
 
 def test_where_a_size_is_known_the_bar_has_a_percentage(

@@ -32,15 +32,15 @@ def test_random_queries_on_files_in_batches(
     path = tmp_path / "e.ndjson"
 
     def case(rng: Random) -> bool:
-        drawn = compilable(rng)
-        path.write_text("".join(ndjson_lines(drawn)))
-        text = query_text(drawn.ast)
+        example = compilable(rng)
+        path.write_text("".join(ndjson_lines(example)))
+        text = query_text(example.ast)
         arguments = [text, str(path), "--time", "t:s", "--evaluator", "compiled"]
-        assert main(["run", *arguments]) == (0 if len(drawn.stream) else 2)
-        found = answers_of_lines(capsys.readouterr().out)
-        expected = cerlab.evaluate(drawn.query, drawn.stream, evaluator="tecs")
-        assert len(found) == len(set(found))
-        assert set(found) == set(expected), drawn.describe()
+        assert main(["run", *arguments]) == (0 if len(example.stream) else 2)
+        answers = answers_of_lines(capsys.readouterr().out)
+        expected = cerlab.evaluate(example.query, example.stream, evaluator="tecs")
+        assert len(answers) == len(set(answers))
+        assert set(answers) == set(expected), example.describe()
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
@@ -82,8 +82,8 @@ class TestOneTable:
         assert main([*arguments, "-o", out]) == 0
         assert parquet.read_metadata(out).num_row_groups > 2
         rows = parquet.read_table(out).to_pylist()
-        found = [ComplexEvent(r["start"], r["end"], tuple(r["positions"])) for r in rows]
-        assert sorted(map(repr, found)) == sorted(map(repr, expected))
+        answers = [ComplexEvent(r["start"], r["end"], tuple(r["positions"])) for r in rows]
+        assert sorted(map(repr, answers)) == sorted(map(repr, expected))
         assert parquet.read_schema(out).equals(cerlab.io.arrow_table([]).schema)
         assert main([*arguments, "-o", out, "--limit", "7"]) == 0
         assert parquet.read_metadata(out).num_rows == 7
@@ -103,9 +103,9 @@ class TestOneTable:
     ) -> None:
         arguments = ["run", QUERY, file, "--evaluator", "compiled", "--limit", str(limit)]
         assert main(arguments) == 0
-        found = answers_of_lines(capsys.readouterr().out)
-        assert len(found) == min(limit, len(expected))
-        assert set(found) <= set(expected)
+        answers = answers_of_lines(capsys.readouterr().out)
+        assert len(answers) == min(limit, len(expected))
+        assert set(answers) <= set(expected)
 
     def test_enough_answers_end_the_reading(
         self, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -113,13 +113,13 @@ class TestOneTable:
         read = 0
         original = cerlab.io.batches
 
-        def counted(*arguments: Any, **options: Any) -> Iterator[Any]:
+        def count_batches(*arguments: Any, **options: Any) -> Iterator[Any]:
             nonlocal read
             for batch in original(*arguments, **options):
                 read += 1
                 yield batch
 
-        monkeypatch.setattr(cerlab.io, "batches", counted)
+        monkeypatch.setattr(cerlab.io, "batches", count_batches)
         assert main(["run", "A", file, "--evaluator", "compiled", "--limit", "2"]) == 0
         assert len(capsys.readouterr().out.splitlines()) == 2
         assert read <= 3
@@ -143,14 +143,14 @@ def test_the_time_of_a_file_in_batches(
     parquet.write_table(one, tmp_path / "one.parquet")
     parquet.write_table(one.append_column("u", moments), tmp_path / "two.parquet")
     query = "SELECT * WHERE A ; B WITHIN 2 SECONDS"
-    compiled = ["--evaluator", "compiled"]
+    by_batches = ["--evaluator", "compiled"]
     expected = [ComplexEvent(0, 1, (0, 1)), ComplexEvent(2, 3, (2, 3))]
-    assert main(["run", query, str(tmp_path / "one.parquet"), *compiled]) == 0
+    assert main(["run", query, str(tmp_path / "one.parquet"), *by_batches]) == 0
     assert answers_of_lines(capsys.readouterr().out) == expected
-    assert main(["run", query, str(tmp_path / "two.parquet"), *compiled]) == 2
-    assert "CER0802" in (shown := capsys.readouterr().err)
-    assert "--time" in shown
-    arguments = [str(tmp_path / "two.parquet"), "--time", "u", *compiled]
+    assert main(["run", query, str(tmp_path / "two.parquet"), *by_batches]) == 2
+    assert "CER0802" in (error := capsys.readouterr().err)
+    assert "--time" in error
+    arguments = [str(tmp_path / "two.parquet"), "--time", "u", *by_batches]
     assert main(["run", query, *arguments]) == 0
     assert answers_of_lines(capsys.readouterr().out) == expected
 
@@ -176,9 +176,9 @@ def test_answers_before_a_bad_row_are_given(
     (tmp_path / "e.core").write_text("A()\nB()\nA()\nB()\nC(\nB()\n")
     arguments = ["run", "A : B", str(tmp_path / "e.core"), "--evaluator", "compiled"]
     assert main(arguments) == 2
-    shown = capsys.readouterr()
-    assert len(shown.out.splitlines()) == 2
-    assert "row 5" in shown.err
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 2
+    assert "row 5" in output.err
 
 
 PEAK = """
@@ -228,10 +228,10 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("patience", "drawn"), [(-1.0, True), (3600.0, False)])
+@pytest.mark.parametrize(("patience", "has_bar"), [(-1.0, True), (3600.0, False)])
 def test_a_terminal_gets_a_bar_once_it_lasts(
     patience: float,
-    drawn: bool,
+    has_bar: bool,
     tmp_path: Path,
     small_batches: None,
     monkeypatch: pytest.MonkeyPatch,
@@ -243,6 +243,6 @@ def test_a_terminal_gets_a_bar_once_it_lasts(
     monkeypatch.setattr(progress, "_PATIENCE_SECONDS", patience)
     monkeypatch.setenv("TERM", "xterm")
     assert main(["run", "A", str(tmp_path / "e.parquet"), "--evaluator", "compiled"]) == 0
-    assert ("evaluating" in terminal.getvalue()) is drawn
-    assert ("/1000" in terminal.getvalue()) is drawn, "the file says how long it is"
+    assert ("evaluating" in terminal.getvalue()) is has_bar
+    assert ("/1000" in terminal.getvalue()) is has_bar, "the file says how long it is"
     assert len(capsys.readouterr().out.splitlines()) == 500

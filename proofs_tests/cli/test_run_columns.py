@@ -47,8 +47,8 @@ def test_ndjson_by_every_evaluator(
     evaluator: str, events: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     columns = ["--columns", "a.price, b.name", "--evaluator", evaluator]
-    found = [json.loads(line) for line in run(capsys, QUERY, events, *columns).splitlines()]
-    assert sorted(found, key=str) == sorted(ROWS, key=str)
+    rows = [json.loads(line) for line in run(capsys, QUERY, events, *columns).splitlines()]
+    assert sorted(rows, key=str) == sorted(ROWS, key=str)
 
 
 def test_parquet_and_a_limit(
@@ -62,9 +62,9 @@ def test_parquet_and_a_limit(
 
 
 def test_a_table(events: str, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = run(capsys, QUERY, events, "--format", "table", "--columns", "last(b.price)")
-    assert "last(b.price)" in shown
-    assert "5.5" in shown
+    output = run(capsys, QUERY, events, "--format", "table", "--columns", "last(b.price)")
+    assert "last(b.price)" in output
+    assert "5.5" in output
 
 
 def test_a_pipe_is_read_to_its_end(
@@ -115,8 +115,8 @@ def test_a_query_that_asks_for_aggregates_has_a_row_for_each_group(
     path.write_text(text)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     query = "SELECT COUNT(*), SUM(b.v) WHERE A ; B AS b GROUP BY end"
-    given = "-" if events == "-" else str(path)
-    assert main(["run", query, given, "--format", "csv"]) == 0
+    source = "-" if events == "-" else str(path)
+    assert main(["run", query, source, "--format", "csv"]) == 0
     assert capsys.readouterr().out == "end,count,sum(b.v)\n1,1,2\n2,1,3\n"
     assert main(["run", query, str(path), "--limit", "1"]) == 0
     assert json.loads(capsys.readouterr().out) == {"end": 1, "count": 1, "sum(b.v)": 2}

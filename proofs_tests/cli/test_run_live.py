@@ -55,13 +55,13 @@ def rows_of(
     cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
     out = Lines()
 
-    def asked(piece: int) -> None:
-        arrived = data[: cuts[piece]].count(b"\n")
-        due = sum(end < arrived for end in ends)
+    def check(piece: int) -> None:
+        events_read = data[: cuts[piece]].count(b"\n")
+        due = sum(end < events_read for end in ends)
         assert out.flushed.count("\n") == due, (arguments, data, cuts, piece)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sys, "stdin", Pieces([data[a:b] for a, b in pairwise(cuts)], asked))
+        patch.setattr(sys, "stdin", Pieces([data[a:b] for a, b in pairwise(cuts)], check))
         patch.setattr(sys, "stdout", out)
         assert main(["run", *arguments]) == 0
     return [json.loads(line) for line in out.flushed.splitlines()]
@@ -81,18 +81,18 @@ def test_answers_are_out_before_the_next_wait(
 ) -> None:
     def case(rng: Random) -> bool:
         while True:
-            drawn = random_case(rng, SHAPE)
+            example = random_case(rng, SHAPE)
             try:
-                expected = cerlab.evaluate(drawn.query, drawn.stream, evaluator=evaluator)
+                expected = cerlab.evaluate(example.query, example.stream, evaluator=evaluator)
             except cerlab.Unsupported:
                 continue
-            if len(drawn.stream) and drawn.ast.limit is None:
+            if len(example.stream) and example.ast.limit is None:
                 break
-        arguments = [query_text(drawn.ast), "-", "--time", "t:s", "--evaluator", evaluator]
+        arguments = [query_text(example.ast), "-", "--time", "t:s", "--evaluator", evaluator]
         ends = [answer.end for answer in expected]
-        rows = rows_of(monkeypatch, rng, drawn.stream.events, ends, *arguments)
-        found = {(row["start"], row["end"], tuple(row["positions"])) for row in rows}
-        assert found == {(m.start, m.end, m.positions) for m in expected}, drawn.describe()
+        rows = rows_of(monkeypatch, rng, example.stream.events, ends, *arguments)
+        answers = {(row["start"], row["end"], tuple(row["positions"])) for row in rows}
+        assert answers == {(m.start, m.end, m.positions) for m in expected}, example.describe()
         assert len(rows) == len(expected)
         return bool(expected)
 
@@ -106,8 +106,8 @@ def test_labels_under_limit_and_where_filters_compare_labels(
 
     def case(rng: Random) -> bool:
         if rng.random() < 0.5:
-            drawn = random_case(rng, SHAPE)
-            ast, events = with_limit(drawn.ast, 2), drawn.stream.events
+            example = random_case(rng, SHAPE)
+            ast, events = with_limit(example.ast, 2), example.stream.events
         else:
             phi = random_correlated_formula(rng, Shape(depth=3, events=6))
             ast, events = CeqlQuery(phi), tuple(correlated_events_in_json(rng, phi))
@@ -115,13 +115,13 @@ def test_labels_under_limit_and_where_filters_compare_labels(
         expected = set(query_valuations(ast, stream))
         arguments = [query_text(ast), "-", "--time", "t:s", "--labels"]
         rows = rows_of(monkeypatch, rng, events, [V.end for V in expected], *arguments)
-        found = [
+        Vs = [
             cerlab.Valuation(row["start"], row["end"], {x: tuple(D) for x, D in labels.items()})
             for row in rows
             if isinstance(labels := row["labels"], dict)
         ]
-        assert set(found) == expected, query_text(ast)
-        assert len(found) == len(expected)
+        assert set(Vs) == expected, query_text(ast)
+        assert len(Vs) == len(expected)
         return bool(expected)
 
     suite.run(case, deep_count=1_000)
@@ -146,25 +146,25 @@ def test_labels_are_out_before_the_next_wait(
     """By the automaton where there is one, else by the reference; with and without the events."""
 
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, SHAPE)
-        while not len(drawn.stream) or drawn.ast.limit is not None:
-            drawn = random_case(rng, SHAPE)
-        expected = list(valuations_of(drawn.query, drawn.stream, "reference"))
-        arguments = [query_text(drawn.ast), "-", "--time", "t:s", "--labels"]
+        example = random_case(rng, SHAPE)
+        while not len(example.stream) or example.ast.limit is not None:
+            example = random_case(rng, SHAPE)
+        expected = list(valuations_of(example.query, example.stream, "reference"))
+        arguments = [query_text(example.ast), "-", "--time", "t:s", "--labels"]
         arguments += ["--events"] if show_events else []
         ends = [V.end for V in expected]
-        rows = rows_of(monkeypatch, rng, drawn.stream.events, ends, *arguments)
-        found = {
+        rows = rows_of(monkeypatch, rng, example.stream.events, ends, *arguments)
+        Vs = {
             cerlab.Valuation(row["start"], row["end"], {x: tuple(D) for x, D in labels.items()})
             for row in rows
             if isinstance(labels := row["labels"], dict)
         }
-        assert found == set(expected), drawn.describe()
+        assert Vs == set(expected), example.describe()
         assert len(rows) == len(expected)
-        assert {complex_event(V).positions for V in found} == {tuple(r["positions"]) for r in rows}
+        assert {complex_event(V).positions for V in Vs} == {tuple(r["positions"]) for r in rows}
         if show_events:
-            shown = [(e["position"], e["type"]) for row in rows for e in row["events"]]
-            assert shown == [(i, drawn.stream[i].type) for row in rows for i in row["positions"]]
+            events = [(e["position"], e["type"]) for row in rows for e in row["events"]]
+            assert events == [(i, example.stream[i].type) for row in rows for i in row["positions"]]
         return bool(expected)
 
     suite.run(case, deep_count=1_000)
@@ -231,11 +231,11 @@ def test_what_cannot_be_run_on_a_pipe_leaves_the_output_alone(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def asked(_: int) -> None:
+    def fail(_: int) -> None:
         raise AssertionError("the pipe was read")
 
     (tmp_path / "out").write_text("kept")
-    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"], asked))
+    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"], fail))
     assert main(["run", "MAX(A) ; B", "-", *options, "-o", str(tmp_path / "out")]) == 2
     assert code in capsys.readouterr().err
     assert (tmp_path / "out").read_text() == "kept"
@@ -251,9 +251,9 @@ def test_a_bad_row_comes_after_the_answers_before_it(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\nA(\nA()\n"], lambda piece: None))
     assert main(["run", "A", "-", "--evaluator", evaluator, *options]) == 2
-    shown = capsys.readouterr()
-    assert len(shown.out.splitlines()) == 1
-    assert "standard input, row 2" in shown.err
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 1
+    assert "standard input, row 2" in output.err
 
 
 def test_attributes_are_chosen_where_only_the_reference_knows_the_labels(

@@ -41,32 +41,32 @@ def test_answers_are_out_before_the_next_wait(
     """In pieces cut anywhere; auto goes from the tECS to the engine after any number of events."""
 
     def case(rng: Random) -> bool | None:
-        drawn = compilable(rng)
+        example = compilable(rng)
         if rng.random() < 0.2:
-            drawn = Case(with_limit(drawn.ast, rng.choice((1, 3))), drawn.stream)
-        if not len(drawn.stream):
+            example = Case(with_limit(example.ast, rng.choice((1, 3))), example.stream)
+        if not len(example.stream):
             return None
-        expected = cerlab.evaluate(drawn.query, drawn.stream, evaluator="tecs")
-        lines = [line.encode() for line in ndjson_lines(drawn)]
+        expected = cerlab.evaluate(example.query, example.stream, evaluator="tecs")
+        lines = [line.encode() for line in ndjson_lines(example)]
         data = b"".join(lines)
         cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
         out = Lines()
 
-        def asked(piece: int) -> None:
-            arrived = data[: cuts[piece]].count(b"\n")
-            due = sum(answer.end < arrived for answer in expected)
-            assert out.flushed.count("\n") == due, (drawn.describe(), cuts, piece)
+        def check(piece: int) -> None:
+            events_read = data[: cuts[piece]].count(b"\n")
+            due = sum(answer.end < events_read for answer in expected)
+            assert out.flushed.count("\n") == due, (example.describe(), cuts, piece)
 
-        pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], asked)
+        pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], check)
         with monkeypatch.context() as patch:
             patch.setattr(run, "SHORT", rng.randrange(1, len(lines) + 2))
             patch.setattr(sys, "stdin", pieces)
             patch.setattr(sys, "stdout", out)
-            text = query_text(drawn.ast)
+            text = query_text(example.ast)
             assert main(["run", text, "-", "--time", "t:s", "--evaluator", evaluator]) == 0
-        found = answers_of_lines(out.flushed)
-        assert set(found) == set(expected), drawn.describe()
-        assert len(set(found)) == len(found) == len(expected)
+        answers = answers_of_lines(out.flushed)
+        assert set(answers) == set(expected), example.describe()
+        assert len(set(answers)) == len(answers) == len(expected)
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
@@ -76,39 +76,39 @@ def test_aggregates_by_end_are_out_before_the_next_wait(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def case(rng: Random) -> bool | None:
-        drawn = compilable(rng)
-        doubles = [{**e.attributes, "d": rng.choice((0.1, -3.5, 7, None))} for e in drawn.stream]
-        pairs = zip(drawn.stream, doubles, strict=True)
-        events = Stream([Event(e.type, d, e.stream) for e, d in pairs], time=drawn.stream.time)
-        labels = sorted(label for t in drawn.query.plan.vcea.Delta for label in t.labels)
+        trial = compilable(rng)
+        doubles = [{**e.attributes, "d": rng.choice((0.1, -3.5, 7, None))} for e in trial.stream]
+        pairs = zip(trial.stream, doubles, strict=True)
+        events = Stream([Event(e.type, d, e.stream) for e, d in pairs], time=trial.stream.time)
+        labels = sorted(label for t in trial.query.plan.vcea.Delta for label in t.labels)
         if not len(events) or not labels or all(d["d"] is None for d in doubles):
             return None
-        asked = Aggregate("count"), Aggregate("sum", labels[0], "d")
-        ast = replace(drawn.ast, items=None, limit=None, aggregates=asked, groups=(("end",),))
-        summed = Case(ast, events)
-        expected = summed.query.run(events).aggregate().to_pylist()
-        data = b"".join(line.encode() for line in ndjson_lines(summed))
+        sums = Aggregate("count"), Aggregate("sum", labels[0], "d")
+        ast = replace(trial.ast, items=None, limit=None, aggregates=sums, groups=(("end",),))
+        with_sums = Case(ast, events)
+        expected = with_sums.query.run(events).aggregate().to_pylist()
+        data = b"".join(line.encode() for line in ndjson_lines(with_sums))
         cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
         out = Lines()
 
         def waits(piece: int) -> None:
-            arrived = data[: cuts[piece]].count(b"\n")
-            due = sum(row["end"] < arrived for row in expected)
-            assert out.flushed.count("\n") == due, (summed.describe(), cuts, piece)
+            events_read = data[: cuts[piece]].count(b"\n")
+            due = sum(row["end"] < events_read for row in expected)
+            assert out.flushed.count("\n") == due, (with_sums.describe(), cuts, piece)
 
         pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], waits)
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", pieces)
             patch.setattr(sys, "stdout", out)
             assert main(["run", query_text(ast), "-", "--time", "t:s"]) == 0
-        assert list(map(json.loads, out.flushed.splitlines())) == expected, summed.describe()
+        assert list(map(json.loads, out.flushed.splitlines())) == expected, with_sums.describe()
         return bool(expected)
 
     suite.run(case, deep_count=2_000)
 
 
 @pytest.mark.parametrize(
-    ("line", "status", "said"),
+    ("line", "status", "message"),
     [
         ('{"type": "A", "v": "x"}', 2, "CER0306"),
         ('{"type": "A", "v": 1e999}', 2, "CER0720"),
@@ -117,7 +117,7 @@ def test_aggregates_by_end_are_out_before_the_next_wait(
     ],
 )
 def test_rows_of_ends_come_before_the_event_that_has_no_total(
-    line: str, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    line: str, status: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     data = "".join(f'{{"type": "A", "v": {v}}}\n' for v in (1, 2)) + line + "\n"
     monkeypatch.setattr(sys, "stdin", Pieces([data.encode()], lambda piece: None))
@@ -126,7 +126,7 @@ def test_rows_of_ends_come_before_the_event_that_has_no_total(
     out, err = capsys.readouterr()
     assert out.splitlines()[:3] == ["end,sum(A.v)", "0,1", "1,2"]
     assert len(out.splitlines()) == (3 if status else 4)
-    assert said in err
+    assert message in err
 
 
 def test_an_attribute_that_no_event_of_a_pipe_has_is_said_at_its_end(
@@ -219,9 +219,9 @@ def test_a_pipe_with_a_bad_row_gives_the_answers_before_it(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\nA(\nA()\n"], lambda piece: None))
     assert main(["run", "A", "-", "--evaluator", evaluator]) == 2
-    shown = capsys.readouterr()
-    assert len(shown.out.splitlines()) == 1
-    assert "standard input, row 2" in shown.err
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 1
+    assert "standard input, row 2" in output.err
 
 
 def test_enough_answers_end_a_pipe_that_stays_open() -> None:

@@ -50,9 +50,9 @@ def test_every_stage_as_text_dot_and_svg(
 def test_python_shows_what_the_command_draws(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = Path(QUERY).read_text(encoding="utf-8")
     value = cerlab.show(text, *events_of(what), what=what)
-    drawn = value.svg("light") if what == "timeline" else svg(value, "light")
+    picture = value.svg("light") if what == "timeline" else svg(value, "light")
     assert main([*arguments(what), "--format", "svg"]) == 0
-    assert capsys.readouterr().out.strip() == drawn.strip()
+    assert capsys.readouterr().out.strip() == picture.strip()
 
 
 def test_without_a_name_it_is_the_formula_and_with_events_the_timeline(
@@ -67,7 +67,7 @@ def test_without_a_name_it_is_the_formula_and_with_events_the_timeline(
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("options", "code"),
     [
         ({"query": "A", "what": "aste"}, "CER0822"),
         ({"query": "A", "what": "cea", "by": "name"}, "CER0823"),
@@ -76,10 +76,10 @@ def test_without_a_name_it_is_the_formula_and_with_events_the_timeline(
         ({"query": SREMO, "events": [], "what": "tecs"}, "CER0483"),
     ],
 )
-def test_python_refuses_by_name(given: dict[str, Any], code: str) -> None:
-    with pytest.raises(cerlab.CerlabError) as refused:
-        cerlab.show(**given)
-    assert refused.value.code == code
+def test_python_refuses_by_name(options: dict[str, Any], code: str) -> None:
+    with pytest.raises(cerlab.CerlabError) as caught:
+        cerlab.show(**options)
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize("what", ["ast", "srt"])
@@ -164,7 +164,7 @@ def test_the_tecs_of_events_on_standard_input() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("options", "code"),
     [
         (["A", "--what", "tecs"], "CER0823"),
         (["A", EVENTS, "--what", "cea"], "CER0823"),
@@ -180,7 +180,7 @@ def test_the_tecs_of_events_on_standard_input() -> None:
     ],
 )
 def test_what_is_not_drawn_is_refused_by_name(
-    given: list[str], code: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], code: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["show", *given]) == 2
+    assert main(["show", *options]) == 2
     assert code in capsys.readouterr().err

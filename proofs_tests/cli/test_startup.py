@@ -26,15 +26,15 @@ OTHERS = {"numba", "rich", "pyspark", "cerlab.why", "cerlab.fuzz", "cerlab.testi
 def modules(*arguments: str) -> set[str]:
     """The modules that a fresh process has loaded after a command, which succeeds."""
     command = [sys.executable, "-c", PROGRAM, *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return set(ended.stderr.split())
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return set(process.stderr.split())
 
 
 def test_the_version_needs_the_standard_library_alone() -> None:
-    loaded = modules("--version")
-    assert not loaded & {"lark", *PICTURES, *COLUMNS, *SOLVERS, *OTHERS}
-    assert not [name for name in loaded if name.startswith(("cerlab.logic", "cerlab.api"))]
+    names = modules("--version")
+    assert not names & {"lark", *PICTURES, *COLUMNS, *SOLVERS, *OTHERS}
+    assert not [name for name in names if name.startswith(("cerlab.logic", "cerlab.api"))]
 
 
 def test_a_check_needs_no_columns_and_no_pictures() -> None:
@@ -53,8 +53,8 @@ def test_a_small_text_needs_neither_columns_nor_kernels(
     name: str, content: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(content)
-    loaded = modules("run", "A ; B", str(tmp_path / name))
-    assert not loaded & (PICTURES | COLUMNS | SOLVERS | OTHERS)
+    names = modules("run", "A ; B", str(tmp_path / name))
+    assert not names & (PICTURES | COLUMNS | SOLVERS | OTHERS)
 
 
 @pytest.mark.parametrize("name", ["e.core", "e.parquet", "e.ndjson"])
@@ -69,6 +69,6 @@ def test_the_engine_needs_no_data_frames_and_no_compiler(name: str, tmp_path: Pa
     query = "SELECT * FROM S WHERE A AS a ; B FILTER a[v < 3 AND n = 'x'] WITHIN 1 EVENTS"
     run = ("run", query, str(path), "--evaluator", "compiled", "-o", str(tmp_path / "o"))
     modules(*run)  # kernels are on disk from now on
-    loaded = modules(*run)
-    assert not loaded & (PICTURES | SOLVERS | (COLUMNS | OTHERS) - {"numpy", "pyarrow"})
-    assert "pyarrow.dataset" not in loaded
+    names = modules(*run)
+    assert not names & (PICTURES | SOLVERS | (COLUMNS | OTHERS) - {"numpy", "pyarrow"})
+    assert "pyarrow.dataset" not in names

@@ -28,7 +28,7 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "BUY", "name": "INTC", "price": 27.5, "stream": "S"},
     {"type": "SELL", "name": "AMAT", "price": 3, "stream": "S"},
 ]
-SAID = [
+WARNINGS = [
     # query, codes of what is said on the events above
     ("BUY ; SELL", []),
     ("SELL ; BUY", ["CER0910"]),
@@ -59,8 +59,8 @@ def codes(caught: list[warnings.WarningMessage]) -> list[str]:
     return [str(each.message)[:7] for each in caught]
 
 
-@pytest.mark.parametrize(("query", "expected"), SAID, ids=[query for query, _ in SAID])
-@pytest.mark.parametrize("held", [list, pa.Table.from_pylist])
+@pytest.mark.parametrize(("query", "expected"), WARNINGS, ids=[query for query, _ in WARNINGS])
+@pytest.mark.parametrize("container", [list, pa.Table.from_pylist])
 @pytest.mark.parametrize(
     "ask",
     [
@@ -71,14 +71,14 @@ def codes(caught: list[warnings.WarningMessage]) -> list[str]:
     ids=["evaluate", "count", "magic"],
 )
 def test_python_says_it_in_a_warning(
-    query: str, expected: list[str], held: Callable[[Any], Any], ask: Callable[..., Any],
+    query: str, expected: list[str], container: Callable[[Any], Any], ask: Callable[..., Any],
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        ask(query, held(EVENTS))
-    shown = [line.split()[1][:7] for line in capsys.readouterr().err.splitlines()]
-    assert codes(caught) + shown == expected
+        ask(query, container(EVENTS))
+    on_stderr = [line.split()[1][:7] for line in capsys.readouterr().err.splitlines()]
+    assert codes(caught) + on_stderr == expected
 
 
 PATHS: dict[str, Callable[[Any], object]] = {
@@ -94,14 +94,14 @@ PATHS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("numbered", [0, 20_000], ids=["in batches", "one by one"])
+@pytest.mark.parametrize("most", [0, 20_000], ids=["in batches", "one by one"])
 @pytest.mark.parametrize("query", ["BYU OR SELL", "BUY ; SELL", "SELL ; BUY", "BYU"])
 def test_matches_say_it_once_whatever_they_are_asked_for(
-    query: str, numbered: int, path: str, monkeypatch: pytest.MonkeyPatch
+    query: str, most: int, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = dict(SAID)[query]
-    monkeypatch.setattr(protocol, "TECS_ORDER", numbered)
-    monkeypatch.setattr(protocol, "SHORT", min(numbered, protocol.SHORT))
+    expected = dict(WARNINGS)[query]
+    monkeypatch.setattr(protocol, "TECS_ORDER", most)
+    monkeypatch.setattr(protocol, "SHORT", min(most, protocol.SHORT))
     matches = cerlab.parse_query(f"SELECT * WHERE {query}").run(EVENTS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -112,7 +112,7 @@ def test_matches_say_it_once_whatever_they_are_asked_for(
     assert codes(caught) == expected
 
 
-@pytest.mark.parametrize(("query", "expected"), SAID, ids=[query for query, _ in SAID])
+@pytest.mark.parametrize(("query", "expected"), WARNINGS, ids=[query for query, _ in WARNINGS])
 @pytest.mark.parametrize("way", ["file", "pipe", "compiled"])
 def test_the_command_line_says_it_on_standard_error(
     query: str, expected: list[str], way: str, tmp_path: Path,
@@ -124,35 +124,35 @@ def test_the_command_line_says_it_on_standard_error(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     more = ["--evaluator", "compiled"] if way == "compiled" else []
     assert main(["run", query, "-" if way == "pipe" else str(path), *more]) == 0
-    said = capsys.readouterr().err.splitlines()
-    assert [line.split()[1][:7] for line in said] == expected
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[1][:7] for line in lines] == expected
     if way == "file":
         assert main(["run", "-q", query, str(path)]) == 0
         assert not capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"), [pair for pair in SAID if not pair[0].startswith("<")]
+    ("query", "expected"), [pair for pair in WARNINGS if not pair[0].startswith("<")]
 )
 def test_rows_with_names_say_the_same(
     query: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "e.csv"
     path.write_text("type,name,price,stream\nBUY,INTC,27.5,S\nSELL,AMAT,3,S\n")
-    for more, said in (([], expected), (["-q"], [])):
+    for more, expected_codes in (([], expected), (["-q"], [])):
         assert main(["run", query, str(path), "--columns", "start", *more]) == 0
         lines = capsys.readouterr().err.splitlines()
-        assert [line.split()[1][:7] for line in lines] == said
+        assert [line.split()[1][:7] for line in lines] == expected_codes
 
 
 @pytest.mark.parametrize(
-    ("formula", "said"),
+    ("formula", "expected"),
     [("SELL ; BUY", ["CER0910"]), ("BUY ; SELL", []), ("BYU OR SELL", ["CER0904"])],
 )
 @pytest.mark.parametrize("group_by", ["", " GROUP BY end"])
 @pytest.mark.parametrize("limit", [[], ["--limit", "0"]])
 def test_aggregates_say_the_same(
-    formula: str, said: list[str], group_by: str, limit: list[str],
+    formula: str, expected: list[str], group_by: str, limit: list[str],
     tmp_path: Path, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     path = tmp_path / "e.csv"
@@ -160,19 +160,19 @@ def test_aggregates_say_the_same(
     assert main(["run", f"SELECT COUNT(*) WHERE {formula}{group_by}", str(path), *limit]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[1][:7] for line in lines] == [
-        c for c in said if not limit or c != "CER0910"
+        c for c in expected if not limit or c != "CER0910"
     ]
 
 
-@pytest.mark.parametrize(("value", "said"), [("3", []), ("300", ["CER0910"])])
+@pytest.mark.parametrize(("value", "expected"), [("3", []), ("300", ["CER0910"])])
 def test_row_patterns_say_that_there_is_no_answer(
-    value: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    value: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "e.csv"
     path.write_text("type,price\nBUY,27.5\n")
     clause = f"MATCH_RECOGNIZE (MEASURES A.price AS p PATTERN (A) DEFINE A AS price > {value})"
     assert main(["run", "--language", "rows", clause, str(path)]) == 0
-    assert [x.split()[1][:7] for x in capsys.readouterr().err.splitlines()] == said
+    assert [x.split()[1][:7] for x in capsys.readouterr().err.splitlines()] == expected
 
 
 def test_the_command_that_is_named_can_be_run(
@@ -199,19 +199,19 @@ def test_parquet_names_columns_that_were_not_read(
 
 
 def test_nothing_is_said_before_the_end_or_twice() -> None:
-    made = requirements_of(any_pattern("A ; B FILTER A[v > 1]"))
+    requirements = requirements_of(any_pattern("A ; B FILTER A[v > 1]"))
     events = iter(as_stream([{"type": "A", "v": "x"}, {"type": "B"}, {"type": "A", "v": 3}]).events)
-    passing = made.observing(events)
+    passing = requirements.observing(events)
     next(passing)
-    assert [each.kind for each in made.absent()] == ["type", "comparison"]
+    assert [each.kind for each in requirements.absent()] == ["type", "comparison"]
     assert len(list(passing)) == 2
-    assert not made.open
+    assert not requirements.open
     matches = cerlab.parse_query("SELECT * WHERE A ; B").run([{"type": "A"}])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        iterated = iter(matches)
+        iterator = iter(matches)
         assert not caught
-        assert (list(iterated), matches.count(), list(matches)) == ([], 0, [])
+        assert (list(iterator), matches.count(), list(matches)) == ([], 0, [])
     assert codes(caught) == ["CER0904", "CER0910"]
 
 
@@ -234,7 +234,7 @@ def test_events_and_columns_lack_the_same(suite: Suite) -> None:
             }
             for _ in range(rng.randrange(1, 4))
         ]
-        pattern = any_pattern(rng.choice(SAID)[0])
+        pattern = any_pattern(rng.choice(WARNINGS)[0])
         whole = cerlab.Stream(events)
         by_events = [*requirements_of(pattern).read(whole).absent()]
         columnar = cerlab.Stream(events)
@@ -270,6 +270,6 @@ def test_every_kind_has_a_code() -> None:
     ids=["evaluate", "count", "run-count", "run", "to-arrow", "aggregate"],
 )
 def test_a_warning_is_at_the_line_that_asked(ask: Callable[[Any], object]) -> None:
-    with pytest.warns(cerlab.AnswerWarning) as said:
+    with pytest.warns(cerlab.AnswerWarning) as caught:
         ask([{"type": "BUY"}])
-    assert {warning.filename for warning in said} == {__file__}
+    assert {warning.filename for warning in caught} == {__file__}
