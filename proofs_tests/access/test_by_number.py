@@ -28,9 +28,9 @@ def test_answers_by_number_are_those_of_the_iteration(suite: Suite) -> None:
     """Every clause, strategy and policy, also queries that only the reference takes."""
 
     def case(rng: Random) -> bool | None:
-        drawn = random_case(rng, ANY_QUERY)
+        example = random_case(rng, ANY_QUERY)
         try:
-            return agrees_with_iteration(drawn, rng)
+            return agrees_with_iteration(example, rng)
         except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
             return None
 
@@ -39,8 +39,8 @@ def test_answers_by_number_are_those_of_the_iteration(suite: Suite) -> None:
 
 def test_a_limit_leaves_the_first_answers_of_each_end(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, ANY_QUERY)
-        limited = Case(with_limit(drawn.ast, rng.choice((1, 2, 5))), drawn.stream)
+        example = random_case(rng, ANY_QUERY)
+        limited = Case(with_limit(example.ast, rng.choice((1, 2, 5))), example.stream)
         return agrees_with_iteration(limited, rng)
 
     suite.run(case, deep_count=4_000)
@@ -48,13 +48,13 @@ def test_a_limit_leaves_the_first_answers_of_each_end(suite: Suite) -> None:
 
 def test_longer_streams(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng, Shape(depth=2, events=40))
-        matches = matches_of(drawn)
+        example = random_case(rng, Shape(depth=2, events=40))
+        matches = matches_of(example)
         n = matches.count()
         if n <= 2_000:
-            return agrees_with_iteration(drawn, rng)
+            return agrees_with_iteration(example, rng)
         first = list(islice(matches, 500))
-        assert [matches[k] for k in range(500)] == first, drawn.describe()
+        assert [matches[k] for k in range(500)] == first, example.describe()
         return True
 
     suite.run(case, deep_count=4_000)
@@ -74,7 +74,7 @@ def test_streams_that_the_compiled_engine_iterates(
 
 def test_the_order_is_of_the_engine_where_it_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """By query and stream alone, so iteration, numbers and tables have one order."""
-    for length, listed, by in (
+    for length, few, by in (
         (4, 1, "tecs"),
         (5, 5, "compiled"),
         (5, 4, "tecs"),
@@ -82,7 +82,7 @@ def test_the_order_is_of_the_engine_where_it_lists_all(monkeypatch: pytest.Monke
     ):
         monkeypatch.setattr(protocol, "SHORT", 4)
         monkeypatch.setattr(protocol, "TECS_ORDER", 8)
-        monkeypatch.setattr(protocol, "FEW_ANSWERS", listed)
+        monkeypatch.setattr(protocol, "FEW_ANSWERS", few)
         matches = as_query("SELECT * WHERE A WITHIN 0 EVENTS").run(all_of("A" * length))
         assert evaluator_for(matches.query, matches.stream).name == by
     backwards = [{"type": "A", "t": -t} for t in range(6)]
@@ -94,15 +94,15 @@ def test_a_long_stream_of_the_compiled_engine() -> None:
     rng = Random(4)
     types = "".join(rng.choices("AABC", k=protocol.TECS_ORDER + 10_000))
     matches = as_query("SELECT * WHERE A ; B+ ; C WITHIN 8 EVENTS").run(all_of(types))
-    listed = list(matches)
-    assert matches.count() == len(listed) > 1 << 15, "more than one batch"
-    for k in (0, 32_700, 3, len(listed) - 1, *rng.sample(range(len(listed)), 3)):
-        assert matches[k] == listed[k]
+    every = list(matches)
+    assert matches.count() == len(every) > 1 << 15, "more than one batch"
+    for k in (0, 32_700, 3, len(every) - 1, *rng.sample(range(len(every)), 3)):
+        assert matches[k] == every[k]
     numbers = Random(5)
-    assert matches.sample(50, seed=5) == [listed[numbers.randrange(len(listed))] for _ in range(50)]
+    assert matches.sample(50, seed=5) == [every[numbers.randrange(len(every))] for _ in range(50)]
     table = matches.to_arrow()
-    assert table.num_rows == len(listed)
-    assert table.slice(32_000, 9).to_pylist() == arrow_table(listed[32_000:32_009]).to_pylist()
+    assert table.num_rows == len(every)
+    assert table.slice(32_000, 9).to_pylist() == arrow_table(every[32_000:32_009]).to_pylist()
 
 
 def test_arrow_from_batches_is_arrow_from_answers(
@@ -112,11 +112,11 @@ def test_arrow_from_batches_is_arrow_from_answers(
 
     def case(rng: Random) -> bool:
         matches = matches_of(random_case(rng, ANY_QUERY))
-        made, listed = matches.to_arrow(), arrow_table(matches)
-        assert made.schema.equals(arrow_schema())
-        assert made.equals(listed)
-        made.validate(full=True)
-        return bool(made.num_rows)
+        table, expected = matches.to_arrow(), arrow_table(matches)
+        assert table.schema.equals(arrow_schema())
+        assert table.equals(expected)
+        table.validate(full=True)
+        return bool(table.num_rows)
 
     suite.run(case, deep_count=400)
 
@@ -124,11 +124,11 @@ def test_arrow_from_batches_is_arrow_from_answers(
 def test_what_is_no_number_of_an_answer() -> None:
     matches = as_query("SELECT * WHERE A").run(all_of("ABA"))
     none = as_query("SELECT * WHERE C").run(all_of("ABA"))
-    listed = as_query("A AS x ; A AS y FILTER x.v = y.v").run([{"type": "A", "v": 1}] * 3)
-    assert not listed.query.has_automaton
-    assert [listed[k] for k in range(listed.count())] == list(listed)
-    assert set(listed.sample(20, seed=0)) == set(listed)
-    for each, last in ((matches, 1), (listed, 2)):
+    pairs = as_query("A AS x ; A AS y FILTER x.v = y.v").run([{"type": "A", "v": 1}] * 3)
+    assert not pairs.query.has_automaton
+    assert [pairs[k] for k in range(pairs.count())] == list(pairs)
+    assert set(pairs.sample(20, seed=0)) == set(pairs)
+    for each, last in ((matches, 1), (pairs, 2)):
         with pytest.raises(IndexError, match=f"no answer number 7: the last one is {last}"):
             each[7]
         with pytest.raises(IndexError, match="no answer number -1: they count from 0"):
@@ -163,8 +163,8 @@ def test_a_wrong_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     right = weights._last_with
 
     def one_early(node: CountedNode, answers: int) -> CountedNode:
-        found = right(node, answers)
-        while node is not found and node.right is not found:
+        last = right(node, answers)
+        while node is not last and node.right is not last:
             assert node.right is not None
             node = node.right
         return node
@@ -181,15 +181,15 @@ def test_a_wrong_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_only_the_reference_takes_is_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    listed: list[str] = []
+    names: list[str] = []
     answers = Reference.answers
 
-    def counted(self: Reference, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
-        listed.append(self.name)
+    def record(self: Reference, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+        names.append(self.name)
         return answers(self, pattern, stream)
 
-    monkeypatch.setattr(Reference, "answers", counted)
+    monkeypatch.setattr(Reference, "answers", record)
     text = "SELECT MAX * WHERE (A AS x ; B AS y FILTER x.v <= y.v) AND (A AS x ; B AS y)"
     matches = cerlab.parse_query(text).run([{"type": "A", "v": 1}, {"type": "B", "v": 2}])
     assert matches.table().num_rows == matches.to_arrow().num_rows == len(list(matches)) == 1
-    assert listed == ["reference"]
+    assert names == ["reference"]

@@ -45,10 +45,10 @@ def check_subset(answer: ComplexEvent) -> None:
 
 def test_a_sample_of_it(ambiguous: Matches) -> None:
     """Half of all answers have the last end, a quarter the one before; half of all positions."""
-    drawn = ambiguous.sample(30, seed=2)
-    assert drawn == ambiguous.sample(30, seed=2) != ambiguous.sample(30, seed=3)
-    assert len(set(drawn)) == 30
-    for answer in drawn:
+    sample = ambiguous.sample(30, seed=2)
+    assert sample == ambiguous.sample(30, seed=2) != ambiguous.sample(30, seed=3)
+    assert len(set(sample)) == 30
+    for answer in sample:
         check_subset(answer)
         assert answer.end >= ALL - 20
         assert 4_700 < len(answer.positions) < 5_300, "six standard deviations"

@@ -15,12 +15,12 @@ from cerlab.model.answer import ComplexEvent
 from proofs_tests.access.cases import all_of, weights_of
 
 
-def chi_square(drawn: Sequence[ComplexEvent], answers: Sequence[ComplexEvent]) -> float:
+def chi_square(sample: Sequence[ComplexEvent], answers: Sequence[ComplexEvent]) -> float:
     """Pearson's statistic of draws against the uniform distribution on all answers."""
-    expected = len(drawn) / len(answers)
-    found = Counter(drawn)
-    assert set(found) <= set(answers)
-    return sum((found[each] - expected) ** 2 / expected for each in answers)
+    expected = len(sample) / len(answers)
+    counts = Counter(sample)
+    assert set(counts) <= set(answers)
+    return sum((counts[each] - expected) ** 2 / expected for each in answers)
 
 
 UNIFORM = {
@@ -87,10 +87,10 @@ def test_a_sample_is_one_pass(window: str, passes: int) -> None:
     assert access._walk.evaluations == 1
     last = matches.count() - 1
     matches[last]
-    added = weights.additions
+    before = weights.additions
     for k in range(last - 10, last):
         matches[k]
     assert matches[last].end == matches[last - 10].end
-    assert weights.additions == added
+    assert weights.additions == before
     matches.sample(500, seed=2)
     assert access._walk.evaluations == passes

@@ -58,10 +58,10 @@ def test_answers_of_a_dag_by_hand() -> None:
         ComplexEvent(2, 9, ()),  # u, v, b2
         ComplexEvent(3, 9, (5,)),  # alone, p, b3; nothing on the right is inside the window
     ]
-    weighed: Weights[str] = Weights()
-    assert [weighed.answer(BY_HAND, k) for k in range(5)] == expected
-    assert [weighed.answer(BY_HAND, k) for k in reversed(range(5))] == expected[::-1]
-    assert weighed.additions == 3, "w, v and u, each once"
+    dag_weights: Weights[str] = Weights()
+    assert [dag_weights.answer(BY_HAND, k) for k in range(5)] == expected
+    assert [dag_weights.answer(BY_HAND, k) for k in reversed(range(5))] == expected[::-1]
+    assert dag_weights.additions == 3, "w, v and u, each once"
 
 
 def test_the_way_along_right_edges_is_logarithmic() -> None:
@@ -73,7 +73,7 @@ def test_the_way_along_right_edges_is_logarithmic() -> None:
         chain.append(node)
     steps = 0
 
-    class Counted:
+    class StepsCounter:
         def __init__(self, node: CountedNode) -> None:
             self._node = node
 
@@ -81,11 +81,11 @@ def test_the_way_along_right_edges_is_logarithmic() -> None:
         def right(self) -> Any:
             nonlocal steps
             steps += 1
-            return Counted(self._node.right) if self._node.right else None
+            return StepsCounter(self._node.right) if self._node.right else None
 
         @property
         def jump(self) -> Any:
-            return Counted(self._node.jump)
+            return StepsCounter(self._node.jump)
 
         @property
         def below(self) -> int:
@@ -94,8 +94,8 @@ def test_the_way_along_right_edges_is_logarithmic() -> None:
     worst = 0
     for answers in [*range(1, 200), *range(200, 10_000, 97), 10_000]:
         steps = 0
-        found: Any = weights._last_with(Counted(node), answers)  # type: ignore[arg-type]
-        assert found._node is chain[answers - 1]
+        last: Any = weights._last_with(StepsCounter(node), answers)  # type: ignore[arg-type]
+        assert last._node is chain[answers - 1]
         worst = max(worst, steps)
     assert worst <= 3 * 14
 
@@ -115,33 +115,33 @@ def test_the_budget_is_known_before_it_is_spent(monkeypatch: pytest.MonkeyPatch)
     assert matches[2**12] == next(islice(matches, 2**12, None)), "few events, short numbers"
     with pytest.raises(cerlab.ResourceLimit, match="up to each end need") as caught:
         matches[2**400 - 2]
-    needed = int(re.findall(r"[\d,]+(?= bytes)", str(caught.value))[0].replace(",", ""))
-    assert needed == sum(map(sys.getsizeof, sums))
+    size = int(re.findall(r"[\d,]+(?= bytes)", str(caught.value))[0].replace(",", ""))
+    assert size == sum(map(sys.getsizeof, sums))
     assert matches.count() == sums[-1]
 
-    monkeypatch.setattr(budget, "BUDGET", needed)
+    monkeypatch.setattr(budget, "BUDGET", size)
     again = as_query("SELECT * WHERE A+").run(matches.stream)
     with pytest.raises(cerlab.ResourceLimit, match=r"below [0-9,]+ nodes need") as caught:
         again[2**400 - 2]
-    needed = int(re.findall(r"[\d,]+(?= bytes)", str(caught.value))[0].replace(",", ""))
+    size = int(re.findall(r"[\d,]+(?= bytes)", str(caught.value))[0].replace(",", ""))
     monkeypatch.undo()
     assert again[2**400 - 2].end == 399
-    held = weights_of(again)._nodes.values()
-    made = {id(each.below): sys.getsizeof(each.below) for each in held if each.right is not None}
-    assert needed == pytest.approx(sum(made.values()), rel=0.01)
+    nodes = weights_of(again)._nodes.values()
+    sizes = {id(each.below): sys.getsizeof(each.below) for each in nodes if each.right is not None}
+    assert size == pytest.approx(sum(sizes.values()), rel=0.01)
 
 
 def test_what_is_kept_is_dropped_where_it_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each end fits on its own: what is known of earlier ones makes room."""
     matches = as_query("SELECT * WHERE (A OR B)+ ; C CONSUME BY ANY").run(all_of("ABABABAC" * 6))
-    listed = list(matches)
+    answers = list(matches)
     monkeypatch.setattr(budget, "BUDGET", 1_200)
-    assert [matches[k] for k in range(len(listed))] == listed
-    held = weights_of(matches)._nodes
+    assert [matches[k] for k in range(len(answers))] == answers
+    nodes = weights_of(matches)._nodes
     monkeypatch.undo()
     roomy = as_query(str(matches.query)).run(matches.stream)
-    assert [roomy[k] for k in range(len(listed))] == listed
-    assert len(held) < len(weights_of(roomy)._nodes)
+    assert [roomy[k] for k in range(len(answers))] == answers
+    assert len(nodes) < len(weights_of(roomy)._nodes)
 
 
 def test_numbers_as_text() -> None:

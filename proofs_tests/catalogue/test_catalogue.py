@@ -39,8 +39,8 @@ def test_the_example_raises_its_code_and_the_mend_runs(
         local.setWorkingDirectory(hadoop.Path(str(tmp_path)))
     monkeypatch.chdir(tmp_path)
     assert shown_code(entry.example, names) == entry.code
-    mended = shown_code(entry.mending, names)
-    assert mended is None or (of_answers(mended) and not of_answers(entry.code))
+    mend = shown_code(entry.mending, names)
+    assert mend is None or (of_answers(mend) and not of_answers(entry.code))
 
 
 def test_an_example_that_raises_nothing_or_too_early_is_noticed(tmp_path: Path) -> None:
@@ -52,11 +52,11 @@ def test_an_example_that_raises_nothing_or_too_early_is_noticed(tmp_path: Path) 
 
 def test_explain_prints_an_entry(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "cer0802", "207"]) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for entry in (entries()["CER0802"], entries()["CER0207"]):
-        assert entry.cause in shown
-        assert entry.mend in shown
-        assert all(line in shown for line in (*entry.example, *entry.mending))
+        assert entry.cause in output
+        assert entry.mend in output
+        assert all(line in output for line in (*entry.example, *entry.mending))
     assert main(["explain", "CER9999"]) == 2
     assert "CER0839" in capsys.readouterr().err
 

@@ -21,7 +21,7 @@ def chain(atoms: int) -> Formula:
     return phi
 
 
-def negated(times: int) -> Formula:
+def negations(times: int) -> Formula:
     predicate: Predicate = TypeIs("A")
     for _ in range(times):
         predicate = Not(predicate)
@@ -37,7 +37,7 @@ ASKS: list[Callable[[Formula], object]] = [
 ]
 
 
-@pytest.mark.parametrize("make", [chain, negated])
+@pytest.mark.parametrize("make", [chain, negations])
 @pytest.mark.parametrize("ask", ASKS)
 def test_deep_formulas_are_refused(
     make: Callable[[int], Formula], ask: Callable[[Formula], object]
@@ -47,7 +47,7 @@ def test_deep_formulas_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("make", "size"), [(chain, MAX_DEPTH + 1), (negated, MAX_DEPTH - 1)], ids=["chain", "negated"]
+    ("make", "size"), [(chain, MAX_DEPTH + 1), (negations, MAX_DEPTH - 1)], ids=["chain", "negated"]
 )
 def test_the_deepest_is_taken(make: Callable[[int], Formula], size: int) -> None:
     """A chain counts its atoms; a predicate its negations, what they negate, and its name."""

@@ -173,7 +173,7 @@ def test_what_is_too_large_is_refused_at_once(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("SELECT * WHERE A AS x FILTER y[v = 1]", "nothing sets label 'y'"),
         ("SELECT * WHERE PROJECT[x](A AS x) FILTER A[v = 1]", "nothing sets label 'A'"),
@@ -185,9 +185,9 @@ def test_what_is_too_large_is_refused_at_once(text: str) -> None:
         ("SELECT * WHERE A PARTITION BY [a, b]", "alternatives"),
     ],
 )
-def test_what_has_no_effect_is_a_warning(text: str, said: str) -> None:
+def test_what_has_no_effect_is_a_warning(text: str, message: str) -> None:
     for read in (cerlab.parse_query, any_pattern):
-        with pytest.warns(cerlab.CerlabWarning, match=said):
+        with pytest.warns(cerlab.CerlabWarning, match=message):
             read(text)
 
 

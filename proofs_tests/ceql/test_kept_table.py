@@ -27,7 +27,7 @@ def parsed_anew() -> object:
     return parse_ceql(TEXT)[0]
 
 
-def kept(tmp_path: Path) -> Path:
+def table_file(tmp_path: Path) -> Path:
     (file,) = tmp_path.rglob("*.table")
     return file
 
@@ -36,7 +36,7 @@ def test_a_table_that_is_kept_is_not_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = parsed_anew()
-    assert kept(tmp_path).exists()
+    assert table_file(tmp_path).exists()
     monkeypatch.setattr(lark_module, "load_grammar", None)  # what makes one
     assert parsed_anew() == expected
 
@@ -44,7 +44,7 @@ def test_a_table_that_is_kept_is_not_made_again(
 @pytest.mark.parametrize("size", [0, 10, 70, 500, -1])
 def test_a_file_that_was_cut_off_or_is_another_is_replaced(size: int, tmp_path: Path) -> None:
     expected = parsed_anew()
-    file = kept(tmp_path)
+    file = table_file(tmp_path)
     whole = file.read_bytes()
     file.write_bytes(whole[:size] if size >= 0 else b"not a table\n" * 9)
     assert parsed_anew() == expected

@@ -100,32 +100,32 @@ def test_expressions_have_the_parentheses_that_they_need(text: str) -> None:
 
 
 def test_filter_is_a_suffix_on_everything_to_its_left() -> None:
-    def filtered(text: str) -> cel.Formula:
+    def formula(text: str) -> cel.Formula:
         phi, _ = parse_cel(text)
         return phi
 
-    match filtered("A FILTER A[v = 1] ; B"):
+    match formula("A FILTER A[v = 1] ; B"):
         case cel.Seq(cel.Filter(left, On()), right):
             assert (left, right) == (A, B)
         case other:
             pytest.fail(str(other))
-    match filtered("A ; B FILTER A[v = 1] AND B[v = 2] OR C"):
+    match formula("A ; B FILTER A[v = 1] AND B[v = 2] OR C"):
         case cel.Or(cel.Filter(cel.Seq(), And(On("A"), On("B"))), right):
             assert right == C
         case other:
             pytest.fail(str(other))
-    match filtered("A FILTER (A[v = 1] OR A[v = 2]) AND (x[w = 1]) AND (B ; C)"):
+    match formula("A FILTER (A[v = 1] OR A[v = 2]) AND (x[w = 1]) AND (B ; C)"):
         case cel.And(cel.Filter(_, And(Or(), On("x"))), cel.Seq()):
             pass
         case other:
             pytest.fail(str(other))
-    match filtered("A FILTER x.v = y.w OR (B FILTER B[v = 1])"):
+    match formula("A FILTER x.v = y.w OR (B FILTER B[v = 1])"):
         case cel.Or(cel.Filter(_, Correlation()), cel.Filter()):
             pass
         case other:
             pytest.fail(str(other))
-    assert filtered("A FILTER A.v > -1") == filtered("A FILTER A[v > -1]")
-    assert filtered("A FILTER A.v > A.w") == filtered("A FILTER A[v > w]")
+    assert formula("A FILTER A.v > -1") == formula("A FILTER A[v > -1]")
+    assert formula("A FILTER A.v > A.w") == formula("A FILTER A[v > w]")
 
 
 @pytest.mark.parametrize("comment", ["-- B[v = 2] OR B.v = 1 (\n", "/* B[v = 2] ( */", "\ufeff"])
@@ -177,14 +177,14 @@ def test_clauses() -> None:
     assert query.partition == (("a", "b"), ("c",))
     assert query.window == TimeWindow((3720 * 10 + 5) * 10**8)
     assert schema is not None
-    declared = schema.event("A")
-    assert declared is not None
-    assert [each.type for each in declared.attributes] == [
+    event_type = schema.event("A")
+    assert event_type is not None
+    assert [each.type for each in event_type.attributes] == [
         AttributeType.INT,
         AttributeType.STRING,
         AttributeType.INT,
     ]
-    assert [each.nullable for each in declared.attributes] == [False, True, False]
+    assert [each.nullable for each in event_type.attributes] == [False, True, False]
     assert parse_schema(str(schema)) == schema
 
 

@@ -68,7 +68,7 @@ SINGLE = [
     ),
 ]
 
-ITERATED = [
+ITERATIONS = [
     row(
         "A AS a ; (B+ AS b) FILTER a.v != b.v",
         "ABBB",
@@ -167,12 +167,12 @@ SCOPES = [
     *(
         row(
             f"{formula} FILTER a.v < b.v",
-            f"{repeated * 3}C",
+            f"{step * 3}C",
             *(c(p[0], 3, *p, 3) for n in (1, 2, 3) for p in combinations(range(3), n)),
             id=f"no-{other}-to-compare-with-what-does-not-compare",
             v="1.1.",
         )
-        for formula, repeated, other in (
+        for formula, step, other in (
             ("A+ AS a ; (B AS b OR C)", "A", "B"),
             ("B+ AS b ; (A AS a OR C)", "B", "A"),
         )
@@ -216,7 +216,7 @@ SCOPES = [
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-@pytest.mark.parametrize(("formula", "events", "expected"), SINGLE + ITERATED + SCOPES)
+@pytest.mark.parametrize(("formula", "events", "expected"), SINGLE + ITERATIONS + SCOPES)
 @pytest.mark.parametrize("evaluator", ["reference", "registers", "auto"])
 def test_formula(
     evaluator: Any, formula: str, events: list[dict[str, Any]], expected: list[ComplexEvent]
@@ -240,12 +240,12 @@ VALUES = [
 def test_values_of_every_kind(left: Any, right: Any, holding: str) -> None:
     """A register keeps the value as it is: exact numbers, and kinds that do not mix."""
     events = [{"type": "A", "v": left}, {"type": "B", "v": right}]
-    found = {
+    operators = {
         op
         for op in ("<", "<=", ">", ">=", "=", "!=")
         if cerlab.evaluate(f"A AS a ; B AS b FILTER a.v {op} b.v", events, evaluator="registers")
     }
-    assert found == set(holding.split())
+    assert operators == set(holding.split())
 
 
 @pytest.mark.parametrize("op", ["<", "<=", ">", ">=", "="])
@@ -289,8 +289,8 @@ def test_consumption_ends_runs_with_their_registers() -> None:
     text = "SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v CONSUME BY ANY"
     events = word("ABABB", v="12022")
     for evaluator in ("reference", "registers"):
-        found = cerlab.evaluate(text, events, evaluator=evaluator)
-        assert found == [c(0, 1, 0, 1), c(2, 3, 2, 3)]
+        answers = cerlab.evaluate(text, events, evaluator=evaluator)
+        assert answers == [c(0, 1, 0, 1), c(2, 3, 2, 3)]
 
 
 FO = [
@@ -305,11 +305,11 @@ FO = [
 def test_first_order(evaluator: Any, formula: str, expected: list[ComplexEvent]) -> None:
     """A variable is one event: in an iteration it is that of the iteration."""
     events = word("ABB", v="121")
-    found = cerlab.evaluate(formula, events, evaluator=evaluator, logic="fo")
-    assert found == expected
+    answers = cerlab.evaluate(formula, events, evaluator=evaluator, logic="fo")
+    assert answers == expected
 
 
-REFUSED = [
+REFUSALS = [
     ("(B AS b)+ ; A AS a FILTER b.v != a.v", "CER0491", "'b', which repeats"),
     ("(B AS b)+ ; A AS a FILTER a.v != b.v", "CER0491", "'b', which repeats"),
     ("(A AS a ; B AS b)+ FILTER a.v != b.v", "CER0491", "repeats"),
@@ -323,15 +323,15 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("formula", "code", "said"), REFUSED)
+@pytest.mark.parametrize(("formula", "code", "message"), REFUSALS)
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-def test_what_has_no_transducer_is_refused_by_name(formula: str, code: str, said: str) -> None:
-    with pytest.raises(cerlab.Unsupported, match=said) as caught:
+def test_what_has_no_transducer_is_refused_by_name(formula: str, code: str, message: str) -> None:
+    with pytest.raises(cerlab.Unsupported, match=message) as caught:
         correlated_to_srt(parse_formula(formula))
     assert caught.value.code == code
     assert "reference" in caught.value.hint
     query = parse_query(f"SELECT * WHERE {formula}")
-    assert said in (why_not(query.ast) or "")
+    assert message in (why_not(query.ast) or "")
     events = word("AB", v="12")
     assert cerlab.evaluate(query, events) == cerlab.evaluate(query, events, evaluator="reference")
 
@@ -348,8 +348,8 @@ def test_what_has_no_transducer_is_refused_by_name(formula: str, code: str, said
 )
 def test_comparisons_around_other_operators_are_taken(formula: str) -> None:
     events = word("ACBAB", v="11203")
-    found = cerlab.evaluate(formula, events, evaluator="registers")
-    assert found == cerlab.evaluate(formula, events, evaluator="reference")
+    answers = cerlab.evaluate(formula, events, evaluator="registers")
+    assert answers == cerlab.evaluate(formula, events, evaluator="reference")
     assert correlated_to_srt(parse_formula(formula)).R
 
 

@@ -26,8 +26,8 @@ FARM = Path(__file__).parents[2] / "examples" / "fire_phi1" / "events.core"
 def raw(formula: str, events: list[dict[str, Any]]) -> set[tuple[int, ...]]:
     """``[[phi]](S)``, without asking whether the formula is well-formed."""
     stream = Stream.from_events(events)
-    named = scope.with_variables(parse_formula(formula))
-    return {tuple(sorted(C)) for C in complex_events(named, stream.events)}
+    phi = scope.with_variables(parse_formula(formula))
+    return {tuple(sorted(C)) for C in complex_events(phi, stream.events)}
 
 
 CASES = [
@@ -106,7 +106,7 @@ E4 = "A AS x ; ((B AS x OR C AS y) FILTER x[v = 1])+"
 
 
 @pytest.mark.parametrize(
-    ("formula", "printed", "variable"),
+    ("formula", "is_well_formed", "variable"),
     [
         ("A AS x FILTER x[v = 1]", True, None),
         ("A AS x FILTER y[v = 1]", False, "y"),
@@ -117,10 +117,10 @@ E4 = "A AS x ; ((B AS x OR C AS y) FILTER x[v = 1])+"
     ],
 )
 def test_well_formedness_as_printed_and_scoped(
-    formula: str, printed: bool, variable: str | None
+    formula: str, is_well_formed: bool, variable: str | None
 ) -> None:
     phi = parse_formula(formula)
-    assert scope.well_formed(phi) is printed
+    assert scope.well_formed(phi) is is_well_formed
     assert scope.unscoped_variable(phi) == variable
     if variable is not None:
         with pytest.raises(cerlab.IllFormed, match=f"'{variable}'"):
@@ -195,9 +195,9 @@ FILTER x[hum < 30] AND z[hum > 60] AND x.id = z.id"""
 def test_the_papers_formulas_on_its_figure_1(formula: str, expected: list[tuple[int, ...]]) -> None:
     if not formula.startswith("("):
         formula = (FARM.parents[1] / formula / "query.cel").read_text()
-    found = cerlab.evaluate(formula, FARM, logic="fo")
-    assert [answer.positions for answer in found] == expected
-    assert all((a.start, a.end) == (a.positions[0], a.positions[-1]) for a in found)
+    answers = cerlab.evaluate(formula, FARM, logic="fo")
+    assert [answer.positions for answer in answers] == expected
+    assert all((a.start, a.end) == (a.positions[0], a.positions[-1]) for a in answers)
 
 
 def test_strategies_and_clauses_apply_to_fo_too() -> None:

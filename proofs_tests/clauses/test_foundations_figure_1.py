@@ -39,24 +39,24 @@ ANSWERS: dict[int, set[tuple[int, ...]]] = {
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_the_answers_that_the_text_lists(n: int) -> None:
-    found = cerlab.evaluate(PHI[n], FIGURE_1, logic="fo")
-    assert {m.positions for m in found} == ANSWERS[n]
+    answers = cerlab.evaluate(PHI[n], FIGURE_1, logic="fo")
+    assert {m.positions for m in answers} == ANSWERS[n]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_under_so_they_are_the_same(n: int) -> None:
     """Where no label is iterated and filtered outside, the two logics agree."""
-    found = cerlab.evaluate(PHI[n], FIGURE_1)
-    assert {m.positions for m in found} == ANSWERS[n]
+    answers = cerlab.evaluate(PHI[n], FIGURE_1)
+    assert {m.positions for m in answers} == ANSWERS[n]
 
 
 def test_phi_5_depends_on_the_future() -> None:
     """{2} is in [[phi_5]](S) because of event 6, later than all of the answer."""
-    named = scope.with_variables(parse_formula(PHI[5]))
-    assert not scope.well_formed(named)
+    phi = scope.with_variables(parse_formula(PHI[5]))
+    assert not scope.well_formed(phi)
     events = FIGURE_1.events
-    assert frozenset({2}) in complex_events(named, events)
-    assert frozenset({2}) not in complex_events(named, events[:6])
+    assert frozenset({2}) in complex_events(phi, events)
+    assert frozenset({2}) not in complex_events(phi, events[:6])
     with pytest.raises(cerlab.IllFormed, match="'y'"):
         cerlab.evaluate(PHI[5], FIGURE_1, logic="fo")
 
@@ -64,19 +64,19 @@ def test_phi_5_depends_on_the_future() -> None:
 def test_phi_6_splits_its_binder() -> None:
     """Both copies of T AS x get the filter of their branch (FOUND Sec. 5.2)."""
     phi = parse_formula(PHI[6])
-    made = lp_normal_form(phi)
+    in_lp = lp_normal_form(phi)
     assert not is_lp(phi)
-    assert is_lp(made)
+    assert is_lp(in_lp)
     after_heat = {(1, 4), (1, 5), (1, 6), (4, 5), (4, 6), (5, 6)}
     by_hand = after_heat | {(6, 7), (6, 8)}
-    for formula in (phi, made):
+    for formula in (phi, in_lp):
         answers = cerlab.evaluate(formula, FIGURE_1, logic="fo")
         assert {m.positions for m in answers} == by_hand
 
 
 def test_valuations_under_fo_say_which_variable_has_which_event() -> None:
-    found = cerlab.valuations(PHI[1], FIGURE_1, logic="fo")
-    assert {(V.labels["x"], V.labels["y"]) for V in found} == {((i,), (j,)) for i, j in ANSWERS[1]}
-    assert all(V.labels["T"] == V.labels["x"] for V in found)
-    kept = cerlab.valuations(PHI[3], FIGURE_1, logic="fo")
-    assert {V.labels["y"] for V in kept} == {(4, 6), (6,), (4,)}
+    first = cerlab.valuations(PHI[1], FIGURE_1, logic="fo")
+    assert {(V.labels["x"], V.labels["y"]) for V in first} == {((i,), (j,)) for i, j in ANSWERS[1]}
+    assert all(V.labels["T"] == V.labels["x"] for V in first)
+    third = cerlab.valuations(PHI[3], FIGURE_1, logic="fo")
+    assert {V.labels["y"] for V in third} == {(4, 6), (6,), (4,)}

@@ -100,9 +100,9 @@ def _within(query: str) -> str:
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
-@pytest.mark.parametrize(("rest", "limit", "given"), IN_ALL)
-def test_argument(rest: str, limit: int, given: int, evaluator: str) -> None:
+@pytest.mark.parametrize(("rest", "limit", "count"), IN_ALL)
+def test_argument(rest: str, limit: int, count: int, evaluator: str) -> None:
     query, events = f"SELECT * WHERE {rest}", word("AABB")
-    found = cerlab.evaluate(query, events, evaluator=evaluator, limit=limit)  # type: ignore[arg-type]  # a literal
-    assert found == [answer for answer in PAIRS if answer in found]  # true, once each, in order
-    assert len(found) == given
+    answers = cerlab.evaluate(query, events, evaluator=evaluator, limit=limit)  # type: ignore[arg-type]  # a literal
+    assert answers == [answer for answer in PAIRS if answer in answers]  # true, once each, in order
+    assert len(answers) == count

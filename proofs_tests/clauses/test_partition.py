@@ -12,7 +12,7 @@ from proofs_tests.clauses.tables import c, check_answers, word
 NAN = float("nan")
 
 
-def keyed(types: str, keys: list[Any]) -> list[dict[str, Any]]:
+def with_keys(types: str, keys: list[Any]) -> list[dict[str, Any]]:
     return [{"type": t, "k": k} for t, k in zip(types, keys, strict=True)]
 
 
@@ -72,7 +72,7 @@ CASES = [
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k]",
-        [*keyed("AABB", [None, NAN, NAN, None]), {"type": "A"}, {"type": "B"}],
+        [*with_keys("AABB", [None, NAN, NAN, None]), {"type": "A"}, {"type": "B"}],
         [],
         id="null-nan-and-missing-do-not-meet-their-like",
     ),
@@ -109,13 +109,13 @@ CASES = [
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k]",
-        keyed("AABB", [2**53 + 1, 0.0, float(2**53), -0.0]),
+        with_keys("AABB", [2**53 + 1, 0.0, float(2**53), -0.0]),
         [c(1, 3, 1, 3)],  # 2^53 + 1 is not the float 2^53; the two zeros are equal
         id="numbers-by-exact-value",
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k]",
-        keyed("AABBB", [0, "", "", False, "0"]),
+        with_keys("AABBB", [0, "", "", False, "0"]),
         [c(1, 2, 1, 2)],
         id="empty-text-is-a-key-and-false-is-not-zero",
     ),

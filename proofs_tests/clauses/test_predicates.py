@@ -185,5 +185,5 @@ def test_every_evaluator_decides_it_so(
 ) -> None:
     events = [{"type": "E", **values}]
     for evaluator in EVALUATORS:
-        found = cerlab.evaluate(f"E FILTER E[{predicate}]", events, evaluator=evaluator)  # type: ignore[arg-type]  # literals
-        assert found == ([c(0, 0, 0)] if expected else []), evaluator
+        answers = cerlab.evaluate(f"E FILTER E[{predicate}]", events, evaluator=evaluator)  # type: ignore[arg-type]  # literals
+        assert answers == ([c(0, 0, 0)] if expected else []), evaluator

@@ -12,7 +12,7 @@ from cerlab import BadData, ComplexEvent, Stream, UsageError
 from proofs_tests.clauses.tables import EVALUATORS, c, check_answers, word
 
 AT = [0, 1, 3, 3, 6]
-TIMED = [{"type": t, "t": AT[i]} for i, t in enumerate("ABABB")]
+EVENTS = [{"type": t, "t": AT[i]} for i, t in enumerate("ABABB")]
 STREAMS = [
     {"type": "A", "stream": "S"},
     {"type": "B", "stream": "T"},
@@ -22,7 +22,7 @@ STREAMS = [
 NAN = float("nan")
 
 
-def keyed(types: str, keys: list[Any]) -> list[dict[str, Any]]:
+def with_keys(types: str, keys: list[Any]) -> list[dict[str, Any]]:
     return [{"type": t, "k": k} for t, k in zip(types, keys, strict=True)]
 
 
@@ -62,31 +62,31 @@ CASES = [
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k]",
-        keyed("AABB", [1, 2, 2, 1]),
+        with_keys("AABB", [1, 2, 2, 1]),
         [c(1, 2, 1, 2), c(0, 3, 0, 3)],
         id="partition-keeps-the-positions-of-the-whole",
     ),
     pytest.param(
         "SELECT * WHERE A : B PARTITION BY [k]",
-        keyed("AXB", [1, 2, 1]),
+        with_keys("AXB", [1, 2, 1]),
         [c(0, 2, 0, 2)],
         id="contiguous-inside-the-partition",
     ),
     pytest.param(
         "SELECT * WHERE A PARTITION BY [k]",
-        [*keyed("AAA", [None, NAN, 0]), {"type": "A"}],
+        [*with_keys("AAA", [None, NAN, 0]), {"type": "A"}],
         [c(2, 2, 2)],
         id="null-nan-and-missing-keys-are-in-no-partition",
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k]",
-        keyed("ABBB", [1, 1.0, True, "1"]),
+        with_keys("ABBB", [1, 1.0, True, "1"]),
         [c(0, 1, 0, 1)],
         id="keys-are-equal-as-values-are",
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k], [type]",
-        keyed("AB", [1, 1]),
+        with_keys("AB", [1, 1]),
         [],
         id="the-key-is-all-attributes",
     ),
@@ -111,7 +111,7 @@ CASES = [
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 1 EVENTS",
-        keyed("AXXB", [1, 2, 2, 1]),
+        with_keys("AXXB", [1, 2, 2, 1]),
         [c(0, 3, 0, 3)],
         id="events-count-inside-the-partition",
     ),
@@ -129,12 +129,12 @@ CASES = [
     ),
     pytest.param(
         "SELECT * WHERE A ; B WITHIN 3 [t]",
-        TIMED,
+        EVENTS,
         [c(0, 1, 0, 1), c(0, 3, 0, 3), c(2, 3, 2, 3), c(2, 4, 2, 4)],
         id="attribute-inclusive-ties-in-stream-order",
     ),
     pytest.param(
-        "SELECT * WHERE A ; B WITHIN 2.5 [t]", TIMED, [c(0, 1, 0, 1), c(2, 3, 2, 3)], id="fraction"
+        "SELECT * WHERE A ; B WITHIN 2.5 [t]", EVENTS, [c(0, 1, 0, 1), c(2, 3, 2, 3)], id="fraction"
     ),
     pytest.param(
         "SELECT * WHERE A ; B CONSUME BY ANY",
@@ -156,13 +156,13 @@ CASES = [
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k] CONSUME BY ANY",
-        keyed("AABB", [1, 2, 1, 2]),
+        with_keys("AABB", [1, 2, 1, 2]),
         [c(0, 2, 0, 2)],
         id="any-ends-those-of-every-partition",
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k] CONSUME BY PARTITION",
-        keyed("AABBB", [1, 2, 1, 2, 1]),
+        with_keys("AABBB", [1, 2, 1, 2, 1]),
         [c(0, 2, 0, 2), c(1, 3, 1, 3)],
         id="partition-ends-its-own",
     ),
@@ -253,13 +253,13 @@ def test_times_of_events_outside_from_do_not_count(evaluator: str) -> None:
 @pytest.mark.parametrize(("limit", "counts"), [(1, [1, 1, 1]), (2, [1, 2, 2]), (9, [1, 2, 4])])
 def test_limit_is_for_each_end(evaluator: str, limit: int, counts: list[int]) -> None:
     """On AAA, A+ has 1, 2 and 4 answers that end at 0, 1 and 2."""
-    found = cerlab.evaluate(f"SELECT * WHERE A+ LIMIT {limit}", word("AAA"), evaluator=evaluator)  # type: ignore[arg-type]  # literals
-    assert [sum(answer.end == end for answer in found) for end in range(3)] == counts
-    assert set(found) <= set(cerlab.evaluate("A+", word("AAA")))
+    answers = cerlab.evaluate(f"SELECT * WHERE A+ LIMIT {limit}", word("AAA"), evaluator=evaluator)  # type: ignore[arg-type]  # literals
+    assert [sum(answer.end == end for answer in answers) for end in range(3)] == counts
+    assert set(answers) <= set(cerlab.evaluate("A+", word("AAA")))
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 def test_limit_caps_what_is_given_not_what_is_consumed(evaluator: str) -> None:
     query = "SELECT * WHERE A ; B CONSUME BY ANY LIMIT 1"
-    found = cerlab.evaluate(query, word("AABAB"), evaluator=evaluator)  # type: ignore[arg-type]  # literals
-    assert [answer.end for answer in found] == [2, 4]
+    answers = cerlab.evaluate(query, word("AABAB"), evaluator=evaluator)  # type: ignore[arg-type]  # literals
+    assert [answer.end for answer in answers] == [2, 4]

@@ -51,5 +51,5 @@ def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuat
 def test_columns_of_the_label_are_of_all_types_that_it_may_hold() -> None:
     schema = cerlab.parse_schema("DECLARE STREAM S { EVENT A { v: int }, EVENT B { w: int } }")
     query = cerlab.parse_query("SELECT * WHERE RENAME[A -> B](A ; B)", schema)
-    found = query.run([{"type": "A", "v": 1}, {"type": "B", "w": 2}]).table()
-    assert {"B.v", "B.w"} <= set(found.column_names)
+    table = query.run([{"type": "A", "v": 1}, {"type": "B", "w": 2}]).table()
+    assert {"B.v", "B.w"} <= set(table.column_names)

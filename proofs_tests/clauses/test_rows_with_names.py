@@ -48,8 +48,8 @@ def test_without_variables_the_event_types() -> None:
 
 
 def test_a_label_of_several_events_is_a_list() -> None:
-    found = rows("SELECT * WHERE BUY ; (SELL AS b) :+", ["b.price", "BUY.price"])
-    longest = max(found, key=lambda row: len(row["b.price"]))
+    result = rows("SELECT * WHERE BUY ; (SELL AS b) :+", ["b.price", "BUY.price"])
+    longest = max(result, key=lambda row: len(row["b.price"]))
     assert longest["b.price"] == [4.0, None, 6.0]
     assert longest["BUY.price"] == 3.5
 
@@ -72,8 +72,8 @@ def test_a_label_of_several_events_is_a_list() -> None:
     ],
 )
 def test_columns_of_the_longest_answer(column: str, expected: object) -> None:
-    found = rows("SELECT MAX * WHERE BUY AS a : (SELL AS b) :+", [column])
-    assert found[-1][column] == expected
+    result = rows("SELECT MAX * WHERE BUY AS a : (SELL AS b) :+", [column])
+    assert result[-1][column] == expected
 
 
 EITHER = "(A AS x ; A AS y OR A AS y ; A AS x) ; B"
@@ -100,9 +100,9 @@ TOGETHER = "(A AS x : A AS y ; B) OR (A AS y ; A AS x : B)"
 )
 def test_ways_that_comparisons_leave(formula: str, expected: list[Any]) -> None:
     events = [*({"type": "A", "v": v} for v in (1, 3, 2)), {"type": "B", "v": 9}]
-    found = rows(f"SELECT * WHERE {formula}", ["x.v", "y.v"], events)
-    made = [(row["start"], _plain(row["x.v"]), _plain(row["y.v"])) for row in found]
-    assert sorted(made, key=str) == sorted(expected, key=str)
+    ways = rows(f"SELECT * WHERE {formula}", ["x.v", "y.v"], events)
+    triples = [(row["start"], _plain(row["x.v"]), _plain(row["y.v"])) for row in ways]
+    assert sorted(triples, key=str) == sorted(expected, key=str)
 
 
 def _plain(cell: Any) -> Any:
@@ -111,8 +111,8 @@ def _plain(cell: Any) -> Any:
 
 
 def test_a_label_that_an_answer_lacks_is_null() -> None:
-    found = rows("SELECT * WHERE (BUY AS a) OR (SELL AS b)", ["a.price", "b.price", "count(b)"])
-    assert [tuple(row.values())[2:] for row in found] == [
+    result = rows("SELECT * WHERE (BUY AS a) OR (SELL AS b)", ["a.price", "b.price", "count(b)"])
+    assert [tuple(row.values())[2:] for row in result] == [
         (3.5, None, 0),
         (None, 4.0, 1),
         (None, None, 1),
@@ -130,9 +130,9 @@ def test_the_key_of_the_partition_comes_after_start_and_end() -> None:
 
 def test_no_answers_are_a_table_of_the_same_columns() -> None:
     query = cerlab.parse_query("SELECT a[price] WHERE BUY AS a ; BUY")
-    made = query.run(EVENTS).table()
-    assert made.num_rows == 0
-    assert made.schema == pa.schema(
+    table = query.run(EVENTS).table()
+    assert table.num_rows == 0
+    assert table.schema == pa.schema(
         {"start": pa.int64(), "end": pa.int64(), "a.price": pa.float64()}
     )
     assert query.run([]).table().column_names == ["start", "end", "a.price"]
@@ -142,10 +142,10 @@ def test_rows_of_unequal_lengths_whose_sum_could_be_of_equal_ones() -> None:
     """Answers of 2, 1 and 3 positions: six in all, as three answers of two would have."""
     query = cerlab.parse_query("SELECT * WHERE (A AS x) :+")
     stream = cerlab.Stream.from_events([{"type": "A"}] * 6)
-    given = [ComplexEvent(D[0], D[-1], D) for D in ((0, 1), (2,), (3, 4, 5))]
-    made, labels = answer_columns(query, stream, ["x"])
-    (some,) = labelled_answers(query, stream, batched_answers(given, 3), labels)
-    assert made.table(some)["x"].to_pylist() == [[0, 1], [2], [3, 4, 5]]
+    answers = [ComplexEvent(D[0], D[-1], D) for D in ((0, 1), (2,), (3, 4, 5))]
+    columns, labels = answer_columns(query, stream, ["x"])
+    (some,) = labelled_answers(query, stream, batched_answers(answers, 3), labels)
+    assert columns.table(some)["x"].to_pylist() == [[0, 1], [2], [3, 4, 5]]
 
 
 def test_strategies_consumption_and_limits_are_those_of_the_answers() -> None:
@@ -166,10 +166,10 @@ def test_strategies_consumption_and_limits_are_those_of_the_answers() -> None:
 )
 def test_what_is_no_column_is_refused_with_the_nearest(column: str, code: str, hint: str) -> None:
     query = cerlab.parse_query(f"SELECT a, b {A_THEN_B}")
-    with pytest.raises(cerlab.UsageError) as raised:
+    with pytest.raises(cerlab.UsageError) as caught:
         query.run(EVENTS).table([column])
-    assert raised.value.code == code
-    assert hint in (raised.value.hint or "")
+    assert caught.value.code == code
+    assert hint in (caught.value.hint or "")
 
 
 def test_a_column_of_several_types_is_refused_by_name() -> None:

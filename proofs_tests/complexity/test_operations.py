@@ -58,7 +58,7 @@ def test_the_delay_between_answers_is_linear_in_the_answer(
     """
     visits = 0
 
-    class Counted(tecs.Union):
+    class VisitsCounter(tecs.Union):
         __slots__ = ()
 
         def __getattribute__(self, name: str) -> Any:
@@ -67,7 +67,7 @@ def test_the_delay_between_answers_is_linear_in_the_answer(
                 visits += 1
             return super().__getattribute__(name)
 
-    monkeypatch.setattr(tecs, "Union", Counted)
+    monkeypatch.setattr(tecs, "Union", VisitsCounter)
     running = evaluation(text)
     rng = Random(2)
     for j in range(60):

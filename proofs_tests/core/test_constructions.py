@@ -43,13 +43,13 @@ ROWS: list[tuple[str, int, str, str, str]] = [
 
 @pytest.mark.parametrize(("text", "states", "I", "F", "Delta"), ROWS, ids=[r[0] for r in ROWS])
 def test_an_operator_by_hand(text: str, states: int, I: str, F: str, Delta: str) -> None:
-    made = cel_to_vcea._construct(parse_formula(text))
-    found = [
+    vcea = cel_to_vcea._construct(parse_formula(text))
+    transitions = [
         f"{t.source}-{SHORT[predicate_text(t.predicate)]}/{''.join(sorted(t.labels))}-{t.target}"
-        for t in made.Delta
+        for t in vcea.Delta
     ]
-    assert sorted(found) == sorted(Delta.split(", "))
-    assert (made.states, made.I, made.F) == (states, _states(I), _states(F))
+    assert sorted(transitions) == sorted(Delta.split(", "))
+    assert (vcea.states, vcea.I, vcea.F) == (states, _states(I), _states(F))
 
 
 def _states(digits: str) -> frozenset[int]:
@@ -69,23 +69,23 @@ def test_marks_are_where_labels_are_and_a_fresh_state_is_the_only_initial_one() 
 def test_successors_are_made_when_an_event_needs_them_and_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: Counter[tuple[States, int, Mark]] = Counter()
+    calls: Counter[tuple[States, int, Mark]] = Counter()
     after = Successors.after
 
-    def counted(self: Successors, states: States, symbol: int, mark: Mark) -> States:
-        asked[states, symbol, mark] += 1
+    def count_calls(self: Successors, states: States, symbol: int, mark: Mark) -> States:
+        calls[states, symbol, mark] += 1
         return after(self, states, symbol, mark)
 
-    monkeypatch.setattr(Successors, "after", counted)
+    monkeypatch.setattr(Successors, "after", count_calls)
     det = DeterministicCea(as_pattern("A ; B+ ; A").cea)
-    assert not asked
+    assert not calls
     rng, active = Random(0), {det.q0}
     for _ in range(200):
         symbol = det.symbol(Event(rng.choice("ABC")))
         moves = [det.begin(det.idle, symbol), *(det.step(q, symbol) for q in sorted(active))]
         active = {q for each in moves for q in each if q is not None}
-    assert set(asked.values()) == {1}
-    assert len(asked) <= 2 * 4 * len(det.macro_states)
+    assert set(calls.values()) == {1}
+    assert len(calls) <= 2 * 4 * len(det.macro_states)
 
 
 def test_what_the_tecs_steps_through_is_det_but_for_a_strategy() -> None:

@@ -37,8 +37,8 @@ def test_enumerated_in_a_window_they_give_the_answers_of_figure_3(
 ) -> None:
     """Node 6 at 6; with a window of 6 all of its answers."""
     _, six = nodes_4_and_6()
-    found = [(C.start, C.positions) for C in enumerate_node(six, 6, lowest_start=6 - window)]
-    assert sorted(found) == [(start, taken) for start, taken in SIX if start in starts]
+    answers = [(C.start, C.positions) for C in enumerate_node(six, 6, lowest_start=6 - window)]
+    assert sorted(answers) == [(start, D) for start, D in SIX if start in starts]
 
 
 def test_node_4_at_4() -> None:

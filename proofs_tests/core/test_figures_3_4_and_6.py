@@ -30,7 +30,7 @@ STEPS: list[dict[int, Open]] = [
     {Q3: WITH_2, Q2: BOTH},
     {Q4: {(1, (1, 2, 4)), (0, (0, 2, 4))}, Q3: WITH_2, Q2: BOTH},
     {Q3: WITH_5, Q2: BOTH},
-    {Q4: {(start, (*taken, 6)) for start, taken in WITH_5}, Q3: WITH_5, Q2: BOTH},
+    {Q4: {(start, (*D, 6)) for start, D in WITH_5}, Q3: WITH_5, Q2: BOTH},
 ]
 
 
@@ -57,5 +57,5 @@ def test_the_tecs_holds_what_figure_6_shows() -> None:
         names = {q: next(iter(query.det.macro_states[q])) for q in evaluation.T}
         assert [names[q] for q in evaluation.T] == list(expected), f"after {j}"
         for q, ul in evaluation.T.items():
-            held = {(start, taken) for node in ul for start, taken in open_events(node)}
-            assert held == expected[names[q]], f"after {j}"
+            open_of_list = {(start, D) for node in ul for start, D in open_events(node)}
+            assert open_of_list == expected[names[q]], f"after {j}"

@@ -21,10 +21,10 @@ from proofs_tests.suite import Suite
 X, NOTHING = frozenset("X"), frozenset[str]()
 
 
-def entered(rng: Random) -> Vcea:
+def random_vcea(rng: Random) -> Vcea:
     """Two to four states, at least one transition into an initial state, 0."""
     states = rng.randrange(2, 5)
-    drawn = [
+    others = [
         LabelTransition(
             rng.randrange(states),
             rng.choice((EVERYTHING, TypeIs("A"), TypeIs("B"))),
@@ -37,24 +37,24 @@ def entered(rng: Random) -> Vcea:
     leave = LabelTransition(0, EVERYTHING, X, rng.randrange(states))
     I = {0} | {q for q in range(states) if rng.random() < 0.2}
     F = {q for q in range(states) if rng.random() < 0.5} or {states - 1}
-    return Vcea(states, (leave, back, *drawn), frozenset(I), frozenset(F))
+    return Vcea(states, (leave, back, *others), frozenset(I), frozenset(F))
 
 
 def test_the_answers_stay_the_same_and_nothing_enters_the_initial_state(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        A = entered(rng)
-        made = vcea_to_cea(A)
-        assert all(t.target != made.q0 for t in made.Delta)
-        before, after = VceaRuns(A), CeaRuns(made)
-        answered = False
+        A = random_vcea(rng)
+        cea = vcea_to_cea(A)
+        assert all(t.target != cea.q0 for t in cea.Delta)
+        before, after = VceaRuns(A), CeaRuns(cea)
+        has_answer = False
         for k in range(5):
             event = Event(rng.choice("AB"))
             before.advance(event, k)
             after.advance(event, k)
             expected = {complex_event(V) for V in before.answers(0)}
             assert set(after.answers(0)) == expected, A
-            answered |= bool(expected)
-        return answered
+            has_answer |= bool(expected)
+        return has_answer
 
     suite.run(case, deep_count=5_000)
 

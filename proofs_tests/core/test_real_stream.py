@@ -58,9 +58,9 @@ def counting_argument(events: list[Event]) -> int:
     total = 0
     for k, event in enumerate(events):
         step, now = step_of(event), time_of(event)
-        for kept in (sales, purchases):
-            while kept and now - time_of(events[kept[0]]) > WIDTH:
-                kept.popleft()
+        for positions in (sales, purchases):
+            while positions and now - time_of(events[positions[0]]) > WIDTH:
+                positions.popleft()
         if step == 0:
             sales.append(k)
         elif step == 1:
@@ -78,9 +78,9 @@ def check(stream: Stream, prefix: int) -> int:
     assert {answer.positions for answer in some} == nested_loops(events[:prefix])
     assert all(answer.start == answer.positions[0] for answer in some)
     assert all(answer.end == answer.positions[-1] for answer in some)
-    listed = sum(1 for _ in query.run(stream))
-    assert listed == query.run(stream).count() == counting_argument(events)
-    return listed
+    count = sum(1 for _ in query.run(stream))
+    assert count == query.run(stream).count() == counting_argument(events)
+    return count
 
 
 def test_s3_on_the_bundled_synthetic_stream() -> None:
@@ -97,7 +97,7 @@ def test_s3_on_all_events_of_the_real_stream(stock_file: Path) -> None:
 def test_s3_consuming_is_runs_between_resets(consume: str) -> None:
     """Outputs between two resets are the outputs of a fresh run on that suffix."""
     events = list(stocks(1_500, seed=11))
-    found = cerlab.evaluate(f"{S3} CONSUME BY {consume}", events)
+    answers = cerlab.evaluate(f"{S3} CONSUME BY {consume}", events)
     expected = []
     start = 0
     while True:
@@ -107,5 +107,5 @@ def test_s3_consuming_is_runs_between_resets(consume: str) -> None:
         end = min(k for _, _, k in triples)
         expected += [tuple(start + p for p in t) for t in triples if t[2] == end]
         start += end + 1
-    assert {answer.positions for answer in found} == set(expected)
-    assert found
+    assert {answer.positions for answer in answers} == set(expected)
+    assert answers

@@ -25,18 +25,18 @@ SHAPE = Shape(depth=3, events=7, rich=False)
 
 
 def selecting(rng: Random, strategy: Strategy) -> Case:
-    drawn = random_case(rng, SHAPE)
-    return replace(drawn, ast=replace(drawn.ast, strategy=strategy))
+    example = random_case(rng, SHAPE)
+    return replace(example, ast=replace(example.ast, strategy=strategy))
 
 
 @pytest.mark.parametrize("strategy", Strategy)
 def test_p12_strategy_then_window(strategy: Strategy, suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = selecting(rng, strategy)
-        expected = query_answers(drawn.ast, drawn.stream)
-        found = list(answers_of(drawn.query, drawn.stream, "tecs"))
-        assert len(found) == len(set(found)), drawn.describe()
-        assert set(found) == set(expected), drawn.describe()
+        example = selecting(rng, strategy)
+        expected = query_answers(example.ast, example.stream)
+        answers = list(answers_of(example.query, example.stream, "tecs"))
+        assert len(answers) == len(set(answers)), example.describe()
+        assert set(answers) == set(expected), example.describe()
         return bool(expected)
 
     suite.run(case, deep_count=10_000)
@@ -44,15 +44,15 @@ def test_p12_strategy_then_window(strategy: Strategy, suite: Suite) -> None:
 
 def rivals_without_older(self: StrategyCea, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
     """Only runs with the same start compete: what a CEA on an interval can express (E13)."""
-    made = _RIVALS(self, rivals, symbol, mark)
-    unstarted = {self.cea.states}
-    return Rivals(made.equal - unstarted, made.better, made.worse)
+    new = _RIVALS(self, rivals, symbol, mark)
+    idle = {self.cea.states}
+    return Rivals(new.equal - idle, new.better, new.worse)
 
 
 def last_as_next(self: StrategyCea, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
     """LAST whose worse rivals are forgotten, so that a later mark cannot turn it round."""
-    made = _RIVALS(self, rivals, symbol, mark)
-    return Rivals(made.equal, made.better, frozenset())
+    new = _RIVALS(self, rivals, symbol, mark)
+    return Rivals(new.equal, new.better, frozenset())
 
 
 def better_is_not_kept(self: StrategyCea, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
@@ -79,10 +79,10 @@ MUTANTS = {
 def test_wrong_versions_are_killed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     attribute, wrong, strategy = MUTANTS[name]
     monkeypatch.setattr(StrategyCea, attribute, wrong)
-    wrong_cases = answered = 0
+    wrong_cases = with_answers = 0
     for seed in range(400):
-        drawn = selecting(Random(seed), strategy)
-        expected = query_answers(drawn.ast, drawn.stream)
-        answered += bool(expected)
-        wrong_cases += set(answers_of(drawn.query, drawn.stream, "tecs")) != set(expected)
-    assert 0 < wrong_cases <= answered / 2
+        example = selecting(Random(seed), strategy)
+        expected = query_answers(example.ast, example.stream)
+        with_answers += bool(expected)
+        wrong_cases += set(answers_of(example.query, example.stream, "tecs")) != set(expected)
+    assert 0 < wrong_cases <= with_answers / 2

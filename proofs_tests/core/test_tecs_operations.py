@@ -30,20 +30,20 @@ def chain(tecs: Tecs, start: int, *positions: int) -> Node:
 
 def test_union_of_two_nodes_that_are_no_unions() -> None:
     tecs = Tecs()
-    made = tecs.union(chain(tecs, 1, 2), chain(tecs, 1, 3))
-    assert is_safe(made)
-    assert open_events(made) == [(1, (2,)), (1, (3,))]
+    node = tecs.union(chain(tecs, 1, 2), chain(tecs, 1, 3))
+    assert is_safe(node)
+    assert open_events(node) == [(1, (2,)), (1, (3,))]
 
 
 def test_union_puts_what_is_no_union_to_the_left() -> None:
     tecs = Tecs()
     union = tecs.union(chain(tecs, 1, 2), chain(tecs, 1, 3))
     single = chain(tecs, 1, 4)
-    for made in (tecs.union(union, single), tecs.union(single, union)):
-        assert isinstance(made, Union)
-        assert made.left is single
-        assert is_safe(made)
-        check_node(made)
+    for node in (tecs.union(union, single), tecs.union(single, union)):
+        assert isinstance(node, Union)
+        assert node.left is single
+        assert is_safe(node)
+        check_node(node)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0)])
@@ -54,14 +54,14 @@ def test_union_of_two_unions_orders_their_right_children(first: int, second: int
         tecs.merge([chain(tecs, 2, 3), older[0]]),
         tecs.merge([chain(tecs, 2, 4), older[1]]),
     ]
-    made = tecs.union(*unions)
-    assert is_safe(made)
-    check_node(made)
-    assert set(open_events(made)) == {(2, (3,)), (2, (4,)), (0, (5,)), (1, (6,))}
+    node = tecs.union(*unions)
+    assert is_safe(node)
+    check_node(node)
+    assert set(open_events(node)) == {(2, (3,)), (2, (4,)), (0, (5,)), (1, (6,))}
 
 
 @pytest.mark.parametrize(
-    ("starts", "inserted", "expected"),
+    ("starts", "new_start", "expected"),
     [
         pytest.param([5], 5, [5, 5], id="a list of one node, equal to its max-start"),
         pytest.param([5], 3, [5, 3], id="a list of one node, below it"),
@@ -74,16 +74,16 @@ def test_union_of_two_unions_orders_their_right_children(first: int, second: int
     ],
 )
 def test_insert_covers_the_cases_that_the_paper_leaves_out(
-    starts: list[int], inserted: int, expected: list[int]
+    starts: list[int], new_start: int, expected: list[int]
 ) -> None:
     tecs = Tecs()
     ul: UnionList = [chain(tecs, start, 10 + n) for n, start in enumerate(starts)]
     before = {event for node in ul for event in open_events(node)}
-    tecs.insert(ul, chain(tecs, inserted, 99))
+    tecs.insert(ul, chain(tecs, new_start, 99))
     assert [node.max_start for node in ul] == expected
     check_union_list(ul)
     after = [event for node in ul for event in open_events(node)]
-    assert sorted(after) == sorted({*before, (inserted, (99,))})
+    assert sorted(after) == sorted({*before, (new_start, (99,))})
     check_node(tecs.merge(ul))
 
 
@@ -100,52 +100,52 @@ def test_enumeration_gives_each_answer_of_the_window_once() -> None:
 def test_forgotten_nodes_are_gone_and_the_others_are_kept() -> None:
     tecs = Tecs()
     old, new = chain(tecs, 0, 1), chain(tecs, 5, 6)
-    merged = tecs.merge([new, old])
+    node = tecs.merge([new, old])
     tecs.forget(5)
     assert tecs.live == 3
-    assert list(enumerate_node(merged, 7, 5)) == [ComplexEvent(5, 7, (6,))]
+    assert list(enumerate_node(node, 7, 5)) == [ComplexEvent(5, 7, (6,))]
 
 
 Open = tuple[int, tuple[int, ...]]
-Made = list[tuple[Node, list[Open]]]
+NodesWithPaths = list[tuple[Node, list[Open]]]
 """Nodes, each with an open complex event for every path that it is to have."""
 
 
-def made_at(j: int, rng: Random, tecs: Tecs, before: Made) -> Made:
+def nodes_at(j: int, rng: Random, tecs: Tecs, before: NodesWithPaths) -> NodesWithPaths:
     """A bottom node, and three operations on nodes that are there; few paths, so some make none."""
-    made: Made = [(tecs.bottom(j), [(j, ())])]
+    new: NodesWithPaths = [(tecs.bottom(j), [(j, ())])]
     for _ in range(3):
-        some = [each for each in before + made if len(each[1]) < 20]
-        first, held = rng.choice(some)
+        some = [each for each in before + new if len(each[1]) < 20]
+        first, paths = rng.choice(some)
         match rng.randrange(4):
             case 0:
-                first, held = rng.choice([*before[-6:], made[0]])
-                made.append((tecs.extend(first, j), [(start, (*D, j)) for start, D in held]))
+                first, paths = rng.choice([*before[-6:], new[0]])
+                new.append((tecs.extend(first, j), [(start, (*D, j)) for start, D in paths]))
             case 1:
                 second, more = rng.choice([n for n in some if n[0].max_start == first.max_start])
-                made.append((tecs.union(first, second), held + more))
+                new.append((tecs.union(first, second), paths + more))
             case _ if not isinstance(first, Union):
                 older = [each for each in some if each[0].max_start <= first.max_start]
                 ul: UnionList = [first]
-                held = [*held]
+                paths = [*paths]
                 for node, more in rng.choices(older, k=rng.randrange(1, 5)):
                     tecs.insert(ul, node)
-                    held += more
+                    paths += more
                     check_union_list(ul)
-                made.append((tecs.merge(ul), held))
-    return made
+                new.append((tecs.merge(ul), paths))
+    return new
 
 
 def check_operations(rng: Random) -> bool:
     """Safe, time-ordered, 3-bounded; the set asked for; enumerated left first, in each window."""
     tecs = Tecs()
-    nodes: Made = []
+    nodes: NodesWithPaths = []
     for j in range(rng.randrange(2, 6)):
-        nodes += made_at(j, rng, tecs, nodes)
-    for node, held in nodes:
+        nodes += nodes_at(j, rng, tecs, nodes)
+    for node, paths in nodes:
         assert is_safe(node)
         check_node(node, duplicate_free=False)
-        assert sorted(open_events(node)) == sorted(held)
+        assert sorted(open_events(node)) == sorted(paths)
         for lowest in range(7):
             inside = [ComplexEvent(i, 9, D) for i, D in open_events(node) if i >= lowest]
             assert list(enumerate_node(node, 9, lowest)) == inside

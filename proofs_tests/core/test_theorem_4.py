@@ -51,28 +51,28 @@ def check_run(
     """Each step of Algorithm 1 against run enumeration, every invariant at every node."""
     det = DeterministicCea(cea) if strategy is None else StrategyCea(cea, strategy)
     evaluation, runs = TecsEvaluation(det), CeaRuns(cea, strategy)
-    answered = False
+    has_answer = False
     for j, event in enumerate(events):
         evaluation.advance(event, j)
         runs.advance(event, j)
         keys = [ul[0].max_start for ul in evaluation.T.values()]
         assert keys == sorted(keys, reverse=True), "keys are not in the order of max-starts"
-        united: list[tuple[int, int, tuple[int, ...]]] = []
+        triples: list[tuple[int, int, tuple[int, ...]]] = []
         for q, ul in evaluation.T.items():
             check_union_list(ul)
             assert len(ul) <= len(det.macro_states) + 1
-            merged: Node = evaluation.tecs.merge(list(ul))
-            check_node(merged)
-            united += [(q, start, taken) for start, taken in open_events(merged)]
-        assert len({pair[1:] for pair in united}) == len(united), "two states share a run"
+            node: Node = evaluation.tecs.merge(list(ul))
+            check_node(node)
+            triples += [(q, start, D) for start, D in open_events(node)]
+        assert len({pair[1:] for pair in triples}) == len(triples), "two states share a run"
         if strategy is None:
-            held = {(start, taken): det.macro_states[q] for q, start, taken in united}
-            assert held == states_by_marks(runs), "a list holds other runs than those of its state"
-        found = list(evaluation.answers(lowest))
-        assert len(found) == len(set(found))
-        assert set(found) == set(runs.answers(lowest))
-        answered = answered or bool(found)
-    return answered
+            lists = {(start, D): det.macro_states[q] for q, start, D in triples}
+            assert lists == states_by_marks(runs), "a list holds other runs than those of its state"
+        answers = list(evaluation.answers(lowest))
+        assert len(answers) == len(set(answers))
+        assert set(answers) == set(runs.answers(lowest))
+        has_answer = has_answer or bool(answers)
+    return has_answer
 
 
 def states_by_marks(runs: CeaRuns) -> dict[tuple[int, tuple[int, ...]], frozenset[int]]:
@@ -80,7 +80,7 @@ def states_by_marks(runs: CeaRuns) -> dict[tuple[int, tuple[int, ...]], frozense
     states: dict[tuple[int, tuple[int, ...]], set[int]] = {}
     for run in runs._runs:
         states.setdefault((run.start, run.positions), set()).add(run.state)
-    return {marks: frozenset(reached) for marks, reached in states.items()}
+    return {marks: frozenset(targets) for marks, targets in states.items()}
 
 
 def test_random_automata(suite: Suite) -> None:
@@ -104,8 +104,8 @@ def test_random_automata_under_a_strategy(strategy: Strategy, suite: Suite) -> N
 
 def test_automata_of_formulas(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = random_case(rng)
-        return check_run(drawn.query.cea, list(drawn.stream))
+        example = random_case(rng)
+        return check_run(example.query.cea, list(example.stream))
 
     suite.run(case, deep_count=10_000)
 
@@ -117,17 +117,17 @@ def test_the_determinised_automaton_is_io_deterministic_and_never_enters_q0(suit
         states = [det.q0]
         for event in (Event(rng.choice("AB")) for _ in range(6)):
             symbol = det.symbol(event)
-            enabled = [t for t in cea.Delta if satisfies(event, t.predicate)]
-            reached = []
+            edges = [t for t in cea.Delta if satisfies(event, t.predicate)]
+            successors = []
             for p in states:
                 moves = det.step(p, symbol)
                 for mark, q in zip((Mark.TAKE, Mark.SKIP), moves, strict=True):
                     sources = det.macro_states[p]
-                    targets = {t.target for t in enabled if t.source in sources and t.mark is mark}
+                    targets = {t.target for t in edges if t.source in sources and t.mark is mark}
                     assert (det.macro_states[q] if q is not None else set()) == targets
-                    reached += [q] if q is not None else []
-            assert det.q0 not in reached
-            states = [*dict.fromkeys(reached)]
+                    successors += [q] if q is not None else []
+            assert det.q0 not in successors
+            states = [*dict.fromkeys(successors)]
         return bool(states)
 
     suite.run(case, deep_count=4_000)
@@ -138,21 +138,21 @@ def test_forgetting_keeps_every_answer_of_the_window(suite: Suite) -> None:
         cea = random_cea(rng)
         width = rng.choice((0, 1, 2, 4))
         evaluation, runs = TecsEvaluation(DeterministicCea(cea)), CeaRuns(cea)
-        answered = False
+        has_answer = False
         for j in range(14):
             event, lowest = Event(rng.choice("AB")), max(0, j - width)
             for reader in (evaluation, runs):
                 reader.forget(lowest)
                 reader.advance(event, j)
-            found = set(evaluation.answers(lowest))
-            assert found == set(runs.answers(lowest))
-            answered = answered or bool(found)
-        return answered
+            answers = set(evaluation.answers(lowest))
+            assert answers == set(runs.answers(lowest))
+            has_answer = has_answer or bool(answers)
+        return has_answer
 
     suite.run(case, deep_count=4_000)
 
 
-class Shuffled(TecsEvaluation):
+class WithoutOrder(TecsEvaluation):
     """Algorithm 1 on a hash table without an order: the keys come in any (CORE Sec. 4.2)."""
 
     def __init__(self, automaton: DeterministicCea, rng: Random) -> None:
@@ -168,13 +168,13 @@ class Shuffled(TecsEvaluation):
 
 def test_without_the_order_of_the_keys_the_precondition_of_insert_fails() -> None:
     """On one random automaton in ten or more; with the order it never does, as shown above."""
-    failed = 0
+    failures = 0
     for seed in range(200):
         rng = Random(seed)
-        evaluation = Shuffled(DeterministicCea(random_cea(rng)), rng)
+        evaluation = WithoutOrder(DeterministicCea(random_cea(rng)), rng)
         try:
             for j in range(8):
                 evaluation.advance(Event(rng.choice("AB")), j)
         except AssertionError:
-            failed += 1
-    assert failed >= 20
+            failures += 1
+    assert failures >= 20
