@@ -8,6 +8,7 @@ meaning: 01 syntax, 02 ill-formed, 03 type, 04 unsupported, 05 undecided, 06 res
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -196,3 +197,11 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
         return f"did you mean '{close[0]}'?"
     some = ", ".join(names[:10]) + (", .." if len(names) > 10 else "")
     return f"known: {some}" if names else ""
+
+
+def outside() -> int:
+    """How far up the first caller is that is not cerlab's own, nor its decorators, for `warn`."""
+    level, frame, ours = 1, sys._getframe(1), ("cerlab.", "contextlib")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from warnings import warn
 
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.errors import AnswerWarning
+from cerlab.errors import AnswerWarning, outside
 from cerlab.evaluate.requirements import requirements_of, warning_lines
 from cerlab.model.stream import Stream
 
@@ -23,16 +22,8 @@ def warn_about_answers(
             "CER0913: SELECT asks for aggregates, and these are the answers that they are over"
         )
         hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
-        warn(AnswerWarning(f"{message}; {hint}"), stacklevel=_outside())
+        warn(AnswerWarning(f"{message}; {hint}"), stacklevel=outside())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     requirements = requirements_of(pattern).read(stream)
     for line in warning_lines(requirements, len(stream) > 0, answers, f"{whose} says why"):
-        warn(AnswerWarning(line), stacklevel=_outside())
-
-
-def _outside() -> int:
-    """How far up the first caller is that is not cerlab's own, as `warn` counts."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cerlab."):
-        level, frame = level + 1, frame.f_back
-    return level
+        warn(AnswerWarning(line), stacklevel=outside())

@@ -9,8 +9,9 @@ from cerlab import io
 from cerlab.api.answers import Matches
 from cerlab.api.session import AggregateSession, RowSession, Session
 from cerlab.compile.pattern import Logic, Pattern
-from cerlab.compile.text_to_pattern import What, as_pattern, read_ceql, warn_of
+from cerlab.compile.text_to_pattern import Language, What, as_pattern
 from cerlab.evaluate.aggregate_request import Aggregates, request_of
+from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.schema import Schema
 
@@ -159,14 +160,14 @@ def parse_query(text: str, schema: Schema | str | None = None) -> Query:
     WHERE A AS x ; B
     WITHIN 3 EVENTS
     """
-    query = read_ceql(text, schema, Query)
-    warn_of(query)
-    return query
+    return as_query(text, as_schema(schema), language="ceql")
 
 
-def as_query(what: What, schema: Schema | None = None) -> Query:
+def as_query(
+    what: What, schema: Schema | None = None, *, language: Language | None = None
+) -> Query:
     """A query of anything that is one; raises as `as_pattern`."""
-    pattern = as_pattern(what, schema=schema)
+    pattern = as_pattern(what, language, schema)
     if isinstance(pattern, Query):
         return pattern
     return Query(pattern.ast, schema=pattern.schema, source=pattern.source)

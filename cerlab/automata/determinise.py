@@ -15,7 +15,7 @@ class DeterministicCea:
     A macro-state is the set of the states that all runs with the same start and the same marks
     are in; so two different runs of this automaton are two different (start, marks). Macro-states
     are numbered in the order of discovery and ``q0`` is 0; it is never entered again if the CEA is
-    an `IntervalCea`. There is nothing to remember before a run starts, so there is one idle state.
+    an `IntervalCea`. There is nothing to remember before a run starts: ``q0`` is the idle state.
     """
 
     idle = 0
@@ -29,10 +29,6 @@ class DeterministicCea:
         self.number_of = numbering.of
         self._cache: dict[tuple[int, int], Moves] = {}
         self.q0 = self.number_of(cea.I)
-
-    def begin(self, idle: int, symbol: int) -> Moves:
-        """The moves of ``q0``."""
-        return self.step(self.q0, symbol)
 
     def wait(self, idle: int, symbol: int) -> int:
         """Nothing changes."""
@@ -50,6 +46,9 @@ class DeterministicCea:
                 self.number_of(after_skip) if after_skip else None,
             )
         return moves
+
+    begin = step
+    """Where the run that starts at this event goes, from the idle state, which is ``q0``."""
 
     def __repr__(self) -> str:
         return f"<DeterministicCea, {len(self.macro_states)} macro-states so far>"

@@ -33,7 +33,7 @@ class Deterministic(Protocol):
     def symbol(self, event: Event) -> int:
         """The truth vector of an event."""
 
-    def begin(self, idle: int, symbol: int) -> Moves:
+    def begin(self, idle: int, symbol: int, /) -> Moves:
         """Where the run that starts at this event goes."""
 
     def wait(self, idle: int, symbol: int) -> int:

@@ -14,18 +14,23 @@ from cerlab.automata.machine import Machine, machine_of
 from cerlab.automata.plan import Plan
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
-from cerlab.budget import poll
+from cerlab.budget import poll, step_budget
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labelled_srt
 from cerlab.compile.foundations import anchored_query
-from cerlab.compile.pipeline import compile_query
 from cerlab.compile.register_plan import register_plan
+from cerlab.compile.vcea_to_cea import vcea_to_cea
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel.syntax import Formula, Select, defined_labels
 from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source
-from cerlab.logic.ceql.syntax import CeqlQuery, selected_formula, strategy_and_body
+from cerlab.logic.ceql.syntax import (
+    CeqlQuery,
+    partition_attributes,
+    selected_formula,
+    strategy_and_body,
+)
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.focel.translate import fo_to_so, labelled_fo_to_so, unary_fo_to_so
@@ -104,10 +109,23 @@ class Pattern:
     @cached_property
     def plan(self) -> Plan:
         """What engines run; raises `Unsupported` for what has no automaton."""
-        if self.logic == "so":
-            return compile_query(self.ast)
-        formula = unary_fo_to_so(selected_formula(self.ast))
-        return compile_query(replace(self.ast, formula=formula, items=None))
+        ast = self.ast
+        if self.logic == "fo":
+            ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)
+        strategy, formula = strategy_and_body(ast)
+        with step_budget("the automaton of the formula", own=1):
+            vcea = cel_to_vcea(formula)
+            cea = vcea_to_cea(vcea)
+        return Plan(
+            vcea=vcea,
+            cea=cea,
+            streams=ast.streams,
+            partition=partition_attributes(ast),
+            window=ast.window,
+            consume=ast.consume,
+            limit=ast.limit,
+            strategy=strategy,
+        )
 
     @cached_property
     def has_automaton(self) -> bool:

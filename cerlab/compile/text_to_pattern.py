@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias, TypeVar, get_args
+from typing import Literal, TypeAlias, get_args
 from warnings import warn
 
 from cerlab.compile.pattern import AnyPattern, Logic, Pattern, SremoPattern
-from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
+from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest, outside
 from cerlab.logic.cel.depth import refuse_deep
 from cerlab.logic.cel.syntax import Formula
-from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
+from cerlab.logic.ceql.parser import parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
@@ -24,8 +24,6 @@ AnyWhat: TypeAlias = What | Sremo | SremoPattern
 
 Language: TypeAlias = Literal["ceql", "cel", "sremo"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-
-P = TypeVar("P", bound=Pattern)
 
 _BLANK = r"\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/"
 _CEQL = re.compile(rf"(?:{_BLANK})*(?:select|create|declare)\b", re.I)
@@ -43,9 +41,9 @@ def any_pattern(
     """The pattern of anything that can be evaluated; a formula is ``SELECT *`` of it.
 
     A text of no given language is a SREMO if it begins with ``<``, ``!``, ``#(`` or ``@(``, which
-    no formula does, and CEQL if it begins with SELECT or a declaration. Remarks on labels are of
-    the logic "so", and are warnings only there. Raises `UsageError` for unknown languages and
-    logics, and as `parse_query` and `parse_sremo`.
+    no formula does, and CEQL if it begins with SELECT or a declaration; `schema` is added to what
+    it declares. Remarks on labels are of the logic "so", and are warnings only there. Raises
+    `UsageError` for unknown languages and logics, and as `parse_query` and `parse_sremo`.
     """
     if language is not None and language not in LANGUAGES:
         hint = nearest(language, LANGUAGES)
@@ -56,8 +54,8 @@ def any_pattern(
     if isinstance(pattern, Pattern):
         if logic == "fo":
             return pattern.first_order
-        if isinstance(what, str):
-            warn_of(pattern)
+        for remark in pattern.remarks if isinstance(what, str) else ():
+            warn(CerlabWarning(str(remark)), stacklevel=outside())
     elif logic == "fo":
         message = 'a SREMO has no variables, so no meaning under logic="fo"'
         raise Unsupported("CER0480", message, hint="leave logic= out")
@@ -78,7 +76,10 @@ def _pattern(what: AnyWhat, language: Language | None, schema: Schema | None) ->
     if language == "sremo" or (language is None and _SREMO.match(what)):
         return SremoPattern(parse_sremo(what))
     if language == "ceql" or (language is None and _CEQL.match(what)):
-        return read_ceql(what, schema)
+        ast, declared, source = parse_ceql(what)
+        if declared and schema:
+            declared = Schema(schema.streams + declared.streams)
+        return Pattern(ast, schema=declared or schema, source=source)
     formula, source = parse_cel(what)
     return Pattern(CeqlQuery(formula), schema=schema, source=source)
 
@@ -99,18 +100,3 @@ def as_pattern(
             hint="cerlab.evaluate and cerlab.matches take it",
         )
     return pattern
-
-
-def read_ceql(text: str, schema: Schema | str | None = None, kind: type[P] = Pattern) -> P:  # type: ignore[assignment]  # mypy: defaults of type variables
-    """The pattern of a CEQL text; `schema` is added to what the text declares."""
-    ast, inner, source = parse_ceql(text)
-    outer = parse_schema(schema) if isinstance(schema, str) else schema
-    if inner and outer:
-        outer = Schema(outer.streams + inner.streams)
-    return kind(ast, schema=outer or inner, source=source)
-
-
-def warn_of(pattern: Pattern) -> None:
-    """Give the remarks on a pattern as warnings."""
-    for remark in pattern.remarks:
-        warn(CerlabWarning(str(remark)), stacklevel=3)

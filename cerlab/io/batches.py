@@ -20,7 +20,7 @@ from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe
 from cerlab.io.quarantine import Quarantine, open_quarantine
 from cerlab.io.read import Stream, read_parts
 from cerlab.io.rows import batched, part_groups, stream_of
-from cerlab.logic.ceql.parser import parse_schema
+from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.columns import is_moment
 from cerlab.model.event import Event, TypeColumn
@@ -58,7 +58,7 @@ def batches(
     [2, 1]
     """
     axis = axis_of_options(time, unit)
-    schema = parse_schema(schema) if isinstance(schema, str) else schema
+    schema = as_schema(schema)
     kind = None if is_pipe(path) else format_of(existing(path), format)
     if kind in COLUMNAR:
         with open_quarantine(quarantine, path) as on_bad_row:

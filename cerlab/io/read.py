@@ -21,7 +21,7 @@ from cerlab.io.pipe import arriving_lines
 from cerlab.io.quarantine import Quarantine, open_quarantine
 from cerlab.io.rows import Part, batched, events_of, stream_of
 from cerlab.io.text import ROWS, known_kind, text_events, text_parts
-from cerlab.logic.ceql.parser import parse_schema
+from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options, clock_for, only_timestamp
 from cerlab.model.event import Event
@@ -53,7 +53,7 @@ class Stream(Events):
         if of_one or not isinstance(events, Iterable):
             raise _no_events(events)
         axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
-        schema = parse_schema(schema) if isinstance(schema, str) else schema
+        schema = as_schema(schema)
         records = tuple(events)
         rows = rows_of_dicts(records) if schema is None and type is None else None
         if rows is not None:
@@ -115,7 +115,7 @@ class Stream(Events):
         stream = of(events, type=type, time=time, unit=unit)
         if schema is None:
             return stream
-        schema = parse_schema(schema) if isinstance(schema, str) else schema
+        schema = as_schema(schema)
         reading = Reading("the events", schema)
         valid_events = [conform_event(event, reading, n) for n, event in enumerate(stream, 1)]
         return cls(valid_events, time=stream.time, schema=schema)
@@ -177,7 +177,7 @@ def read(
     Raises `BadData` with file, row and column.
     """
     axis = axis_of_options(time, unit)
-    schema = parse_schema(schema) if isinstance(schema, str) else schema
+    schema = as_schema(schema)
     as_it_is = not sort and quarantine is None
     if as_it_is and (kind := _table_kind(path, format)) is not None:
         reading = Reading(str(path), schema, None, type)
@@ -278,7 +278,7 @@ def _of_table(
     schema: Schema | str | None = None,
 ) -> Stream:
     axis = axis_of_options(time, unit)
-    schema = parse_schema(schema) if isinstance(schema, str) else schema
+    schema = as_schema(schema)
     return _table_stream(table, Reading("the table", schema, None, type), axis)
 
 

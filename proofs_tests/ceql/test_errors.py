@@ -191,6 +191,14 @@ def test_what_has_no_effect_is_a_warning(text: str, message: str) -> None:
             read(text)
 
 
+def test_a_remark_is_at_the_line_that_asked() -> None:
+    text = "SELECT * WHERE A AS x FILTER y[v = 1]"
+    for ask in (cerlab.parse_query, cerlab.satisfiable, lambda q: cerlab.count(q, [{"type": "A"}])):
+        with pytest.warns(cerlab.CerlabWarning, match="CER0901") as said:
+            ask(text)
+        assert {warning.filename for warning in said} == {__file__}
+
+
 @pytest.mark.parametrize("evaluator", ["automaton", "tecs"])
 @pytest.mark.parametrize(
     "text",

@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Generic, TypeVar, assert_never
 
 from cerlab.automata.deterministic import Deterministic
@@ -151,15 +151,12 @@ def run(
 ) -> Iterator[Answer]:
     """All answers of a plan on a stream, lazily, by end; events are read only as needed."""
     per_end = min(plan.limit.per_end, sys.maxsize) if plan.limit else None
-    for _, answers in ends(plan, recogniser, events, time, _answers):
-        yield from spend_over(islice(answers, per_end))
-
-
-def _answers(reader: Recogniser[Answer], lowest: int) -> Iterator[Answer] | None:
-    """The answers that end here, None where there are none."""
-    answers = reader.answers(lowest)
-    first = next(answers, None)
-    return None if first is None else chain((first,), answers)
+    for driver, _, reader, lowest in _readings(plan, recogniser, events, time):
+        answer = None
+        for answer in spend_over(islice(reader.answers(lowest), per_end)):
+            yield answer
+        if answer is not None:
+            driver.consume(reader)
 
 
 def ends(
@@ -174,17 +171,23 @@ def ends(
     `result_of` gets the lowest start that the window allows and gives something false if no answer
     ends here. What it gives is good until the next position is asked for.
     """
+    for driver, position, reader, lowest in _readings(plan, recogniser, events, time):
+        if result := result_of(reader, lowest):
+            driver.consume(reader)
+            yield position, result
+
+
+def _readings(
+    plan: Clauses, recogniser: Callable[[], R], events: Iterable[Event], time: TimeAxis | None
+) -> Iterator[tuple[Driver[R], int, R, int]]:
+    """After each event of a substream: the driver, the position, and what `Driver.read` gives."""
     if time is None and isinstance(plan.window, TimeWindow):
         events = tuple(events)
         time = only_timestamp(events)
     driver = Driver(plan, recogniser, time)
     for position, event in enumerate(events):
-        if (read := driver.read(event, position)) is None:
-            continue
-        reader, lowest = read
-        if result := result_of(reader, lowest):
-            driver.consume(reader)
-            yield position, result
+        if (read := driver.read(event, position)) is not None:
+            yield driver, position, *read
 
 
 def counts(

@@ -62,6 +62,11 @@ def parse_schema(text: str) -> Schema:
     return schema_of([_as_tree(each) for each in tree.children], text)
 
 
+def as_schema(schema: Schema | str | None) -> Schema | None:
+    """A schema as users give it, which may be the text of its declarations."""
+    return parse_schema(schema) if isinstance(schema, str) else schema
+
+
 def _as_tree(node: Any) -> Tree[Token]:
     assert isinstance(node, Tree)
     return node
