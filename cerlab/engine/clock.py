@@ -27,7 +27,7 @@ SAFE = 1 << 61
 Instants: TypeAlias = Int64s | list[Instant]
 """Exact instants, in an array where they are whole and 64 bits hold them."""
 
-Part = TypeVar("Part", bound="NDArray[Any] | list[Instant]")
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class TimeColumn:
@@ -151,15 +151,19 @@ class TimeColumn:
         return self._axis.unit if is_time and self._axis is not None else None
 
 
-def join_parts(parts: Sequence[Part]) -> Part:
-    """Instants, or other arrays, one after the other: an array if all parts are."""
-    some: list[Any] = [part for part in parts if len(part)]
-    if len(some) < 2:
-        return some[0] if some else parts[0]
-    if all(isinstance(part, np.ndarray) for part in some):
-        return np.concatenate(some)  # type: ignore[return-value]  # of the dtype of the parts
-    lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in some)
-    return [time for part in lists for time in part]  # type: ignore[return-value]
+def join_instants(parts: Sequence[Instants]) -> Instants:
+    """Instants one after the other: in an array if all of them are in arrays."""
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if arrays and sum(map(len, arrays)) == sum(map(len, parts)):
+        return join_arrays(arrays)
+    lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in parts)
+    return [time for part in lists for time in part]
+
+
+def join_arrays(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
+    """Arrays one after the other; not copied where only one holds anything."""
+    some = [part for part in parts if len(part)] or parts[:1]
+    return some[0] if len(some) == 1 else np.concatenate(some)
 
 
 def first_inside(times: Instants, width: Instant, begin: int) -> Int32s:

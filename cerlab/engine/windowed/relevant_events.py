@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.clock import Instants, join_parts
+from cerlab.engine.clock import Instants, join_arrays, join_instants
 from cerlab.engine.columns import slice_rows, take_rows
 from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed.relevant_events import relevant, relevant_once
@@ -71,25 +71,25 @@ class RelevantEvents:
     @cached_property
     def actions(self) -> Symbols:
         """What each event does in the program."""
-        return join_parts([part.actions for part in self.parts])
+        return join_arrays([part.actions for part in self.parts])
 
     @cached_property
     def symbols(self) -> Symbols:
         """The symbol of each event."""
-        return join_parts([part.batch.symbols[part.indices] for part in self.parts])
+        return join_arrays([part.batch.symbols[part.indices] for part in self.parts])
 
     @cached_property
     def codes(self) -> Int32s:
         """The partition of each event, NONE for none."""
         codes = [part.codes for part in self.parts if part.codes is not None]
         return (
-            join_parts(codes) if len(codes) == len(self.parts) else np.zeros(self.count, np.int32)
+            join_arrays(codes) if len(codes) == len(self.parts) else np.zeros(self.count, np.int32)
         )
 
     @cached_property
     def positions(self) -> Int64s:
         """The position of each event."""
-        return join_parts([part.batch.at(part.indices) for part in self.parts])
+        return join_arrays([part.batch.at(part.indices) for part in self.parts])
 
     @property
     def positions_and_offset(self) -> tuple[NDArray[np.signedinteger[Any]], int]:
@@ -102,7 +102,7 @@ class RelevantEvents:
     @cached_property
     def times(self) -> Instants:
         """What the window is measured in."""
-        return join_parts([_times(part.batch.times, part.indices) for part in self.parts])
+        return join_instants([_times(part.batch.times, part.indices) for part in self.parts])
 
     @property
     def times_by_index(self) -> tuple[Instants, Int32s]:
@@ -188,7 +188,7 @@ def last_window(batches: Sequence[Batch], width: Instant, keys: KeyCodes | None)
             break
     return Batch(
         np.concatenate([part.symbols for part in parts]),
-        join_parts([part.times for part in parts]),
+        join_instants([part.times for part in parts]),
         0,
         np.concatenate([part.positions for part in parts]),
         {},

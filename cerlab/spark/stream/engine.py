@@ -14,7 +14,7 @@ import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.clock import Instants, TimeColumn, join_parts
+from cerlab.engine.clock import Instants, TimeColumn, join_instants
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs.batch import Events
@@ -127,7 +127,7 @@ class SequencesEngine:
             np.concatenate((before.sequence, fresh.sequence)),
             np.concatenate((before.number, fresh.number)),
             np.concatenate((before.position, fresh.position)),
-            join_parts((before.instants, instants)),
+            join_instants((before.instants, instants)),
         )
         order = np.argsort(whole.sequence, kind="stable")
         self._events = whole.take(order)
