@@ -55,34 +55,36 @@ def test_a_sremo_says_its_parts_its_marks_and_its_registers() -> None:
 
 
 def test_a_notebook_shows_the_tree_once() -> None:
-    found = why("A ; B FILTER B[v > 7]", [{"type": "A", "v": 1}, {"type": "B", "v": 5}], (0, 1))
-    shown = display.mimebundle(found)["text/html"]
-    words, drawn = shown.split("<svg", 1)
+    explanation = why(
+        "A ; B FILTER B[v > 7]", [{"type": "A", "v": 1}, {"type": "B", "v": 5}], (0, 1)
+    )
+    html = display.mimebundle(explanation)["text/html"]
+    words, picture = html.split("<svg", 1)
     assert "B at 1 fails v &gt; 7: v is 5" in words
     assert "├─" not in words
-    assert "1: B(v=5)" in drawn
-    assert "fails" not in drawn
+    assert "1: B(v=5)" in picture
+    assert "fails" not in picture
 
 
 def test_derivations_of_answers_are_drawn_whole(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        given = random_case(rng)
-        answers = cerlab.evaluate(given.query, given.stream)
+        sample = random_case(rng)
+        answers = cerlab.evaluate(sample.query, sample.stream)
         if not answers:
             return False
         answer = rng.choice(answers)
-        found = why(given.query, given.stream, answer.positions, answer.start, answer.end)
-        root = found.derivation
+        explanation = why(sample.query, sample.stream, answer.positions, answer.start, answer.end)
+        root = explanation.derivation
         assert root is not None
         graph = graph_of(root)
         assert len(graph.nodes) == sum(1 for _ in root)
         assert len(graph.edges) == len(graph.nodes) - 1
         assert {edge.kind for edge in graph.edges} <= {EdgeKind.CHILD}
         assert all(node.kind is NodeKind.PART for node in graph.nodes)
-        parts = set(subformulas(given.query.formula))
+        parts = set(subformulas(sample.query.formula))
         assert {here.part for here in root} <= parts
         ElementTree.fromstring(svg(graph))
-        bundle = display.mimebundle(found)
+        bundle = display.mimebundle(explanation)
         assert set(bundle) == {"text/plain", "text/html", "image/svg+xml"}
         return True
 

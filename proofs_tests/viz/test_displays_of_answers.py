@@ -45,9 +45,9 @@ NASTY = ("<b>", "&amp;", "\"'", "]]>", "\0\x1b[31m", "é\n\t", "x" * 500, "$x^2$
 
 def html(value: object) -> ElementTree.Element:
     """The HTML of a value, which is well-formed; where it fails, it raises."""
-    made = display.render(value, "text/html")
-    assert made is not None
-    return ElementTree.fromstring(f"<html>{made}</html>")
+    text = display.render(value, "text/html")
+    assert text is not None
+    return ElementTree.fromstring(f"<html>{text}</html>")
 
 
 def words(value: object) -> str:
@@ -63,9 +63,9 @@ def check(value: object) -> None:
     text = display.text(value)
     assert isinstance(text, str)
     assert len(text) < 20_000 or isinstance(value, Schema), "a schema is its declarations"
-    made = display.render(value, "text/html")
-    assert made is not None, type(value)
-    assert len(made) < 200_000
+    html_text = display.render(value, "text/html")
+    assert html_text is not None, type(value)
+    assert len(html_text) < 200_000
     for table in html(value).iter("table"):
         caption, head = table.find("caption"), table.find("thead/tr")
         assert caption is not None
@@ -82,7 +82,7 @@ def check(value: object) -> None:
         assert root.get("role") == "img"
         assert root[0].tag.endswith("title")
     bundle = value._repr_mimebundle_()  # type: ignore[attr-defined]
-    expected = {"text/html": made} | ({"image/svg+xml": picture} if picture else {})
+    expected = {"text/html": html_text} | ({"image/svg+xml": picture} if picture else {})
     assert bundle == {"text/plain": text} | expected
 
 
@@ -135,9 +135,9 @@ def _valuation(rng: Random) -> Valuation:
 
 def _case(rng: Random) -> Case:
     while True:
-        made = random_case(rng)
-        if made.query.has_automaton:
-            return made
+        case = random_case(rng)
+        if case.query.has_automaton:
+            return case
 
 
 def _answers(rng: Random) -> Answers:
@@ -157,11 +157,11 @@ def _schema(rng: Random) -> Schema:
     def attribute() -> AttributeDeclaration:
         return AttributeDeclaration(_text(rng), rng.choice(list(AttributeType)), rng.random() < 0.5)
 
-    def declared() -> EventDeclaration:
+    def event() -> EventDeclaration:
         return EventDeclaration(_text(rng), tuple(attribute() for _ in range(rng.randrange(9))))
 
     def stream() -> StreamDeclaration:
-        return StreamDeclaration(_text(rng), tuple(declared() for _ in range(rng.randrange(40))))
+        return StreamDeclaration(_text(rng), tuple(event() for _ in range(rng.randrange(40))))
 
     return Schema(tuple(stream() for _ in range(rng.randrange(4))))
 
@@ -172,14 +172,14 @@ def _session(rng: Random) -> object:
     return session
 
 
-def _explained(rng: Random) -> object:
-    made = _case(rng)
-    return made.query.explain(made.stream)
+def _explanation(rng: Random) -> object:
+    case = _case(rng)
+    return case.query.explain(case.stream)
 
 
 def _matches(rng: Random) -> object:
-    made = random_case(rng)
-    return made.query.run(made.stream)
+    case = random_case(rng)
+    return case.query.run(case.stream)
 
 
 KINDS: dict[str, Callable[[Random], object]] = {
@@ -195,7 +195,7 @@ KINDS: dict[str, Callable[[Random], object]] = {
     ),
     "schema": _schema,
     "plan": lambda rng: _case(rng).query.plan,
-    "explanation": _explained,
+    "explanation": _explanation,
     "session": _session,
     "timeline": lambda rng: cerlab.show(_answers(rng).answers[:9], [{"type": _text(rng)}] * 200),
 }
@@ -230,14 +230,14 @@ def test_empty_and_huge(value: object) -> None:
 
 
 def test_no_answers_are_said_to_be_none() -> None:
-    for value in (QUERY.run([{"type": "A"}] * 3), _listed(0)):
+    for value in (QUERY.run([{"type": "A"}] * 3), _many_answers(0)):
         assert words(value).endswith(": 0 answers")
         assert str(display.text(value)).endswith(": 0 answers")
 
 
 def test_what_is_cut_says_of_how_many() -> None:
-    assert "showing 50 of 345 answers" in words(_listed(345))
-    assert f"{MOST} answers" in words(_listed(MOST))
+    assert "showing 50 of 345 answers" in words(_many_answers(345))
+    assert f"{MOST} answers" in words(_many_answers(MOST))
     many = cerlab.parse_query("SELECT * WHERE A+").run([{"type": "A"}] * 1000)
     assert "showing 50 of about 1.07·10^301 answers" in words(many)
     assert "showing 10 of about 1.07·10^301 answers" in str(many)
@@ -247,13 +247,13 @@ def test_what_is_cut_says_of_how_many() -> None:
     )
 
 
-def _listed(n: int) -> Answers:
+def _many_answers(n: int) -> Answers:
     stream = Stream.from_events([{"type": "A"}] * n)
     return Answers(stream, tuple(ComplexEvent(k, k, (k,)) for k in range(n)))
 
 
 def test_a_long_stream_is_not_counted_to_be_shown() -> None:
-    answers = _listed(MOST_EVENTS + 1)
+    answers = _many_answers(MOST_EVENTS + 1)
     assert "showing the first 50 answers; count() says how many there are" in words(answers)
 
 
@@ -276,21 +276,21 @@ def test_a_query_that_cannot_be_answered_says_why() -> None:
 
 
 def test_only_the_events_that_are_shown_are_made_of_columns() -> None:
-    made = 0
+    count = 0
 
     def load() -> Any:
-        nonlocal made
+        nonlocal count
         for n in range(10**6):
-            made += 1
+            count += 1
             yield Event("A", {"v": n})
 
     stream = Stream.from_columns({"type": ["A"] * 10**6}, 10**6, load)
     assert "showing 50 of 1,000,000 events" in words(stream)
-    assert made <= 51
+    assert count <= 51
     assert "showing 20 of 1,000,000" in str(stream)
-    assert made <= 100
+    assert count <= 100
     cerlab.show([ComplexEvent(200, 210, (200,))], stream).svg()
-    assert made <= 500
+    assert count <= 500
 
 
 def test_types_are_counted_over_the_whole_stream() -> None:
@@ -307,10 +307,10 @@ def test_types_are_counted_over_the_whole_stream() -> None:
 
 def test_a_verdict_shows_the_answer_that_makes_the_difference() -> None:
     verdict = cerlab.equivalent("SELECT * WHERE A ; B", "SELECT LAST * WHERE A ; B")
-    said = words(verdict)
-    assert said.startswith("does not hold")
-    assert "a stream of 3 events on which only the left side answers [0, 2] {0, 2}" in said
-    assert "lacks 1" in said
+    text = words(verdict)
+    assert text.startswith("does not hold")
+    assert "a stream of 3 events on which only the left side answers [0, 2] {0, 2}" in text
+    assert "lacks 1" in text
     assert "left   ●━━━●\nright  ○╌╌╌○" in str(verdict)
 
 

@@ -140,10 +140,10 @@ def test_a_query_is_its_text_and_its_tree() -> None:
 
 
 def test_a_renderer_that_fails_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> str:
+    def fail(*_: Any, **__: Any) -> str:
         raise RuntimeError("no fonts")
 
-    monkeypatch.setattr(render, "svg", broken)
+    monkeypatch.setattr(render, "svg", fail)
     value: Any = cerlab.parse_query("SELECT * WHERE A").cea
     assert set(value._repr_mimebundle_()) == {"text/plain", display.GRAPH_TEXT}
 

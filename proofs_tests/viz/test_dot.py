@@ -152,20 +152,20 @@ def test_graphviz_and_networkx_read_the_nodes_and_edges(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         value = random_value(rng)
         graph = graph_of(value)
-        drawn = {node.id for node in graph.nodes}
+        nodes = {node.id for node in graph.nodes}
         plain = pygraphviz.AGraph(string=dot_text(graph))
-        assert drawn <= set(plain.nodes())
-        assert all(n in drawn or n.startswith(("start", "at")) for n in plain.nodes())
+        assert nodes <= set(plain.nodes())
+        assert all(n in nodes or n.startswith(("start", "at")) for n in plain.nodes())
         read = nx.nx_agraph.from_agraph(plain)
-        wanted = sorted((e.source, e.target) for e in graph.edges)
+        edges = sorted((e.source, e.target) for e in graph.edges)
         invisible = [edge for edge in read.edges(data=True) if edge[2].get("style") == "invis"]
-        found = [(p, q) for p, q in read.edges() if p in drawn]
-        assert sorted(found) == wanted
+        edges_of_networkx = [(p, q) for p, q in read.edges() if p in nodes]
+        assert sorted(edges_of_networkx) == edges
         assert len(invisible) == max(0, len(graph.columns) - 1)
-        themed = pygraphviz.AGraph(string=dot_text(graph, "dark"))
-        assert set(themed.nodes()) == set(plain.nodes())
-        joined = {(p, q) for p, q in themed.edges() if p in drawn}
-        assert joined == set(wanted)
+        dark = pygraphviz.AGraph(string=dot_text(graph, "dark"))
+        assert set(dark.nodes()) == set(plain.nodes())
+        edges_of_graphviz = {(p, q) for p, q in dark.edges() if p in nodes}
+        assert edges_of_graphviz == set(edges)
         return bool(graph.edges)
 
     suite.run(case, deep_count=2_000)
@@ -178,8 +178,8 @@ def test_labels_are_drawn_as_they_are(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         name = "A" + "".join(rng.choices(texts, k=rng.randrange(4))) + "Z"
         root = ElementTree.fromstring(svg(Atom(name)))
-        drawn = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
-        assert "\n".join(filter(None, drawn)) == "\n".join(filter(None, name.split("\n")))
+        lines = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert "\n".join(filter(None, lines)) == "\n".join(filter(None, name.split("\n")))
         return True
 
     suite.run(case, deep_count=1_000)
@@ -188,8 +188,8 @@ def test_labels_are_drawn_as_they_are(suite: Suite) -> None:
 def test_a_limit_on_lines_keeps_a_long_label_legible() -> None:
     many = " OR ".join(f"v = {n}" for n in range(60))
     query = cerlab.parse_query(f"SELECT * WHERE A FILTER A[{many}]")
-    themed = dot_text(query.cea, "light")
-    (label,) = (line for line in themed.splitlines() if line.startswith("  q0 -> q1"))
+    light = dot_text(query.cea, "light")
+    (label,) = (line for line in light.splitlines() if line.startswith("  q0 -> q1"))
     assert len(label) < 400
     assert "…" in label
     assert "v = 59" in dot_text(query.cea)
@@ -224,5 +224,5 @@ def test_dot_and_svg_are_equal_under_three_hash_seeds() -> None:
 
 def test_every_kind_of_node_has_a_shape() -> None:
     values = (random_value(Random(seed)) for seed in range(400))
-    seen = {node.kind for value in values for node in graph_of(value).nodes}
-    assert seen == set(NodeKind) - {NodeKind.FAILED}, "what fails is of derivations"
+    kinds = {node.kind for value in values for node in graph_of(value).nodes}
+    assert kinds == set(NodeKind) - {NodeKind.FAILED}, "what fails is of derivations"

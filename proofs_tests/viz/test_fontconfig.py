@@ -27,14 +27,14 @@ def test_settings_that_are_too_new_for_the_renderer_are_not_told(tmp_path: Path)
         '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">\n'
         "<fontconfig><dir>/usr/share/fonts</dir><of-the-future/></fontconfig>\n"
     )
-    drawn = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", DRAWN_TWICE],
         env={**os.environ, "FONTCONFIG_FILE": str(settings)},
         stderr=subprocess.PIPE,
         text=True,
         check=True,
     )
-    assert drawn.stderr == "afterwards\n"
+    assert process.stderr == "afterwards\n"
 
 
 def test_everything_else_is_passed_on_in_order(capfd: pytest.CaptureFixture[str]) -> None:

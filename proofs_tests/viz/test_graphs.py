@@ -30,10 +30,10 @@ A_THEN_B = cerlab.parse_query("SELECT * WHERE A ; B")
 def test_machines_come_back_from_networkx(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         A = machine_of_nasty_texts(rng)
-        made = to_networkx(A)
-        assert made.number_of_nodes() == A.states
-        assert made.number_of_edges() == len(A.Delta)
-        assert exact(from_networkx(made)) == exact(A)
+        graph = to_networkx(A)
+        assert graph.number_of_nodes() == A.states
+        assert graph.number_of_edges() == len(A.Delta)
+        assert exact(from_networkx(graph)) == exact(A)
         return bool(A.Delta)
 
     suite.run(case, deep_count=2_000)
@@ -58,10 +58,10 @@ def _epsilon_cea(rng: Random) -> EpsilonCea:
 def test_formulas_and_expressions_come_back(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi: Any = rng.choice((random_formula, random_sremo))(rng)
-        made = to_networkx(phi)
-        assert nx.is_arborescence(made)
-        assert from_networkx(made) == phi
-        return len(made) > 1
+        graph = to_networkx(phi)
+        assert nx.is_arborescence(graph)
+        assert from_networkx(graph) == phi
+        return len(graph) > 1
 
     suite.run(case, deep_count=2_000)
 
@@ -69,9 +69,9 @@ def test_formulas_and_expressions_come_back(suite: Suite) -> None:
 def test_conjunctive_queries_come_back(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         query = random_gcq(rng)
-        made = to_networkx(query)
-        assert from_networkx(made) == query
-        assert sum("variable" in parts for _, parts in made.nodes(data=True)) == len(
+        graph = to_networkx(query)
+        assert from_networkx(graph) == query
+        assert sum("variable" in parts for _, parts in graph.nodes(data=True)) == len(
             {v for atom in query.atoms for v in atom.variables}
         )
         return len(query.atoms) > 1
@@ -88,8 +88,8 @@ def test_the_picture_of_a_conjunctive_query() -> None:
         ("s(y)", NodeKind.PART),
         ("x < y", NodeKind.PART),
     ]
-    called = {node.id: node.label for node in graph.nodes}
-    assert [(called[e.source], called[e.target], e.kind) for e in graph.edges] == [
+    labels = {node.id: node.label for node in graph.nodes}
+    assert [(labels[e.source], labels[e.target], e.kind) for e in graph.edges] == [
         ("r(x, y)", "x", EdgeKind.COLUMN),
         ("r(x, y)", "y", EdgeKind.COLUMN),
         ("s(y)", "y", EdgeKind.COLUMN),
@@ -99,16 +99,16 @@ def test_the_picture_of_a_conjunctive_query() -> None:
 
 
 def test_the_attributes_are_the_parts() -> None:
-    made: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
-    assert made.graph["kind"] == "cea"
-    assert made.nodes["q0"] == {
+    graph: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
+    assert graph.graph["kind"] == "cea"
+    assert graph.nodes["q0"] == {
         "text": "0",
         "kind": "state",
         "state": 0,
         "initial": True,
         "final": False,
     }
-    assert made.get_edge_data("q0", "q1")[0] == {
+    assert graph.get_edge_data("q0", "q1")[0] == {
         "text": "type = 'A' / •",
         "kind": "take",
         "index": 0,
@@ -119,19 +119,19 @@ def test_the_attributes_are_the_parts() -> None:
 
 def test_a_machine_that_was_edited_in_networkx_is_read_back() -> None:
     """B is made optional: its source accepts too."""
-    made: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
-    made.nodes["q1"]["final"] = True
-    made.remove_edge("q1", "q1")
-    A = from_networkx(made)
+    graph: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
+    graph.nodes["q1"]["final"] = True
+    graph.remove_edge("q1", "q1")
+    A = from_networkx(graph)
     assert {1, 2} == A.F
     assert Transition(1, EVERYTHING, Mark.SKIP, 1) not in A.Delta
 
 
 def test_what_is_no_machine_is_bad_data() -> None:
-    made: Any = to_networkx(A_THEN_B.cea)
-    del made.nodes["q1"]["final"]
+    graph: Any = to_networkx(A_THEN_B.cea)
+    del graph.nodes["q1"]["final"]
     with pytest.raises(BadData, match=r"CER0759.*final"):
-        from_networkx(made)
+        from_networkx(graph)
     with pytest.raises(BadData, match="CER0759"):
         from_networkx(to_networkx(A_THEN_B.det))
 
@@ -156,8 +156,8 @@ def test_a_limit_is_stated(suite: Suite) -> None:
         whole = graph_of(value)
         few = graph_of(value, limit=3)
         assert len(few.nodes) <= 3
-        kept = {node.id for node in few.nodes}
-        assert all({e.source, e.target} <= kept for e in few.edges)
+        nodes = {node.id for node in few.nodes}
+        assert all({e.source, e.target} <= nodes for e in few.edges)
         if len(whole.nodes) > 3:
             assert "showing" in few.note
             assert "showing" in alt_text(few)
@@ -174,14 +174,14 @@ def test_guards_in_words_hold_for_exactly_their_vectors(suite: Suite) -> None:
         width = rng.randrange(1, 6)
         every = rng.sample(range(1 << width), rng.randrange(1, (1 << width) + 1))
         symbols = rng.sample(every, rng.randrange(1, len(every) + 1))
-        found = cubes(symbols, every, width)
-        held = {v for v in every if any(v & mask == value for mask, value in found)}
-        assert held == set(symbols)
-        for mask, value in found:
+        words = cubes(symbols, every, width)
+        vectors = {v for v in every if any(v & mask == value for mask, value in words)}
+        assert vectors == set(symbols)
+        for mask, value in words:
             for bit in range(width):
                 if mask >> bit & 1:
                     wider = mask & ~(1 << bit)
-                    assert any(v & wider == value & wider for v in every if v not in held)
+                    assert any(v & wider == value & wider for v in every if v not in vectors)
         return len(symbols) < len(every)
 
     suite.run(case, deep_count=5_000)

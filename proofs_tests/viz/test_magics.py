@@ -20,11 +20,11 @@ def shell() -> Iterator[Any]:
     from IPython.core.interactiveshell import InteractiveShell
 
     InteractiveShell.clear_instance()
-    made: Any = InteractiveShell.instance()
-    made.run_cell("%load_ext cerlab")
-    made.user_ns["events"] = EVENTS
-    made.user_ns["stream"] = cerlab.Stream.from_events(EVENTS)
-    yield made
+    instance: Any = InteractiveShell.instance()
+    instance.run_cell("%load_ext cerlab")
+    instance.user_ns["events"] = EVENTS
+    instance.user_ns["stream"] = cerlab.Stream.from_events(EVENTS)
+    yield instance
     InteractiveShell.clear_instance()
 
 
@@ -66,33 +66,33 @@ def test_a_syntax_error_shows_its_caret_and_no_traceback(
 ) -> None:
     result = shell.run_cell("%%ceql events\nSELECT *\nWHERE H ;; T")
     assert isinstance(result.error_in_exec, cerlab.QuerySyntaxError)
-    printed = capsys.readouterr().out
-    assert "Traceback" not in printed
-    lines = printed.splitlines()
+    output = capsys.readouterr().out
+    assert "Traceback" not in output
+    lines = output.splitlines()
     at = next(n for n, line in enumerate(lines) if line.endswith("WHERE H ;; T"))
     assert lines[at][lines[at + 1].index("^")] == ";"
     assert lines[at + 1].strip() == "^"
-    assert "line 2, column 10" in printed
+    assert "line 2, column 10" in output
 
 
 def test_so_does_one_of_the_functions(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("import cerlab\ncerlab.parse_formula('A ;; B')")
-    printed = capsys.readouterr().out
-    assert "Traceback" not in printed
-    assert "    A ;; B\n       ^" in printed
+    output = capsys.readouterr().out
+    assert "Traceback" not in output
+    assert "    A ;; B\n       ^" in output
 
 
 def test_warnings_are_shown_each_time(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         result = shell.run_cell("%%ceql\nSELECT y WHERE H AS x ; T")
         assert result.success
-        said = capsys.readouterr().err.splitlines()
-        assert len(said) == 1
-        assert said[0].startswith("warning: CER0902: SELECT y gives nothing")
+        messages = capsys.readouterr().err.splitlines()
+        assert len(messages) == 1
+        assert messages[0].startswith("warning: CER0902: SELECT y gives nothing")
 
 
 @pytest.mark.parametrize(
-    ("cell", "code", "said"),
+    ("cell", "code", "message"),
     [
         ("%%ceql evens\nH ; T", "CER0846", "did you mean 'events'?"),
         ("%%ceql events stream\nH ; T", "CER0842", "one variable"),
@@ -106,13 +106,13 @@ def test_warnings_are_shown_each_time(shell: Any, capsys: pytest.CaptureFixture[
     ],
 )
 def test_what_is_refused(
-    shell: Any, capsys: pytest.CaptureFixture[str], cell: str, code: str, said: str
+    shell: Any, capsys: pytest.CaptureFixture[str], cell: str, code: str, message: str
 ) -> None:
     result = shell.run_cell(cell)
     assert isinstance(result.error_in_exec, cerlab.UsageError)
-    printed = capsys.readouterr().out
-    assert printed.startswith(f"UsageError: {code}")
-    assert said in printed
+    output = capsys.readouterr().out
+    assert output.startswith(f"UsageError: {code}")
+    assert message in output
 
 
 def test_answers_are_displayed_as_pictures(shell: Any) -> None:

@@ -13,7 +13,7 @@ from cerlab.viz.machines.prioritised import row_pattern_graph
 CLAUSE = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({}))"
 
 
-def drawn(pattern: str) -> Graph:
+def graph_of_pattern(pattern: str) -> Graph:
     return row_pattern_graph(cerlab.parse_rows(CLAUSE.format(pattern)))
 
 
@@ -37,7 +37,7 @@ CASES = [
 def test_steps_are_numbered_by_preference(
     pattern: str, states: list[str], edges: list[str]
 ) -> None:
-    assert lines(drawn(pattern)) == (states, edges)
+    assert lines(graph_of_pattern(pattern)) == (states, edges)
 
 
 def test_a_row_pattern_and_its_automaton_show_themselves() -> None:
@@ -56,4 +56,4 @@ def test_a_row_pattern_and_its_automaton_show_themselves() -> None:
 
 def test_what_is_too_large_is_refused() -> None:
     with pytest.raises(ResourceLimit, match="too large"):
-        drawn("A{400} A{400} A{400}")
+        graph_of_pattern("A{400} A{400} A{400}")

@@ -17,7 +17,7 @@ from proofs_tests.viz.test_displays_of_answers import words
 
 EVENTS = [{"type": kind, "v": n} for n, kind in enumerate("AACBBCAB")]
 QUERY = cerlab.parse_query("SELECT * WHERE A ; B+ WITHIN 5 EVENTS")
-COMPARED = cerlab.parse_query("SELECT * WHERE A AS x ; B AS y FILTER x.v < y.v")
+CORRELATION = cerlab.parse_query("SELECT * WHERE A AS x ; B AS y FILTER x.v < y.v")
 STEPS = cerlab.step(QUERY, EVENTS[:3])
 
 
@@ -25,13 +25,13 @@ def why_not() -> Any:
     return QUERY.why_not(EVENTS, [0, 2])
 
 
-GIVEN: dict[str, Callable[[], Any]] = {
+VALUES: dict[str, Callable[[], Any]] = {
     "parse_query": lambda: QUERY,
     "parse_query(..).ast": lambda: QUERY.ast,
     "parse_query(..).formula": lambda: QUERY.formula,
     "parse_query(..).plan": lambda: QUERY.plan,
-    "parse_query(..).registers": lambda: COMPARED.registers,
-    "parse_query(..).registers.srt": lambda: COMPARED.registers.srt,
+    "parse_query(..).registers": lambda: CORRELATION.registers,
+    "parse_query(..).registers.srt": lambda: CORRELATION.registers.srt,
     "parse_query(..).vcea": lambda: QUERY.vcea,
     "parse_query(..).cea": lambda: QUERY.cea,
     "parse_query(..).det": lambda: QUERY.det,
@@ -69,9 +69,9 @@ GIVEN: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", VALUES)
 def test_it_is_shown_in_words_and_in_html(name: str) -> None:
-    value = GIVEN[name]()
+    value = VALUES[name]()
     bundle = value._repr_mimebundle_()
     assert {"text/plain", "text/html"} <= set(bundle)
     assert " at 0x" not in bundle["text/plain"]
@@ -81,26 +81,26 @@ def test_it_is_shown_in_words_and_in_html(name: str) -> None:
 
 def test_every_public_class_has_a_display() -> None:
     classes = [getattr(cerlab, name) for name in cerlab.__all__]
-    shown = [
+    kinds = [
         kind
         for kind in classes
         if inspect.isclass(kind) and not issubclass(kind, (BaseException, str))  # a text is words
     ]
-    assert len(shown) >= 10
-    for kind in shown:
+    assert len(kinds) >= 10
+    for kind in kinds:
         assert hasattr(kind, "_repr_mimebundle_"), kind
 
 
 @pytest.mark.parametrize("name", ["parse_query", "parse_query(..).ast", "parse_gcq", "parse_sremo"])
 def test_queries_and_expressions_are_graphs(name: str) -> None:
-    value = GIVEN[name]()
+    value = VALUES[name]()
     assert value.to_networkx().number_of_nodes() >= 3
     assert value.to_graphviz().source.startswith("digraph ")
 
 
 def test_a_query_is_the_graph_of_its_formula() -> None:
-    made: Any = QUERY.to_networkx()  # type: ignore[attr-defined]
-    assert made.graph["title"] == "CEL formula of 4 nodes: A ; B+"
+    graph: Any = QUERY.to_networkx()  # type: ignore[attr-defined]
+    assert graph.graph["title"] == "CEL formula of 4 nodes: A ; B+"
     assert display.render(QUERY, "image/svg+xml") == display.render(QUERY.formula, "image/svg+xml")
 
 
@@ -112,11 +112,11 @@ def test_what_is_learnt_of_a_query_says_how_much() -> None:
 
 
 def test_plans_on_registers_say_what_they_run() -> None:
-    limited = cerlab.parse_query(
+    correlation = cerlab.parse_query(
         "SELECT * WHERE A AS x ; B AS y FILTER x.v < y.v PARTITION BY [k] WITHIN 9 EVENTS"
     )
-    assert display.text(limited.registers) == (
+    assert display.text(correlation.registers) == (
         "machine: 3 states, 3 transitions\nregisters: x\npartition by: k\nwithin: 9 EVENTS"
     )
-    windowed = register_plan(cerlab.parse_sremo("(<v = 1>^ . <v = 2>^)[1..3]"))
-    assert display.text(windowed).splitlines()[1:] == ["registers: none", "within: 2 EVENTS"]
+    in_a_window = register_plan(cerlab.parse_sremo("(<v = 1>^ . <v = 2>^)[1..3]"))
+    assert display.text(in_a_window).splitlines()[1:] == ["registers: none", "within: 2 EVENTS"]

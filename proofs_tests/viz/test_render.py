@@ -38,15 +38,15 @@ def nodes_of(root: ElementTree.Element) -> list[str]:
 def test_svg_shows_every_node_and_says_what_it_is(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         graph = graph_of(random_value(rng), limit=50)
-        drawn = svg(graph)
-        assert drawn == svg(graph)
-        root = ElementTree.fromstring(drawn)
+        picture = svg(graph)
+        assert picture == svg(graph)
+        root = ElementTree.fromstring(picture)
         assert root.get("role") == "img"
         assert (root[0].tag, root[1].tag) == (f"{_SVG}title", f"{_SVG}desc")
         assert root[0].text
         assert root[1].text
         assert {node.id for node in graph.nodes} <= set(nodes_of(root))
-        assert not re.search(r"<!--|\bid=|<!DOCTYPE|Graphviz|[Gg]enerated", drawn)
+        assert not re.search(r"<!--|\bid=|<!DOCTYPE|Graphviz|[Gg]enerated", picture)
         return bool(graph.edges)
 
     suite.run(case, deep_count=1_000)
@@ -59,28 +59,28 @@ def test_the_words_of_a_small_machine() -> None:
     )
 
 
-def colours(drawn: str) -> set[str]:
-    return set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', drawn))
+def colours(picture: str) -> set[str]:
+    return set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', picture))
 
 
-def placed(drawn: str) -> dict[str, tuple[str, float]]:
+def places_of_texts(picture: str) -> dict[str, tuple[str, float]]:
     """Where each text of an SVG stands, by what it says: its anchor, its x."""
-    texts = ElementTree.fromstring(drawn).iter(f"{_SVG}text")
+    texts = ElementTree.fromstring(picture).iter(f"{_SVG}text")
     return {t.text or "": (t.get("text-anchor", ""), float(t.get("x", ""))) for t in texts}
 
 
 def test_words_of_several_sizes_stand_in_the_middle_whatever_the_font() -> None:
     """Under a node's label, and in the cells of a table: the middle is that of what is around."""
     why = cerlab.parse_query("SELECT * WHERE A").run([{"type": "A"}]).why(0)
-    drawn = svg(why.derivation)
-    words = placed(drawn)
+    picture = svg(why.derivation)
+    words = places_of_texts(picture)
     assert words["A"] == words["[0, 0]"] == words["A {0}"]
-    (box,) = re.findall(r'<title>n0</title>.*? d="(.*?)"', drawn, re.S)
+    (box,) = re.findall(r'<title>n0</title>.*? d="(.*?)"', picture, re.S)
     across = [float(x) for x, _ in re.findall(r"(-?[\d.]+),(-?[\d.]+)", box)]
     anchor, x = words["A"]
     assert anchor == "middle"
     assert x == pytest.approx((min(across) + max(across)) / 2, abs=0.01)
-    cells = placed(svg(A_THEN_B.table))
+    cells = places_of_texts(svg(A_THEN_B.table))
     assert {anchor for text, (anchor, _) in cells.items() if not text.startswith("bit")} == {
         "middle"
     }
@@ -89,23 +89,23 @@ def test_words_of_several_sizes_stand_in_the_middle_whatever_the_font() -> None:
 
 def test_a_small_word_beside_a_label_stays_beside_it() -> None:
     events = Stream.from_events([{"type": "A"}])
-    drawn = svg(tecs_snapshot(A_THEN_B.plan, A_THEN_B.machine, events))
-    (node,) = re.findall(r"<title>t1</title>.*?</g>", drawn, re.S)
+    picture = svg(tecs_snapshot(A_THEN_B.plan, A_THEN_B.machine, events))
+    (node,) = re.findall(r"<title>t1</title>.*?</g>", picture, re.S)
     assert node.count('text-anchor="start"') == 2
 
 
 def test_words_of_edges_are_off_their_lines() -> None:
     root = ElementTree.fromstring(svg(A_THEN_B.cea))
     for group in root.iter(f"{_SVG}g"):
-        raised = [text.get("dy") for text in group.findall(f"{_SVG}text")]
-        assert set(raised) <= ({"-2"} if group.get("class") == "edge" else {None})
+        shifts = [text.get("dy") for text in group.findall(f"{_SVG}text")]
+        assert set(shifts) <= ({"-2"} if group.get("class") == "edge" else {None})
 
 
 def test_a_wide_picture_is_shown_no_smaller_than_can_be_read() -> None:
-    made = html(ladder(30))
-    (width,) = re.findall(r'<svg[^>]* width="(\d+)pt"', made)
-    assert f"--least:{round(LEAST * int(width))}pt" in made
-    assert "min-width:var(--least)" in made
+    page = html(ladder(30))
+    (width,) = re.findall(r'<svg[^>]* width="(\d+)pt"', page)
+    assert f"--least:{round(LEAST * int(width))}pt" in page
+    assert "min-width:var(--least)" in page
 
 
 def test_what_is_new_is_not_told_by_colour_alone() -> None:
@@ -126,10 +126,10 @@ def test_themes_have_their_own_colours_and_auto_has_both() -> None:
     assert "svg:root{color-scheme:light dark}" in both, "on its own it is dark on dark ground"
     assert "color-scheme" not in light + dark
     (rule,) = re.findall(r"<style>@media \(prefers-color-scheme:dark\)\{(.*)\}</style>", both)
-    exchanged = re.findall(r'\[(?:fill|stroke)="(#\w+)"\]\{(?:fill|stroke):(#\w+)\}', rule)
+    swaps = re.findall(r'\[(?:fill|stroke)="(#\w+)"\]\{(?:fill|stroke):(#\w+)\}', rule)
     pairs = dict(zip(LIGHT.colours, DARK.colours, strict=True))
-    assert {one for one, _ in exchanged} == colours(light)
-    assert all(pairs[one] == other for one, other in exchanged)
+    assert {one for one, _ in swaps} == colours(light)
+    assert all(pairs[one] == other for one, other in swaps)
 
 
 def contrast(one: str, other: str) -> float:
@@ -200,8 +200,8 @@ def test_a_tecs_of_500_nodes_is_drawn() -> None:
             break
     graph = graph_of(snapshot)
     assert len(snapshot.nodes) >= 500
-    shown = nodes_of(ElementTree.fromstring(svg(graph)))
-    assert sum(name.startswith("t") for name in shown) == len(snapshot.nodes)
+    nodes = nodes_of(ElementTree.fromstring(svg(graph)))
+    assert sum(name.startswith("t") for name in nodes) == len(snapshot.nodes)
 
 
 def test_what_is_too_large_is_refused_and_its_display_is_cut() -> None:
@@ -219,10 +219,10 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     real = builtins.__import__
 
     def hide(name: str) -> None:
-        def missing(wanted: str, *args: Any, **kwargs: Any) -> Any:
-            if wanted.partition(".")[0] == name:
+        def missing(module: str, *args: Any, **kwargs: Any) -> Any:
+            if module.partition(".")[0] == name:
                 raise ImportError(name)
-            return real(wanted, *args, **kwargs)
+            return real(module, *args, **kwargs)
 
         monkeypatch.delitem(sys.modules, name, raising=False)
         monkeypatch.setattr(builtins, "__import__", missing)
@@ -243,9 +243,9 @@ def test_a_missing_package_is_named_with_what_to_install(
     package: str, use: Callable[[], Any], without: Callable[[str], None]
 ) -> None:
     without(package)
-    with pytest.raises(Unsupported, match=f"CER0416.*{package}") as raised:
+    with pytest.raises(Unsupported, match=f"CER0416.*{package}") as caught:
         use()
-    assert raised.value.hint == "pip install 'cerlab[viz]'"
+    assert caught.value.hint == "pip install 'cerlab[viz]'"
 
 
 def test_without_graphviz_a_display_has_text_and_dot(without: Callable[[str], None]) -> None:

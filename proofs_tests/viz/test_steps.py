@@ -64,12 +64,12 @@ def test_steps_lead_from_the_states_before_to_the_states_after(suite: Suite) -> 
     """And their answers are those of the evaluator, as far as a snapshot lists them."""
 
     def case(rng: Random) -> bool:
-        drawn = compilable(rng)
-        if not len(drawn.stream):
+        sample = compilable(rng)
+        if not len(sample.stream):
             return False
-        query = drawn.query
-        steps = step(query, drawn.stream)
-        found: list[ComplexEvent] = []
+        query = sample.query
+        steps = step(query, sample.stream)
+        answers: list[ComplexEvent] = []
         before: dict[tuple[object, ...], set[str | None]] = {}
         for s in steps:
             snapshot = s.snapshot
@@ -78,24 +78,24 @@ def test_steps_lead_from_the_states_before_to_the_states_after(suite: Suite) -> 
             key = tuple((isinstance(value, bool), value) for value in snapshot.key)
             sources = [each.source for each in snapshot.steps]
             assert sources[0] is None
-            assert set(sources[1:]) <= before.get(key, set()), drawn.describe()
+            assert set(sources[1:]) <= before.get(key, set()), sample.describe()
             targets = {q for each in snapshot.steps for q in (each.take, each.skip)} - {None}
             active: set[str | None] = {state.name for state in snapshot.active}
-            assert active == targets, drawn.describe()
+            assert active == targets, sample.describe()
             before[key] = active
-            found += snapshot.answers
+            answers += snapshot.answers
         if any(s.snapshot.has_more for s in steps) or query.ast.limit is not None:
             return False  # not all answers are listed: the states were compared, they were not
-        expected = set(answers_of(query, drawn.stream, "tecs"))
-        assert set(found) == expected, drawn.describe()
+        expected = set(answers_of(query, sample.stream, "tecs"))
+        assert set(answers) == expected, sample.describe()
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
 
 
 def test_frames_are_pictures_that_say_what_they_show(steps: Steps) -> None:
-    for k, drawn in enumerate(Frames(steps).all()):
-        root = ElementTree.fromstring(drawn)
+    for k, frame in enumerate(Frames(steps).all()):
+        root = ElementTree.fromstring(frame)
         assert root.get("role") == "img"
         title = root.find(f"{SVG}title")
         assert title is not None
@@ -108,22 +108,22 @@ def test_frames_are_pictures_that_say_what_they_show(steps: Steps) -> None:
 
 def test_frames_have_one_size_and_nodes_keep_their_place(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = compilable(rng)
-        if not len(drawn.stream):
+        sample = compilable(rng)
+        if not len(sample.stream):
             return False
-        steps = step(drawn.query, drawn.stream[:TOGETHER])
+        steps = step(sample.query, sample.stream[:TOGETHER])
         frames = Frames(steps, "light")
         roots = [ElementTree.fromstring(frame) for frame in frames.all()]
         assert len({root.get("viewBox") for root in roots}) == 1
-        seen: dict[tuple[object, str | None], str] = {}
+        first_places: dict[tuple[object, str | None], str] = {}
         for one, root in zip(steps, roots, strict=True):
-            placed = _nodes(root)
+            places = _nodes(root)
             links = {f"t{n.number}->t{m}" for n in one.snapshot.nodes for m in _below(n)}
             assert {title.text for title in root.iter(f"{SVG}title")} >= links
-            assert set(placed) == {f"t{node.number}" for node in one.snapshot.nodes}
-            for name, place in placed.items():
-                assert seen.setdefault((one.snapshot.key, name), place) == place
-        return len(seen) > 2
+            assert set(places) == {f"t{node.number}" for node in one.snapshot.nodes}
+            for name, place in places.items():
+                assert first_places.setdefault((one.snapshot.key, name), place) == place
+        return len(first_places) > 2
 
     suite.run(case, deep_count=200)
 
@@ -134,13 +134,13 @@ def _below(node: TecsNode) -> list[int]:
 
 def _nodes(frame: ElementTree.Element) -> dict[str, str]:
     """The nodes of the tECS in a frame, each with the numbers of its shape."""
-    found = {}
+    places = {}
     for group in frame.iter(f"{SVG}g"):
         name = group.findtext(f"{SVG}title") or ""
         if group.get("class") == "node" and re.fullmatch(r"t\d+", name):
             shape = next(part for part in group if part.tag != f"{SVG}title")
-            found[name] = "{} {}".format(*(shape.get(k) for k in ("points", "cx")))
-    return found
+            places[name] = "{} {}".format(*(shape.get(k) for k in ("points", "cx")))
+    return places
 
 
 def test_lines_lead_from_the_table_to_what_it_lists(steps: Steps) -> None:
@@ -187,14 +187,14 @@ def test_a_strip_has_the_frames_below_each_other(steps: Steps) -> None:
 
 
 def test_a_display_has_a_button_for_each_step_and_shows_one(steps: Steps) -> None:
-    shown = steps._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
-    assert re.findall(r'<label for="[^"]+">([^<]+)<', shown) == [
+    html = steps._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
+    assert re.findall(r'<label for="[^"]+">([^<]+)<', html) == [
         f"{k} {event['type']}" for k, event in enumerate(EVENTS)
     ]
-    assert shown.count('class="frame ') == shown.count(":checked~.frame.k") == len(EVENTS)
-    assert shown.count(' checked=""/>') == 1
+    assert html.count('class="frame ') == html.count(":checked~.frame.k") == len(EVENTS)
+    assert html.count(' checked=""/>') == 1
     other = step("A ; B", EVENTS)._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
-    names = [re.findall(r' name="([^"]+)"', each)[0] for each in (shown, other)]
+    names = [re.findall(r' name="([^"]+)"', each)[0] for each in (html, other)]
     assert names[0] != names[1], "buttons of two displays on a page are apart"
 
 
@@ -217,10 +217,10 @@ def test_without_a_renderer_there_are_still_words(
 
 
 def test_a_page_has_all_frames_and_a_slider(steps: Steps, tmp_path: Path) -> None:
-    made = page(steps)
-    assert made.count("<svg class") >= 6
-    assert 'type: "range"' in made
-    assert "export default" not in made
+    text = page(steps)
+    assert text.count("<svg class") >= 6
+    assert 'type: "range"' in text
+    assert "export default" not in text
     for name in ("s.svg", "s.html", "s.txt"):
         steps.save(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 500
@@ -245,7 +245,7 @@ def test_a_machine_too_large_is_left_out() -> None:
 def test_a_machine_too_wide_to_be_read_is_left_to_the_words() -> None:
     chain = step(" ; ".join("ABCDEFGHIJKLMNOP"), EVENTS[:1])
     assert chain.machine is not None
-    drawn = ElementTree.fromstring(chain.frame(0))
-    titles = [title.text for title in drawn.iter(f"{SVG}title")]
+    picture = ElementTree.fromstring(chain.frame(0))
+    titles = [title.text for title in picture.iter(f"{SVG}title")]
     assert not any("macro-state" in (title or "") or "CEA" in (title or "") for title in titles)
     assert any((title or "").startswith("tECS after event 0") for title in titles)

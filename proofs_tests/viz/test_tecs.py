@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
 
 # Figure 6, by hand: what each event adds to the drawing, and the table after it, top down. Nodes
 # are called by their position: bottoms b, outputs o, unions u with the output above them.
-ADDED: list[dict[str, tuple[str, ...]]] = [
+NEW_NODES: list[dict[str, tuple[str, ...]]] = [
     {"b0": (), "o0": ("b0",)},
     {"b1": (), "o1": ("b1",)},
     {"u2": ("o1", "o0"), "o2": ("u2",)},
@@ -66,24 +66,24 @@ def names(graph: Graph) -> dict[str, str]:
 
 
 def test_the_picture_has_exactly_the_nodes_and_edges_of_figure_6() -> None:
-    drawn: dict[str, tuple[str, ...]] = {}
-    for snapshot, added, table in zip(figure_6(), ADDED, TABLES, strict=True):
-        drawn |= added
+    all_nodes: dict[str, tuple[str, ...]] = {}
+    for snapshot, new_nodes, table in zip(figure_6(), NEW_NODES, TABLES, strict=True):
+        all_nodes |= new_nodes
         graph = graph_of(snapshot)
-        called = names(graph)
-        below: dict[str, tuple[str, ...]] = dict.fromkeys(called.values(), ())
-        assert len(below) == len(called)
+        name_of = names(graph)
+        below: dict[str, tuple[str, ...]] = dict.fromkeys(name_of.values(), ())
+        assert len(below) == len(name_of)
         kinds = (EdgeKind.NEXT, EdgeKind.LEFT, EdgeKind.RIGHT)
         for kind in kinds:  # left before right
             for edge in graph.edges:
                 if edge.kind is kind:
-                    below[called[edge.source]] += (called[edge.target],)
-        assert below == drawn
-        assert {called[node.id] for node in graph.nodes if node.is_new} == set(added)
-        starts = {called[node.id]: node.aside for node in graph.nodes if node.id in called}
-        assert starts == {name: str(MAX_START.get(name, 1)) for name in drawn}
-        listed = [called[edge.target] for edge in graph.edges if edge.kind is EdgeKind.LISTED]
-        assert listed == [name for ul in table.values() for name in ul]
+                    below[name_of[edge.source]] += (name_of[edge.target],)
+        assert below == all_nodes
+        assert {name_of[node.id] for node in graph.nodes if node.is_new} == set(new_nodes)
+        starts = {name_of[node.id]: node.aside for node in graph.nodes if node.id in name_of}
+        assert starts == {name: str(MAX_START.get(name, 1)) for name in all_nodes}
+        roots = [name_of[edge.target] for edge in graph.edges if edge.kind is EdgeKind.LISTED]
+        assert roots == [name for ul in table.values() for name in ul]
         (T,) = (node for node in graph.nodes if node.kind is NodeKind.TABLE)
         states = [row[1].text.removesuffix(" accepts") for row in T.rows[1:] if len(row) == 2]
         assert states == list(table)
@@ -101,7 +101,7 @@ def open_events(snapshot: TecsSnapshot, number: int) -> set[tuple[int, frozenset
     """What a node denotes, from the numbers alone; nothing of what is expired."""
     by_number = {node.number: node for node in snapshot.nodes}
 
-    def denoted(number: int) -> set[tuple[int, frozenset[int]]]:
+    def events_of(number: int) -> set[tuple[int, frozenset[int]]]:
         node = by_number[number]
         if node.is_expired:
             return set()
@@ -109,43 +109,43 @@ def open_events(snapshot: TecsSnapshot, number: int) -> set[tuple[int, frozenset
             return {(node.position, frozenset())}
         if node.kind == "output":
             assert node.next is not None
-            return {(start, D | {node.position}) for start, D in denoted(node.next)}
+            return {(start, D | {node.position}) for start, D in events_of(node.next)}
         assert node.left is not None
         assert node.right is not None
-        return denoted(node.left) | denoted(node.right)
+        return events_of(node.left) | events_of(node.right)
 
-    return denoted(number)
+    return events_of(number)
 
 
 def test_a_snapshot_holds_the_answers_that_end_there(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        given = random_case(rng)
-        query = given.query
+        sample = random_case(rng)
+        query = sample.query
         if not query.has_automaton:
             return False
         plan = replace(query.plan, limit=None)
         machine = query.machine
-        stream = given.stream
-        found = list(driver.run(plan, lambda: TecsEvaluation(machine), stream, stream.time))
-        taken = list(snapshots(plan, machine, stream, stream.time))
-        assert [s.position for s in taken] == list(range(len(stream)))
-        for snapshot in taken:
-            ended = [x for x in found if x.end == snapshot.position]
-            assert snapshot.has_more == (len(ended) > MOST_ANSWERS)
-            listed = set(snapshot.answers)
-            assert listed <= set(ended)
-            assert len(listed) == min(len(ended), MOST_ANSWERS)
-            held = {
+        stream = sample.stream
+        answers = list(driver.run(plan, lambda: TecsEvaluation(machine), stream, stream.time))
+        all_snapshots = list(snapshots(plan, machine, stream, stream.time))
+        assert [s.position for s in all_snapshots] == list(range(len(stream)))
+        for snapshot in all_snapshots:
+            ending_there = [x for x in answers if x.end == snapshot.position]
+            assert snapshot.has_more == (len(ending_there) > MOST_ANSWERS)
+            of_snapshot = set(snapshot.answers)
+            assert of_snapshot <= set(ending_there)
+            assert len(of_snapshot) == min(len(ending_there), MOST_ANSWERS)
+            of_nodes = {
                 ComplexEvent(start, snapshot.position, tuple(sorted(D)))
                 for active in snapshot.active
                 if active.is_final and snapshot.is_read
                 for number in active.union_list
                 for start, D in open_events(snapshot, number)
             }
-            assert held >= set(ended)
+            assert of_nodes >= set(ending_there)
             if plan.window is None:
-                assert held == set(ended)
-        return bool(found)
+                assert of_nodes == set(ending_there)
+        return bool(answers)
 
     suite.run(case, deep_count=2_000)
 
@@ -154,13 +154,13 @@ def test_numbers_stay_and_nodes_are_whole(suite: Suite) -> None:
     """A kept node is what it was; children are there, and older; new nodes are those not seen."""
 
     def case(rng: Random) -> bool:
-        given = random_case(rng)
-        query = given.query
+        sample = random_case(rng)
+        query = sample.query
         if not query.has_automaton or query.plan.partition:
             return False
         before: dict[int, Any] = {}
-        seen: set[int] = set()
-        for s in tecs_snapshots(query.plan, query.machine, given.stream):
+        numbers: set[int] = set()
+        for s in tecs_snapshots(query.plan, query.machine, sample.stream):
             here = {node.number: node for node in s.nodes}
             for number in here.keys() & before.keys():
                 was, now = before[number], here[number]
@@ -173,12 +173,12 @@ def test_numbers_stay_and_nodes_are_whole(suite: Suite) -> None:
                 children = {node.next, node.left, node.right} - {None}
                 assert children <= here.keys()
                 assert all(child < node.number for child in children if child is not None)
-            assert s.new == here.keys() - seen
-            listed = {n for active in s.active for n in active.union_list}
-            assert listed <= here.keys()
-            seen |= here.keys()
+            assert s.new == here.keys() - numbers
+            roots = {n for active in s.active for n in active.union_list}
+            assert roots <= here.keys()
+            numbers |= here.keys()
             before = here
-        return bool(seen)
+        return bool(numbers)
 
     suite.run(case, deep_count=2_000)
 
@@ -198,27 +198,27 @@ def test_a_window_fades_what_it_has_passed() -> None:
     last = tecs_snapshot(query.plan, query.machine, events)
     assert all(x.start == 2 for x in last.answers)
     assert {node.max_start for node in last.nodes if not node.is_expired} <= {1, 2, 3, 4}
-    faded = [node for node in graph_of(last).nodes if node.is_faded]
-    assert [node.id for node in faded] == [f"t{n.number}" for n in last.nodes if n.is_expired]
-    themed = dot_text(graph_of(last), "light")
-    assert themed.count("filled, dashed") == len(faded) > 0
-    assert "dashed ones have expired" in themed
+    pale = [node for node in graph_of(last).nodes if node.is_faded]
+    assert [node.id for node in pale] == [f"t{n.number}" for n in last.nodes if n.is_expired]
+    light = dot_text(graph_of(last), "light")
+    assert light.count("filled, dashed") == len(pale) > 0
+    assert "dashed ones have expired" in light
 
 
 def test_consumption_empties_the_tecs() -> None:
     query = cerlab.parse_query("SELECT * WHERE A ; B CONSUME BY ANY")
     events = Stream.from_events([{"type": kind} for kind in "ABA"])
-    _, consumed, after = tecs_snapshots(query.plan, query.machine, events)
-    assert consumed.answers == (ComplexEvent(0, 1, (0, 1)),)
+    _, at_answer, after = tecs_snapshots(query.plan, query.machine, events)
+    assert at_answer.answers == (ComplexEvent(0, 1, (0, 1)),)
     assert {node.position for node in after.nodes} == {2}
 
 
 def test_a_partition_is_followed_by_its_key() -> None:
     query = cerlab.parse_query("SELECT * WHERE A ; B PARTITION BY [k]")
     events = [{"type": "A", "k": 1}, {"type": "A", "k": 2}, {"type": "B", "k": 1}]
-    taken = list(tecs_snapshots(query.plan, query.machine, Stream.from_events(events)))
-    assert [s.key for s in taken] == [(1,), (2,), (1,)]
-    assert [x.positions for x in taken[2].answers] == [(0, 2)]
+    all_snapshots = list(tecs_snapshots(query.plan, query.machine, Stream.from_events(events)))
+    assert [s.key for s in all_snapshots] == [(1,), (2,), (1,)]
+    assert [x.positions for x in all_snapshots[2].answers] == [(0, 2)]
 
 
 def test_a_snapshot_as_json() -> None:

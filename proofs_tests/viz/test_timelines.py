@@ -44,17 +44,17 @@ def test_two_rows_by_hand() -> None:
         (short, "answer", (x[4],)),
     ]
     assert [(d.answer, d.kind) for d in picture.rows[1]] == [(long, "ghost"), (short, "answer")]
-    for said in ("2 answers", "1 answer, lacks 1", "Not in every row: 1 of 2 answers."):
-        assert said in picture.words
+    for words in ("2 answers", "1 answer, lacks 1", "Not in every row: 1 of 2 answers."):
+        assert words in picture.words
 
 
 def test_what_each_of_three_rows_lacks() -> None:
     a, b, c = (ComplexEvent(k, k, (k,)) for k in range(3))
-    given = {"one": [a, b, c], "two": [a, b], "three": [a]}
-    said = check_picture(timeline(given, HTTT), given).words
+    answers = {"one": [a, b, c], "two": [a, b], "three": [a]}
+    words = check_picture(timeline(answers, HTTT), answers).words
     for row in ("one 3 answers two", "two 2 answers, lacks 1 three", "three 1 answer, lacks 2"):
-        assert row in said
-    assert "Not in every row: 2 of 3 answers." in said
+        assert row in words
+    assert "Not in every row: 2 of 3 answers." in words
 
 
 def test_what_only_the_row_of_all_has_is_not_highlighted() -> None:
@@ -81,8 +81,8 @@ def test_of_much_that_a_row_lacks_it_is_said_how_much() -> None:
 
 def test_a_kind_of_event_looks_the_same_in_every_picture_of_a_session() -> None:
     def shapes(types: str) -> dict[str | None, str | None]:
-        drawn = timeline({"r": []}, [{"type": kind} for kind in types]).svg()
-        keys = ElementTree.fromstring(drawn).iterfind(f"{SVG}g[@class='key']")
+        picture = timeline({"r": []}, [{"type": kind} for kind in types]).svg()
+        keys = ElementTree.fromstring(picture).iterfind(f"{SVG}g[@class='key']")
         return {key[1].text: key[0].get("class", "") + key[0].get("d", "") for key in keys}
 
     with own_numbers():
@@ -108,25 +108,25 @@ def test_random_strategies(suite: Suite) -> None:
     names = ["ALL", "STRICT", "NEXT", "LAST", "MAX"]
 
     def case(rng: Random) -> bool:
-        made = random_case(rng)
+        sample = random_case(rng)
         some = rng.sample(names, rng.randrange(1, 4))
-        given = {}
+        answers_of = {}
         try:
             for name in some:
-                ast = asked_of(made.query, name)
-                given[name] = evaluate(ast, made.stream)
+                ast = asked_of(sample.query, name)
+                answers_of[name] = evaluate(ast, sample.stream)
         except CerlabError:
             return False
-        T = asked(made.query, made.stream, strategies=some)
-        assert [list(row.answers) for row in T.rows] == [given[name] for name in some]
-        picture = check_picture(T, given)
-        union = sorted({a for answers in given.values() for a in answers}, key=by_end)
-        shown = {drawn.answer for row in picture.rows for drawn in row}
-        assert shown <= set(union)
-        assert len(shown) == min(len(union), ANSWERS)
+        T = asked(sample.query, sample.stream, strategies=some)
+        assert [list(row.answers) for row in T.rows] == [answers_of[name] for name in some]
+        picture = check_picture(T, answers_of)
+        union = sorted({a for answers in answers_of.values() for a in answers}, key=by_end)
+        pictured = {mark.answer for row in picture.rows for mark in row}
+        assert pictured <= set(union)
+        assert len(pictured) == min(len(union), ANSWERS)
         if len(union) > ANSWERS:
             assert f"{ANSWERS} of {len(union)} answers" in picture.words
-        differing = sum(any(a not in answers for answers in given.values()) for a in union)
+        differing = sum(any(a not in answers for answers in answers_of.values()) for a in union)
         if len(some) > 1 and differing:
             assert f"Not in every row: {differing} of {len(union)} answer" in picture.words
         return bool(union)
@@ -145,11 +145,11 @@ def test_a_long_stream_is_cut_around_what_is_shown() -> None:
     T = timeline({"x": answers}, LONG)
     picture = check_picture(T, {"x": answers})
     assert len(picture.events) <= EVENTS
-    shown = [drawn.answer for drawn in picture.rows[0]]
-    assert shown == answers[: len(shown)]
-    assert len(shown) == ANSWERS
-    needed = {p for answer in shown for p in answer.positions}
-    assert needed <= picture.events.keys()
+    pictured = [mark.answer for mark in picture.rows[0]]
+    assert pictured == answers[: len(pictured)]
+    assert len(pictured) == ANSWERS
+    positions = {p for answer in pictured for p in answer.positions}
+    assert positions <= picture.events.keys()
     assert f"{len(T.ticks)} of 5,000 events; 24 of 50 answers" in picture.words
     assert "not shown" in T.svg()
 
@@ -176,10 +176,10 @@ def test_without_answers_the_stream_begins_the_picture() -> None:
 
 
 def test_differences_are_shown_before_what_rows_share() -> None:
-    shared = [ComplexEvent(k, k, (k,)) for k in range(40)]
+    common = [ComplexEvent(k, k, (k,)) for k in range(40)]
     alone = ComplexEvent(60, 61, (60,))
-    T = timeline({"one": shared, "other": [*shared, alone]}, LONG[:70])
-    picture = check_picture(T, {"one": shared, "other": [*shared, alone]})
+    T = timeline({"one": common, "other": [*common, alone]}, LONG[:70])
+    picture = check_picture(T, {"one": common, "other": [*common, alone]})
     assert picture.rows[1][-1].answer == alone
     assert len(picture.rows[0]) == ANSWERS
 
@@ -189,9 +189,9 @@ def test_rows_that_are_not_listed_to_the_end_are_compared_as_far_as_they_go() ->
     cut = Row("cut", tuple(some[:4]), None, complete_before=3)
     T = timeline([cut, Row("whole", tuple(some), 6)], LONG[:10])
     assert T.distinct == T.common == 3
-    said = read_back(T.svg()).words
-    assert "over 4 answers" in said
-    assert "All rows have the same 3 answers that end before position 3." in said
+    words = read_back(T.svg()).words
+    assert "over 4 answers" in words
+    assert "All rows have the same 3 answers that end before position 3." in words
 
 
 def test_a_query_with_more_answers_than_are_listed() -> None:
@@ -216,20 +216,20 @@ def test_an_attribute_places_the_events() -> None:
 def test_what_is_written_beside_events() -> None:
     events = [{"type": "A", "n": k, "t": 10 * k, "s": "xyx"[k]} for k in range(3)]
     rows: dict[str, list[ComplexEvent]] = {"r": []}
-    written = {
+    words = {
         (): "position A 0 A 1 A 2 r",
         (("label", "n"),): "n position 0 0 1 1 2 2 r",
         (("by", "s"),): "position x 0 y 1 x 2 r",
         (("axis", "t"), ("label", "n")): "n by t 0 0 1 10 2 20 r",
         (("label", "m"),): "m position none 0 none 1 none 2 r",
     }
-    for options, expected in written.items():
+    for options, expected in words.items():
         T = timeline(rows, events, **dict(options))  # type: ignore[arg-type]
         assert read_back(T.svg()).words.startswith(expected)
     by_s = timeline(rows, events, by="s")
     assert [tick.kind for tick in by_s.ticks] == ["x", "y", "x"]
-    crowded = timeline(rows, [{"type": "A"}] * 80)
-    positions = [int(w) for w in read_back(crowded.svg()).words.split() if w.isdecimal()]
+    many_events = timeline(rows, [{"type": "A"}] * 80)
+    positions = [int(w) for w in read_back(many_events.svg()).words.split() if w.isdecimal()]
     assert positions[:3] == [0, 2, 4]
 
 
@@ -242,8 +242,8 @@ def test_evaluators_and_lists_side_by_side() -> None:
     answers = evaluate("A ; B", HTTT)
     matches = cerlab.parse_query("SELECT * WHERE A ; B").run(HTTT)
     sremo = asked("<type = 'A'>^ . <TRUE>* . <type = 'B'>^", HTTT)
-    for drawn in (show(answers, HTTT), asked(matches), asked(answers, HTTT), sremo):
-        assert [list(row.answers) for row in drawn.rows] == [answers]
+    for picture in (show(answers, HTTT), asked(matches), asked(answers, HTTT), sremo):
+        assert [list(row.answers) for row in picture.rows] == [answers]
     with pytest.raises(UsageError, match="unknown strategy"):
         asked("A ; B", HTTT, strategies=["LATEST"])
 
@@ -295,8 +295,8 @@ def test_matplotlib_draws_the_same_marks() -> None:
     hollow = sum(line.get_markerfacecolor() == "none" for line in in_rows)
     assert hollow == sum(len(bar.answer.positions) * (2 - len(bar.rows)) for bar in T.bars) == 4
     arcs = [patch.get_path().vertices[[0, -1], 0].tolist() for patch in axes.patches]
-    joined = [[*map(float, bar.answer.positions)] for bar in T.bars for _ in bar.rows]
-    assert sorted(arcs) == sorted(joined), "each answer of two events is one arc"
+    pairs = [[*map(float, bar.answer.positions)] for bar in T.bars for _ in bar.rows]
+    assert sorted(arcs) == sorted(pairs), "each answer of two events is one arc"
     assert [tick.get_text() for tick in axes.get_yticklabels()][1:] == [
         "ALL\n3 answers",
         "LAST\n1 answer, lacks 2",
@@ -310,7 +310,7 @@ def test_the_bytes_do_not_depend_on_the_hash_seed() -> None:
         "T = cerlab.timeline('A ; B', events, strategies=['ALL', 'LAST', 'MAX'])\n"
         "sys.stdout.buffer.write((T.svg() + str(T)).encode())\n"
     )
-    made = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -319,4 +319,4 @@ def test_the_bytes_do_not_depend_on_the_hash_seed() -> None:
         ).stdout
         for seed in ("0", "1", "2")
     }
-    assert len(made) == 1
+    assert len(outputs) == 1

@@ -18,54 +18,54 @@ from proofs_tests.why.checker import Substream, check
 
 def explained_case(rng: Random, shape: Shape) -> Case:
     """A random case that `why` takes: no CONSUME BY where strategies stand inside the formula."""
-    drawn = random_case(rng, shape)
-    if any(isinstance(psi, Select) for psi in subformulas(drawn.ast.formula)):
-        return Case(replace(drawn.ast, consume=Consume.NONE), drawn.stream)
-    return drawn
+    case = random_case(rng, shape)
+    if any(isinstance(psi, Select) for psi in subformulas(case.ast.formula)):
+        return Case(replace(case.ast, consume=Consume.NONE), case.stream)
+    return case
 
 
 def agree(rng: Random, shape: Shape) -> bool:
-    drawn = explained_case(rng, shape)
-    answers = query_answers(drawn.ast, drawn.stream)
-    bare = replace(drawn.ast, strategy=None, window=None, consume=Consume.NONE)
-    nearly = query_answers(bare, drawn.stream)
-    asked = set(some_positions(rng, len(drawn.stream)))
-    for sampled in (answers, nearly):
-        asked |= set(rng.sample(sampled, min(4, len(sampled))))
-    for m in sorted(asked, key=lambda m: (m.end, m.start, m.positions)):
-        found = why(drawn.query, drawn.stream, m.positions, m.start, m.end)
-        about = f"{m} of {drawn.describe()}\n{found}"
-        assert found.holds == (m in answers), about
-        assert found.holds == (found.failure is None), about
-        if found.holds:
-            prove(drawn, m)
+    case = explained_case(rng, shape)
+    answers = query_answers(case.ast, case.stream)
+    bare = replace(case.ast, strategy=None, window=None, consume=Consume.NONE)
+    nearly = query_answers(bare, case.stream)
+    candidates = set(some_positions(rng, len(case.stream)))
+    for pool in (answers, nearly):
+        candidates |= set(rng.sample(pool, min(4, len(pool))))
+    for m in sorted(candidates, key=lambda m: (m.end, m.start, m.positions)):
+        explanation = why(case.query, case.stream, m.positions, m.start, m.end)
+        about = f"{m} of {case.describe()}\n{explanation}"
+        assert explanation.holds == (m in answers), about
+        assert explanation.holds == (explanation.failure is None), about
+        if explanation.holds:
+            prove(case, m)
         if m.positions:
-            anywhere = why(drawn.query, drawn.stream, m.positions)
+            anywhere = why(case.query, case.stream, m.positions)
             assert anywhere.holds == any(a.positions == m.positions for a in answers), about
     return bool(answers)
 
 
-def prove(drawn: Case, m: ComplexEvent) -> None:
+def prove(case: Case, m: ComplexEvent) -> None:
     """The derivation of an answer follows row by row, and gives that answer."""
-    derivation = why(drawn.query, drawn.stream, m.positions, m.start, m.end).derivation
+    derivation = why(case.query, case.stream, m.positions, m.start, m.end).derivation
     assert isinstance(derivation, Derivation)
     assert derivation.valuation is not None
-    check(derivation, Substream(drawn.ast, drawn.stream, m.start))
+    check(derivation, Substream(case.ast, case.stream, m.start))
     V = derivation.valuation
-    kept = {item.label for item in drawn.ast.items or ()}
-    if drawn.ast.items is not None:
-        V = replace(V, labels={X: D for X, D in V.labels.items() if X in kept})
-    assert complex_event(V) == m, drawn.describe()
+    labels = {item.label for item in case.ast.items or ()}
+    if case.ast.items is not None:
+        V = replace(V, labels={X: D for X, D in V.labels.items() if X in labels})
+    assert complex_event(V) == m, case.describe()
 
 
 def some_positions(rng: Random, n: int) -> list[ComplexEvent]:
-    found = []
+    candidates = []
     for _ in range(2 if n else 0):
         start = rng.randrange(n)
         end = rng.randrange(start, n)
-        chosen = tuple(p for p in range(start, end + 1) if rng.random() < 0.6)
-        found.append(ComplexEvent(start, end, chosen))
-    return found
+        positions = tuple(p for p in range(start, end + 1) if rng.random() < 0.6)
+        candidates.append(ComplexEvent(start, end, positions))
+    return candidates
 
 
 def test_queries(suite: Suite) -> None:

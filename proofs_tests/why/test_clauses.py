@@ -31,11 +31,11 @@ from proofs_tests.why.rows import ROWS, TRADES
 def test_the_failure(
     query: str, events: Any, positions: tuple[int, ...], kind: Kind, at: tuple[int, ...], words: str
 ) -> None:
-    found = why(query, events, positions)
-    assert not found.holds
-    assert found.failure is not None
-    assert (found.failure.kind, found.failure.words) == (kind, words)
-    assert found.failure.positions == at
+    explanation = why(query, events, positions)
+    assert not explanation.holds
+    assert explanation.failure is not None
+    assert (explanation.failure.kind, explanation.failure.words) == (kind, words)
+    assert explanation.failure.positions == at
     if kind is not Kind.POSITION:
         answers = cerlab.evaluate(query, events)
         assert all(m.positions != positions for m in answers)
@@ -43,14 +43,14 @@ def test_the_failure(
 
 def test_time_windows_are_measured_in_seconds_and_parts_of_them() -> None:
     stream = cerlab.Stream.from_events(TRADES, time="ts", unit="ms")
-    found = why("SELECT * WHERE BUY ; SELL WITHIN 1 SECONDS", stream, (0, 3))
-    assert str(found.failure) == "outside WITHIN 1 SECONDS by 1,200 ms: from 0 to 3"
+    explanation = why("SELECT * WHERE BUY ; SELL WITHIN 1 SECONDS", stream, (0, 3))
+    assert str(explanation.failure) == "outside WITHIN 1 SECONDS by 1,200 ms: from 0 to 3"
 
 
 def test_an_interval_that_is_not_the_answers_own() -> None:
-    found = why("A ; B", word("ABC"), (0, 1), end=2)
-    assert str(found.failure) == "it starts at 0 and ends at 1, not [0, 2]"
-    assert found.repairs == (Reach(0, 1),)
+    explanation = why("A ; B", word("ABC"), (0, 1), end=2)
+    assert str(explanation.failure) == "it starts at 0 and ends at 1, not [0, 2]"
+    assert explanation.repairs == (Reach(0, 1),)
     assert why("A ; B", word("ABC"), (0, 1), start=0, end=1).holds
     both_ends = why("SELECT B WHERE A ; B ; C", word("DABCD"), (2,), start=0, end=4)
     assert str(both_ends.failure) == "it starts at 1 and ends at 3, not [0, 4]"
@@ -73,10 +73,10 @@ def test_each_side_of_all_may_leave_out_what_the_other_takes() -> None:
 
 
 def test_unmarked_ends_are_looked_for() -> None:
-    found = why("SELECT B WHERE A ; B", word("AACB"), (3,))
-    assert found.holds
-    assert isinstance(found.derivation, Derivation)
-    assert found.derivation.valuation == cerlab.Valuation(1, 3, {"A": (1,), "B": (3,)})
+    explanation = why("SELECT B WHERE A ; B", word("AACB"), (3,))
+    assert explanation.holds
+    assert isinstance(explanation.derivation, Derivation)
+    assert explanation.derivation.valuation == cerlab.Valuation(1, 3, {"A": (1,), "B": (3,)})
     assert why("SELECT B WHERE A ; B", word("AACB"), (3,), start=0).holds
     assert not why("SELECT B WHERE A ; B", word("AACB"), (3,), start=2).holds
 
@@ -96,18 +96,18 @@ def test_no_positions_need_an_interval() -> None:
 
 
 def test_what_is_wrong_in_two_places_has_two_failures_and_no_single_repair() -> None:
-    found = why("A ; B", word("BA"), (0, 1))
-    assert [str(f) for f in found.failures] == [
+    explanation = why("A ; B", word("BA"), (0, 1))
+    assert [str(f) for f in explanation.failures] == [
         "event 0 is B, A was asked",
         "event 1 is A, B was asked",
     ]
-    assert found.repairs == ()
+    assert explanation.repairs == ()
 
 
 def test_what_is_wrong_with_one_event_is_mended_by_another_event() -> None:
-    found = why("A ; B FILTER B[v = 1]", word("AC", v="00"), (0, 1))
-    assert [f.kind for f in found.failures] == [Kind.TYPE, Kind.FILTER]
-    assert found.repairs == (Alter(1),)
+    explanation = why("A ; B FILTER B[v = 1]", word("AC", v="00"), (0, 1))
+    assert [f.kind for f in explanation.failures] == [Kind.TYPE, Kind.FILTER]
+    assert explanation.repairs == (Alter(1),)
 
 
 def test_repairs_are_data() -> None:
@@ -125,40 +125,40 @@ def test_repairs_are_data() -> None:
     assert first("SELECT * WHERE A ; B WITHIN 1 EVENTS", "ACB", (0, 2)) == (Widen(EventWindow(2)),)
     assert first("SELECT MAX * WHERE A+", "AA", (1,)) == (Without("strategy"),)
     halves = [{"type": "A", "t": 0.0}, {"type": "B", "t": 2.5}]
-    found = why("SELECT * WHERE A ; B WITHIN 1 [t]", halves, (0, 1))
-    assert found.repairs == (Widen(AttributeWindow(2.5, "t")),)
+    explanation = why("SELECT * WHERE A ; B WITHIN 1 [t]", halves, (0, 1))
+    assert explanation.repairs == (Widen(AttributeWindow(2.5, "t")),)
 
 
 @pytest.mark.parametrize(
-    ("values", "altered"),
+    ("values", "alterations"),
     [("21", (Alter(0), Alter(1))), (".1", (Alter(0),)), ("2.", (Alter(1),)), ("..", ())],
 )
 def test_of_two_events_that_are_compared_one_without_a_value_is_altered(
-    values: str, altered: tuple[Alter, ...]
+    values: str, alterations: tuple[Alter, ...]
 ) -> None:
     query = "A AS x ; B AS y FILTER y.v > x.v"
     failure = why(query, word("AB", v=values), (0, 1)).failure
     assert failure is not None
-    assert failure.repairs == (Relax((), cerlab.parse_formula("A AS x ; B AS y")), *altered)
+    assert failure.repairs == (Relax((), cerlab.parse_formula("A AS x ; B AS y")), *alterations)
 
 
 def test_a_repair_that_is_not_enough_is_not_offered() -> None:
-    def offered(query: str, *events: Any, positions: tuple[int, ...]) -> tuple[object, ...]:
+    def repairs(query: str, *events: Any, positions: tuple[int, ...]) -> tuple[object, ...]:
         return why(query, list(events), positions).repairs
 
     a, b, c = ({"type": name, "k": 0, "v": 0} for name in "ABC")
     other = b | {"k": 1}
-    parted = "SELECT * WHERE A : B PARTITION BY [k]"
-    assert offered(parted, a, c, other, positions=(0, 2)) == (Alter(0),)
-    assert offered(parted, a, other, positions=(0, 1)) == (Without("partition"), Alter(1))
+    by_key = "SELECT * WHERE A : B PARTITION BY [k]"
+    assert repairs(by_key, a, c, other, positions=(0, 2)) == (Alter(0),)
+    assert repairs(by_key, a, other, positions=(0, 1)) == (Without("partition"), Alter(1))
     never = "A ; B FILTER B[v = 1] AND B[v = 2]"
     failure = why(never, [a, b], (0, 1)).failure
     assert failure is not None
     assert Alter(1) in failure.repairs
-    assert offered(never, a, b, positions=(0, 1)) == (Relax((), cerlab.parse_formula("A ; B")),)
+    assert repairs(never, a, b, positions=(0, 1)) == (Relax((), cerlab.parse_formula("A ; B")),)
     late = "SELECT NEXT * WHERE A ; B WITHIN 1 EVENTS"
-    assert offered(late, a, a, b, positions=(0, 2)) == (Widen(EventWindow(2)),)
-    assert offered(late, a, c, a, c, b, positions=(2, 4)) == ()
+    assert repairs(late, a, a, b, positions=(0, 2)) == (Widen(EventWindow(2)),)
+    assert repairs(late, a, c, a, c, b, positions=(2, 4)) == ()
 
 
 def test_the_relaxed_part_is_written_out() -> None:
@@ -171,14 +171,14 @@ def test_the_relaxed_part_is_written_out() -> None:
 
 
 def test_an_answer_is_what_it_says_and_not_what_was_asked() -> None:
-    found = why("A ; B", word("AC"), (0, 1))
-    assert "question" not in repr(found)
-    assert replace(found, question=None) == found
+    explanation = why("A ; B", word("AC"), (0, 1))
+    assert "question" not in repr(explanation)
+    assert replace(explanation, question=None) == explanation
 
 
 def test_the_text_of_a_match() -> None:
-    found = why("(A ; B+) AS x FILTER B[v > 0]", word("ABCB", v="0112"), (0, 1, 3))
-    assert str(found).splitlines() == [
+    explanation = why("(A ; B+) AS x FILTER B[v > 0]", word("ABCB", v="0112"), (0, 1, 3))
+    assert str(explanation).splitlines() == [
         "a match: {0, 1, 3} in [0, 3]",
         "FILTER B[v > 0] [0, 3]  A {0}  B {1, 3}  x {0, 1, 3}",
         "└─ AS x [0, 3]  A {0}  B {1, 3}  x {0, 1, 3}",
@@ -261,10 +261,10 @@ def test_a_predicate_of_the_user() -> None:
     assert str(failure) == "rising(x.v) is false of the events at 0, 1"
 
 
-@pytest.mark.parametrize("asked", [{"positions": "01"}, {"positions": (0,), "start": "0"}])
-def test_positions_are_whole_numbers(asked: Any) -> None:
+@pytest.mark.parametrize("question", [{"positions": "01"}, {"positions": (0,), "start": "0"}])
+def test_positions_are_whole_numbers(question: Any) -> None:
     with pytest.raises(cerlab.UsageError) as error:
-        why("A", word("A"), **asked)
+        why("A", word("A"), **question)
     assert error.value.code == "CER0836"
 
 

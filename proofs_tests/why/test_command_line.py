@@ -37,16 +37,16 @@ def test_the_interval(events: str) -> None:
 
 def test_json(events: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["why", "A : B", events, "--positions", "0,2", "--format", "json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["holds"] is False
-    (failure,) = found["failures"]
+    document = json.loads(capsys.readouterr().out)
+    assert document["holds"] is False
+    (failure,) = document["failures"]
     assert (failure["kind"], failure["positions"], failure["path"]) == ("gap", [0, 2], [])
     assert failure["repairs"] == [
         {"do": "relax", "path": [], "into": "A ; B"},
         {"do": "remove", "positions": [1]},
     ]
-    assert found["repairs"] == failure["repairs"]
-    assert [child["labels"] for child in found["derivation"]["children"]] == [
+    assert document["repairs"] == failure["repairs"]
+    assert [child["labels"] for child in document["derivation"]["children"]] == [
         {"A": [0]},
         {"B": [2]},
     ]
@@ -65,9 +65,9 @@ def test_bad_usage(
     arguments: list[str], code: str, events: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["why", arguments[0], events, *arguments[1:]]) == 2
-    captured = capsys.readouterr()
-    assert code in captured.err
-    assert captured.out == ""
+    output = capsys.readouterr()
+    assert code in output.err
+    assert output.out == ""
 
 
 def test_a_position_that_is_not_there_is_no_match(
@@ -83,8 +83,8 @@ def test_a_sremo(events: str, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out.splitlines()
     assert out[:2] == ["a match: {0, 2} in [0, 2]", ". [0, 2]  ^ {0, 2}  r = 0"]
     assert main(["why", pattern, events, "--positions", "0,1"]) == 1
-    said = "event 1 fails v > r.v: v is missing, r is event 0 with v 1"
-    assert f"  {said}" in capsys.readouterr().out.splitlines()
+    message = "event 1 fails v > r.v: v is missing, r is event 0 with v 1"
+    assert f"  {message}" in capsys.readouterr().out.splitlines()
 
 
 def test_a_sremo_that_does_not_look_like_one(
@@ -105,9 +105,9 @@ def test_without_positions_why_there_is_no_answer(
         "  ';' for ':' before B: {0, 2}",
     ]
     assert main(["why", "A : b", events, "--format", "json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["absent"] == [{"kind": "type", "name": "b"}]
-    (change,) = found["changes"]
+    document = json.loads(capsys.readouterr().out)
+    assert document["absent"] == [{"kind": "type", "name": "b"}]
+    (change,) = document["changes"]
     assert change["words"] == "leave out b"
     assert change["repair"] == {"do": "relax", "path": [], "into": "A"}
     assert change["answer"] == {"start": 0, "end": 0, "positions": [0]}

@@ -53,7 +53,7 @@ SHAPE = Shape(depth=3, events=5)
 SMALL = Shape(depth=2, events=5)
 
 
-def drawn(rng: Random, shape: Shape, depths: tuple[int, ...]) -> tuple[CeqlQuery, Stream]:
+def random_question(rng: Random, shape: Shape, depths: tuple[int, ...]) -> tuple[CeqlQuery, Stream]:
     """A query of FO-CEL with a clause or two, and a stream with a planted word of its formula."""
     phi = random_fo_formula(rng, replace(shape, depth=rng.choice(depths)), binary=True)
     ast = CeqlQuery(phi)
@@ -71,15 +71,15 @@ def with_answers(
 ) -> tuple[CeqlQuery, Stream, list[ComplexEvent]]:
     """Such a query that has answers, if one can be drawn."""
     for _ in range(12):
-        ast, stream = drawn(rng, shape, depths)
+        ast, stream = random_question(rng, shape, depths)
         if answers := query_answers(ast, stream, fo_valuations):
             break
     return ast, stream, answers
 
 
-def explained(ast: CeqlQuery, stream: Stream, *asked: Any) -> Why:
+def explain(ast: CeqlQuery, stream: Stream, *question: Any) -> Why:
     query = cerlab.Query(ast, source=NOWHERE)
-    return why(query, stream, *asked, logic="fo")
+    return why(query, stream, *question, logic="fo")
 
 
 NOWHERE = cerlab.parse_query("SELECT * WHERE A").source
@@ -87,26 +87,28 @@ NOWHERE = cerlab.parse_query("SELECT * WHERE A").source
 
 def agree(rng: Random) -> bool:
     ast, stream, answers = with_answers(rng, SHAPE, (2, 2, 2, 3))
-    asked = set(rng.sample(answers, min(4, len(answers))))
+    candidates = set(rng.sample(answers, min(4, len(answers))))
     bare = query_answers(replace(ast, strategy=None, window=None), stream, fo_valuations)
-    asked |= set(rng.sample(bare, min(2, len(bare))))
-    for m in sorted(asked, key=lambda m: (m.end, m.positions)):
-        found = explained(ast, stream, m.positions, m.start, m.end)
-        about = f"{m} of {ast} on {stream.events}\n{found}"
-        assert found.holds == (m in answers), about
-        assert found.holds == (found.failure is None), about
-        if found.holds:
-            prove(ast, stream, m, found)
+    candidates |= set(rng.sample(bare, min(2, len(bare))))
+    for m in sorted(candidates, key=lambda m: (m.end, m.positions)):
+        explanation = explain(ast, stream, m.positions, m.start, m.end)
+        about = f"{m} of {ast} on {stream.events}\n{explanation}"
+        assert explanation.holds == (m in answers), about
+        assert explanation.holds == (explanation.failure is None), about
+        if explanation.holds:
+            prove(ast, stream, m, explanation)
     positions = tuple(p for p in range(len(stream)) if rng.random() < 0.4)
     if positions:
-        found = explained(ast, stream, positions)
-        assert found.holds == any(m.positions == positions for m in answers), f"{ast} {positions}"
+        explanation = explain(ast, stream, positions)
+        assert explanation.holds == any(m.positions == positions for m in answers), (
+            f"{ast} {positions}"
+        )
     return bool(answers)
 
 
-def prove(ast: CeqlQuery, stream: Stream, m: ComplexEvent, found: Why) -> None:
+def prove(ast: CeqlQuery, stream: Stream, m: ComplexEvent, explanation: Why) -> None:
     """The derivation is one by the table of FO-CEL, and gives that answer."""
-    node = found.derivation
+    node = explanation.derivation
     assert isinstance(node, Derivation)
     V = node.valuation
     assert V is not None
@@ -170,10 +172,10 @@ def test_a_misplaced_or_shared_variable_is_one_event() -> None:
     events = word("ABAB", v="0110")
 
     def right(formula: str, *positions: int) -> bool:
-        found = why(formula, events, positions, logic="fo")
-        shown = cerlab.evaluate(formula, events, logic="fo", evaluator="reference")
-        assert found.holds == any(m.positions == positions for m in shown)
-        return found.holds
+        explanation = why(formula, events, positions, logic="fo")
+        answers = cerlab.evaluate(formula, events, logic="fo", evaluator="reference")
+        assert explanation.holds == any(m.positions == positions for m in answers)
+        return explanation.holds
 
     assert right("(A AS x FILTER y[v = 1]) ; B AS y", 0, 1)
     assert not right("(A AS x FILTER y[v = 1]) ; B AS y", 0, 3)
@@ -192,7 +194,7 @@ def test_a_misplaced_or_shared_variable_is_one_event() -> None:
 # -- the blame --------------------------------------------------------------------------------
 
 
-def narrowed(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def narrow(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """A filter more, on a variable that is bound there, or between two."""
 
     def change(phi: Formula) -> Formula:
@@ -208,7 +210,7 @@ def narrowed(rng: Random, q: Question, m: ComplexEvent) -> Question:
     return _at_some_place(rng, q, change)
 
 
-def renamed(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def rename(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """One variable gets the name of another."""
 
     def change(phi: Formula) -> Formula:
@@ -217,7 +219,7 @@ def renamed(rng: Random, q: Question, m: ComplexEvent) -> Question:
     return _at_some_place(rng, q, change)
 
 
-def retyped(rng: Random, q: Question, m: ComplexEvent) -> Question:
+def retype(rng: Random, q: Question, m: ComplexEvent) -> Question:
     """An atom asks for another type."""
 
     def change(phi: Formula) -> Formula:
@@ -228,21 +230,21 @@ def retyped(rng: Random, q: Question, m: ComplexEvent) -> Question:
 
 MUTATIONS = (
     *(alter, alter, delete, insert, shrunk, choose_strategy, add_consumption),
-    *(narrowed, narrowed, renamed, renamed, retyped),
+    *(narrow, narrow, rename, rename, retype),
 )
 
 
-def changed(rng: Random) -> Question | None:
+def wrong_question(rng: Random) -> Question | None:
     """A question that an answer became by one change, and that the reference denies."""
     for _ in range(40):
         ast, stream, answers = with_answers(rng, SMALL, (1, 2, 2))
         if not answers:
             continue
         m = rng.choice(answers)
-        asked = replace(question(ast, stream, m, interval=rng.random() < 0.5), first_order=True)
-        made = rng.choice(MUTATIONS)(rng, asked, m)
-        if made != asked and is_well_formed(made.ast.formula) and not made.holds():
-            return made
+        right = replace(question(ast, stream, m, interval=rng.random() < 0.5), first_order=True)
+        wrong = rng.choice(MUTATIONS)(rng, right, m)
+        if wrong != right and is_well_formed(wrong.ast.formula) and not wrong.holds():
+            return wrong
     return None
 
 
@@ -259,8 +261,8 @@ def mended_and_well_formed(q: Question, repair: Repair) -> Iterator[Question]:
 
 
 BLAMES = Blames(
-    changed,
-    lambda q: explained(q.ast, q.stream, q.positions, q.start, q.end),
+    wrong_question,
+    lambda q: explain(q.ast, q.stream, q.positions, q.start, q.end),
     check_facts,
     mended_and_well_formed,
 )
@@ -352,16 +354,16 @@ def test_the_failure(
     formula: str, types: str, values: str, positions: tuple[int, ...], kind: Kind, words: str
 ) -> None:
     events = word(types, v=values)
-    found = why(formula, events, positions, logic="fo")
-    assert not found.holds
-    assert [(failure.kind, str(failure)) for failure in found.failures] == [(kind, words)]
-    shown = cerlab.evaluate(formula, events, logic="fo")
-    assert all(m.positions != positions for m in shown)
+    explanation = why(formula, events, positions, logic="fo")
+    assert not explanation.holds
+    assert [(failure.kind, str(failure)) for failure in explanation.failures] == [(kind, words)]
+    answers = cerlab.evaluate(formula, events, logic="fo")
+    assert all(m.positions != positions for m in answers)
 
 
 def test_the_text_says_which_event_each_variable_is() -> None:
-    found = why("A AS x ; (B AS y)+", word("ABB"), (0, 1, 2), logic="fo")
-    assert str(found).splitlines() == [
+    explanation = why("A AS x ; (B AS y)+", word("ABB"), (0, 1, 2), logic="fo")
+    assert str(explanation).splitlines() == [
         "a match: {0, 1, 2} in [0, 2]",
         "; [0, 2]  A {0}  B {1, 2}  x {0}  y {1, 2}",
         "├─ AS x [0, 0]  A {0}  x {0}",
@@ -385,6 +387,6 @@ def test_the_text_says_which_event_each_variable_is() -> None:
     ],
 )
 def test_refused_by_name(query: str, error: type[cerlab.CerlabError], code: str) -> None:
-    with pytest.raises(error) as raised:
+    with pytest.raises(error) as caught:
         why(query, word("AB"), (0,), logic="fo")
-    assert raised.value.code == code
+    assert caught.value.code == code

@@ -27,7 +27,7 @@ from proofs_tests.why.test_agreement import agree
 from proofs_tests.why.test_mutations import blames
 
 CASES = 80
-BLAMED = 160
+BLAME_SEEDS = 160
 SHAPE = Shape(depth=2, events=6, family=True)
 BLAMES = blames(SHAPE)
 
@@ -41,10 +41,10 @@ def showing_projections(phi: cel.Formula, above: Context) -> tuple[Context, ...]
 
 def as_without_its_label(phi: Any, V: Valuation | None) -> Valuation | None:
     """AS sets nothing, so filters on its label hold."""
-    return V if isinstance(phi, cel.As) else _RELABELLED(phi, V)
+    return V if isinstance(phi, cel.As) else _RELABEL(phi, V)
 
 
-_RELABELLED = table.relabelled
+_RELABEL = table.relabelled
 
 
 def intervals_only(context: Context, d: CelDerivation) -> Any:
@@ -87,9 +87,9 @@ def same_type(goal: Goal, phi: cel.Atom, path: Any, i: int) -> tuple[Failure, ..
 _WRONG = cel_atoms._wrong
 
 
-def unwidened(given: Window, spanned: Any) -> Window:
+def same_window(window: Window, span: Any) -> Window:
     """The window that is said to hold is the one that does not."""
-    return given
+    return window
 
 
 def next_position(here: cel_atoms.Part, phi: Any, end: int, start: int) -> Failure:
@@ -119,7 +119,7 @@ AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any]]] = [
 
 IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any]]] = [
     (cel_atoms, "_wrong", same_type),
-    (windows, "_wide", unwidened),
+    (windows, "_wide", same_window),
     (table, "_gap", next_position),
     (deduction, "cost", first_is_blamed),
 ]
@@ -144,7 +144,7 @@ def test_it_contradicts_the_reference(
 
 @pytest.fixture(scope="module")
 def without_a_mutant() -> int:
-    return sum(not BLAMES.passes(seed) for seed in range(BLAMED))
+    return sum(not BLAMES.passes(seed) for seed in range(BLAME_SEEDS))
 
 
 @pytest.mark.parametrize(("owner", "name", "wrong"), IN_THE_BLAME)
@@ -156,8 +156,8 @@ def test_it_blames_the_wrong_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(owner, name, wrong)
-    wrongly = sum(not BLAMES.passes(seed) for seed in range(BLAMED))
-    assert without_a_mutant < wrongly <= BLAMED // 2
+    wrongly = sum(not BLAMES.passes(seed) for seed in range(BLAME_SEEDS))
+    assert without_a_mutant < wrongly <= BLAME_SEEDS // 2
 
 
 def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,30 +19,30 @@ from proofs_tests.why.mending import mend
 from proofs_tests.why.mutations import MUTATIONS, Question, has_strategy, question
 
 
-def changed(rng: Random, shape: Shape) -> Question | None:
+def wrong_question(rng: Random, shape: Shape) -> Question | None:
     """A question that an answer became by one change, and that the reference denies."""
     for _ in range(40):
-        drawn = random_case(rng, shape)
-        answers = query_answers(drawn.ast, drawn.stream)
+        case = random_case(rng, shape)
+        answers = query_answers(case.ast, case.stream)
         if not answers:
             continue
         m = rng.choice(answers)
-        asked = question(drawn.ast, drawn.stream, m, interval=not m.positions or rng.random() < 0.5)
-        made = rng.choice(MUTATIONS)(rng, asked, m)
-        if has_strategy(made.ast.formula):
-            made = replace(made, ast=replace(made.ast, consume=Consume.NONE))
-        if made != asked and not made.holds():
-            return made
+        right = question(case.ast, case.stream, m, interval=not m.positions or rng.random() < 0.5)
+        wrong = rng.choice(MUTATIONS)(rng, right, m)
+        if has_strategy(wrong.ast.formula):
+            wrong = replace(wrong, ast=replace(wrong.ast, consume=Consume.NONE))
+        if wrong != right and not wrong.holds():
+            return wrong
     return None
 
 
-def explained(q: Question) -> Why:
+def explain(q: Question) -> Why:
     query = Query(q.ast, source=Source("", {}, ()))
     return why(query, q.stream, q.positions, q.start, q.end)
 
 
 def blames(shape: Shape) -> Blames[Question]:
-    return Blames(lambda rng: changed(rng, shape), explained, check_facts, mend)
+    return Blames(lambda rng: wrong_question(rng, shape), explain, check_facts, mend)
 
 
 def test_one_change_is_blamed(suite: Suite) -> None:

@@ -72,10 +72,10 @@ ROWS = [
 
 @pytest.mark.parametrize(("query", "events", "changes"), ROWS)
 def test_the_changes_that_are_enough(query: str, events: str, changes: list[str]) -> None:
-    found = why_none(query, stream(events))
-    assert found.answer is None
-    assert found.events == len(events.split())
-    lines = str(found).splitlines()
+    explanation = why_none(query, stream(events))
+    assert explanation.answer is None
+    assert explanation.events == len(events.split())
+    lines = str(explanation).splitlines()
     assert [line.strip() for line in lines if line.startswith("  ")] == changes
     assert ("no single change" in lines[0]) is (not changes)
 
@@ -93,8 +93,8 @@ def test_names_that_no_event_has() -> None:
     query = "SELECT * WHERE a ; B FILTER B[w > 1] PARTITION BY [u] WITHIN 3 [tt]"
     with pytest.raises(Exception, match="tt"):  # a window's attribute has to be there
         why_none(query, stream("A B=2"))
-    found = why_none(query.replace("tt", "t"), stream("A B=2"))
-    assert [(each.kind, each.name, each.hint) for each in found.absent] == [
+    explanation = why_none(query.replace("tt", "t"), stream("A B=2"))
+    assert [(each.kind, each.name, each.hint) for each in explanation.absent] == [
         ("type", "a", "did you mean 'A'?"),
         ("attribute", "w", "known: t, v"),
         ("attribute", "u", "known: t, v"),
@@ -102,9 +102,9 @@ def test_names_that_no_event_has() -> None:
 
 
 def test_an_answer_that_there_is() -> None:
-    found = why_none("A ; B", stream("A B"))
-    assert str(found) == "there is an answer on 2 events: {0, 1}"
-    assert not found.changes
+    explanation = why_none("A ; B", stream("A B"))
+    assert str(explanation) == "there is an answer on 2 events: {0, 1}"
+    assert not explanation.changes
 
 
 def test_windows_of_time_and_of_fractions() -> None:
@@ -132,18 +132,18 @@ def test_what_no_evaluator_takes_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 def no_answers(rng: Random, shape: Shape) -> Question | None:
     """A query that had answers before some changes, on a stream where it has none."""
     for _ in range(60):
-        drawn = random_case(rng, shape)
-        answers = query_answers(drawn.ast, drawn.stream)
+        case = random_case(rng, shape)
+        answers = query_answers(case.ast, case.stream)
         if not answers:
             continue
         m = rng.choice(answers)
-        made = question(drawn.ast, drawn.stream, m, interval=False)
+        q = question(case.ast, case.stream, m, interval=False)
         for _ in range(rng.choice((1, 1, 2, 3))):
-            made = rng.choice(MUTATIONS)(rng, made, m)
-            if m.end >= len(made.stream):
+            q = rng.choice(MUTATIONS)(rng, q, m)
+            if m.end >= len(q.stream):
                 break
-            if not query_answers(made.ast, made.stream):
-                return made
+            if not query_answers(q.ast, q.stream):
+                return q
     return None
 
 
@@ -151,20 +151,20 @@ def check(rng: Random, shape: Shape) -> bool:
     q = no_answers(rng, shape)
     if q is None or (has_strategy(q.ast.formula) and not shape.family):
         return False
-    found = why_none(Query(q.ast, source=Source("", {}, ())), q.stream)
-    assert found.answer is None
+    explanation = why_none(Query(q.ast, source=Source("", {}, ())), q.stream)
+    assert explanation.answer is None
     enough = set()
-    for change in found.changes:
+    for change in explanation.changes:
         (mended_question,) = mend(q, change.repair)
         assert change.answer in query_answers(mended_question.ast, q.stream), change
         enough.add(mended_question.ast)
-    _is_narrowest(q, [change.repair for change in found.changes])
-    untried = {words for words, _ in found.untried}
-    for tried in (weaker(q.ast), shorter(q.ast) if not enough else ()):
-        for each in tried:
-            if each.words not in untried:
+    _is_narrowest(q, [change.repair for change in explanation.changes])
+    omissions = {words for words, _ in explanation.untried}
+    for changes in (weaker(q.ast), shorter(q.ast) if not enough else ()):
+        for each in changes:
+            if each.words not in omissions:
                 assert (each.query in enough) is bool(query_answers(each.query, q.stream)), each
-    return bool(found.changes)
+    return bool(explanation.changes)
 
 
 def _is_narrowest(q: Question, repairs: list[Any]) -> None:

@@ -22,13 +22,13 @@ from cerlab.why.question import Question
 from proofs_tests.clauses.tables import c, word
 
 
-def asked(query: str, types: str, *positions: int) -> Question:
+def question_of(query: str, types: str, *positions: int) -> Question:
     stream = cerlab.Stream.from_events(word(types))
     return Question(cerlab.parse_query(query).ast, stream, positions)
 
 
 def test_an_unmarked_end_is_looked_for_eight_times_as_far_each_time() -> None:
-    question = asked("SELECT B WHERE A ; B", "C" * 2_999 + "B", 2_999)
+    question = question_of("SELECT B WHERE A ; B", "C" * 2_999 + "B", 2_999)
     assert list(regions(question)) == [(2_743, 2_999), (951, 2_999), (0, 2_999)]
 
 
@@ -61,10 +61,10 @@ def test_a_part_fails_what_the_allowance_has_room_for() -> None:
     events, A = cerlab.Stream.from_events(word("C")).events, frozenset("A")
     kinds = [[], [Kind.TYPE], [Kind.TYPE, Kind.MISSING]]
     for allowance, expected in zip((LIGHT - 1, LIGHT, HEAVY), kinds, strict=True):
-        found = derivations(
+        parts = derivations(
             Part(Goal(events, (0,), (0,), 0, 0, allowance), Atom("A"), (), Context(A, A))
         )
-        assert [failure.kind for d in found for failure in d.failures] == expected
+        assert [failure.kind for d in parts for failure in d.failures] == expected
 
 
 def test_each_cost_of_one_or_two_failures_has_a_pass() -> None:
@@ -78,7 +78,7 @@ def test_to_write_one_part_weaker_costs_once() -> None:
 
 
 def test_positions_out_of_the_stream_are_no_answer() -> None:
-    question = asked("SELECT * WHERE A", "A", 0)
+    question = question_of("SELECT * WHERE A", "A", 0)
     assert repairs.holds(question)
     assert not repairs.holds(replace(question, positions=(1,)))
 

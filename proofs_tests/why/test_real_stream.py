@@ -30,15 +30,15 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deduction, "MAX_STEPS", STEPS)
 
 
-def kinds(found: Why) -> list[Kind]:
-    return [failure.kind for failure in found.failures]
+def kinds(explanation: Why) -> list[Kind]:
+    return [failure.kind for failure in explanation.failures]
 
 
 def test_an_answer(stream: Stream) -> None:
-    found = why(S3, stream, ANSWER.positions)
-    assert found.holds
-    assert isinstance(found.derivation, Derivation)
-    V = found.derivation.valuation
+    explanation = why(S3, stream, ANSWER.positions)
+    assert explanation.holds
+    assert isinstance(explanation.derivation, Derivation)
+    V = explanation.derivation.valuation
     assert V is not None
     assert (V.start, V.end) == (ANSWER.start, ANSWER.end)
     assert V.labels["T1"] == ANSWER.positions[:1]
@@ -59,9 +59,9 @@ def test_what_is_in_the_way(stream: Stream) -> None:
 
 
 def test_events_that_select_leaves_out_are_found(stream: Stream) -> None:
-    hidden = S3.replace("SELECT *", "SELECT T2, T3")
-    assert why(hidden, stream, ANSWER.positions[1:]).holds
-    wrong = hidden.replace("'QQQ'", "'QQX'")
+    without_t1 = S3.replace("SELECT *", "SELECT T2, T3")
+    assert why(without_t1, stream, ANSWER.positions[1:]).holds
+    wrong = without_t1.replace("'QQQ'", "'QQX'")
     (failure,) = why(wrong, stream, ANSWER.positions[1:]).failures
     assert str(failure) == f"T3 at {ANSWER.end} fails name = 'QQX': name is 'QQQ'"
 
@@ -80,13 +80,13 @@ SREMO = """#(<type = 'SELL' AND name = 'INTC'>^ -> x, <type = 'BUY' AND name = '
 
 def test_a_sremo(stream: Stream) -> None:
     first, second, third = ANSWER.positions
-    found = why(SREMO, stream, ANSWER.positions)
-    assert found.holds
-    assert isinstance(found.derivation, Derivation)
-    chain = found.derivation.children[0].children
+    explanation = why(SREMO, stream, ANSWER.positions)
+    assert explanation.holds
+    assert isinstance(explanation.derivation, Derivation)
+    chain = explanation.derivation.children[0].children
     assert [child.interval[0] for child in chain] == [*ANSWER.positions]
-    assert isinstance(found.derivation.valuation, Reading)
-    assert found.derivation.valuation.registers == (("x", first),)
+    assert isinstance(explanation.derivation.valuation, Reading)
+    assert explanation.derivation.valuation.registers == (("x", first),)
     narrow = why(SREMO.replace("10000", "100"), stream, ANSWER.positions)
     assert kinds(narrow) == [Kind.WINDOW]
     (failure,) = why(SREMO.replace("price >", "price <"), stream, ANSWER.positions).failures

@@ -19,7 +19,7 @@ from proofs_tests.why.mutations import Question, has_strategy
 SHAPE = Shape(depth=2, events=6)
 
 
-def narrowed(rng: Random, q: Question) -> Question:
+def narrow(rng: Random, q: Question) -> Question:
     """The question with one clause more, which a repair of the formula has to pass too."""
     ast = q.ast
     match rng.randrange(3):
@@ -32,31 +32,31 @@ def narrowed(rng: Random, q: Question) -> Question:
     return replace(q, ast=ast)
 
 
-def all_right(q: Any, found: Why, mended: Any) -> bool:
-    for repair in found.repairs:
-        enough = any(each.holds() for each in mended(q, repair))
-        assert enough, f"{repair}\nof {q}\n{found}"
-    return bool(found.repairs)
+def all_right(q: Any, explanation: Why, questions_of: Any) -> bool:
+    for repair in explanation.repairs:
+        enough = any(each.holds() for each in questions_of(q, repair))
+        assert enough, f"{repair}\nof {q}\n{explanation}"
+    return bool(explanation.repairs)
 
 
 def of_a_query(rng: Random, shape: Shape) -> bool:
-    q = cel.changed(rng, shape)
-    if q is None or (q := narrowed(rng, q)).holds():
+    q = cel.wrong_question(rng, shape)
+    if q is None or (q := narrow(rng, q)).holds():
         return False
-    return all_right(q, cel.explained(q), mending.mend)
+    return all_right(q, cel.explain(q), mending.mend)
 
 
 def of_a_first_order_query(rng: Random) -> bool:
-    q = first_order.changed(rng)
+    q = first_order.wrong_question(rng)
     if q is None:
         return False
-    found = first_order.explained(q.ast, q.stream, q.positions, q.start, q.end)
-    return all_right(q, found, first_order.mended_and_well_formed)
+    explanation = first_order.explain(q.ast, q.stream, q.positions, q.start, q.end)
+    return all_right(q, explanation, first_order.mended_and_well_formed)
 
 
 def of_a_sremo(rng: Random) -> bool:
-    q = sremo.changed(rng, sremo.SHAPE)
-    return q is not None and all_right(q, sremo.explained(q), sremo_mending.mend)
+    q = sremo.wrong_question(rng, sremo.SHAPE)
+    return q is not None and all_right(q, sremo.explain(q), sremo_mending.mend)
 
 
 def test_repairs_of_queries(suite: Suite) -> None:

@@ -32,9 +32,9 @@ ABC = "DEFINE A AS a, B AS b, C AS c"
 
 
 def clause(pattern: str, clauses: str = "", define: str = ABC) -> str:
-    used = ", ".join(part for part in define[7:].split(", ") if part.split()[0] in pattern)
-    defined = f"DEFINE {used}" if used else ""
-    return f"MATCH_RECOGNIZE (MEASURES 1 AS m {clauses} PATTERN ({pattern}) {defined})"
+    conditions = ", ".join(part for part in define[7:].split(", ") if part.split()[0] in pattern)
+    define_clause = f"DEFINE {conditions}" if conditions else ""
+    return f"MATCH_RECOGNIZE (MEASURES 1 AS m {clauses} PATTERN ({pattern}) {define_clause})"
 
 
 def case(pattern: str, text: str, rows: str, kind: RowKind | None, says: str, **more: str) -> Any:
@@ -68,24 +68,24 @@ CASES = [
 def test_each_reason_by_hand(
     pattern: str, text: str, rows: str, kind: RowKind | None, says: str, clauses: str
 ) -> None:
-    found = cerlab.why_rows(clause(pattern, clauses), letters(text), map(int, rows.split()))
-    assert (found.holds, found.kind) == (kind is None, kind)
-    assert says in str(found)
-    assert why_rows_to_json(found)["kind"] == (None if kind is None else kind.value)
+    explanation = cerlab.why_rows(clause(pattern, clauses), letters(text), map(int, rows.split()))
+    assert (explanation.holds, explanation.kind) == (kind is None, kind)
+    assert says in str(explanation)
+    assert why_rows_to_json(explanation)["kind"] == (None if kind is None else kind.value)
 
 
 def test_rows_of_several_partitions() -> None:
     text = "MATCH_RECOGNIZE (PARTITION BY g MEASURES 1 AS m PATTERN (A A))"
-    found = cerlab.why_rows(text, [{"g": 1}, {"g": 2}, {"g": 1}], [0, 1])
-    assert found.reasons == ("rows 0 and 1 are in different partitions: g is 1 and 2",)
+    explanation = cerlab.why_rows(text, [{"g": 1}, {"g": 2}, {"g": 1}], [0, 1])
+    assert explanation.reasons == ("rows 0 and 1 are in different partitions: g is 1 and 2",)
     assert cerlab.why_rows(text, [{"g": 1}, {"g": 2}, {"g": 1}], [0, 2]).holds
 
 
 def test_rows_are_in_the_order_of_the_partition() -> None:
     text = "MATCH_RECOGNIZE (ORDER BY t MEASURES 1 AS m PATTERN (A B) DEFINE B AS x > PREV(x))"
-    found = cerlab.why_rows(text, [{"t": 2, "x": 5}, {"t": 1, "x": 4}], [0, 1])
-    assert [(row.row, row.variable) for row in found.taken] == [(1, "A"), (0, "B")]
-    assert found.taken[1].read == (("x", 5), ("PREV(x)", 4))
+    explanation = cerlab.why_rows(text, [{"t": 2, "x": 5}, {"t": 1, "x": 4}], [0, 1])
+    assert [(row.row, row.variable) for row in explanation.taken] == [(1, "A"), (0, "B")]
+    assert explanation.taken[1].read == (("x", 5), ("PREV(x)", 4))
 
 
 def test_the_number_that_the_match_would_get() -> None:
@@ -98,17 +98,19 @@ def test_the_number_that_the_match_would_get() -> None:
 
 def test_within_ends_before_a_row() -> None:
     text = "MATCH_RECOGNIZE (ORDER BY t MEASURES 1 AS m PATTERN (A B) WITHIN 2)"
-    found = cerlab.why_rows(text, [{"t": 1}, {"t": 3}], [0, 1])
-    assert found.reasons == ("B cannot take row 1: WITHIN ends before it, t is 3, FIRST(t) is 1",)
+    explanation = cerlab.why_rows(text, [{"t": 1}, {"t": 3}], [0, 1])
+    assert explanation.reasons == (
+        "B cannot take row 1: WITHIN ends before it, t is 3, FIRST(t) is 1",
+    )
     (reason,) = cerlab.why_rows(text, [{"t": 1}, {"t": None}], [0, 1]).reasons
     assert reason == "B cannot take row 1: WITHIN ends before it, t is NULL, FIRST(t) is 1"
 
 
 def test_why_there_is_no_match_at_all() -> None:
-    found = cerlab.why_rows(clause("A B C"), letters("a a b a"))
-    assert [row.row for row in found.taken] == [1, 2]
-    assert found.reasons == ("C cannot take row 3: c does not hold, c is FALSE",)
-    assert [tuple(change) for change in found.changes] == [("C", (1, 2, 3))]
+    explanation = cerlab.why_rows(clause("A B C"), letters("a a b a"))
+    assert [row.row for row in explanation.taken] == [1, 2]
+    assert explanation.reasons == ("C cannot take row 3: c does not hold, c is FALSE",)
+    assert [tuple(change) for change in explanation.changes] == [("C", (1, 2, 3))]
     assert cerlab.why_rows(clause("A B"), letters("a a b")).rows == (1, 2)
     empty = pa.table({"a": pa.array([], pa.bool_())})
     assert cerlab.why_rows(clause("A"), empty).reasons == ("the table has no rows",)
@@ -123,8 +125,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*command, "--positions", "0,1"]) == main(command) == 0
     capsys.readouterr()
     assert main([*command, "--positions", "0", "--format", "json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["reasons"] == ["B is to take one more row, and none is asked"]
+    document = json.loads(capsys.readouterr().out)
+    assert document["reasons"] == ["B is to take one more row, and none is asked"]
     assert main([*command, "--start", "0", "--positions", "0"]) == 2
 
 
@@ -133,7 +135,7 @@ def test_no_rows_are_no_question() -> None:
         cerlab.why_rows(clause("A"), letters("a"), [])
 
 
-def drawn(rng: Random) -> tuple[rp.RowPattern, pa.Table, list[int], list[ScanResult]]:
+def random_scan(rng: Random) -> tuple[rp.RowPattern, pa.Table, list[int], list[ScanResult]]:
     """A query, a table, one of its partitions, and what the scan finds there; mostly a match."""
     while True:
         query = random_row_pattern(rng, depth=rng.choice((1, 2, 2)))
@@ -142,11 +144,11 @@ def drawn(rng: Random) -> tuple[rp.RowPattern, pa.Table, list[int], list[ScanRes
         rows = value_rows(table, binding.names.values())
         for part in partitions(query, binding, rows):
             try:
-                found = list(scan(Scan(query, _T(rows, part, binding), part)))
+                results = list(scan(Scan(query, _T(rows, part, binding), part)))
             except CerlabError:
                 continue
-            if any(each.match for each in found) or rng.random() < 0.1:
-                return query, table, part, found
+            if any(each.match for each in results) or rng.random() < 0.1:
+                return query, table, part, results
 
 
 def agrees(rng: Random) -> bool:
@@ -154,22 +156,22 @@ def agrees(rng: Random) -> bool:
 
     D are the derivations of the reference (rows.md 5.2).
     """
-    query, table, positions, found = drawn(rng)
+    query, table, positions, results = random_scan(rng)
     s = rng.randrange(len(positions))
     binding = bind(query, column_kinds(table))
     rows = value_rows(table, binding.names.values())
-    matches = [f for f in found if f.match]
+    matches = [f for f in results if f.match]
     if matches and rng.random() < 0.8:
         s = rng.choice(matches).s
     length = rng.randrange(1, len(positions) - s + 1)
-    here = next((f for f in found if f.s == s), None)
+    here = next((f for f in results if f.s == s), None)
     if here is not None and here.match and rng.random() < 0.5:
         length = len(here.match)
     why = cerlab.why_rows(query, table, positions[s : s + length])
     is_match = here is not None and here.match is not None and len(here.match) == length
     assert why.holds == is_match
     labels = tuple(row.variable for row in why.taken)
-    N = here.number + (here.match is None) if here is not None else _next_number(found, s)
+    N = here.number + (here.match is None) if here is not None else _next_number(results, s)
     readings = {m for m in _readings(query, _T(rows, positions, binding), s, N) if len(m) == length}
     if why.holds:
         assert here is not None
@@ -188,8 +190,8 @@ def _T(rows: Any, positions: Any, binding: Any) -> Partition:
     return Partition([rows[i] for i in positions], binding.names)
 
 
-def _next_number(found: list[ScanResult], s: int) -> int:
-    return max((f.number for f in found if f.s < s), default=0) + 1
+def _next_number(results: list[ScanResult], s: int) -> int:
+    return max((f.number for f in results if f.s < s), default=0) + 1
 
 
 def _readings(query: rp.RowPattern, T: Partition, s: int, N: int) -> set[tuple[str, ...]]:

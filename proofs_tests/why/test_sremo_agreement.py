@@ -17,37 +17,40 @@ from proofs_tests.suite import Suite
 from proofs_tests.why.sremo_checker import check
 
 
-def drawn(rng: Random, shape: Shape) -> tuple[Sremo, Stream, list[ComplexEvent]]:
+def random_question(rng: Random, shape: Shape) -> tuple[Sremo, Stream, list[ComplexEvent]]:
     """An expression, a stream, and what it shows; there is something, if it can be drawn."""
     for _ in range(12):
         e = random_sremo(rng, shape)
         stream = Stream(random_sremo_events(rng, e, shape))
         try:
-            shown = detections(e, stream.events)
+            answers = detections(e, stream.events)
         except ResourceLimit:  # many registers and rounds: too much for the reference
             continue
-        if shown:
+        if answers:
             break
-    return e, stream, sorted(shown, key=lambda m: (m.end, m.positions))
+    return e, stream, sorted(answers, key=lambda m: (m.end, m.positions))
 
 
 def agree(rng: Random, shape: Shape) -> bool:
-    e, stream, shown = drawn(rng, shape)
-    asked = {m.positions for m in rng.sample(shown, min(3, len(shown)))}
-    for positions in sorted(asked | some_positions(rng, len(stream))):
-        found = why(e, stream, positions)
+    e, stream, answers = random_question(rng, shape)
+    candidates = {m.positions for m in rng.sample(answers, min(3, len(answers)))}
+    for positions in sorted(candidates | some_positions(rng, len(stream))):
+        explanation = why(e, stream, positions)
         answer = ComplexEvent(positions[0], positions[-1], positions)
-        about = f"{e}\non {[(t.type, dict(t.attributes)) for t in stream]}\nat {positions}\n{found}"
-        assert found.holds == (answer in shown), about
-        assert found.holds == (found.failure is None), about
-        if found.holds:
-            prove(e, stream, answer, found)
-    return bool(shown)
+        about = (
+            f"{e}\non {[(t.type, dict(t.attributes)) for t in stream]}\n"
+            f"at {positions}\n{explanation}"
+        )
+        assert explanation.holds == (answer in answers), about
+        assert explanation.holds == (explanation.failure is None), about
+        if explanation.holds:
+            prove(e, stream, answer, explanation)
+    return bool(answers)
 
 
-def prove(e: Sremo, stream: Stream, answer: ComplexEvent, found: Why) -> None:
+def prove(e: Sremo, stream: Stream, answer: ComplexEvent, explanation: Why) -> None:
     """The derivation of a match follows rule by rule, and gives that match at its last event."""
-    node: Any = found.derivation
+    node: Any = explanation.derivation
     assert isinstance(node, Derivation)
     assert isinstance(node.valuation, Reading)
     assert node.part == e

@@ -22,7 +22,7 @@ from proofs_tests.sremo.tables import sre
 from proofs_tests.why.sremo_rows import ROWS
 
 
-def asked(text: str, types: str, positions: Positions, **values: str) -> Why:
+def explain(text: str, types: str, positions: Positions, **values: str) -> Why:
     return why(sre(text), word(types, **values), positions)
 
 
@@ -36,12 +36,12 @@ def test_the_failure(
     at: Positions,
     words: str,
 ) -> None:
-    found = asked(text, types, positions, **values)
-    assert not found.holds
-    assert [str(failure) for failure in found.failures] == [words]
-    assert (found.failures[0].kind, found.failures[0].positions) == (kind, at)
-    shown = cerlab.evaluate(sre(text), word(types, **values))
-    assert all(m.positions != positions for m in shown)
+    explanation = explain(text, types, positions, **values)
+    assert not explanation.holds
+    assert [str(failure) for failure in explanation.failures] == [words]
+    assert (explanation.failures[0].kind, explanation.failures[0].positions) == (kind, at)
+    answers = cerlab.evaluate(sre(text), word(types, **values))
+    assert all(m.positions != positions for m in answers)
 
 
 def terminal(text: str) -> Terminal:
@@ -74,39 +74,41 @@ REPAIRS: list[tuple[str, str, Positions, tuple[Repair, ...]]] = [
 def test_repairs_are_data(
     text: str, types: str, positions: Positions, repairs: tuple[Repair, ...]
 ) -> None:
-    found = asked(text, types, positions).repairs
-    assert found == repairs
-    assert [getattr(r, "into", None) for r in found] == [getattr(r, "into", None) for r in repairs]
+    own_repairs = explain(text, types, positions).repairs
+    assert own_repairs == repairs
+    assert [getattr(r, "into", None) for r in own_repairs] == [
+        getattr(r, "into", None) for r in repairs
+    ]
 
 
 def test_an_event_in_a_register_may_be_altered_instead() -> None:
-    found = asked("A^ -> r . <v > r.v>^", "AB", (0, 1), v="21")
-    assert found.repairs == (Alter(1), Alter(0), Relax((1,), sre("_^")))
-    empty = asked("A^ . <v > r.v>^", "AB", (0, 1), v="21")
+    explanation = explain("A^ -> r . <v > r.v>^", "AB", (0, 1), v="21")
+    assert explanation.repairs == (Alter(1), Alter(0), Relax((1,), sre("_^")))
+    empty = explain("A^ . <v > r.v>^", "AB", (0, 1), v="21")
     assert empty.repairs == (Relax((1,), sre("_^")),)
-    for values, altered in ((".1", (Alter(0),)), ("1.", (Alter(1),)), ("..", ())):
-        failure = asked("A^ -> r . <v > r.v>^", "AB", (0, 1), v=values).failure
+    for values, alterations in ((".1", (Alter(0),)), ("1.", (Alter(1),)), ("..", ())):
+        failure = explain("A^ -> r . <v > r.v>^", "AB", (0, 1), v=values).failure
         assert failure is not None
-        assert failure.repairs == (*altered, Relax((1,), sre("_^")))
+        assert failure.repairs == (*alterations, Relax((1,), sre("_^")))
 
 
 def test_what_mends_one_round_may_not_mend_another() -> None:
     """The guard is weakened for both; a mark that is wrong for one event only stays."""
-    found = asked("(<type = 'A' AND v = 1>^)+", "AB", (0, 1), v="21")
-    assert [str(failure) for failure in found.failures] == [
+    explanation = explain("(<type = 'A' AND v = 1>^)+", "AB", (0, 1), v="21")
+    assert [str(failure) for failure in explanation.failures] == [
         "event 0 fails v = 1: v is 2",
         "event 1 fails type = 'A': type is 'B'",
     ]
-    (relax,) = found.repairs
+    (relax,) = explanation.repairs
     assert isinstance(relax, Relax)
     assert relax.into == sre("_^")
-    (failure,) = asked("A^ . B+ . C^", "ABBC", (0, 1, 3)).failures
+    (failure,) = explain("A^ . B+ . C^", "ABBC", (0, 1, 3)).failures
     assert failure.repairs == (Drop(1),)
 
 
 def test_the_text_of_a_match() -> None:
     text = "(A^ -> r . _* . <type = 'B' AND v > r.v>^)[1..4]"
-    assert str(asked(text, "ACB", (0, 2), v="102")).splitlines() == [
+    assert str(explain(text, "ACB", (0, 2), v="102")).splitlines() == [
         "a match: {0, 2} in [0, 2]",
         "[1..4] [0, 2]  ^ {0, 2}  r = 0",
         "└─ . [0, 2]  ^ {0, 2}  r = 0",
@@ -117,7 +119,7 @@ def test_the_text_of_a_match() -> None:
 
 
 def test_the_text_of_a_failure_marks_where() -> None:
-    assert str(asked("A^ . !C . B^", "ACB", (0, 2))).splitlines() == [
+    assert str(explain("A^ . !C . B^", "ACB", (0, 2))).splitlines() == [
         "no match: {0, 2}",
         "  !<type = 'C'> fails: <type = 'C'> takes event 1",
         "searched from 0 to 2; the nearest that there is:",
@@ -129,20 +131,20 @@ def test_the_text_of_a_failure_marks_where() -> None:
 
 
 def test_a_derivation_as_json() -> None:
-    found = why_to_json(asked("A^ -> r . B . <v = r.v>^", "ABB", (0, 2), v="111"))
-    assert found["derivation"] == {
+    document = why_to_json(explain("A^ -> r . B . <v = r.v>^", "ABB", (0, 2), v="111"))
+    assert document["derivation"] == {
         "part": "<type = 'A'>^ -> r . <type = 'B'> . <v = r.v>^",
         "path": [],
         "start": 0,
         "end": 2,
         "marks": [0, 2],
         "registers": {"r": 0},
-        "children": found["derivation"]["children"],
+        "children": document["derivation"]["children"],
     }
-    assert [child["path"] for child in found["derivation"]["children"]] == [[0, 0], [0, 1], [1]]
-    _, nothing = why_to_json(asked("A^ . B*", "A", (0,)))["derivation"]["children"]
+    assert [child["path"] for child in document["derivation"]["children"]] == [[0, 0], [0, 1], [1]]
+    _, nothing = why_to_json(explain("A^ . B*", "A", (0,)))["derivation"]["children"]
     assert (nothing["start"], nothing["end"]) == (None, None)
-    (failure,) = why_to_json(asked("A^ . B", "AB", (0, 1)))["failures"]
+    (failure,) = why_to_json(explain("A^ . B", "AB", (0, 1)))["failures"]
     assert failure["repairs"] == [{"do": "remark", "path": [1], "into": "<type = 'B'>^"}]
 
 
@@ -211,11 +213,13 @@ def test_a_search_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_positions_far_from_any_match() -> None:
     """The search for what is nearest ends somewhere, also where much is missing."""
     text = "_^ . (" * 40 + "_^" + ")" * 40
-    found = asked(text, "AB", (0, 1))
-    assert (found.holds, found.derivation) == (False, None)
-    assert str(found.failure) == "any reading fails more than 12 obligations at these positions"
-    assert why_to_json(found)["derivation"] is None
-    assert set(display.mimebundle(found)) == {"text/plain", "text/html"}
+    explanation = explain(text, "AB", (0, 1))
+    assert (explanation.holds, explanation.derivation) == (False, None)
+    assert (
+        str(explanation.failure) == "any reading fails more than 12 obligations at these positions"
+    )
+    assert why_to_json(explanation)["derivation"] is None
+    assert set(display.mimebundle(explanation)) == {"text/plain", "text/html"}
 
 
 def test_no_positions_are_never_shown() -> None:
@@ -234,22 +238,22 @@ def test_texts_and_values() -> None:
 
 def test_a_time_that_goes_backwards_is_bad_data() -> None:
     with pytest.raises(cerlab.BadData) as error:
-        asked("(A^ . B^)[within 1 v]", "ABC", (0, 1), v="121")
+        explain("(A^ . B^)[within 1 v]", "ABC", (0, 1), v="121")
     assert error.value.code == "CER0714"
 
 
 def test_pictures() -> None:
-    found = asked("A^ -> r . B^ . <v = r.v>^", "ABC", (0, 1, 2), v="112")
-    assert isinstance(found.derivation, Derivation)
-    graph = graph_of(found.derivation)
+    explanation = explain("A^ -> r . B^ . <v = r.v>^", "ABC", (0, 1, 2), v="112")
+    assert isinstance(explanation.derivation, Derivation)
+    graph = graph_of(explanation.derivation)
     assert graph.title == "Derivation of 4 nodes: not a match"
     assert graph.legend == ("event 2 fails v = r.v: v is 2, r is event 0 with v 1",)
     assert [node.under for node in graph.nodes][:2] == [
         "[0, 2]\n^ {0, 1, 2}\nr = 0",
         "[0, 0]\n^ {0}\nr = 0",
     ]
-    failed = [node.label for node in graph.nodes if node.kind is NodeKind.FAILED]
-    assert [label.removesuffix(" ✗") for label in failed] == ["<v = r.v>^"]
+    labels = [node.label for node in graph.nodes if node.kind is NodeKind.FAILED]
+    assert [label.removesuffix(" ✗") for label in labels] == ["<v = r.v>^"]
     ElementTree.fromstring(svg(graph))
-    for value in (found, found.derivation):
+    for value in (explanation, explanation.derivation):
         assert set(display.mimebundle(value)) == {"text/plain", "text/html", "image/svg+xml"}

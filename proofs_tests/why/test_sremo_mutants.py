@@ -22,12 +22,12 @@ from cerlab.testing import Shape
 from cerlab.why import sremo, sremo_terminals, windows
 from cerlab.why.deduction import Contents, Reading
 from cerlab.why.failure import Failure, Kind, Path, Relax
-from proofs_tests.why.test_sremo_agreement import agree, drawn
-from proofs_tests.why.test_sremo_mutations import BLAMES, SHAPE, changed, explained
+from proofs_tests.why.test_sremo_agreement import agree, random_question
+from proofs_tests.why.test_sremo_mutations import BLAMES, SHAPE, explain, wrong_question
 
 CASES = 80
-BLAMED = 18
-AGREED = Shape(depth=3, events=6)
+BLAME_SEEDS = 18
+AGREEMENT_SHAPE = Shape(depth=3, events=6)
 
 
 def no_instance(*_: Any) -> tuple[Failure, ...]:
@@ -35,7 +35,7 @@ def no_instance(*_: Any) -> tuple[Failure, ...]:
     return ()
 
 
-def nothing_taken(here: sremo_terminals.Part, taken: Any) -> Iterator[Any]:
+def nothing_taken(here: sremo_terminals.Part, readings: Any) -> Iterator[Any]:
     """``!e`` takes anything."""
     return _NEGATION(here, ())
 
@@ -54,29 +54,29 @@ def first_stored(
     self: sremo_terminals.MarkGoal, v: Contents, writes: frozenset[str], position: Any
 ) -> Contents:
     """A register keeps the first event."""
-    return _STORED(self, v, writes - {r for r, _ in v}, position)
+    return _REGISTERS_AFTER(self, v, writes - {r for r, _ in v}, position)
 
 
-_STORED = sremo_terminals.MarkGoal.registers_after
+_REGISTERS_AFTER = sremo_terminals.MarkGoal.registers_after
 
 
 def strict_window(
-    e: Window, path: Path, taken: Reading, events: Sequence[Any]
+    e: Window, path: Path, reading: Reading, events: Sequence[Any]
 ) -> Iterator[Failure]:
     """Windows are strict."""
-    made: Any = e
-    narrower = replace(made, width=e.width - 1) if e.width > 1 else e
-    return _OUTSIDE(narrower, path, taken, events)
+    window: Any = e
+    narrower = replace(window, width=e.width - 1) if e.width > 1 else e
+    return _OUTSIDE(narrower, path, reading, events)
 
 
 _OUTSIDE = windows.out_of_window
 
 
-def by_length(e: Window, path: Path, taken: Reading, events: Sequence[Any]) -> Iterator[Failure]:
+def by_length(e: Window, path: Path, reading: Reading, events: Sequence[Any]) -> Iterator[Failure]:
     """The span is of all events, marked or not."""
-    if isinstance(e, SpanWindow) and taken.end - taken.start > e.width:
+    if isinstance(e, SpanWindow) and reading.end - reading.start > e.width:
         return iter((Failure(Kind.WINDOW, "", repairs=(Relax(path, e),)),))
-    return _OUTSIDE(e, path, taken, events)
+    return _OUTSIDE(e, path, reading, events)
 
 
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]]] = [
@@ -89,17 +89,17 @@ AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]
 ]
 
 
-def unwidened(e: Window, measured: Any) -> Window:
+def same_window(e: Window, span: Any) -> Window:
     """The window that is said to hold is the one that does not."""
     return e
 
 
 def next_position(operator: sremo_terminals.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
-    found = _GAP(operator, end, start)
+    failure = _GAP(operator, end, start)
     n = start - end + 1
     words = f"gap of {n} events at '.', between {end - 1} and {start}"
-    return replace(found, words=words)
+    return replace(failure, words=words)
 
 
 _GAP = sremo._gap
@@ -107,23 +107,23 @@ _GAP = sremo._gap
 
 def as_it_stands(here: sremo_terminals.Part, e: Terminal) -> Failure:
     """A terminal with AND is said to be weaker, and is what it was."""
-    found = _GUARD(here, e)
-    return replace(found, repairs=(Relax(here.path, e),)) if isinstance(e.guard, And) else found
+    failure = _GUARD(here, e)
+    return replace(failure, repairs=(Relax(here.path, e),)) if isinstance(e.guard, And) else failure
 
 
 _GUARD = sremo_terminals._guard_failure
 
 
-def last_rival(taken: Reading) -> Any:
+def last_rival(reading: Reading) -> Any:
     """What is negated is said to end one event later."""
-    rival = _RIVAL(taken)
+    rival = _RIVAL(reading)
     return None if rival is None else replace(rival, end=rival.end + 1)
 
 
 _RIVAL = sremo.rival_of
 
 IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any], Kind]] = [
-    (windows, "_wider", unwidened, Kind.WINDOW),
+    (windows, "_wider", same_window, Kind.WINDOW),
     (sremo, "_gap", next_position, Kind.GAP),
     (sremo_terminals, "_guard_failure", as_it_stands, Kind.GUARD),
     (sremo, "rival_of", last_rival, Kind.NEGATION),
@@ -132,7 +132,7 @@ IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any], Kind]] = [
 
 @cache
 def expression(seed: int) -> Sremo:
-    return drawn(Random(seed), AGREED)[0]
+    return random_question(Random(seed), AGREEMENT_SHAPE)[0]
 
 
 def with_operators(kinds: tuple[type, ...]) -> list[int]:
@@ -147,7 +147,7 @@ def with_operators(kinds: tuple[type, ...]) -> list[int]:
 
 def agrees(seed: int) -> bool:
     try:
-        agree(Random(seed), AGREED)
+        agree(Random(seed), AGREEMENT_SHAPE)
     except (AssertionError, CerlabError):
         return False
     return True
@@ -169,8 +169,8 @@ def test_it_contradicts_the_reference(
 
 @cache
 def kinds_blamed(seed: int) -> frozenset[Kind]:
-    q = changed(Random(seed), SHAPE)
-    return frozenset() if q is None else frozenset(f.kind for f in explained(q).failures)
+    q = wrong_question(Random(seed), SHAPE)
+    return frozenset() if q is None else frozenset(f.kind for f in explain(q).failures)
 
 
 @pytest.mark.parametrize(("owner", "name", "wrong", "kind"), IN_THE_BLAME)
@@ -178,8 +178,10 @@ def test_it_blames_the_wrong_place(
     owner: Any, name: str, wrong: Callable[..., Any], kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Among the cases are some with a failure of its kind."""
-    concerned = list(islice((seed for seed in count() if kind in kinds_blamed(seed)), BLAMED // 3))
-    seeds = {*range(BLAMED - len(concerned)), *concerned}
+    of_kind = list(
+        islice((seed for seed in count() if kind in kinds_blamed(seed)), BLAME_SEEDS // 3)
+    )
+    seeds = {*range(BLAME_SEEDS - len(of_kind)), *of_kind}
     without_a_mutant = sum(not BLAMES.passes(seed) for seed in seeds)
     monkeypatch.setattr(owner, name, wrong)
     wrongly = sum(not BLAMES.passes(seed) for seed in seeds)

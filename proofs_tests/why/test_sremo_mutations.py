@@ -13,21 +13,21 @@ from proofs_tests.why.blames import Blames
 from proofs_tests.why.sremo_facts import check_facts
 from proofs_tests.why.sremo_mending import mend
 from proofs_tests.why.sremo_mutations import MUTATIONS, Question
-from proofs_tests.why.test_sremo_agreement import drawn
+from proofs_tests.why.test_sremo_agreement import random_question
 
 SHAPE = Shape(depth=3, events=6)
 
 
-def changed(rng: Random, shape: Shape) -> Question | None:
+def wrong_question(rng: Random, shape: Shape) -> Question | None:
     """A question that a match became by one change, and that the reference denies."""
     for _ in range(40):
-        e, stream, shown = drawn(rng, shape)
-        if not shown:
+        e, stream, answers = random_question(rng, shape)
+        if not answers:
             continue
-        asked = Question(e, stream, rng.choice(shown).positions)
-        made = rng.choice(MUTATIONS)(rng, asked)
-        if made != asked and is_well_formed(made.e) and not made.holds():
-            return made
+        right = Question(e, stream, rng.choice(answers).positions)
+        wrong = rng.choice(MUTATIONS)(rng, right)
+        if wrong != right and is_well_formed(wrong.e) and not wrong.holds():
+            return wrong
     return None
 
 
@@ -40,11 +40,11 @@ def is_well_formed(e: Sremo) -> bool:
     return True
 
 
-def explained(q: Question) -> Why:
+def explain(q: Question) -> Why:
     return why(q.e, q.stream, q.positions)
 
 
-BLAMES = Blames(lambda rng: changed(rng, SHAPE), explained, check_facts, mend)
+BLAMES = Blames(lambda rng: wrong_question(rng, SHAPE), explain, check_facts, mend)
 
 
 def test_one_change_is_blamed(suite: Suite) -> None:
