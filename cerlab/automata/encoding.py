@@ -104,18 +104,10 @@ def machine_from_value(root: JsonNode, *more: str) -> Machine:
     if kind == "cea" and len(I) != 1:
         raise initial.error("CER0756", f"a cea has one initial state, not {len(I)}")
     nodes = transitions.items()
-    if kind in LABEL_KINDS:
-        label_transitions = tuple([_label_transition(node, states) for node in nodes])
-        return (
-            Vcea(states, label_transitions, I, F)
-            if kind == "vcea"
-            else Ucea(states, label_transitions, I, F)
-        )
-    mark_transitions = tuple([_mark_transition(node, states) for node in nodes])
-    if kind == "anchored-cea":
-        return AnchoredCea(states, mark_transitions, I, F)
+    machine: Callable[..., Machine] = KINDS[kind]
+    Delta = tuple([_transition(node, kind, states) for node in nodes])
     try:
-        return IntervalCea(states, mark_transitions, I, F)
+        return machine(states, Delta, I, F)
     except IllFormed as error:
         entering = next(node for node in nodes if node.key("target").value in I)
         error.place = DataPlace(entering.key("target").path)
@@ -151,21 +143,14 @@ def _set(node: JsonNode, read: Callable[[JsonNode], T]) -> frozenset[T]:
     return frozenset(members)
 
 
-def _mark_transition(node: JsonNode, states: int) -> Transition:
-    source, predicate, mark, target = node.keys("source", "predicate", "mark", "target")
-    return Transition(
+def _transition(node: JsonNode, kind: str, states: int) -> Any:
+    has_labels = kind in LABEL_KINDS
+    label = "labels" if has_labels else "mark"
+    source, predicate, does, target = node.keys("source", "predicate", label, "target")
+    action: Any = _set(does, JsonNode.text) if has_labels else does.one_of(MARKS, "mark")
+    return KINDS[kind].step(
         _state(source, states),
         predicate_from_json(predicate.value, predicate.path),
-        mark.one_of(MARKS, "mark"),
-        _state(target, states),
-    )
-
-
-def _label_transition(node: JsonNode, states: int) -> LabelTransition:
-    source, predicate, labels, target = node.keys("source", "predicate", "labels", "target")
-    return LabelTransition(
-        _state(source, states),
-        predicate_from_json(predicate.value, predicate.path),
-        _set(labels, JsonNode.text),
+        action,
         _state(target, states),
     )

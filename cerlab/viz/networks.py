@@ -10,26 +10,19 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from cerlab.automata.automaton import (
-    AnchoredCea,
-    EmptyMove,
-    EpsilonCea,
-    IntervalCea,
-    LabelTransition,
-    Transition,
-    Ucea,
-    Vcea,
-)
-from cerlab.automata.registers.transducer import EpsilonSrt, RegisterTransition, Srt
+from cerlab.automata.automaton import Automaton, EmptyMove
+from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.errors import BadData, Unsupported
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import EdgeKind, NodeKind, graph_of
+from cerlab.viz.machines.states import NAMES
 
 _LANGUAGES = {
     "cel": {kind.__name__: kind for kind in CEL_KINDS},
     "sremo": {kind.__name__: kind for kind in SREMO_KINDS},
 }
+_KINDS = {name: kind for kind, (name, _) in NAMES.items()}
 
 
 def to_networkx(value: object) -> Any:
@@ -95,29 +88,17 @@ def _machine(network: Any) -> Any:
     edges = _edges(network)
     moves = tuple(EmptyMove(p, q) for p, q, e in edges if e["kind"] == EdgeKind.EMPTY.value)
     read = [edge for edge in edges if edge[2]["kind"] != EdgeKind.EMPTY.value]
-    match network.graph["kind"]:
-        case "vcea" | "ucea" as kind:
-            label_transitions = tuple(
-                LabelTransition(p, e["predicate"], e["labels"], q) for p, q, e in read
-            )
-            return (Vcea if kind == "vcea" else Ucea)(states, label_transitions, I, F)
-        case "srt":
-            R = network.graph["R"]
-            register_transitions = tuple(
-                RegisterTransition(p, e["guard"], e["mark"], e["writes"], q) for p, q, e in read
-            )
-            if network.graph["has_moves"]:
-                return EpsilonSrt(states, register_transitions, I, F, moves=moves, R=R)
-            return Srt(states, register_transitions, I, F, R=R)
-        case "cea" | "anchored_cea" | "epsilon_cea" as kind:
-            transitions = tuple(Transition(p, e["predicate"], e["mark"], q) for p, q, e in read)
-            if kind == "epsilon_cea":
-                return EpsilonCea(states, transitions, I, F, moves=moves)
-            if kind == "anchored_cea":
-                return AnchoredCea(states, transitions, I, F)
-            return IntervalCea(states, transitions, I, F)
-        case kind:
-            raise ValueError(f"graphs of the kind '{kind}' are not read back")
+    name, R = network.graph["kind"], frozenset[str]()
+    if name == "srt":
+        R = network.graph["R"]
+        kind: type[Automaton[Any]] = EpsilonSrt if network.graph["has_moves"] else Srt
+    elif name in _KINDS:
+        kind = _KINDS[name]
+    else:
+        raise ValueError(f"graphs of the kind '{name}' are not read back")
+    labels = kind.step._fields[1:-1]  # type: ignore[attr-defined]
+    Delta = tuple(kind.step(p, *(e[part] for part in labels), q) for p, q, e in read)
+    return kind(states, Delta, I, F, moves=moves, R=R)
 
 
 def _query(network: Any) -> Gcq:

@@ -22,13 +22,14 @@ from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 
 Automaton: TypeAlias = Vcea | Ucea | IntervalCea | AnchoredCea | EpsilonCea
 
-_NAMES: dict[type[Automaton], tuple[str, str]] = {
+NAMES: dict[type[Automaton], tuple[str, str]] = {
     Vcea: ("vcea", "VCEA"),
     Ucea: ("ucea", "UCEA"),
     IntervalCea: ("cea", "CEA"),
     AnchoredCea: ("anchored_cea", "CEA from position 0"),
     EpsilonCea: ("epsilon_cea", "CEA with empty moves"),
 }
+"""What graphs of a kind are called, and their title."""
 
 
 def state_nodes(
@@ -75,7 +76,7 @@ def mark_kind(mark: Mark) -> EdgeKind:
 @picture.register(EpsilonCea)
 def automaton_graph(A: Automaton, limit: int | None = None) -> Graph:
     """An automaton; edges say predicate / mark, or predicate / labels, and empty moves ε."""
-    name, heading = _NAMES[type(A)]
+    name, heading = NAMES[type(A)]
     initial = {A.q0} if isinstance(A, IntervalCea) else A.I
     edges = tuple(map(_edge, A.Delta))
     if isinstance(A, EpsilonCea):
