@@ -87,14 +87,9 @@ def minimise(A: ExplicitCea) -> ExplicitCea:
     does are left out. States are numbered breadth first, so machines over the same letters have
     the same answers if and only if this makes them equal.
     """
-    alive = {q: int(q in A.F) for q in sorted(_alive(A))}
-    return _quotient(A, coarsest(alive, lambda q, block: tuple(map(block.get, A.Delta[q]))))
-
-
-def _alive(A: ExplicitCea) -> frozenset[int]:
-    """The states from which a final state can be reached."""
     edges = ((r, q) for q, row in enumerate(A.Delta) for r in row)
-    return frozenset(reachable(A.F, along(edges)))
+    alive = {q: int(q in A.F) for q in sorted(reachable(A.F, along(edges)))}
+    return _quotient(A, coarsest(alive, lambda q, block: tuple(map(block.get, A.Delta[q]))))
 
 
 def _quotient(A: ExplicitCea, block: dict[int, int]) -> ExplicitCea:

@@ -77,18 +77,14 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
             after[node][symbol] = tuple(number[target] for target in targets)
         if len(number) > 4 * MAX_NODES:
             return None
-    useful = _reaching(final, after)
+    edges = ((r, n) for n, rows in after.items() for targets in rows.values() for r in targets)
+    useful = set(reachable(final, along(edges)))
     useful_after = {
         n: {s: tuple(r for r in targets if r in useful) for s, targets in after[n].items()}
         for n in after
         if n in useful
     }
     return _Graph(tuple(sorted(useful)), useful_after)
-
-
-def _reaching(goal: set[int], after: dict[int, dict[int, tuple[int, ...]]]) -> set[int]:
-    edges = ((r, n) for n, rows in after.items() for targets in rows.values() for r in targets)
-    return set(reachable(goal, along(edges)))
 
 
 def _is_exponential(graph: _Graph) -> bool:

@@ -59,7 +59,9 @@ class StrategyCea:
         self.cea = cea
         self.strategy = strategy
         self._before_start = cea.states
-        self._silent = _accepting_by_skips(cea)
+        skips = ((t.target, t.source) for t in cea.Delta if t.mark is Mark.SKIP)
+        self._silent = frozenset(reachable(cea.F, along(skips)))
+        """The states that may still accept when nothing is marked any more."""
         waits = Transition(cea.states, EVERYTHING, Mark.SKIP, cea.states)
         starts = [t._replace(source=cea.states) for t in cea.Delta if t.source == cea.q0]
         self._successors = Successors((*cea.Delta, waits, *starts))
@@ -147,9 +149,3 @@ class StrategyCea:
     def __repr__(self) -> str:
         count = len(self.macro_states)
         return f"<StrategyCea {self.strategy.value}, {count} macro-states so far>"
-
-
-def _accepting_by_skips(cea: IntervalCea) -> States:
-    """The states that may still accept when nothing is marked any more."""
-    skips = ((t.target, t.source) for t in cea.Delta if t.mark is Mark.SKIP)
-    return frozenset(reachable(cea.F, along(skips)))

@@ -128,7 +128,9 @@ def _decide(
     for key in keys_of(queries):
         witness = question.answer(key)
         if isinstance(witness, Witness):
-            return confirm(witness, left_query, right_query) if trust else _refutation(witness)
+            if trust:
+                return confirm(witness, left_query, right_query)
+            return Verdict(False, witness, "they differ before CONSUME BY")
         is_open |= witness
     if is_open:
         return bounded_search(
@@ -137,10 +139,6 @@ def _decide(
     holds = right is not None
     note = "; arithmetic is over the rationals" if question.arithmetic else ""
     return Verdict(holds, None, f"{claim}: {question.pairs} minterms{note}")
-
-
-def _refutation(witness: Witness) -> Verdict:
-    return Verdict(False, witness, "they differ before CONSUME BY")
 
 
 def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:

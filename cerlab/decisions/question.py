@@ -21,7 +21,7 @@ from cerlab.decisions.fragment import schema_of, timestamp_of
 from cerlab.decisions.verdict import SideName, Witness
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Event, Timestamp, Value, is_of_streams
 from cerlab.model.schema import AttributeType
 from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.minterms import minterms
@@ -52,7 +52,7 @@ class Question:
                 schema=schema_of(self.queries),
                 values=key,
             )
-            if m.example is None or _comes_from(m.example, streams)
+            if m.example is None or is_of_streams(m.example, streams)
         ]
         self.pairs += len(every)
         left, right = self.windowed
@@ -131,10 +131,6 @@ def _is_integer(query: Pattern, attribute: str) -> bool:
         e.attribute(attribute) for name in schema.event_names() if (e := schema.event(name))
     )
     return all(a.type is AttributeType.INT for a in attributes if a is not None)
-
-
-def _comes_from(event: Event, streams: tuple[str, ...]) -> bool:
-    return not streams or event.stream is None or event.stream in streams
 
 
 def as_row(event: Event) -> dict[str, Any]:

@@ -24,6 +24,16 @@ def rows_of_streams(
     return None if inside.all() else np.flatnonzero(inside)
 
 
+def events_of_streams(
+    streams: Sequence[str], columns: Mapping[str, Any], length: int
+) -> tuple[Mapping[str, Any], Int64s]:
+    """The columns of the events that FROM leaves, and where these were: int64 (events,)."""
+    inside = rows_of_streams(streams, columns, length)
+    if inside is None:
+        return columns, np.arange(length, dtype=np.int64)
+    return take_columns(columns, inside), inside
+
+
 def _is_in(column: Any, streams: Sequence[str]) -> NDArray[np.bool_]:
     """Whether each event is in one of some streams, or in every one: shape (events,)."""
     import pyarrow as pa

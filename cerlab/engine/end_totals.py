@@ -10,7 +10,7 @@ import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.engine.clock import WindowStarts
-from cerlab.engine.columns import rows_of_streams, take_columns
+from cerlab.engine.columns import events_of_streams
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.measures import Integers
@@ -128,13 +128,10 @@ def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None
 
     Of events outside FROM it says nothing. Events are counted in the whole stream.
     """
-    columns, length = stream.columns, len(stream)
-    positions = np.arange(length)
+    length = len(stream)
     if isinstance(window, EventWindow):
-        return positions - min(window.width, length)
-    rows = rows_of_streams(plan.streams, columns, length)
-    if rows is not None:
-        columns, positions = take_columns(columns, rows), rows
+        return np.arange(length) - min(window.width, length)
+    columns, positions = events_of_streams(plan.streams, stream.columns, length)
     lowest = np.zeros(length, np.int64)
     lowest[positions] = WindowStarts(window, time).read(columns, positions)
     return lowest

@@ -22,7 +22,7 @@ from cerlab.automata.plan import Plan
 from cerlab.budget import poll, step_budget
 from cerlab.engine.batches import paces
 from cerlab.engine.clock import WindowStarts
-from cerlab.engine.columns import rows_of_streams, take_columns
+from cerlab.engine.columns import events_of_streams
 from cerlab.engine.end_totals import (
     MOST_INTEGER,
     AggregateInputs,
@@ -163,9 +163,7 @@ class _KernelTotals:
         *,
         by_start: bool,
     ) -> None:
-        columns, positions = stream.columns, np.arange(len(stream))
-        if (inside := rows_of_streams(plan.streams, columns, len(stream))) is not None:
-            columns, positions = take_columns(columns, inside), inside
+        columns, positions = events_of_streams(plan.streams, stream.columns, len(stream))
         count = len(positions)
         stage = SymbolStage(machine.predicates)
         symbols = stage.symbols(columns, count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -82,6 +82,11 @@ def type_of_all(type: str | None) -> str | None:
 def is_of_stream(event: Event, stream: str) -> bool:
     """Whether an event is of a stream; one without a stream is of every one."""
     return event.stream is None or event.stream == stream
+
+
+def is_of_streams(event: Event, streams: Sequence[str]) -> bool:
+    """Whether FROM leaves an event, by the streams that it names; none are all."""
+    return not streams or event.stream is None or event.stream in streams
 
 
 def value_of(event: Event, attribute: str) -> Value:

@@ -13,7 +13,7 @@ from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
 from cerlab.model.clock import TimeAxis, axis_for
-from cerlab.model.event import Event, value_of
+from cerlab.model.event import Event, is_of_streams, value_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import Key, partition_key
 from cerlab.predicates.text import name_text, value_text
@@ -86,8 +86,7 @@ class Question:
 
     def passes(self, event: Event) -> bool:
         """Whether FROM lets an event in."""
-        streams = self.ast.streams
-        return not streams or event.stream is None or event.stream in streams
+        return is_of_streams(event, self.ast.streams)
 
 
 def out_of_stream(positions: Positions, stream: Stream) -> tuple[Failure, ...]:

@@ -15,7 +15,7 @@ from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import SAFE, WindowStarts
-from cerlab.engine.columns import rows_of_streams, slice_columns, take_columns
+from cerlab.engine.columns import events_of_streams, slice_columns
 from cerlab.engine.general.state import axis_of_state, state_from_bytes, state_to_bytes
 from cerlab.engine.general.state_check import bad_state
 from cerlab.engine.general.tecs import Tecs
@@ -25,7 +25,7 @@ from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.windowed.scan import KEYS_KEPT
 from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import TimeAxis
-from cerlab.model.event import Event
+from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns.arrays import narrow
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -132,14 +132,16 @@ class GeneralEvaluation:
 
     def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
         """The same for a few events: what they are is decided one by one, without columns."""
-        return until_bad(self._push_events, events, len(events), _slice)
+        return until_bad(
+            self._push_events, events, len(events), lambda some, at, size: some[at : at + size]
+        )
 
     def _push_events(self, events: Sequence[Event], length: int) -> Iterator[AnswerBatch]:
         if self._keys is not None:
             self._forget_keys(self._keys)
         rows = list(enumerate(events, self.position))
         if streams := self._plan.streams:
-            rows = [(i, t) for i, t in rows if t.stream is None or t.stream in streams]
+            rows = [(i, t) for i, t in rows if is_of_streams(t, streams)]
         positions, relevant = [i for i, _ in rows], [t for _, t in rows]
         symbols = [self._tables.symbol(t) for t in relevant]
         codes = [0] * len(relevant)
@@ -165,10 +167,8 @@ class GeneralEvaluation:
         """The answers of a batch without a bad event; raises at once for others."""
         if self._keys is not None:
             self._forget_keys(self._keys)
-        positions = np.arange(self.position, self.position + length, dtype=np.int64)
-        if (indices := rows_of_streams(self._plan.streams, columns, length)) is not None:
-            positions = positions[indices]
-            columns = take_columns(columns, indices)
+        columns, positions = events_of_streams(self._plan.streams, columns, length)
+        positions = positions + self.position
         symbols = self._tables.symbols(columns, len(positions))
         codes = np.zeros(len(positions), np.int64)
         if self._keys is not None:
@@ -191,7 +191,3 @@ class GeneralEvaluation:
     def finish(self) -> Iterator[AnswerBatch]:
         """Nothing is ever held back."""
         return iter(())
-
-
-def _slice(events: Sequence[Event], start: int, size: int) -> Sequence[Event]:
-    return events[start : start + size]

@@ -8,7 +8,7 @@ from cerlab.automata.automaton import LabelTransition
 from cerlab.automata.plan import Plan
 from cerlab.engine.reference.recogniser import Clauses
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.event import Event
+from cerlab.model.event import Event, is_of_streams
 from cerlab.predicates.keys import partition_key
 from cerlab.predicates.truth import satisfies
 
@@ -51,5 +51,5 @@ def substream(plan: Clauses, events: Sequence[Event], answer: ComplexEvent) -> l
         i
         for i in range(answer.start, answer.end + 1)
         if partition_key(events[i], plan.partition) == key
-        and (not plan.streams or events[i].stream is None or events[i].stream in plan.streams)
+        and is_of_streams(events[i], plan.streams)
     ]

@@ -11,7 +11,7 @@ from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, BatchedAnswers
 from cerlab.engine.clock import TimeColumn, first_inside
-from cerlab.engine.columns import Indices, rows_of_streams, take_columns, take_rows
+from cerlab.engine.columns import Indices, events_of_streams, take_rows
 from cerlab.engine.general.tecs import CONSUMES, MOST
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers.arrays import Events
@@ -186,12 +186,8 @@ def _consume(plan: AnyPlan) -> int:
 
 def _of_plan(plan: AnyPlan, stream: Stream) -> tuple[Mapping[str, Any], k.Int64s]:
     """The columns of the events that FROM leaves, and their positions in the stream."""
-    columns, length = stream.columns, len(stream)
     streams = plan.streams if isinstance(plan, CorrelatedPlan) else ()
-    inside = rows_of_streams(streams, columns, length)
-    if inside is None:
-        return columns, np.arange(length, dtype=np.int64)
-    return take_columns(columns, inside), inside
+    return events_of_streams(streams, stream.columns, len(stream))
 
 
 def _lowest(

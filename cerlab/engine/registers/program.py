@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark, outgoing
-from cerlab.automata.explore import crawl
+from cerlab.automata.explore import along, crawl, reachable
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
 from cerlab.automata.registers.reduce import smaller
@@ -169,12 +169,8 @@ def _of_intervals(T: Srt, first_writes: frozenset[str]) -> _Follow:
 
 def _useful(moves: Sequence[Move]) -> set[int]:
     """The states from which some way accepts."""
-    states: set[int] = set()
-    while True:
-        more = {m.source for m in moves if m.accepts or m.target in states}
-        if more <= states:
-            return states
-        states |= more
+    ends = (m.source for m in moves if m.accepts)
+    return set(reachable(ends, along((m.target, m.source) for m in moves)))
 
 
 def _slots_of(guard: Guard) -> Iterator[Slot]:

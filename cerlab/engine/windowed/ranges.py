@@ -15,12 +15,10 @@ from itertools import islice, pairwise
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import TimeColumn
-from cerlab.engine.columns import rows_of_streams, slice_columns, take_columns
+from cerlab.engine.columns import events_of_streams, slice_columns
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.engine.windowed.scan import why_not_windowed
@@ -137,11 +135,9 @@ def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: i
     reach = FIRST_LOOK
     while True:
         begin = max(0, cut - reach)
-        part, length = slice_columns(columns, begin, cut - begin), cut - begin
-        inside = rows_of_streams(plan.streams, part, length)
-        if inside is not None:
-            part, length = take_columns(part, inside), len(inside)
-        where = begin + (np.arange(length) if inside is None else inside)
+        slice = slice_columns(columns, begin, cut - begin)
+        part, where = events_of_streams(plan.streams, slice, cut - begin)
+        where, length = where + begin, len(where)
         clock = TimeColumn(plan.window, time)
         instants = clock.read(part, length, where.item)
         if length and (begin == 0 or instants[-1] - instants[0] > clock.width):
