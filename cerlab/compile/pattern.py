@@ -240,3 +240,20 @@ def _without_variables(phi: Formula) -> Formula:
         return Select(phi.strategy, _without_variables(phi.body))
     check_first_order(phi)
     return fo_to_so(phi)
+
+
+@step_budget("the automaton of the formula", own=1)
+def compile_query(query: CeqlQuery) -> Plan:
+    """The plan of a query; raises `Unsupported` for what has no automaton."""
+    strategy, formula = strategy_and_body(query)
+    vcea = cel_to_vcea(formula)
+    return Plan(
+        vcea=vcea,
+        cea=vcea_to_cea(vcea),
+        streams=query.streams,
+        partition=partition_attributes(query),
+        window=query.window,
+        consume=query.consume,
+        limit=query.limit,
+        strategy=strategy,
+    )

@@ -11,7 +11,7 @@
 from cerlab.viz import conjunctive, derivations, formulas, tecs
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import Graph, alt_text, graph_of
-from cerlab.viz.machines import deterministic, minterms, registers, states
+from cerlab.viz.machines import deterministic, minterms, states
 from cerlab.viz.networks import from_networkx, to_networkx
 from cerlab.viz.render import drawing, svg, to_graphviz
 
@@ -27,7 +27,6 @@ __all__ = [
     "from_networkx",
     "graph_of",
     "minterms",
-    "registers",
     "states",
     "svg",
     "tecs",

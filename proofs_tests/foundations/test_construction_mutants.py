@@ -34,9 +34,8 @@ from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Predicate, conjunction
 from cerlab.theorems import boolean_operations, printed_elimination, socel_to_ucea, vcea_to_cel
 from cerlab.theorems import lists_by_label as labelled
-from cerlab.theorems import ucea_products as products
-from cerlab.theorems.label_by_label import LabelByLabel, positions_of_labels
-from cerlab.theorems.ucea_products import Pair
+from cerlab.theorems.lists_by_label import LabelByLabel, positions_of_labels
+from cerlab.theorems.socel_to_ucea import Pair
 from proofs_tests.foundations import (
     test_empty_moves,
     test_proposition_1,
@@ -180,7 +179,7 @@ def and_of_common_labels(A: Ucea, B: Ucea) -> Ucea:
     """AND that asks for a common label only."""
 
     def joint(s: LabelTransition, t: LabelTransition) -> Any:
-        return products._together(s, t) if s.labels & t.labels else None
+        return socel_to_ucea._together(s, t) if s.labels & t.labels else None
 
     return pairs(A, B, joint, Ucea)
 
@@ -271,8 +270,8 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (test_theorem_5.check_formula, socel_to_ucea, "_iteration", identity),
     (test_theorem_5.check_formula, socel_to_ucea, "_sequence", sequence_or_first),
     (test_theorem_5.check_random_runs, socel_to_ucea, "under_star_to_runs", unlabelled_too),
-    (test_theorem_5.check_and, products, "pairs", either_final),
-    (test_theorem_5.check_and, products, "and_product", and_of_common_labels),
+    (test_theorem_5.check_and, socel_to_ucea, "pairs", either_final),
+    (test_theorem_5.check_and, socel_to_ucea, "and_product", and_of_common_labels),
     (test_theorem_5.check_formula, socel_to_ucea, "all_product", all_without_overlap),
     (test_theorem_5.check_back, vcea_to_cel, "_with_renaming", renamed_always),
     (test_theorem_5.check_back, vcea_to_cel, "cel", other(cel, Plus=at_most_once)),

@@ -17,8 +17,7 @@ from cerlab.model.answer import Labels
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_events
-from cerlab.theorems.label_by_label import positions_of_labels
-from cerlab.theorems.lists_by_label import UceaEvaluation
+from cerlab.theorems.lists_by_label import UceaEvaluation, positions_of_labels
 from cerlab.theorems.socel_to_ucea import socel_to_ucea, under_star_to_runs
 from cerlab.theorems.ucea_runs import labelled_answers
 from proofs_tests.foundations.test_costs import count_operations

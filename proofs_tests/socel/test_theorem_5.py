@@ -33,7 +33,6 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems import socel_to_ucea as compiler
-from cerlab.theorems import ucea_products as products
 from cerlab.theorems import vcea_to_cel as decompiler
 from cerlab.theorems.ucea_runs import labelled_answers, star_answers
 from proofs_tests.suite import Suite
@@ -130,7 +129,7 @@ def check_and(rng: Random) -> bool:
     B = variant_of(rng, A)
     S = random_stream(rng, 4)
     expected = tuple(a & b for a, b in zip(star_answers(A, S), star_answers(B, S), strict=True))
-    assert star_answers(products.and_product(A, B), S) == expected, (A, B)
+    assert star_answers(compiler.and_product(A, B), S) == expected, (A, B)
     return any(expected)
 
 
@@ -149,7 +148,7 @@ def check_all(rng: Random) -> bool:
         enumerate(star_answers(A, S)), enumerate(star_answers(B, S))
     ):
         expected[max(m, n)] |= {union_of_labels(C1, C2) for C1 in first for C2 in second}
-    assert star_answers(products.all_product(A, B), S) == tuple(map(frozenset, expected)), (A, B)
+    assert star_answers(compiler.all_product(A, B), S) == tuple(map(frozenset, expected)), (A, B)
     return any(expected)
 
 
@@ -337,5 +336,5 @@ def test_what_has_no_automaton_is_refused_by_name(phi: str, match: str) -> None:
 def test_products_are_of_quadratic_size() -> None:
     phi, psi = (parse_formula(" ; ".join(R for R in types)) for types in ("ABAB", "BABA"))
     A, B = map(compiler.socel_to_ucea, (phi, psi))
-    both = products.all_product(A, B)
+    both = compiler.all_product(A, B)
     assert both.states <= (A.states + 1) * (B.states + 1)

@@ -11,7 +11,7 @@ from cerlab.automata.registers import Transducer
 from cerlab.automata.registers.determinise import macro_states
 from cerlab.cli import main
 from cerlab.viz.dot import dot_text
-from cerlab.viz.machines.registers import srt_graph
+from cerlab.viz.machines.states import srt_graph
 from cerlab.viz.machines.text import machine_text
 from cerlab.viz.machines.tikz import machine_tikz
 from proofs_tests.sremo.test_vectors import E1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from cerlab.automata.registers.determinise import depths
 from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.single_use import depths
 from cerlab.automata.registers.transducer import Srt
 from cerlab.automata.registers.trim import longest
 from cerlab.automata.registers.unroll import unroll

@@ -6,5 +6,5 @@ values that guards will read are small numbers, and configurations are found by 
 event brings. Reading order: `program` (where runs begin, what they keep, what ends an answer),
 `codes` (values as numbers), `operands`, `residual` and `rules` (what each symbol may do),
 `kernels.registers` (the loops), `configurations` (room and growth), `evaluation` (a stream from end
-to end), `distinct` (where a match may have several runs).
+to end, and each answer once).
 """

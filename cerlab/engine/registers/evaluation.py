@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers.arrays import Events
 from cerlab.engine.registers.codes import codes_of
 from cerlab.engine.registers.configurations import Configurations
-from cerlab.engine.registers.distinct import distinct
 from cerlab.engine.registers.operands import Names, computes, event_atoms, names_of
 from cerlab.engine.registers.program import PARTITION, AnyPlan, RegisterProgram, register_program
 from cerlab.engine.registers.residual import TooManyClauses
@@ -234,3 +233,32 @@ def _events(
         lowest=lowest[indices],
         constants=np.array(codes, np.int64),
     )
+
+
+MAX_ANSWERS = 1_000_000
+"""The answers of one end that are kept to give each once."""
+
+
+def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
+    """The answers without those that came before; `batches` are by end, one end maybe over several.
+
+    Keeps the answers of one end; raises `ResourceLimit` if there are more than `MAX_ANSWERS`.
+    """
+    end, answers = -1, set[tuple[int, bytes]]()
+    for batch in batches:
+        starts, ends, offsets = batch.start.tolist(), batch.end.tolist(), batch.offsets.tolist()
+        indices = []
+        for n in range(len(batch)):
+            if ends[n] != end:
+                end, answers = ends[n], set()
+            answer = (starts[n], batch.positions[offsets[n] : offsets[n + 1]].tobytes())
+            if answer not in answers:
+                answers.add(answer)
+                indices.append(n)
+        if len(answers) > MAX_ANSWERS:
+            raise ResourceLimit(
+                "CER0688",
+                f"more than {MAX_ANSWERS:,} answers end at event {end}, and runs may share them",
+                hint="use a window, or LIMIT",
+            )
+        yield batch.take(np.array(indices, np.int64))

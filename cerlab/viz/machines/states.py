@@ -1,4 +1,7 @@
-"""Machines as graphs: a node for each state, an edge for each transition, in the order of Delta."""
+"""Machines as graphs: a node for each state, an edge for each transition, in the order of Delta.
+
+Edges of a register transducer say guard / mark ↓ written registers.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from cerlab.automata.automaton import (
     Ucea,
     Vcea,
 )
+from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.words import count_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
@@ -99,3 +103,40 @@ def _edge(t: Transition | LabelTransition) -> Edge:
 def empty_edge(move: EmptyMove) -> Edge:
     """An empty move, which says ε."""
     return Edge(f"q{move.source}", f"q{move.target}", "ε", EdgeKind.EMPTY)
+
+
+def edge_text(t: RegisterTransition) -> str:
+    """What a transition asks, whether it marks, and what it writes.
+
+    >>> from cerlab.automata.automaton import Mark
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> edge_text(RegisterTransition(0, TypeIs("B"), Mark.TAKE, frozenset({"s", "r"}), 1))
+    "type = 'B' / • ↓ r, s"
+    """
+    writes = f" ↓ {', '.join(map(name_text, sorted(t.writes)))}" if t.writes else ""
+    return f"{predicate_text(t.guard)} / {t.mark.value}{writes}"
+
+
+@picture.register(Srt)
+@picture.register(EpsilonSrt)
+def srt_graph(
+    T: Transducer, limit: int | None = None, *, names: Iterable[str] | None = None
+) -> Graph:
+    """A transducer; `names` are what its states are called, their numbers if it is not given."""
+    state_names = list(names) if names is not None else [str(q) for q in range(T.states)]
+    nodes = state_nodes(state_names, {T.q0}, T.F)
+    edges = tuple(map(_register_edge, T.Delta)) + tuple(map(empty_edge, T.moves))
+    registers = ", ".join(map(name_text, sorted(T.R))) or "none"
+    return state_graph(
+        "srt",
+        f"SRT with registers {registers}",
+        nodes,
+        edges,
+        R=T.R,
+        has_moves=isinstance(T, EpsilonSrt),
+    )
+
+
+def _register_edge(t: RegisterTransition) -> Edge:
+    parts = {"guard": t.guard, "mark": t.mark, "writes": t.writes}
+    return Edge(f"q{t.source}", f"q{t.target}", edge_text(t), mark_kind(t.mark), parts)

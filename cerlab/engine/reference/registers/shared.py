@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark, outgoing
@@ -13,7 +13,7 @@ from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
 from cerlab.engine.reference.registers.marks import EMPTY_MATCH, Growth, MarkSet, matches_of
 from cerlab.errors import ResourceLimit
-from cerlab.model.answer import Positions
+from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.predicates.truth import satisfies
@@ -93,3 +93,15 @@ class SharedRuns:
             if first is None or first >= self._horizon.oldest:
                 v = c.registers.written(t.writes, event) if t.writes else c.registers
                 yield t, Configuration(t.target, v, first)
+
+
+def answers(plan: RegisterPlan, events: Iterable[Event]) -> Iterator[ComplexEvent]:
+    """What a stream shows, each match once, as soon as its last marked event is read.
+
+    By end; inside one end by positions. Raises `BadData` where a window in time meets an event
+    without time, or time that goes back, `ResourceLimit` for too many configurations at once.
+    """
+    runs = SharedRuns(plan)
+    for position, event in enumerate(events):
+        for M in sorted(runs.advance(event, position)):
+            yield ComplexEvent(M[0], position, M)
