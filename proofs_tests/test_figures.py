@@ -45,11 +45,11 @@ def test_a_figure_is_redrawn_to_the_byte(
 
 
 @pytest.mark.services
-@pytest.mark.parametrize("committed", PAPERS, ids=lambda path: path.stem)
-def test_a_figure_of_a_paper_is_redrawn_to_the_byte(committed: Path) -> None:
-    first, again = (redrawn(committed.stem) for _ in range(2))
+@pytest.mark.parametrize("figure", PAPERS, ids=lambda path: path.stem)
+def test_a_figure_of_a_paper_is_redrawn_to_the_byte(figure: Path) -> None:
+    first, again = (redrawn(figure.stem) for _ in range(2))
     assert first_difference(first, again) is None
-    check_committed(first, committed.read_text(encoding="utf-8"))
+    check_committed(first, figure.read_text(encoding="utf-8"))
 
 
 def test_every_figure_is_committed_and_listed() -> None:
@@ -137,19 +137,19 @@ def redrawn(name: str) -> str:
     return svg
 
 
-def check_committed(now: str, committed: str) -> None:
+def check_committed(now: str, before: str) -> None:
     """The same bytes, or the same words where another version or other fonts did the layout."""
     matplotlib = pytest.importorskip("matplotlib")
-    other_version = "Matplotlib v" in committed and (
-        f"Matplotlib v{matplotlib.__version__}" not in committed
+    other_version = "Matplotlib v" in before and (
+        f"Matplotlib v{matplotlib.__version__}" not in before
     )
-    measured_otherwise = "cerlab-graph" in now and size(now) != size(committed)
+    measured_otherwise = "cerlab-graph" in now and size(now) != size(before)
     if other_version:
         return
     if measured_otherwise:
-        assert words(now) == words(committed)
+        assert words(now) == words(before)
         return
-    assert first_difference(now, committed) is None
+    assert first_difference(now, before) is None
 
 
 def size(svg: str) -> str | None:

@@ -57,9 +57,9 @@ def test_the_reference_is_flinkcep(command: list[str]) -> None:
         pattern = random_flink_pattern(rng)
         cases += [(pattern, random_flink_stream(rng, pattern)) for _ in range(STREAMS)]
     lines = "".join(case_line(*case) + "\n" for case in cases)
-    ran = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
-    replies = ran.stdout.split("\n")[:-1]
-    assert len(replies) == len(cases), ran.stderr
+    process = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+    replies = process.stdout.split("\n")[:-1]
+    assert len(replies) == len(cases), process.stderr
     differing, with_matches = [], 0
     for (pattern, stream), reply in zip(cases, replies, strict=True):
         theirs = Counter(reply.split(" / ") if reply else [])

@@ -173,8 +173,8 @@ def test_figure_2_is_the_automaton_of_a_formula() -> None:
 )
 def test_formulas_by_hand(text: str, types: str, v: str, expected: list[object]) -> None:
     sets = answers(focel_to_cea(parse_formula(text)), stream(types, v))
-    for got, row in zip(sets, expected, strict=True):
-        assert row is ... or got == row
+    for positions, row in zip(sets, expected, strict=True):
+        assert row is ... or positions == row
 
 
 def test_streams_of_atoms_are_tested() -> None:

@@ -65,11 +65,11 @@ def verdict_on(kind: str, seed: int, folder: Path) -> dict[str, Any]:
         verdict, detail = "escaped", traceback.format_exc()
     signal.setitimer(signal.ITIMER_PROF, 0)
     faulthandler.cancel_dump_traceback_later()
-    took, peak = time.process_time() - begin, memory("VmHWM") - before
+    seconds, peak = time.process_time() - begin, memory("VmHWM") - before
     if verdict in ("taken", "refused") and peak > MEMORY:
         verdict = "memory"
     outcome = {"seed": seed, "kind": kind, "verdict": verdict, "detail": detail}
-    return outcome | {"cpu": round(took, 3), "bytes": peak}
+    return outcome | {"cpu": round(seconds, 3), "bytes": peak}
 
 
 def memory(name: str) -> int:

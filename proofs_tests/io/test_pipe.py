@@ -26,13 +26,13 @@ class Pieces(io.RawIOBase):
 
     def __init__(self, pieces: list[bytes]) -> None:
         self.pieces = list(pieces)
-        self.given = 0
+        self.count = 0
 
     def read1(self, most: int = -1) -> bytes:
-        if self.given == len(self.pieces):
+        if self.count == len(self.pieces):
             return b""
-        self.given += 1
-        return self.pieces[self.given - 1]
+        self.count += 1
+        return self.pieces[self.count - 1]
 
 
 class StandardInput:

@@ -232,11 +232,11 @@ def check_batch(one: SymbolStage, batch: Batch) -> list[int]:
     symbols = one.symbols(columns, len(events))
     assert symbols.shape == (len(events),)
     assert symbols.dtype in (np.uint8, np.uint16, np.uint32)
-    got = [one.vectors[s] for s in symbols.tolist()]
-    for event, its_vector in zip(events, got, strict=True):
+    vectors = [one.vectors[s] for s in symbols.tolist()]
+    for event, its_vector in zip(events, vectors, strict=True):
         assert its_vector == vector(event, one.predicates), event
         assert one.vectors[one.symbol(event)] == its_vector, event
-    return got
+    return vectors
 
 
 def check_case(rng: Random) -> bool:

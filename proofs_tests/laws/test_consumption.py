@@ -1,4 +1,4 @@
-"""CONSUME BY: what is given between two resets is what a fresh run gives on that suffix (P16).
+"""CONSUME BY: the answers between two resets are those of a fresh run on that suffix (P16).
 
 The oracle ends an evaluation at the first answer and goes on after it; the driver of the automata
 resets. Here neither is asked: the answers under ANY are put together from evaluations without

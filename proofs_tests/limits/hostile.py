@@ -1,6 +1,6 @@
 """Queries that are small as text and large as work, a family for each construction.
 
-``python -m proofs_tests.limits.hostile NAME`` asks one of them, and prints what came of it and the
+``python -m proofs_tests.limits.hostile NAME`` asks one of them, and prints the outcome and the
 seconds of CPU that it took.
 """
 
@@ -265,16 +265,16 @@ def rows(pattern: str) -> object:
 
 
 def ask(name: str) -> tuple[str, float]:
-    """What came of a family, and the seconds of CPU that it took."""
+    """The outcome of a family, and the seconds of CPU that it took."""
     before = process_time()
     try:
         FAMILIES[name]()
-        came = "answered"
+        outcome = "answered"
     except cerlab.CerlabError as error:
-        came = f"refused {error}"
-    return came, process_time() - before
+        outcome = f"refused {error}"
+    return outcome, process_time() - before
 
 
 if __name__ == "__main__":
-    came, seconds = ask(sys.argv[1])
-    print(f"{seconds:.1f} s: {came}")
+    outcome, seconds = ask(sys.argv[1])
+    print(f"{seconds:.1f} s: {outcome}")

@@ -41,8 +41,8 @@ def test_a_step_is_few_operations(name: str, monkeypatch: pytest.MonkeyPatch) ->
     steps = budget.STEPS // 100
     monkeypatch.setattr(budget, "STEPS", steps)
     with at_most_calls(CALLS_OF_A_STEP * steps):
-        came, _ = ask(name)
-    assert came == "answered" or "CER0605" in came or "CER0487" in came
+        outcome, _ = ask(name)
+    assert outcome == "answered" or "CER0605" in outcome or "CER0487" in outcome
 
 
 @pytest.mark.services  # a process for each

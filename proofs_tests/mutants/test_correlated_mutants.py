@@ -51,7 +51,7 @@ def incomparable_is_refused(side: Side, summary: int, *, alone: bool) -> Iterato
     return (way for way in _MEMORIES(side, summary, alone=alone) if way.summary != INCOMPARABLE)
 
 
-def first_is_kept(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
+def first_stays(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
     """No later event takes the place of the first."""
     if summary == NOTHING:
         yield from _MEMORIES(side, summary, alone=alone)
@@ -59,7 +59,7 @@ def first_is_kept(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
         yield Way(EVERYTHING, frozenset(), summary)
 
 
-def last_is_kept(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
+def last_stays(side: Side, summary: int, *, alone: bool) -> Iterator[Way]:
     """Each later event takes the place of the one before."""
     yield Way(EVERYTHING, frozenset({side.register(0)}), 1)
 
@@ -163,7 +163,7 @@ def write_before_read(self: IntervalRuns, c: Configuration, event: Any) -> Itera
         registers = c.registers.written(t.writes, event)
         if satisfies(event, t.guard, registers):
             live = self._live[t.target]
-            contents = {r: stored for r, stored in registers.items() if r in live}
+            contents = {r: content for r, content in registers.items() if r in live}
             yield t.mark, Configuration(t.target, Registers(contents), c.start)
 
 
@@ -208,8 +208,8 @@ QUERIES = Judge(by_registers_or_refused, CASES, ENOUGH)
 MUTANTS = [
     mutant(QUERIES, extremes, "_memories", incomparable_is_forgotten, id="incomparable-forgotten"),
     mutant(QUERIES, extremes, "_memories", incomparable_is_refused, id="incomparable-refused"),
-    mutant(QUERIES, extremes, "_memories", first_is_kept, id="first-kept"),
-    mutant(QUERIES, extremes, "_memories", last_is_kept, id="last-kept"),
+    mutant(QUERIES, extremes, "_memories", first_stays, id="first-kept"),
+    mutant(QUERIES, extremes, "_memories", last_stays, id="last-kept"),
     mutant(QUERIES, extremes, "_memories", one_event_for_unequal, id="one-event-for-unequal"),
     mutant(QUERIES, extremes, "EXTREME", SWAPPED_EXTREMES, id="extremes-swapped"),
     mutant(QUERIES, extremes, "EXTREME", TIES_ARE_INCOMPARABLE, id="ties-incomparable"),

@@ -45,7 +45,7 @@ def rows_of_other_streams_count(runs: Sequence[Run], starts: Sequence[int], widt
     return _BEGINS([replace(run, rows_in_from=run.rows) for run in runs], list(starts), width)
 
 
-def time_back_is_seen(row: tuple[str, str, bool]) -> bool:
+def notices_time_going_back(row: tuple[str, str, bool]) -> bool:
     window, kind, is_resumed = row
     query = cerlab.parse_query(f"SELECT * WHERE A ; B WITHIN {window}")
     session = query.open(time="t", unit="s")
@@ -82,7 +82,7 @@ def begins(row: tuple[int, list[int]]) -> bool:
 
 
 BACK = on_rows(
-    time_back_is_seen,
+    notices_time_going_back,
     [(w, kind, b) for w in ("2 [t]", "2 SECONDS") for kind in "AC" for b in (False, True)],
 )
 CONSUME = on_rows(consumes, CASES)

@@ -37,12 +37,12 @@ def in_order_anyhow(ops: Any) -> bool:
 def classes_by_marks(steps: dict[int, list[Step]]) -> dict[int, int]:
     """States that accept alike at once are one, whatever comes later."""
     signatures: dict[Any, int] = {}
-    found = {DEAD: DEAD}
+    classes = {DEAD: DEAD}
     for q, row in steps.items():
         key = tuple((move.accepts, move.target == DEAD) for step in row for move in step)
-        nothing = all(not accepts and gone for accepts, gone in key)
-        found[q] = DEAD if nothing else signatures.setdefault(key, len(signatures))
-    return found
+        nothing = all(not accepts and is_dead for accepts, is_dead in key)
+        classes[q] = DEAD if nothing else signatures.setdefault(key, len(signatures))
+    return classes
 
 
 def only_what_mattered(batches: Sequence[Batch], width: Any, keys: KeyCodes | None) -> Batch:

@@ -49,10 +49,10 @@ def accepts_without_a_mark(T: Srt) -> program._Follow:
     def follow(key: program._Key) -> Iterator[tuple[program._Does, program._Key]]:
         q, has_begun = key
         for t in leaving[q]:
-            took = t.mark is Mark.TAKE
-            accepts = (took or has_begun) and t.target in F
-            does = program._Does(t.guard, took, took and not has_begun, accepts, t.writes)
-            yield does, (t.target, has_begun or took)
+            marks = t.mark is Mark.TAKE
+            accepts = (marks or has_begun) and t.target in F
+            does = program._Does(t.guard, marks, marks and not has_begun, accepts, t.writes)
+            yield does, (t.target, has_begun or marks)
 
     return follow
 
@@ -63,11 +63,11 @@ def waits_and_writes(move: Move, fill: Sequence[int], own: Sequence[int]) -> boo
     return move.source == move.target and not nothing
 
 
-def filled_with_the_old(compiled: RegisterProgram, names: Names, move: Move) -> list[int]:
+def old_value_stays(program: RegisterProgram, names: Names, move: Move) -> list[int]:
     """A write that leaves in a register what it held, if it is live before and after."""
-    before = compiled.live[move.source]
-    after = compiled.live[move.target] if move.target != DEAD else frozenset[Slot]()
-    steps = _FILL(compiled, names, move)
+    before = program.live[move.source]
+    after = program.live[move.target] if move.target != DEAD else frozenset[Slot]()
+    steps = _FILL(program, names, move)
     return [
         n if slot in before and slot in after and slot.register else steps[n]
         for n, slot in enumerate(names.slots)
@@ -131,7 +131,7 @@ MUTANTS = [
     mutant(REGISTERS, program, "_live", live_for_one_step),
     mutant(REGISTERS, program, "_of_marks", accepts_without_a_mark),
     mutant(REGISTERS, rules, "_waits", waits_and_writes),
-    mutant(REGISTERS, rules, "_fill", filled_with_the_old),
+    mutant(REGISTERS, rules, "_fill", old_value_stays),
     mutant(REGISTERS, codes, "_code", one_kind),
     mutant(REGISTERS, rules, "_key", asked_for_what_differs),
     mutant(REGISTERS, ambiguity, "_compatible", comparisons_exclude_each_other),

@@ -84,8 +84,8 @@ def judge_all(
                 tests = covering.tests(mutant.path, mutant.line) if covering else None
                 imports = covering is not None and covering.runs_at_import(mutant.path, mutant.line)
                 verdict, test = judge(mutant, tests, options.seconds, imports)
-                took = f"{time.monotonic() - began:.1f}"
-                row = {"mutant": str(mutant), "verdict": verdict, "test": test, "seconds": took}
+                seconds = f"{time.monotonic() - began:.1f}"
+                row = {"mutant": str(mutant), "verdict": verdict, "test": test, "seconds": seconds}
                 print(json.dumps(row), file=output, flush=True)
                 print(f"{verdict:9} {mutant}", flush=True)
                 row_of[str(mutant)] = row

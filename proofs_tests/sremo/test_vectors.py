@@ -42,7 +42,7 @@ def whole(text: str, S: Any) -> Match:
     return matches(sre(text), S)
 
 
-def shown(text: str, S: Any) -> dict[int, Match]:
+def by_end(text: str, S: Any) -> dict[int, Match]:
     return shown_at(sre(text), S)
 
 
@@ -53,7 +53,7 @@ def test_tv_1_example_19_consumes_the_whole_string() -> None:
 
 
 def test_tv_2_example_19_on_a_stream() -> None:
-    assert shown(E1, TABLE_1) == {4: from_one({1, 4}, {2, 4}), 5: from_one({1, 5}, {2, 5})}
+    assert by_end(E1, TABLE_1) == {4: from_one({1, 4}, {2, 4}), 5: from_one({1, 5}, {2, 5})}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_tv_2_example_19_on_a_stream() -> None:
     ],
 )
 def test_tv_3_windows_inside_the_prefix(w: int, expected: dict[int, Match]) -> None:
-    assert shown(f"({E1})[1..{w}]", TABLE_1) == expected
+    assert by_end(f"({E1})[1..{w}]", TABLE_1) == expected
 
 
 def test_tv_3_example_40_windows_without_a_prefix() -> None:
@@ -77,7 +77,7 @@ def test_tv_3_example_40_windows_without_a_prefix() -> None:
 
 
 def test_tv_5_contiguity() -> None:
-    assert shown("A^ . B^", events("ABCABC")) == {2: from_one({1, 2}), 5: from_one({4, 5})}
+    assert by_end("A^ . B^", events("ABCABC")) == {2: from_one({1, 2}), 5: from_one({4, 5})}
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_tv_7_iteration_keeps_the_last_event() -> None:
     S = trades("B1 B1 B1 S1 B1 S1")
     once = "(B^ -> r1)+ . <type = 'S' AND id = r1.id>^"
     at_4 = from_one({1, 2, 3, 4}, {2, 3, 4}, {3, 4})
-    assert shown(once, S) == {4: at_4, 6: from_one({5, 6})}
-    assert shown(f"({once})+", S) == {
+    assert by_end(once, S) == {4: at_4, 6: from_one({5, 6})}
+    assert by_end(f"({once})+", S) == {
         4: at_4,
         6: from_one({1, 2, 3, 4, 5, 6}, {2, 3, 4, 5, 6}, {3, 4, 5, 6}, {5, 6}),
     }
@@ -140,7 +140,7 @@ def test_tv_10_figure_12_as_drawn(S: str, expected: Match) -> None:
 
 def test_tv_11_wayebs_patterns_with_registers() -> None:
     S = events("ACBABB", v="221222")
-    assert shown("(A^ -> y . (<v = y.v>^)*)[1..3]", S) == {
+    assert by_end("(A^ -> y . (<v = y.v>^)*)[1..3]", S) == {
         1: from_one({1}),
         2: from_one({1, 2}),
         4: from_one({4}),
@@ -177,7 +177,7 @@ def test_tv_12_skip_till_next(S: str, as_printed: Match, correction: Match) -> N
 
 
 def test_tv_12_on_a_stream_and_with_registers() -> None:
-    assert shown("@(A^, B^)", events("AAB")) == {3: from_one({1, 3}, {2, 3})}
+    assert by_end("@(A^, B^)", events("AAB")) == {3: from_one({1, 3}, {2, 3})}
     for text in (
         "_^ -> r . !(_* . <type = r.type> . _*) . <type = r.type>^",
         "@(_^ -> r, <type = r.type>^)",
@@ -213,4 +213,4 @@ def test_tv_15_an_empty_register_and_an_iteration_without_reset() -> None:
 
 def test_tv_15b_two_ways_to_one_match() -> None:
     assert whole("_^ | A^", events("A")) == from_one({1})
-    assert shown("_^ | A^", events("A")) == {1: from_one({1})}
+    assert by_end("_^ | A^", events("A")) == {1: from_one({1})}

@@ -121,9 +121,9 @@ def test_random_strategies(suite: Suite) -> None:
         assert [list(row.answers) for row in T.rows] == [answers_of[name] for name in some]
         picture = check_picture(T, answers_of)
         union = sorted({a for answers in answers_of.values() for a in answers}, key=by_end)
-        pictured = {mark.answer for row in picture.rows for mark in row}
-        assert pictured <= set(union)
-        assert len(pictured) == min(len(union), ANSWERS)
+        visible = {mark.answer for row in picture.rows for mark in row}
+        assert visible <= set(union)
+        assert len(visible) == min(len(union), ANSWERS)
         if len(union) > ANSWERS:
             assert f"{ANSWERS} of {len(union)} answers" in picture.words
         differing = sum(any(a not in answers for answers in answers_of.values()) for a in union)
@@ -145,10 +145,10 @@ def test_a_long_stream_is_cut_around_what_is_shown() -> None:
     T = timeline({"x": answers}, LONG)
     picture = check_picture(T, {"x": answers})
     assert len(picture.events) <= EVENTS
-    pictured = [mark.answer for mark in picture.rows[0]]
-    assert pictured == answers[: len(pictured)]
-    assert len(pictured) == ANSWERS
-    positions = {p for answer in pictured for p in answer.positions}
+    visible = [mark.answer for mark in picture.rows[0]]
+    assert visible == answers[: len(visible)]
+    assert len(visible) == ANSWERS
+    positions = {p for answer in visible for p in answer.positions}
     assert positions <= picture.events.keys()
     assert f"{len(T.ticks)} of 5,000 events; 24 of 50 answers" in picture.words
     assert "not shown" in T.svg()

@@ -39,7 +39,7 @@ class Blames(Generic[Q]):
     def is_right(self, rng: Random) -> bool | None:
         """Whether a repair that is said to be enough is; None where there is no question.
 
-        Fails where something that is said is not true.
+        Fails where a statement is not true.
         """
         q = self.mutate(rng)
         if q is None:
@@ -53,7 +53,7 @@ class Blames(Generic[Q]):
         return any(each.holds() for repair in why.repairs for each in self.mend(q, repair))
 
     def passes(self, seed: int) -> bool:
-        """Whether all that is said of a question is true, and a repair is enough."""
+        """Whether all statements on a question are true, and a repair is enough."""
         try:
             return self.is_right(Random(seed)) is not False
         except AssertionError:

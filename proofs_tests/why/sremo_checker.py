@@ -82,8 +82,8 @@ def _follows(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]
             not W
         ):
             enough = isinstance(node.part, sre.Star) or j > i
-            all_taken = all(satisfies(t, guard, registers(v, S)) for t in S[i:j])
-            return same and not marks and enough and all_taken and not below
+            all_hold = all(satisfies(t, guard, registers(v, S)) for t in S[i:j])
+            return same and not marks and enough and all_hold and not below
         case sre.Star(body) | sre.Plus(body):
             assert all(child.part == body for child in below)
             if not below:
@@ -121,8 +121,8 @@ def _follows(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]
             same_registers = {r: p for r, p in v if r not in writes(left) | writes(right)}
             return dict(reading.registers) == {**same_registers, **own, **other}
         case sre.Negation(body):
-            taken_ends = {d.end for d in derivations(body, S, i, registers(v, S))}
-            return same and not marks and not below and j not in taken_ends
+            body_ends = {d.end for d in derivations(body, S, i, registers(v, S))}
+            return same and not marks and not below and j not in body_ends
         case sre.SkipAny():
             return _rounds_or_operands(node) and _is_chain(node, v, S, read, gaps="#")
         case sre.SkipNext():

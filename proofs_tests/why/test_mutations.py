@@ -1,4 +1,4 @@
-"""An answer, one change, and the blame: what is said is true, and one repair of it is enough."""
+"""An answer, one change, and the blame: its statements are true, and one repair of it is enough."""
 
 from __future__ import annotations
 

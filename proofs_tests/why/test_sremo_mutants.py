@@ -35,7 +35,7 @@ def no_instance(*_: Any) -> tuple[Failure, ...]:
     return ()
 
 
-def nothing_taken(here: sremo_terminals.Part, readings: Any) -> Iterator[Any]:
+def takes_nothing(here: sremo_terminals.Part, readings: Any) -> Iterator[Any]:
     """``!e`` takes anything."""
     return _NEGATION(here, ())
 
@@ -43,14 +43,14 @@ def nothing_taken(here: sremo_terminals.Part, readings: Any) -> Iterator[Any]:
 _NEGATION = sremo._of_negation
 
 
-def nothing_stored(
+def stores_nothing(
     self: sremo_terminals.MarkGoal, v: Contents, writes: frozenset[str], position: Any
 ) -> Contents:
     """Registers stay empty."""
     return v
 
 
-def first_stored(
+def first_stays(
     self: sremo_terminals.MarkGoal, v: Contents, writes: frozenset[str], position: Any
 ) -> Contents:
     """A register keeps the first event."""
@@ -81,9 +81,9 @@ def by_length(e: Window, path: Path, reading: Reading, events: Sequence[Any]) ->
 
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]]] = [
     (sremo, "instance_in_gap", no_instance, (sre.SkipNext,)),
-    (sremo, "_of_negation", nothing_taken, (sre.Negation,)),
-    (sremo_terminals.MarkGoal, "registers_after", nothing_stored, (sre.Terminal,)),
-    (sremo_terminals.MarkGoal, "registers_after", first_stored, (sre.Terminal,)),
+    (sremo, "_of_negation", takes_nothing, (sre.Negation,)),
+    (sremo_terminals.MarkGoal, "registers_after", stores_nothing, (sre.Terminal,)),
+    (sremo_terminals.MarkGoal, "registers_after", first_stays, (sre.Terminal,)),
     (sremo, "out_of_window", strict_window, (sre.SpanWindow, sre.LengthWindow, sre.Within)),
     (sremo, "out_of_window", by_length, (sre.SpanWindow,)),
 ]
