@@ -107,10 +107,10 @@ def test_a_file_of_stocks_is_the_stream_that_was_written(tmp_path: Path) -> None
         for e in data
     ]
     (tmp_path / "some.stream").write_text("".join(lines))
-    read = from_file(str(tmp_path / "some.stream"))
-    assert list(read.events) == data
-    assert "stream" not in read.columns
-    assert list(answers_of(S3, read, "compiled")) == list(answers_of(S3, Stream(data), "compiled"))
+    back = from_file(str(tmp_path / "some.stream"))
+    assert list(back.events) == data
+    assert "stream" not in back.columns
+    assert list(answers_of(S3, back, "compiled")) == list(answers_of(S3, Stream(data), "compiled"))
 
 
 @pytest.fixture

@@ -236,10 +236,10 @@ def test_the_answers_where_the_steps_are_played_are_those_counted_by_hand(stream
 
 def agree(ours: list[ComplexEvent], theirs: list[ComplexEvent], limit: int | None) -> bool:
     """Equal sets, each answer once; where LIMIT cut, as many of one end."""
-    ends, cut = (Counter(answer.end for answer in each) for each in (ours, theirs))
-    whole = {end for end, n in ends.items() if limit is None or n < limit}
+    by_end, theirs_by_end = (Counter(answer.end for answer in each) for each in (ours, theirs))
+    whole = {end for end, n in by_end.items() if limit is None or n < limit}
     sets = [{answer for answer in each if answer.end in whole} for each in (ours, theirs)]
-    return ends == cut and sets[0] == sets[1] and len(set(ours)) == len(ours)
+    return by_end == theirs_by_end and sets[0] == sets[1] and len(set(ours)) == len(ours)
 
 
 WITH_ANSWERS = {

@@ -82,11 +82,11 @@ def test_a_taxi_ends_a_trip_before_it_begins_the_next() -> None:
     free: dict[Value, int] = {}
     again = 0
     for trip in events:
-        taxi, left = trip.attributes["medallion"], whole(trip, "pickup_datetime")
-        assert free.get(taxi, 0) < left
+        taxi, start = trip.attributes["medallion"], whole(trip, "pickup_datetime")
+        assert free.get(taxi, 0) < start
         again += taxi in free
         free[taxi] = whole(trip, "dropoff_datetime")
-        assert free[taxi] - left == trip.attributes["trip_time_in_secs"]
+        assert free[taxi] - start == trip.attributes["trip_time_in_secs"]
     assert again > 20_000, "most trips follow another of the same taxi"
 
 

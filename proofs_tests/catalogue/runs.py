@@ -19,7 +19,7 @@ from cerlab.cli import main
 from cerlab.evaluate.requirements import CODES
 
 
-def shown_code(lines: Sequence[str], names: dict[str, Any]) -> str | None:
+def code_of_lines(lines: Sequence[str], names: dict[str, Any]) -> str | None:
     """The code that the last of these lines raises or warns of, None if no line does."""
     with contextlib.ExitStack() as stack:
         steps = list(statements(lines))
@@ -27,7 +27,7 @@ def shown_code(lines: Sequence[str], names: dict[str, Any]) -> str | None:
             if step.startswith(("@ ", "- ")):
                 stack.enter_context(circumstance(step))
                 continue
-            code = code_of(said_by(step, names))
+            code = code_of(output_of(step, names))
             if code is not None and not (of_answers(code) and step != steps[-1]):
                 assert step == steps[-1], f"{step} raises {code} already"
                 return code
@@ -55,7 +55,7 @@ def circumstance(line: str) -> Any:
     return mock.patch(name, eval(value))
 
 
-def said_by(step: str, names: dict[str, Any]) -> str:
+def output_of(step: str, names: dict[str, Any]) -> str:
     """All that a statement or a command says: its error and its warnings, nothing else."""
     return _command(step[2:]) if step.startswith("$ ") else _python(step, names)
 

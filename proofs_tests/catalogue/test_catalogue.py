@@ -10,7 +10,7 @@ import pytest
 
 from cerlab.catalogue import Entry, entries, markdown
 from cerlab.cli import main
-from proofs_tests.catalogue.runs import fresh_names, inside, of_answers, shown_code
+from proofs_tests.catalogue.runs import code_of_lines, fresh_names, inside, of_answers
 
 OF_SPARK = re.compile(r"(?<![.\w])spark[.,]|\$ cerlab spark")
 """Examples that need a session of Spark, and so a JVM."""
@@ -38,16 +38,16 @@ def test_the_example_raises_its_code_and_the_mend_runs(
         )
         local.setWorkingDirectory(hadoop.Path(str(tmp_path)))
     monkeypatch.chdir(tmp_path)
-    assert shown_code(entry.example, names) == entry.code
-    mend = shown_code(entry.mending, names)
+    assert code_of_lines(entry.example, names) == entry.code
+    mend = code_of_lines(entry.mending, names)
     assert mend is None or (of_answers(mend) and not of_answers(entry.code))
 
 
 def test_an_example_that_raises_nothing_or_too_early_is_noticed(tmp_path: Path) -> None:
     with inside(tmp_path):
-        assert shown_code(('>>> cerlab.parse_query("SELECT * WHERE A")',), fresh_names()) is None
+        assert code_of_lines(('>>> cerlab.parse_query("SELECT * WHERE A")',), fresh_names()) is None
         with pytest.raises(AssertionError, match="already"):
-            shown_code((">>> cerlab.count(3, [])", ">>> 4"), fresh_names())
+            code_of_lines((">>> cerlab.count(3, [])", ">>> 4"), fresh_names())
 
 
 def test_explain_prints_an_entry(capsys: pytest.CaptureFixture[str]) -> None:

@@ -186,9 +186,9 @@ def test_what_is_too_large_is_refused_at_once(text: str) -> None:
     ],
 )
 def test_what_has_no_effect_is_a_warning(text: str, message: str) -> None:
-    for read in (cerlab.parse_query, any_pattern):
+    for parse in (cerlab.parse_query, any_pattern):
         with pytest.warns(cerlab.CerlabWarning, match=message):
-            read(text)
+            parse(text)
 
 
 def test_a_remark_is_at_the_line_that_asked() -> None:

@@ -146,9 +146,9 @@ def test_comments_stand_wherever_blanks_do(operator: str, comment: str) -> None:
     [("1.e5", 1e5), ("1.E-5", 1e-5), (".5", 0.5), (".5e-3", 5e-4), ("2.5e+1", 25.0), ("2e1", 20.0)],
 )
 def test_numbers_of_core(text: str, value: float) -> None:
-    read = parse_cel(f"A FILTER A[v = {text} OR v IN {{{text}..{text}}}]")[0]
-    assert read == parse_cel(f"A FILTER A[v = {value!r} OR v IN {{{value!r}..{value!r}}}]")[0]
-    assert parse_cel("A FILTER A[v IN {1..5}]")[0] != read
+    phi = parse_cel(f"A FILTER A[v = {text} OR v IN {{{text}..{text}}}]")[0]
+    assert phi == parse_cel(f"A FILTER A[v = {value!r} OR v IN {{{value!r}..{value!r}}}]")[0]
+    assert parse_cel("A FILTER A[v IN {1..5}]")[0] != phi
 
 
 def test_the_files_of_core_load_unchanged() -> None:

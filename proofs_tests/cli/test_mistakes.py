@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from proofs_tests.catalogue.runs import fresh_names, said_by, statements
+from proofs_tests.catalogue.runs import fresh_names, output_of, statements
 
 TABLE = Path(__file__).with_name("mistakes.txt")
 EVENTS = "type,name,price,t\nBUY,INTC,27,1\nSELL,INTC,28,3\nBUY,AMAT,5,4\n"
@@ -36,10 +36,10 @@ def test_it_is_said(mistake: Mistake, tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "e.csv").write_text(EVENTS)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = fresh_names()
-    output = "\n".join(said_by(step, names) for step in statements(mistake.done))
+    output = "\n".join(output_of(step, names) for step in statements(mistake.done))
     assert mistake.message in output
     for step in statements(mistake.right):
-        assert not said_by(step, names)
+        assert not output_of(step, names)
 
 
 def test_there_are_seventy() -> None:

@@ -110,19 +110,19 @@ class TestOneTable:
     def test_enough_answers_end_the_reading(
         self, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        read = 0
+        batches_read = 0
         original = cerlab.io.batches
 
         def count_batches(*arguments: Any, **options: Any) -> Iterator[Any]:
-            nonlocal read
+            nonlocal batches_read
             for batch in original(*arguments, **options):
-                read += 1
+                batches_read += 1
                 yield batch
 
         monkeypatch.setattr(cerlab.io, "batches", count_batches)
         assert main(["run", "A", file, "--evaluator", "compiled", "--limit", "2"]) == 0
         assert len(capsys.readouterr().out.splitlines()) == 2
-        assert read <= 3
+        assert batches_read <= 3
 
     def test_auto_is_by_batches_beyond_some_length(
         self, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -85,6 +85,6 @@ if __name__ == "__main__":
         ("compiled, of columns", "compiled", Stream.from_arrow(pa.Table.from_pylist(EVENTS))),
     )
     for name, evaluator, events in walks:
-        found = walk(evaluator, events)
-        print(f"{name}: {len(found.functions)} functions, and {len(found.parsing)} to parse")
-        print("".join(f"  {each}\n" for each in found.functions))
+        result = walk(evaluator, events)
+        print(f"{name}: {len(result.functions)} functions, and {len(result.parsing)} to parse")
+        print("".join(f"  {each}\n" for each in result.functions))

@@ -39,18 +39,18 @@ def batches(count: int) -> Iterator[dict[str, Any]]:
 def main(name: str, count: int) -> None:
     query = parse_query(KEYS if name == "keys" else catalogue("stocks")[name])
     run = stream_evaluation(query.plan, query.learned)
-    answers, read = 0, 0
+    answers, events_read = 0, 0
     steps, sizes = [0], list[int]()
     for columns in batches(count):
         length = len(columns["type"])
         answers += sum(map(len, run.push(columns, length)))
-        read += length
-        if read * 10 >= count * (len(sizes) + 1):
+        events_read += length
+        if events_read * 10 >= count * (len(sizes) + 1):
             steps.append(run.steps)
             sizes.append(resident())
     answers += sum(map(len, run.finish()))
     each = [after - before for before, after in pairwise(steps)]
-    print(json.dumps({"events": read, "answers": answers, "steps": each, "resident": sizes}))
+    print(json.dumps({"events": events_read, "answers": answers, "steps": each, "resident": sizes}))
 
 
 if __name__ == "__main__":

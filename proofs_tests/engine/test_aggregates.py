@@ -33,18 +33,18 @@ def by_definition(
     """The rows of each group, listed from the valuations of the reference."""
     key = partition_attributes(case.ast)
     labels = {label for label, _ in columns} | {g.partition(".")[0] for g in groups if "." in g}
-    groups_found: dict[Group, dict[Any, Valuation]] = {}
+    by_group: dict[Group, dict[Any, Valuation]] = {}
     for V in query_valuations(case.ast, case.stream):
         positions = {X: D for X, D in V.labels.items() if X in labels}
         group = tuple(_group_value(case.stream, V, g, key) for g in groups)
         identity = (complex_event(V), tuple(sorted(positions.items())))
-        groups_found.setdefault(group, {})[identity] = V
+        by_group.setdefault(group, {})[identity] = V
     return {
         group: [
             (V.start, V.end, tuple(_values(case.stream, V, *column) for column in columns))
             for V in rows.values()
         ]
-        for group, rows in groups_found.items()
+        for group, rows in by_group.items()
     }
 
 
@@ -82,8 +82,8 @@ Aggregate = Callable[..., dict[Group, dict[str, Any]]]
 """The rows by group that a query has on a stream, of the arguments of `Matches.aggregate`."""
 
 
-def of_matches(query: cerlab.Query, stream: Stream, group_by: list[str], **asked: Any) -> Any:
-    table = query.run(stream).aggregate(group_by=group_by, **asked)
+def of_matches(query: cerlab.Query, stream: Stream, group_by: list[str], **measures: Any) -> Any:
+    table = query.run(stream).aggregate(group_by=group_by, **measures)
     by_group = {tuple(row[g] for g in group_by): row for row in table.to_pylist()}
     assert len(by_group) == table.num_rows
     return by_group
@@ -161,10 +161,10 @@ def cases(rng: Random, shape: Shape | None = None) -> Iterator[Case]:
 def by_session(rng: Random) -> Aggregate:
     """The same of a session, in batches as they may come; it may stop and go on elsewhere."""
 
-    def aggregate(query: cerlab.Query, stream: Stream, group_by: list[str], **asked: Any) -> Any:
+    def aggregate(query: cerlab.Query, stream: Stream, group_by: list[str], **measures: Any) -> Any:
         time = stream.time
         how: dict[str, Any] = {} if time is None else {"time": time.attribute, "unit": time.unit}
-        session = query.aggregating(group_by=group_by, **asked, **how)
+        session = query.aggregating(group_by=group_by, **measures, **how)
         by_group: dict[Group, dict[str, Any]] = {}
         while session.pushed < len(stream):
             size = 1 + rng.randrange(4)
@@ -175,7 +175,7 @@ def by_session(rng: Random) -> Aggregate:
             if rng.random() < 0.1:
                 state = session.state()
                 elsewhere = cerlab.Query(query.ast)
-                session = elsewhere.aggregating(group_by=group_by, **asked, state=state)
+                session = elsewhere.aggregating(group_by=group_by, **measures, state=state)
         return by_group
 
     return aggregate
@@ -211,8 +211,8 @@ def test_aggregates_are_those_of_the_listed_rows(
 
 def test_both_ways_agree_on_longer_streams(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn_case = next(cases(rng, Shape(depth=3, events=40)))
-        query, stream = drawn_case.query, with_doubles(drawn_case, rng).stream
+        example = next(cases(rng, Shape(depth=3, events=40)))
+        query, stream = example.query, with_doubles(example, rng).stream
         labels = sorted({label for t in query.plan.vcea.Delta for label in t.labels})
         names = [f"{label}.d" for label in labels[:2]]
         groups = rng.choice(([], ["end"], ["start", "end"]))
@@ -222,7 +222,7 @@ def test_both_ways_agree_on_longer_streams(suite: Suite) -> None:
                 patch.setattr(totals, "SHORT", short)
                 rows = query.run(stream).aggregate(sum=names, min=names, group_by=groups)
                 tables.append(sorted(map(str, rows.to_pylist())))
-        assert tables[0] == tables[1], drawn_case.describe()
+        assert tables[0] == tables[1], example.describe()
         return bool(tables[0])
 
     suite.run(case, deep_count=2_000)

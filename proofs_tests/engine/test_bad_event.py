@@ -53,7 +53,7 @@ def test_a_session_gives_the_answers_before_a_bad_event_and_goes_on(
 ) -> None:
     """At every place of the bad event, and however the events are cut into batches."""
     monkeypatch.setattr(evaluation, "FEW", few)
-    found_before = 0
+    answers_before = 0
     for at in range(1, len(GOOD) + 1):
         events = [*GOOD[:at], BAD[bad], *GOOD[at:]]
         for cuts in splits(len(events)):
@@ -66,7 +66,7 @@ def test_a_session_gives_the_answers_before_a_bad_event_and_goes_on(
                 with pytest.raises(cerlab.BadData) as caught:
                     session.push(batch)
                 matches += caught.value.matches
-                found_before += len(caught.value.matches)
+                answers_before += len(caught.value.matches)
                 break
             assert by_end_sorted(matches) == answers(GOOD[:at]), cuts
             assert session.pushed == at
@@ -74,7 +74,7 @@ def test_a_session_gives_the_answers_before_a_bad_event_and_goes_on(
             matches += session.push(AFTER)
             assert by_end_sorted(matches) == answers([*GOOD[:at], *AFTER]), cuts
             assert session.pushed == at + len(AFTER)
-    assert found_before
+    assert answers_before
 
 
 def test_the_answers_of_the_issue() -> None:
@@ -95,10 +95,10 @@ def test_of_a_batch_that_is_no_events_nothing_is_read() -> None:
 
 def by_columns(run: Any, events: list[dict[str, Any]], cuts: tuple[int, ...]) -> list[Any]:
     """What a run gives before its error, batch by batch."""
-    batches_given: list[Any] = []
+    result: list[Any] = []
     with pytest.raises(cerlab.BadData):
-        batches_given.extend(push_all(run, batches(events, cuts)))
-    return [*batches_given, *run.finish()]
+        result.extend(push_all(run, batches(events, cuts)))
+    return [*result, *run.finish()]
 
 
 def push_all(run: Any, parts: list[list[dict[str, Any]]]) -> Iterator[Any]:
@@ -152,13 +152,13 @@ def test_evaluators_of_single_events_give_the_answers_before_a_bad_event(
 def test_a_bad_event_in_a_long_batch_costs_a_few_times_the_batch() -> None:
     """Counted in events read: the batch is halved towards the bad event, not read one by one."""
     length = 1 << 12
-    query, read = as_pattern(TEXT), 0
+    query, events_read = as_pattern(TEXT), 0
     run = GeneralEvaluation(query.plan, query.learned, None)
     symbols = query.learned.symbols
 
     def count_events(columns: Any, size: int) -> Any:
-        nonlocal read
-        read += size
+        nonlocal events_read
+        events_read += size
         return symbols(columns, size)
 
     query.learned.symbols = count_events  # type: ignore
@@ -167,4 +167,4 @@ def test_a_bad_event_in_a_long_batch_costs_a_few_times_the_batch() -> None:
         for _ in run.push({"type": ["A"] * length, "t": times}, length):
             pass
     assert run.position == length - 3
-    assert read <= 4 * length
+    assert events_read <= 4 * length

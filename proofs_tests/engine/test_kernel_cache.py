@@ -167,9 +167,9 @@ def test_entries_used_longest_ago_are_removed(
     monkeypatch.setattr(folder, "MOST_BYTES", room)
     answer(kernels())  # uses the entry of `whole`
     assert answer(kernels("parts", "x + ONE", "x - ONE")) == (101, 0)
-    left = set(cache.iterdir())
-    assert len(left) < len(first | left)
-    assert [entry for entry in first & left if ".whole." not in entry.name] == []
+    after = set(cache.iterdir())
+    assert len(after) < len(first | after)
+    assert [entry for entry in first & after if ".whole." not in entry.name] == []
     kernels().whole.by_numba()._cache.flush()
     assert not list(cache.glob("kernels_here.whole.*"))
 
@@ -322,12 +322,12 @@ def test_records_that_stay_are_read_once_and_others_are_let_go(
 ) -> None:
     stays = records.Numbers(np.ones(2), 1.0)
     fresh(records.sums)(stays, np.ones((2, 2)), (7, True), True, 2)
-    read: list[int] = []
-    taken_apart = native.unpack
+    records_read: list[int] = []
+    right = native.unpack
 
-    def unpack(arguments: Any, *known: Any) -> Any:
-        read.append(id(arguments))
-        return taken_apart(arguments, *known)
+    def unpack(arguments: Any, *rest: Any) -> Any:
+        records_read.append(id(arguments))
+        return right(arguments, *rest)
 
     monkeypatch.setattr(native, "unpack", unpack)
     run = RepeatedCalls(fresh(records.sums))
@@ -335,8 +335,8 @@ def test_records_that_stay_are_read_once_and_others_are_let_go(
         values = (stays, np.full((2, 2), float(n)), (7 + n, True), True, 2)
         assert run(*values) == records.sums.py_func(*values)
         assert [*run._records] == [id(stays), id(values[2])]
-        assert read.count(id(stays)) == 1
-    assert len(read) == 3 + 1 + 3, "all arguments, the record that stays, the pairs"
+        assert records_read.count(id(stays)) == 1
+    assert len(records_read) == 3 + 1 + 3, "all arguments, the record that stays, the pairs"
 
 
 def test_a_kernel_that_allocates_stays_with_numba(records: Any, cache: Path) -> None:

@@ -106,11 +106,11 @@ def test_rows_of_a_session_are_those_of_the_whole_stream(suite: Suite) -> None:
         how |= {} if stream.time is None else {"unit": stream.time.unit}
         session = query.tabulating(columns, **how)
         rows: list[Any] = []
-        read = 0
-        while read < len(stream):
+        offset = 0
+        while offset < len(stream):
             size = 1 + rng.randrange(3)
-            rows += session.push(stream[read:][:size]).to_pylist()
-            read += size
+            rows += session.push(stream[offset:][:size]).to_pylist()
+            offset += size
             if rng.random() < 0.1:
                 session = Query(query.ast).tabulating(columns, state=session.state())
         expected = query.run(stream).table(columns).to_pylist()

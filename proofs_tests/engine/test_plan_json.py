@@ -39,7 +39,7 @@ from proofs_tests.suite import Suite
 SHAPE = Shape(depth=3, events=8, family=True, rich=True)
 
 
-def drawn_plan(rng: Random) -> tuple[Case, Plan]:
+def random_plan(rng: Random) -> tuple[Case, Plan]:
     """A query with an automaton, sometimes with LIMIT, and its plan."""
     while not (case := random_case(rng, SHAPE)).query.has_automaton:
         pass
@@ -64,7 +64,7 @@ def exact(plan: Plan) -> tuple[object, ...]:
 
 def test_a_plan_is_read_back_with_its_digest_and_its_answers(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        example, plan = drawn_plan(rng)
+        example, plan = random_plan(rng)
         content = plan_to_bytes(plan)
         again = plan_from_bytes(content)
         assert exact(again) == exact(plan), example.describe()
@@ -333,7 +333,7 @@ def test_a_changed_document_is_refused_or_is_another_plan(suite: Suite) -> None:
 
     def case(rng: Random) -> bool:
         nonlocal refusals
-        _, plan = drawn_plan(rng)
+        _, plan = random_plan(rng)
         document = plan_to_json(plan)
         for _ in range(rng.choice((1, 1, 1, 3))):
             mutate(rng, document)

@@ -88,14 +88,14 @@ def test_the_corrected_form_changes_no_answer(suite: Suite) -> None:
         assert (after.states, len(after.F)) == (cea.states + 1, 1)
         assert all(t.mark is Mark.TAKE for t in after.Delta if t.target in after.F)
         runs: set[Run] = {(q, ()) for q in cea.I}
-        runs_made = set(runs)
+        runs_after = set(runs)
         has_answer = False
         for n, event in enumerate(example.events):
-            runs, runs_made = (
+            runs, runs_after = (
                 extend_runs(cea, runs, event, n),
-                extend_runs(after, runs_made, event, n),
+                extend_runs(after, runs_after, event, n),
             )
-            assert accepted_positions(cea, runs, n) == accepted_positions(after, runs_made, n)
+            assert accepted_positions(cea, runs, n) == accepted_positions(after, runs_after, n)
             has_answer = has_answer or bool(accepted_positions(cea, runs, n))
         return has_answer
 

@@ -15,7 +15,7 @@ from cerlab.automata.registers.epsilon import merge, without_epsilon
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
-from proofs_tests.srt.cases import events, random_epsilon_srt, read, step
+from proofs_tests.srt.cases import events, random_epsilon_srt, step, with_word
 from proofs_tests.srt.printed import merged_by_guard_and_mark, sets_visited
 
 T = sremo_to_srt(sre("_^ -> r . (_^ -> r . A^ | _^ . <type = r.type>^)"))
@@ -52,7 +52,7 @@ def test_the_printed_frontier_does_not_become_empty() -> None:
 def test_on_random_transducers_the_printed_one_fails_and_the_corrected_one_never() -> None:
     failures = with_matches = 0
     for seed in range(600):
-        U, S = read(Random(seed), random_epsilon_srt)
+        U, S = with_word(Random(seed), random_epsilon_srt)
         expected = runs.matches(U, S)
         assert runs.matches(merge(U), S) == expected
         failures += runs.matches(merged_by_guard_and_mark(U), S) != expected

@@ -12,7 +12,7 @@ from cerlab.automata.registers.determinise import determinise
 from cerlab.automata.registers.unroll import unroll
 from cerlab.model.registers import Registers
 from cerlab.theorems import srt_runs as runs
-from proofs_tests.srt.cases import events, random_event, random_srt, read, step
+from proofs_tests.srt.cases import events, random_event, random_srt, step, with_word
 from proofs_tests.srt.printed import overlapping
 
 TWICE = Srt(
@@ -43,7 +43,7 @@ def test_what_is_determinised_satisfies_it() -> None:
     events_judged = 0
     for seed in range(200):
         rng = Random(seed)
-        T, S = read(rng, random_srt, 3)
+        T, S = with_word(rng, random_srt, 3)
         D = determinise(unroll(T, 3))
         v = Registers({r: random_event(rng) for r in sorted(D.R) if rng.random() < 0.7})
         assert not any(overlapping(D, t, v, as_printed=False) for t in S)

@@ -13,7 +13,7 @@ from cerlab.automata.registers.windows import length_window, mark_bounded, span_
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
-from proofs_tests.srt.cases import events, random_srt, read
+from proofs_tests.srt.cases import events, random_srt, with_word
 
 ANYWHERE = without_epsilon(sremo_to_srt(sre("_* . A^")))
 
@@ -29,7 +29,7 @@ def test_unrolling_is_right_where_both_ends_are_marked() -> None:
     differ = with_bounds = 0
     for seed in range(400):
         rng = Random(seed)
-        T, S = read(rng, random_srt)
+        T, S = with_word(rng, random_srt)
         w = rng.choice((1, 2, 3))
         span, length = runs.matches(span_window(T, w), S), runs.matches(unroll(T, w), S)
         assert length <= span

@@ -33,7 +33,13 @@ from cerlab.theorems.single_register import single_register
 from cerlab.theorems.srt_closure import concatenation, star
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.srt import test_elimination_of_states
-from proofs_tests.srt.cases import random_epsilon_srt, random_event, random_srt, random_word, read
+from proofs_tests.srt.cases import (
+    random_epsilon_srt,
+    random_event,
+    random_srt,
+    random_word,
+    with_word,
+)
 from proofs_tests.srt.printed import (
     complement_without_sink,
     merged_by_guard_and_mark,
@@ -45,12 +51,12 @@ Case = tuple[tuple[Any, ...], Sequence[Event]]
 
 
 def one(rng: Random) -> Case:
-    T, S = read(rng, random_srt)
+    T, S = with_word(rng, random_srt)
     return (T,), S
 
 
 def silent(rng: Random) -> Case:
-    T, S = read(rng, random_epsilon_srt)
+    T, S = with_word(rng, random_epsilon_srt)
     return (T,), S
 
 
@@ -76,7 +82,7 @@ def alike(rng: Random) -> Case:
 
 def short(rng: Random) -> Case:
     w = rng.choice((2, 3))
-    T, S = read(rng, random_srt, w + (rng.random() < 0.3))
+    T, S = with_word(rng, random_srt, w + (rng.random() < 0.3))
     return (T, w), S
 
 

@@ -244,17 +244,17 @@ def test_a_record_may_need_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_records_are_read_as_they_stand() -> None:
-    read = list(records(FILE))
-    assert len(read) == 11
-    assert read[2] == Record(
+    entries = list(records(FILE))
+    assert len(entries) == 11
+    assert entries[2] == Record(
         8,
         f"SELECT m, 1.50 FROM n {COUNT} WHERE TRUE",
         False,
         [["2", "1.5"], ["1", "1.5"]],
         "rowsort",
     )
-    assert read[3].rows == [["1", "NULL"], ["3", "NULL"]]
-    assert [record.error for record in read].count(True) == 2
+    assert entries[3].rows == [["1", "NULL"], ["3", "NULL"]]
+    assert [record.error for record in entries].count(True) == 2
 
 
 def test_values_are_compared_by_their_meaning() -> None:

@@ -111,15 +111,15 @@ def feed(
     named_rows: list[dict[str, Any]] = []
     late: list[int] = []
     states: dict[int, bytes] = {}
-    come = [(key, row) for key, table in groups.items() for row in range(table.num_rows)]
+    queue = [(key, row) for key, table in groups.items() for row in range(table.num_rows)]
     times = {key: table.column("time").to_pylist() for key, table in groups.items()}
-    behind = [rng.choice((0, rng.random(), 1)) * slack for _ in come]
-    order = [times[key][row] + late for (key, row), late in zip(come, behind, strict=True)]
-    come = [come[n] for n in sorted(range(len(come)), key=lambda n: (order[n], rng.random()))]
+    behind = [rng.choice((0, rng.random(), 1)) * slack for _ in queue]
+    order = [times[key][row] + late for (key, row), late in zip(queue, behind, strict=True)]
+    queue = [queue[n] for n in sorted(range(len(queue)), key=lambda n: (order[n], rng.random()))]
     watermark, newest = None, 0
-    while come:
+    while queue:
         size = rng.choice((1, 3, 10, 40))
-        batch, come = come[:size], come[size:]
+        batch, queue = queue[:size], queue[size:]
         keys = {key for key, _ in batch} | (set(states) if watermark else set())
         for key in sorted(keys):
             mine = [row for each, row in batch if each == key]
@@ -167,9 +167,9 @@ def read_state(job: StreamJob, state: bytes) -> BucketState:
 def without(case: SparkCase, positions: set[int]) -> list[ComplexEvent]:
     """The answers of the local engine if rows at these positions had never been."""
     at = case.positions or tuple(range(case.table.num_rows))
-    left = [row for row, position in enumerate(at) if position not in positions]
-    stream = Stream.from_arrow(case.table.take(pa.array(left, pa.int64())), time="t", unit="s")
-    places = [at[row] for row in left]
+    rows = [row for row, position in enumerate(at) if position not in positions]
+    stream = Stream.from_arrow(case.table.take(pa.array(rows, pa.int64())), time="t", unit="s")
+    places = [at[row] for row in rows]
     return [
         ComplexEvent(places[a.start], places[a.end], tuple(places[p] for p in a.positions))
         for a in cerlab.evaluate(case.query, stream, evaluator="compiled")

@@ -8,14 +8,14 @@ class Model:
 
     def __init__(self, lateness: int) -> None:
         self.lateness = lateness
-        self.seen: list[tuple[int, int]] = []
-        self.released: list[tuple[int, int]] = []
+        self.on_time: list[tuple[int, int]] = []
+        self.released_rows: list[tuple[int, int]] = []
         self.late: list[int] = []
 
     def take(self, batch: list[tuple[int, int]]) -> None:
-        after = max(self.released, default=(-1, -1))
+        after = max(self.released_rows, default=(-1, -1))
         self.late += [row[1] for row in sorted(batch) if row < after]
-        self.seen += [row for row in batch if row > after]
-        newest = max(time for time, _ in self.seen)
-        due = [row for row in self.seen if newest - row[0] > self.lateness]
-        self.released = sorted(due)
+        self.on_time += [row for row in batch if row > after]
+        newest = max(time for time, _ in self.on_time)
+        due = [row for row in self.on_time if newest - row[0] > self.lateness]
+        self.released_rows = sorted(due)

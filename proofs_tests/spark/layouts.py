@@ -53,8 +53,8 @@ class Layout:
 
     def batches(self, table: Any, task: int, rng: Random) -> Iterator[Any]:
         """What a task reads, in record batches of random lengths; some may be empty."""
-        read = [row for row in self.tasks[task] if row < table.num_rows]
-        yield from in_batches(table.take(pa.array(read, pa.int64())), rng)
+        rows = [row for row in self.tasks[task] if row < table.num_rows]
+        yield from in_batches(table.take(pa.array(rows, pa.int64())), rng)
 
 
 def in_batches(table: Any, rng: Random) -> Iterator[Any]:
@@ -239,7 +239,7 @@ def second_pass(
     has_numbers = case.positions is None and (mode is Mode.KEYS or bool(plan.streams))
     whole = bit_plan.why_all is not None or case.positions is None or not with_bits
     placing = Placing(case.positions is not None, has_numbers, whole)
-    table = sent_columns(case, bit_plan, names, keys, rng, has_numbers=has_numbers, whole=whole)
+    table = columns_of_spark(case, bit_plan, names, keys, rng, has_numbers=has_numbers, whole=whole)
     if row_names is None and case.positions is not None and rng.random() < 0.7:
         fields = fields_of(case, names, keys, assignment, len(bit_plan.tests), mode)
         if fields is not None:
@@ -259,7 +259,7 @@ def second_pass(
             yield from tasks.evaluate_ranges(batches, job, assignment, placing, second.size)
 
 
-def sent_columns(
+def columns_of_spark(
     case: SparkCase,
     bit_plan: PlanOverBits,
     names: tuple[str, ...],

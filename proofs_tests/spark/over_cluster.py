@@ -9,7 +9,7 @@ from typing import Any
 
 import cerlab
 from cerlab.spark.stream.files import write_stream
-from proofs_tests.spark.streams import LATENESS, QUERY, arriving, events, markers, put
+from proofs_tests.spark.streams import LATENESS, QUERY, arriving, events, markers, write_files
 
 BY_TIME = "SELECT * WHERE A AS a ; B AS b WITHIN 5 [t]"
 COLUMNS = ["a.v", "b.double", "b.k"]
@@ -17,7 +17,7 @@ COLUMNS = ["a.v", "b.double", "b.k"]
 
 def results(master: str, place: Path) -> dict[str, Any]:
     """Files that tasks read, rows that are moved, by key, rows with names, and a stream."""
-    put(place / "in", events(), markers("xyz"))
+    write_files(place / "in", events(), markers("xyz"))
     settings = {"spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR"}
     spark = cerlab.spark.session(master, settings)
     frame = spark.read.parquet(str(place / "in"))

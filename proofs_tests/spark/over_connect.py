@@ -22,8 +22,8 @@ from proofs_tests.spark.streams import (
     arriving,
     events,
     markers,
-    put,
     stream_result,
+    write_files,
 )
 
 BATCH = (QUERY, "SELECT * WHERE A ; B WITHIN 5 [t]")
@@ -32,7 +32,7 @@ BATCH = (QUERY, "SELECT * WHERE A ; B WITHIN 5 [t]")
 
 def results(place: Path) -> dict[str, Any]:
     """A batch, a stream, what is refused, and the command line."""
-    put(place / "in", events(), markers("xyz"))
+    write_files(place / "in", events(), markers("xyz"))
     spark = cerlab.spark.session(config={"spark.sql.shuffle.partitions": "2"})
     frame = spark.read.parquet(str(place / "in"))
     batch = {query: answers(cerlab.spark.match(frame, query, ["t", "id"])) for query in BATCH}
@@ -74,7 +74,7 @@ def command(spark: Any, place: Path) -> list[Any]:
 
 def command_on_no_event(place: Path) -> list[Any]:
     """What it says of an event without a type, which a task finds."""
-    put(place / "bad", [{"type": None, "k": "x", "t": 1, "id": 5}])
+    write_files(place / "bad", [{"type": None, "k": "x", "t": 1, "id": 5}])
     paths = ["--input", str(place / "bad"), "--output", str(place / "none")]
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):

@@ -81,13 +81,13 @@ def with_late_rows(size: int) -> list[list[Row]]:
     rows = out_of_order(events(300), LATENESS)
     stragglers = [row for row in rows[:150] if row["id"] % 11 == 0]
     others = [row for row in rows if row not in stragglers]
-    files = cut(others, size)
+    files = split(others, size)
     files[-2] += stragglers[: len(stragglers) // 2]
     files[-1] += stragglers[len(stragglers) // 2 :]
     return [*files, markers("xyz")]
 
 
-def cut(rows: Sequence[Row], size: int) -> list[list[Row]]:
+def split(rows: Sequence[Row], size: int) -> list[list[Row]]:
     return [list(rows[n : n + size]) for n in range(0, len(rows), size)]
 
 
@@ -107,7 +107,7 @@ def table_of(rows: Sequence[Row]) -> Any:
     return pa.Table.from_pylist(list(rows), SCHEMA.remove(len(SCHEMA) - 1)).append_column("at", at)
 
 
-def put(folder: Path, *files: Sequence[Row]) -> None:
+def write_files(folder: Path, *files: Sequence[Row]) -> None:
     """Write files, each younger than those before it: they are read in this order."""
     folder.mkdir(exist_ok=True)
     for rows in files:

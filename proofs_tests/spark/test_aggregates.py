@@ -118,8 +118,8 @@ def test_a_stream_in_files_has_the_aggregates_of_the_whole(suite: Suite, tmp_pat
         mode = rng.choice((Mode.RANGES, Mode.ONE))
         while True:
             try:
-                read = lambda case, rows: batches_in_files(case, mode, rng, tmp_path, rows)  # noqa: E731
-                return check(rng, mode, read)
+                batches = lambda case, rows: batches_in_files(case, mode, rng, tmp_path, rows)  # noqa: E731
+                return check(rng, mode, batches)
             except NoProof:
                 continue
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cerlab.cli import main
-from proofs_tests.spark.streams import QUERY, in_sink, late_of, local, put, with_late_rows
+from proofs_tests.spark.streams import QUERY, in_sink, late_of, local, with_late_rows, write_files
 from proofs_tests.spark.test_stream_killed import command
 from proofs_tests.suite import Suite
 
@@ -27,12 +27,12 @@ class HalfStream:
     """A stream that has read some of its files, and is put back to there again and again."""
 
     def __init__(self, spark: Any, place: Path) -> None:
-        self.spark, self.place, self._kept = spark, place, place.with_name("kept")
+        self.spark, self.place, self._copy = spark, place, place.with_name("kept")
         self.files = with_late_rows(100)
         place.mkdir()
-        put(place / "in", *self.files[:BEFORE])
+        write_files(place / "in", *self.files[:BEFORE])
         assert main(command(place)) == 0
-        shutil.copytree(place, self._kept)
+        shutil.copytree(place, self._copy)
         late = late_of(self.files)
         rows_in_time = [row for rows in self.files for row in rows if row["id"] not in late]
         self.expected = local(QUERY, rows_in_time), late
@@ -42,13 +42,13 @@ class HalfStream:
     def restore(self, *folders: str) -> None:
         for folder in folders:
             shutil.rmtree(self.place / folder, ignore_errors=True)
-            shutil.copytree(self._kept / folder, self.place / folder)
+            shutil.copytree(self._copy / folder, self.place / folder)
 
     def outlives(self, damage: Callable[[Path], None], stderr: Callable[[], str]) -> str | None:
         """The code of the error that a damage has, None if all goes on; either way as it has to."""
         self.restore("in", "checkpoint", "out")
         damage(self.place)
-        put(self.place / "in", *self.files[BEFORE:])
+        write_files(self.place / "in", *self.files[BEFORE:])
         status, code = main(command(self.place)), re.search(r"^CER\d{4}", stderr(), re.MULTILINE)
         if status == 2:
             self.restore("checkpoint", "out")

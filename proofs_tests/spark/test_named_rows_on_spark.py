@@ -17,12 +17,12 @@ from cerlab.spark.stream.files import write_stream
 from proofs_tests.spark.streams import (
     LATENESS,
     arriving,
-    cut,
     events,
     markers,
     out_of_order,
-    put,
+    split,
     table_of,
+    write_files,
 )
 
 COLUMNS = ["a.v", "b", "b.at", "first(b.name)", "last(b.v)", "count(b.price)", "c.price", "c"]
@@ -106,7 +106,7 @@ def test_a_stream_has_them_with_every_value(spark: Any, tmp_path: Path) -> None:
     columns += ["a.flag", "b.k", "c.at"]
     rows = events(200)
     late = {**rows[0], "k": "x", "type": "A", "id": 1}
-    put(tmp_path / "in", *cut(out_of_order(rows, LATENESS), 90), [*markers("xyz"), late])
+    write_files(tmp_path / "in", *split(out_of_order(rows, LATENESS), 90), [*markers("xyz"), late])
     answers = cerlab.spark.match_stream(
         arriving(spark, tmp_path / "in"), query, position="id", lateness=LATENESS, columns=columns
     )

@@ -152,7 +152,7 @@ def test_every_cell_is_that_of_the_scalar_truth(spark: Any, suite: Suite) -> Non
     suite.run(lambda rng: check_cells(spark, rng, 10) > 0, deep_count=200)
 
 
-LEFT: list[Predicate] = [
+INEXACT: list[Predicate] = [
     Like(Attribute("text"), "a.*"),
     Comparison(Operator.EQ, Attribute("long"), Attribute("double")),
     Comparison(Operator.GT, Computed(Arithmetic.ADD, Attribute("long"), Constant(1)), Constant(0)),
@@ -163,8 +163,8 @@ LEFT: list[Predicate] = [
 ]
 
 
-@pytest.mark.parametrize("left", LEFT, ids=lambda left: type(left).__name__)
-def test_what_spark_might_say_otherwise_is_left_out(spark: Any, left: Any) -> None:
+@pytest.mark.parametrize("P", INEXACT, ids=lambda P: type(P).__name__)
+def test_what_spark_might_say_otherwise_is_left_out(spark: Any, P: Any) -> None:
     frame = spark.createDataFrame(rows(Random(1))).selectExpr(
         "*",
         "CAST(1 AS DECIMAL(9, 2)) AS decimal",
@@ -172,7 +172,7 @@ def test_what_spark_might_say_otherwise_is_left_out(spark: Any, left: Any) -> No
         "collate('A', 'UTF8_LCASE') AS collated",
     )
     with pytest.raises(Inexact):
-        column_where(left, source_of(frame, None))
+        column_where(P, source_of(frame, None))
 
 
 def test_a_bound_leaves_no_event_out(spark: Any) -> None:
@@ -181,18 +181,18 @@ def test_a_bound_leaves_no_event_out(spark: Any) -> None:
     table = rows(rng)
     source, events = source_of(spark.createDataFrame(table), None), events_of(table)
     predicates: list[Predicate] = []
-    for left, _ in product((LEFT[0], LEFT[1], LEFT[2]), range(10)):
-        other = rng.choice((left, negation(left)))
+    for inexact, _ in product((INEXACT[0], INEXACT[1], INEXACT[2]), range(10)):
+        other = rng.choice((inexact, negation(inexact)))
         inner = rng.choice((conjunction, disjunction))(predicate(rng, 1), other)
         predicates.append(rng.choice((inner, negation(inner))))
     columns = [column_above(P, source).alias(f"p{n}") for n, P in enumerate(predicates)]
     cells_by_spark = source.frame.select(*columns).toArrow()
-    left_out = 0
+    events_out = 0
     for n, P in enumerate(predicates):
         cells = cells_by_spark.column(f"p{n}").to_pylist()
         assert all(cell or not satisfies(e, P) for e, cell in zip(events, cells, strict=True))
-        left_out += sum(not cell for cell in cells)
-    assert left_out > ROWS
+        events_out += sum(not cell for cell in cells)
+    assert events_out > ROWS
 
 
 @pytest.mark.parametrize("name", ["_is_number", "_on_integers", "_on_floats"])
@@ -201,12 +201,12 @@ def test_a_corner_that_is_cut_is_seen(
 ) -> None:
     from pyspark.sql import functions as fn
 
-    def cut(op: Any, constant: Any) -> Any:
+    def clamp(op: Any, constant: Any) -> Any:
         return op, max(-(2**63), min(2**63 - 1, int(constant))) if constant == constant else None
 
     rough: dict[str, Any] = {
         "_is_number": lambda values: fn.lit(True),
-        "_on_integers": lambda op, c: cut(op, 0 if abs(c) == math.inf else c),
+        "_on_integers": lambda op, c: clamp(op, 0 if abs(c) == math.inf else c),
         "_on_floats": lambda op, c: (op, float(max(-(2**63), min(2**63, c)))),
     }
     monkeypatch.setattr(module, name, rough[name])

@@ -71,6 +71,6 @@ def test_a_stop_at_any_step_leaves_one_of_both_whole(
             patch.setattr(shutil, "rmtree", lambda a, r=remove: step(r, a))
             with pytest.raises(SystemExit):
                 publish(folder, answers)
-        left = {part.read_text() for part in place.rglob("part")}
-        assert "new" in left
-        assert stop == 2 or "old" in left
+        contents = {part.read_text() for part in place.rglob("part")}
+        assert "new" in contents
+        assert stop == 2 or "old" in contents

@@ -68,8 +68,8 @@ def test_more_tests_than_bits_are_left_to_the_plan() -> None:
 
 def test_a_bit_is_read_whatever_the_others_are() -> None:
     for bits in range(16):
-        read = [satisfies(Event("A", {"b": bits}), relevant_events._bit("b", k)) for k in range(4)]
-        assert read == [bool(bits & 1 << k) for k in range(4)]
+        holds = [satisfies(Event("A", {"b": bits}), relevant_events._bit("b", k)) for k in range(4)]
+        assert holds == [bool(bits & 1 << k) for k in range(4)]
 
 
 def test_from_reads_the_stream_and_a_window_its_clock() -> None:

@@ -41,12 +41,12 @@ BY_HAND = [
 
 def test_released_late_and_held_back_by_hand() -> None:
     before = EMPTY
-    for come, released_positions, late, pending in BY_HAND:
-        arrival = arrive(before, rows_at(*come), 3, LABELS)
+    for rows, released_positions, late, pending in BY_HAND:
+        arrival = arrive(before, rows_at(*rows), 3, LABELS)
         before = arrival.after
-        assert positions_of(arrival.released_rows) == released_positions, come
-        assert positions_of(arrival.late) == late, come
-        assert positions_of(before.pending_rows) == pending, come
+        assert positions_of(arrival.released_rows) == released_positions, rows
+        assert positions_of(arrival.late) == late, rows
+        assert positions_of(before.pending_rows) == pending, rows
         assert before.waiting().tolist() == [bool(pending)]
 
 
@@ -86,20 +86,20 @@ def test_any_order_within_the_lateness_is_the_order(suite: Suite) -> None:
         times = np.cumsum([rng.choice((0, 0, 1, 2, 7)) for _ in range(40)]).tolist()
         rows = list(zip(times, range(0, 80, 2), strict=True))
         slack = lateness * rng.choice((1, 1, 3))
-        come = sorted(rows, key=lambda row: row[0] + rng.random() * slack)
-        before, read, late, model = EMPTY, [], [], Model(lateness)
-        while come:
+        queue = sorted(rows, key=lambda row: row[0] + rng.random() * slack)
+        before, output, late, model = EMPTY, [], [], Model(lateness)
+        while queue:
             size = rng.choice((1, 1, 4, 15))
-            batch, come = come[:size], come[size:]
+            batch, queue = queue[:size], queue[size:]
             arrival = arrive(before, rows_at(*rng.sample(batch, len(batch))), lateness, LABELS)
             before = arrival.after
-            read += positions_of(arrival.released_rows)
+            output += positions_of(arrival.released_rows)
             late += positions_of(arrival.late)
             model.take(batch)
-            assert read == [position for _, position in model.released]
+            assert output == [position for _, position in model.released_rows]
         pending = positions_of(before.pending_rows)
         assert late == model.late
-        assert read + pending == sorted(set(range(0, 80, 2)) - set(late))
+        assert output + pending == sorted(set(range(0, 80, 2)) - set(late))
         if slack == lateness:
             assert not late
         return bool(late) or slack == lateness

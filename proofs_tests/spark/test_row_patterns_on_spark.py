@@ -48,9 +48,9 @@ def test_partitions_are_evaluated_where_they_are(spark: Any, clause: str) -> Non
 
 def test_what_is_not_local_to_a_task_is_refused(spark: Any) -> None:
     frame = spark.createDataFrame(table())
-    for left_out in ("PARTITION BY name, day", "ORDER BY t"):
+    for clause in ("PARTITION BY name, day", "ORDER BY t"):
         with pytest.raises(cerlab.Unsupported, match="CER0494") as caught:
-            cerlab.spark.match_recognize(frame, ONE.replace(left_out, ""))
+            cerlab.spark.match_recognize(frame, ONE.replace(clause, ""))
         assert caught.value.hint
 
 

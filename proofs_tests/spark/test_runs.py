@@ -86,18 +86,18 @@ def test_the_same_without_what_is_wrong_does_not() -> None:
 
 
 def test_rows_in_no_order_are_given_up_soon() -> None:
-    rng, read = Random(1), 0
+    rng, rows_read = Random(1), 0
     rows = rng.sample(range(10**6), 10**5)
 
     def batches() -> Any:
-        nonlocal read
+        nonlocal rows_read
         for batch in pa.table({"k0": rows, "named": [True] * len(rows)}).to_batches(1000):
-            read += batch.num_rows
+            rows_read += batch.num_rows
             yield batch
 
     reports = list(runs_of(batches(), positions=False, size=1000))
     assert reports[-1].to_pylist()[0]["rows"] is None
-    assert read == 1000
+    assert rows_read == 1000
 
 
 def test_a_task_that_reads_much_has_few_runs() -> None:
@@ -190,18 +190,18 @@ def test_rows_that_were_not_there_before_are_seen() -> None:
     plan = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 2 [t]").plan
     job = Job(plan_to_bytes(plan), None, ("type", "t"))
 
-    def read(keys: list[int]) -> None:
+    def evaluate(keys: list[int]) -> None:
         table = pa.table({"k0": keys, "a0": ["A"] * len(keys), "a1": keys})
         units = list(units_of_ranges(table.to_batches(), assignment))
         list(evaluate_ranges(units, job, assignment, Placing(has_positions=True)))
 
-    read([0, 3, 4, 10, 12, 14])
+    evaluate([0, 3, 4, 10, 12, 14])
     for keys in ([0, 3, 5, 10, 12, 14], [-1, 3, 4, 10, 12, 14], [0, 3, 4, 10, 12, 15]):
         with pytest.raises(cerlab.BadData, match="not in the first pass"):
-            read(keys)
+            evaluate(keys)
     for keys in ([0, 3, 4, 10, 14], [0, 1, 3, 4, 10, 12, 14]):
         with pytest.raises(cerlab.BadData, match="3 rows in the first pass"):
-            read(keys)
+            evaluate(keys)
 
 
 def test_keys_go_down() -> None:

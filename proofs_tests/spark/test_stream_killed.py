@@ -24,8 +24,8 @@ from proofs_tests.spark.streams import (
     in_sink,
     late_of,
     local,
-    put,
     with_late_rows,
+    write_files,
 )
 from proofs_tests.suite import Suite
 
@@ -38,7 +38,7 @@ class Phase(Enum):
     """How far a micro-batch has come, by what is on disk."""
 
     OVER = "its commit is in the commit log"
-    BEGUN = "its offsets are in the log, no partition has its state"
+    OFFSETS = "its offsets are in the log, no partition has its state"
     STATE = "some partitions have written their state, others have not"
     SINK = "all partitions have written their state, the sink does not know of their files"
     COMMIT = "its answers are in the sink, its commit is not in the commit log"
@@ -59,7 +59,7 @@ def phase(place: Path, batch: int) -> Phase | None:
         return Phase.SINK
     if states:
         return Phase.STATE
-    return Phase.BEGUN if (checkpoint / "offsets" / str(batch)).exists() else None
+    return Phase.OFFSETS if (checkpoint / "offsets" / str(batch)).exists() else None
 
 
 def batches_in(place: Path, log: str) -> int:
@@ -108,14 +108,14 @@ def test_killed_anywhere_nothing_is_lost_or_doubled(
 ) -> None:
     """In a batch, during a state checkpoint, and between the sink's commit and the commit log."""
     files = with_late_rows(100)
-    put(tmp_path / "in", *files)
+    write_files(tmp_path / "in", *files)
     late = late_of(files)
     assert len(late) > 5
     expected = local(QUERY, [row for rows in files for row in rows if row["id"] not in late])
     assert expected
 
-    kill_command(tmp_path, lambda: phase(tmp_path, 1) is Phase.BEGUN)
-    assert (commits(tmp_path), phase(tmp_path, 1)) == (1, Phase.BEGUN)
+    kill_command(tmp_path, lambda: phase(tmp_path, 1) is Phase.OFFSETS)
+    assert (commits(tmp_path), phase(tmp_path, 1)) == (1, Phase.OFFSETS)
     kill_command(tmp_path, lambda: phase(tmp_path, 2) is Phase.STATE)
     assert (commits(tmp_path), phase(tmp_path, 2)) == (2, Phase.STATE)
     assert main(command(tmp_path)) == 0, capsys.readouterr().err
@@ -154,20 +154,20 @@ def test_killed_at_random_moments(
     if not suite.deep:
         pytest.skip("with --profile deep only: each kill starts Spark anew")
     files = with_late_rows(6)
-    put(tmp_path / "in", *files)
+    write_files(tmp_path / "in", *files)
     late = late_of(files)
     rows_in_time = [row for rows in files for row in rows if row["id"] not in late]
     rng, hits = Random(8), Counter[Phase]()
-    aims = (Phase.BEGUN, Phase.STATE, Phase.COMMIT)
+    aims = (Phase.OFFSETS, Phase.STATE, Phase.COMMIT)
     while sum(hits.values()) < KILLS or min(hits[aim] for aim in aims) < EACH:
         least = min(hits[aim] for aim in aims)
         aim = rng.choice([each for each in aims if hits[each] == least])
         batch = batches_in(tmp_path, "offsets")  # not begun before
         assert batch < len(files) - 1, f"too few files for this many kills: {hits}"
         kill_command(tmp_path, moment(tmp_path, batch, aim, rng.choice((0, 0, 0.02, 0.2))))
-        phase_found = phase(tmp_path, batch)
-        assert phase_found is not None
-        hits[phase_found] += 1
+        last = phase(tmp_path, batch)
+        assert last is not None
+        hits[last] += 1
     suite.request.node.user_properties.append(
         ("suite", ", ".join(f"{hits[each]} x {each.name}" for each in Phase))
     )
@@ -179,12 +179,12 @@ def test_killed_at_random_moments(
 
 def moment(place: Path, batch: int, aim: Phase, wait: float) -> Callable[[], bool]:
     """When a micro-batch comes to a phase, or past it; in a batch some time later."""
-    order = [None, Phase.BEGUN, Phase.STATE, Phase.SINK, Phase.COMMIT, Phase.OVER]
+    order = [None, Phase.OFFSETS, Phase.STATE, Phase.SINK, Phase.COMMIT, Phase.OVER]
 
     def at() -> bool:
         if order.index(phase(place, batch)) < order.index(aim):
             return False
-        if aim is Phase.BEGUN:
+        if aim is Phase.OFFSETS:
             time.sleep(wait)
         return True
 

@@ -19,9 +19,9 @@ from proofs_tests.spark.streams import (
     local,
     marker,
     markers,
-    put,
     same,
     stream_result,
+    write_files,
 )
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
@@ -36,10 +36,10 @@ def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) ->
         return cerlab.spark.match_stream(frame, query, position="id", lateness=LATENESS, **options)
 
     rows, where = events(90), {"checkpoint": str(tmp_path / "checkpoint")}
-    put(tmp_path / "in", rows)
+    write_files(tmp_path / "in", rows)
     before = stream_result(spark, answers(QUERY, **where), tmp_path).answers
     assert before
-    put(tmp_path / "in", [marker("x", 1)])
+    write_files(tmp_path / "in", [marker("x", 1)])
     with pytest.raises(cerlab.BadData) as caught:
         answers(ANOTHER, **where)
     assert caught.value.code == "CER0776"
@@ -47,7 +47,7 @@ def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) ->
     with pytest.raises(StreamingQueryException, match="CER0776"):
         stream_result(spark, answers(ANOTHER), tmp_path)
     assert in_sink(spark, tmp_path) == (before, [])
-    put(tmp_path / "in", markers("xyz")[1:])
+    write_files(tmp_path / "in", markers("xyz")[1:])
     same(stream_result(spark, answers(QUERY, **where), tmp_path).answers, local(QUERY, rows))
 
 

@@ -66,13 +66,13 @@ def through(text: str, *steps: tuple[str, list[int], int | None]) -> tuple[list[
     columns = {"type": list(types), "stream": pa.nulls(len(types), "string"), "t": times}
     case = SparkCase(cerlab.parse_query(text).ast, pa.table(columns), None)
     job = job_of(case, case.query.plan, 1, 5, 1)
-    rows, read, state = buckets_of(case, case.query.plan, job)[0], 0, None
+    rows, offset, state = buckets_of(case, case.query.plan, job)[0], 0, None
     answers = []
     for names, _, watermark in steps:
-        step = BucketStep(job, state, rows.slice(read, len(names)), watermark)
+        step = BucketStep(job, state, rows.slice(offset, len(names)), watermark)
         answers += [answer.positions for batch, _ in step.answers() for answer in batch]
         state, _ = step.state()
-        read += len(names)
+        offset += len(names)
     return answers, state is not None
 
 
@@ -107,12 +107,12 @@ def test_the_work_of_a_batch_does_not_count_the_keys() -> None:
         numbers = {"t": range(rows), "k": [n // 2 % keys for n in range(rows)]}
         case = SparkCase(cerlab.parse_query(query).ast, pa.table(columns | numbers), None)
         job = job_of(case, case.query.plan, 5, None, 1)
-        come = buckets_of(case, case.query.plan, job)[0]
+        arrivals = buckets_of(case, case.query.plan, job)[0]
         states: list[bytes | None] = [None]
 
         def step() -> None:
             n = len(states) - 1
-            bucket_step = BucketStep(job, states[-1], come.slice(2_000 * n, 2_000))
+            bucket_step = BucketStep(job, states[-1], arrivals.slice(2_000 * n, 2_000))
             assert sum(len(batch) for batch, _ in bucket_step.answers()) >= 1_000 * n
             states.append(bucket_step.state()[0])
 

@@ -17,17 +17,17 @@ from proofs_tests.spark.streams import (
     QUERY,
     StreamResult,
     arriving,
-    cut,
     events,
     late_of,
     local,
     marker,
     markers,
     out_of_order,
-    put,
     same,
+    split,
     stream_result,
     with_late_rows,
+    write_files,
 )
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
@@ -38,7 +38,7 @@ def test_rows_in_any_order_have_the_answers_of_rows_in_order(spark: Any, tmp_pat
     query = "SELECT * WHERE A ; B PARTITION BY [double], [decimal], [long] WITHIN 40 [t]"
     rows = events()
     end = [marker("end", 1, END - 99)], [marker("end", 2)]
-    put(tmp_path / "in", *cut(out_of_order(rows, LATENESS), 120), *end)
+    write_files(tmp_path / "in", *split(out_of_order(rows, LATENESS), 120), *end)
     answers = cerlab.spark.match_stream(
         arriving(spark, tmp_path / "in"), query, position="id", lateness=LATENESS, lag=40
     )
@@ -72,8 +72,8 @@ def states_and_timers(spark: Any, place: Path, **batch: int) -> tuple[int, int]:
 def test_one_task_for_what_is_not_exact_by_key(spark: Any, tmp_path: Path, query: str) -> None:
     """By moments, with the lateness as a length of time, and the key of each answer."""
     rows = events(150)
-    first, second = cut(out_of_order(rows, LATENESS), 75)
-    put(tmp_path / "in", first, [*second, marker("end", 1)])
+    first, second = split(out_of_order(rows, LATENESS), 75)
+    write_files(tmp_path / "in", first, [*second, marker("end", 1)])
     partition = "PARTITION" in query
     with pytest.warns(cerlab.CerlabWarning, match="CER0950"):
         answers = arriving(spark, tmp_path / "in").transform(
@@ -102,18 +102,18 @@ def test_rows_wait_until_they_are_released_and_not_longer(spark: Any, tmp_path: 
         options: dict[str, Any] = {"position": "id", "lateness": "6", "partition": True}
         return stream_result(spark, cerlab.spark.match_stream(frame, query, **options), tmp_path)
 
-    put(tmp_path / "in", rows)
+    write_files(tmp_path / "in", rows)
     newest = {row["k"]: row["t"] for row in rows}
     waiting = {row["id"] for row in rows if newest[row["k"]] - row["t"] <= LATENESS}
     expected = local(query, rows)
     same(run().answers, [answer for answer in expected if answer[1] not in waiting])
-    put(tmp_path / "in", markers("xyz"))
+    write_files(tmp_path / "in", markers("xyz"))
     same(run().answers, expected)
 
 
 def test_late_rows_leave_tagged_and_are_counted(spark: Any, tmp_path: Path) -> None:
     files = with_late_rows(100)
-    put(tmp_path / "in", *files)
+    write_files(tmp_path / "in", *files)
     late = late_of(files)
     assert len(late) > 5
     frame = arriving(spark, tmp_path / "in")
@@ -131,7 +131,7 @@ def test_a_key_behind_the_others_by_more_than_the_lag_is_late(spark: Any, tmp_pa
     rows = [row for row in events(160) if row["k"] in ("x", "y")]
     x, y = ([row for row in rows if row["k"] == key] for key in "xy")
     query = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"
-    put(tmp_path / "in", x, [*y, *markers("xy")])
+    write_files(tmp_path / "in", x, [*y, *markers("xy")])
     frame = arriving(spark, tmp_path / "in")
     answers = cerlab.spark.match_stream(frame, query, position="id", lateness=LATENESS, lag=20)
     result = stream_result(spark, answers, tmp_path)

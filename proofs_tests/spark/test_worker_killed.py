@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from proofs_tests.spark.over_cluster import BY_TIME
-from proofs_tests.spark.streams import QUERY, Row, late_of, local, put, with_late_rows
+from proofs_tests.spark.streams import QUERY, Row, late_of, local, with_late_rows, write_files
 from proofs_tests.spark.test_clusters import ROOT, surroundings
 from proofs_tests.spark.test_stream_killed import command
 from proofs_tests.suite import Suite
@@ -69,7 +69,7 @@ def test_where_a_task_is_run_again_all_answers_are_there(tmp_path: Path, suite: 
     if not suite.deep:
         pytest.skip("with --profile deep only: the other one kills workers as well")
     files = with_late_rows(100)
-    put(tmp_path / "in", *files)
+    write_files(tmp_path / "in", *files)
     runs = commands(tmp_path)
     at = {"by_time": [2], "by_key": [1], "out": [2, 6, 9]}
     results = run_all("local[1,4]", tmp_path, [(runs[name], at[name]) for name in runs])
@@ -83,7 +83,7 @@ def test_where_a_task_is_not_run_again_the_next_run_has_all_answers(
 ) -> None:
     """A folder of answers is not there before; a stream has those of the micro-batches before."""
     files = with_late_rows(100)
-    put(tmp_path / "in", *files)
+    write_files(tmp_path / "in", *files)
     runs, expected = commands(tmp_path), expected_of(files)
     if not suite.deep:
         del runs["by_key"]  # each run takes seconds, and what it writes is as atomic as by_time's

@@ -140,7 +140,9 @@ def random_word(rng: Random, T: Transducer, most: int = 5) -> list[Event]:
 Kind = TypeVar("Kind", bound=Transducer)
 
 
-def read(rng: Random, draw: Callable[[Random], Kind], most: int = 5) -> tuple[Kind, list[Event]]:
+def with_word(
+    rng: Random, draw: Callable[[Random], Kind], most: int = 5
+) -> tuple[Kind, list[Event]]:
     """A transducer and a string that it accepts, if one is soon found."""
     for _ in range(4):
         T = draw(rng)

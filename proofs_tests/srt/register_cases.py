@@ -23,7 +23,7 @@ from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import EVERYTHING
 from proofs_tests.srt.cases import random_srt, random_word
-from proofs_tests.srt.test_algorithm_1 import random_windowed, shown_events
+from proofs_tests.srt.test_algorithm_1 import random_windowed, with_detection
 
 Case = tuple[AnyPlan, Stream]
 Draw = Callable[[Random], Case | None]
@@ -68,7 +68,7 @@ def in_order(result: Iterable[ComplexEvent]) -> list[ComplexEvent]:
 
 def of_expression(rng: Random) -> Case | None:
     """A random expression in windows; None if it has no transducer."""
-    e, S = shown_events(rng, random_windowed)
+    e, S = with_detection(rng, random_windowed)
     try:
         return register_plan(e), Stream(S)
     except (Unsupported, ResourceLimit):

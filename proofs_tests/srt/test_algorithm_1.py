@@ -31,7 +31,7 @@ Kind = Callable[[RegisterPlan], Runs | SharedRuns]
 KINDS = pytest.mark.parametrize("kind", [Runs, SharedRuns])
 
 
-def shown_events(rng: Random, draw: Callable[[Random], Sremo]) -> tuple[Sremo, list[Event]]:
+def with_detection(rng: Random, draw: Callable[[Random], Sremo]) -> tuple[Sremo, list[Event]]:
     """An expression and a stream that shows something of it, if one is soon found."""
     for _ in range(3):
         e = draw(rng)
@@ -59,7 +59,7 @@ def test_p15_reports_are_what_the_stream_shows(suite: Suite) -> None:
     """At each event the matches whose last mark is there, each once (SRT Def. 32)."""
 
     def case(rng: Random) -> bool | None:
-        e, S = shown_events(rng, random_windowed)
+        e, S = with_detection(rng, random_windowed)
         try:
             plan = register_plan(e)
         except (Unsupported, ResourceLimit):
@@ -78,7 +78,7 @@ def test_the_evaluator_by_name(suite: Suite) -> None:
     """``"registers"`` and ``"auto"`` give what ``"reference"`` gives, in its order."""
 
     def case(rng: Random) -> bool | None:
-        e, S = shown_events(rng, random_windowed)
+        e, S = with_detection(rng, random_windowed)
         stream = cerlab.Stream.from_events([{"type": t.type, **t.attributes} for t in S])
         expected = cerlab.evaluate(e, stream, evaluator="reference")
         assert cerlab.evaluate(e, stream) == expected
@@ -117,9 +117,9 @@ def test_the_cost_model_counts_what_happens(kind: Kind, monkeypatch: pytest.Monk
     """``|Run| (n_p (c_p + c_c + c_u) - c_c)`` where all guards hold (SRT Alg. 1)."""
     calls: list[object] = []
 
-    def asking(*given: Any) -> bool:
-        calls.append(given)
-        return satisfies(*given)
+    def asking(*arguments: Any) -> bool:
+        calls.append(arguments)
+        return satisfies(*arguments)
 
     monkeypatch.setattr(f"{kind.__module__}.satisfies", asking)
     Delta = (

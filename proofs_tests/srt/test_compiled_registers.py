@@ -68,7 +68,7 @@ from proofs_tests.srt.register_cases import (
     with_answers,
     words,
 )
-from proofs_tests.srt.test_algorithm_1 import random_windowed, shown_events
+from proofs_tests.srt.test_algorithm_1 import random_windowed, with_detection
 from proofs_tests.suite import Suite
 
 
@@ -76,7 +76,7 @@ def test_expressions_on_streams(suite: Suite) -> None:
     """The same answers as shared runs, and as the relation itself (SRT Def. 17; SRT Def. 32)."""
 
     def case(rng: Random) -> bool | None:
-        e, S = shown_events(rng, random_windowed)
+        e, S = with_detection(rng, random_windowed)
         try:
             plan = register_plan(e)
         except (cerlab.Unsupported, cerlab.ResourceLimit):

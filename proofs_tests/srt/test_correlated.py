@@ -38,7 +38,7 @@ from cerlab.testing import (
 from cerlab.testing.correlated import comparisons
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.srt.cases import guard, random_srt, read
+from proofs_tests.srt.cases import guard, random_srt, with_word
 from proofs_tests.srt.correlated_cases import (
     SHAPE,
     by_registers,
@@ -121,7 +121,7 @@ def test_fo_formulas_with_filters_over_two_variables(suite: Suite) -> None:
 
 def test_registers_made_one_keep_the_matches(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        T, S = read(rng, random_srt)
+        T, S = with_word(rng, random_srt)
         smaller = coalesce(T)
         assert smaller.R <= T.R
         expected = runs.matches(T, S)
@@ -217,7 +217,7 @@ def test_words_of_random_transducers_are_read(suite: Suite) -> None:
     """`IntervalRuns` on [0, j] against the run semantics of the transducer (SRT Def. 24)."""
 
     def case(rng: Random) -> bool:
-        T, S = read(rng, random_srt)
+        T, S = with_word(rng, random_srt)
         active = IntervalRuns(CorrelatedPlan(T))
         for position, t in enumerate(S):
             active.advance(t, position)

@@ -31,9 +31,9 @@ from proofs_tests.srt.cases import (
     random_epsilon_srt,
     random_event,
     random_srt,
-    read,
     step,
     with_match,
+    with_word,
 )
 from proofs_tests.srt.figures import FIG_4, FIG_12
 from proofs_tests.suite import Suite
@@ -47,7 +47,7 @@ def some_transducer(rng: Random) -> Transducer:
 
 def check_there(rng: Random) -> bool:
     """``M(T, S, v, v') = {M | (e, S, M, v) |- v'}``, from empty registers or from others."""
-    T, S = read(rng, some_transducer)
+    T, S = with_word(rng, some_transducer)
     e = srt_to_sremo(T)
     v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.3})
     outcomes = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
@@ -57,7 +57,7 @@ def check_there(rng: Random) -> bool:
 
 def check_by_one_register(rng: Random) -> bool:
     """With no sets to write, which are not in the grammar as printed (erratum SRT-E9)."""
-    T, S = read(rng, random_srt)
+    T, S = with_word(rng, random_srt)
     e = srt_to_sremo(single_register(T))
     assert all(len(part.writes) <= 1 for part in terminals(e))
     assert matches(e, S) == runs.matches(T, S), f"{T}\nis not {e}\non {S}"

@@ -11,7 +11,7 @@ from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.testing import random_sremo
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
-from proofs_tests.srt.cases import SHAPE, random_epsilon_srt, random_srt, read, with_match
+from proofs_tests.srt.cases import SHAPE, random_epsilon_srt, random_srt, with_match, with_word
 from proofs_tests.suite import Suite
 
 
@@ -19,7 +19,7 @@ def test_p3_elimination_keeps_outcomes_of_transducers(suite: Suite) -> None:
     """Cycles of empty moves included; what registers hold at the end is kept too."""
 
     def case(rng: Random) -> bool:
-        T, S = read(rng, random_epsilon_srt)
+        T, S = with_word(rng, random_epsilon_srt)
         outcomes = runs.outcomes(T, S)
         for eliminate in (without_epsilon, merge):
             assert runs.outcomes(eliminate(T), S) == outcomes, (
@@ -44,9 +44,9 @@ def test_p3_elimination_keeps_matches_of_expressions(suite: Suite) -> None:
 
 def test_trimming_and_reducing_keep_outcomes(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        T, S = read(rng, random_srt)
+        T, S = with_word(rng, random_srt)
         if rng.random() < 0.5:
-            T_e, S = read(rng, random_epsilon_srt)
+            T_e, S = with_word(rng, random_epsilon_srt)
             T = without_epsilon(T_e)
         outcomes = runs.outcomes(T, S)
         for smaller in (prune(T), quotient(T), quotient(merge(T))):

@@ -25,7 +25,7 @@ from proofs_tests.srt.cases import (
     events,
     random_srt,
     random_terminal,
-    read,
+    with_word,
 )
 from proofs_tests.suite import Suite
 
@@ -94,7 +94,7 @@ def test_p14_a_gap_before_a_terminal_needs_no_window(suite: Suite) -> None:
 
 def test_dead_writes_are_of_no_consequence(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        T, S = read(rng, random_srt)
+        T, S = with_word(rng, random_srt)
         Ms = runs.matches(T, S)
         assert runs.matches(without_dead_writes(T), S) == Ms, f"{T}\non {S}"
         return bool(Ms)

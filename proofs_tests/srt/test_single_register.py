@@ -7,13 +7,13 @@ from random import Random
 from cerlab.automata.registers import Srt
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.single_register import single_register
-from proofs_tests.srt.cases import random_srt, read, step
+from proofs_tests.srt.cases import random_srt, step, with_word
 from proofs_tests.suite import Suite
 
 
 def test_p4_the_same_matches_with_as_many_registers(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        T, S = read(rng, random_srt)
+        T, S = with_word(rng, random_srt)
         one = single_register(T)
         matches = runs.matches(T, S)
         assert runs.matches(one, S) == matches, f"{T}\non {S}"

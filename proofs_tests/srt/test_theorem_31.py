@@ -11,7 +11,14 @@ from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.model.event import Event
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_closure import concatenation, star, union
-from proofs_tests.srt.cases import Matches, random_epsilon_srt, random_srt, random_word, read, shift
+from proofs_tests.srt.cases import (
+    Matches,
+    random_epsilon_srt,
+    random_srt,
+    random_word,
+    shift,
+    with_word,
+)
 from proofs_tests.suite import Suite
 
 
@@ -30,7 +37,7 @@ def test_p5_concatenation_over_all_splits(suite: Suite) -> None:
     """Both parts begin with empty registers, and the second match is shifted (SRT Def. 30)."""
 
     def case(rng: Random) -> bool:
-        (A, S1), (B, S2) = (read(rng, random_epsilon_srt, 3) for _ in range(2))
+        (A, S1), (B, S2) = (with_word(rng, random_epsilon_srt, 3) for _ in range(2))
         S = S1 + S2
         matches = runs.matches(concatenation(A, B), S)
         splits = [

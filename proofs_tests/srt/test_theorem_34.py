@@ -16,13 +16,13 @@ from cerlab.errors import IllFormed
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.theorems import srt_runs as runs
-from proofs_tests.srt.cases import random_event, random_srt, read, step
+from proofs_tests.srt.cases import random_event, random_srt, step, with_word
 from proofs_tests.suite import Suite
 
 
 def pair_of_transducers(rng: Random) -> tuple[Srt, Srt, list[Event]]:
     """Two transducers that have much in common, neither all of the other, and a string."""
-    T, S = read(rng, random_srt)
+    T, S = with_word(rng, random_srt)
     return vary(rng, T), vary(rng, T), S
 
 

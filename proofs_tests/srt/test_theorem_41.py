@@ -35,9 +35,9 @@ from proofs_tests.srt.cases import (
     random_event,
     random_srt,
     random_terminal,
-    read,
     step,
     with_match,
+    with_word,
 )
 from proofs_tests.suite import Suite
 
@@ -54,7 +54,7 @@ def draw(rng: Random) -> tuple[Srt, list[Event], Matches]:
         e, S = with_match(rng, lambda rng: random_sremo(rng, Shape(depth=2), "core"))
         U = unroll(without_epsilon(sremo_to_srt(e)), w)
         return U, S[: w + 1], matches(sre.LengthWindow(e, w), S[: w + 1])
-    T, S = read(rng, random_srt, w)
+    T, S = with_word(rng, random_srt, w)
     if kind == "anywhere":
         w, T, S = 2, without_epsilon(streaming(T)), [random_event(rng), *S][:2]
     if rng.random() < 0.1:
@@ -143,7 +143,7 @@ def test_without_writes_no_window_is_needed(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.7})
         for _ in range(6):
-            T, S = read(rng, write_free)
+            T, S = with_word(rng, write_free)
             if runs.outcomes(T, S, v):
                 break
         Ms = {M for M, _ in runs.outcomes(T, S, v)}

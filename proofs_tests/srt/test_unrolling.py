@@ -18,7 +18,15 @@ from cerlab.model.registers import Registers
 from cerlab.testing import random_sremo
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.single_register import single_register
-from proofs_tests.srt.cases import SHAPE, Matches, random_event, random_srt, read, step, with_match
+from proofs_tests.srt.cases import (
+    SHAPE,
+    Matches,
+    random_event,
+    random_srt,
+    step,
+    with_match,
+    with_word,
+)
 from proofs_tests.suite import Suite
 
 
@@ -26,7 +34,7 @@ def test_p8_unrolled_it_matches_strings_up_to_the_window(suite: Suite) -> None:
     """No state is passed twice, and each register is written at most once in a run."""
 
     def case(rng: Random) -> bool:
-        T, S = read(rng, random_srt, 4)
+        T, S = with_word(rng, random_srt, 4)
         w = rng.choice((len(S), len(S), len(S) + 1, len(S) - 1)) if S else 1
         U = unroll(T, w)
         expected = runs.matches(T, S) if len(S) <= w else frozenset()
@@ -62,7 +70,7 @@ def test_p8_with_registers_from_before(suite: Suite) -> None:
     """Registers of the context keep their names and are read until they are written anew."""
 
     def case(rng: Random) -> bool:
-        T, S = read(rng, random_srt, 4)
+        T, S = with_word(rng, random_srt, 4)
         v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.7})
         U = unroll(T, len(S), T.R)
         expected = {M for M, _ in runs.outcomes(T, S, v)}
@@ -86,7 +94,7 @@ def test_windows_keep_the_matches_that_are_short_enough(suite: Suite) -> None:
     """Length of the string, span of the marks (SRT Def. 39): P12 of the specification."""
 
     def case(rng: Random) -> bool:
-        T, S = read(rng, random_srt)
+        T, S = with_word(rng, random_srt)
         whole = runs.matches(T, S)
         for w in range(len(S) + 2):
             long_enough = len(S) <= w
