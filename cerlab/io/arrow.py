@@ -124,8 +124,7 @@ def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
 
 def _has_text(column: Any, text: str) -> bool:
     """Whether a coded column has a text, or perhaps NULL in its dictionary."""
-    dictionaries = (chunk.dictionary for chunk in getattr(column, "chunks", [column]))
-    if not any({text, None} & set(dictionary.to_pylist()) for dictionary in dictionaries):
+    if not {text, None} & set(column.dictionary.to_pylist()):
         return False
     return bool({text, None} & set(column.unique().to_pylist()))
 

@@ -169,14 +169,12 @@ def _groups(
 def _codes(column: Any) -> tuple[list[str], Any]:
     """The texts of a column, and which each row has, int64; NULL has the code after the last."""
     import numpy as np
-    import pyarrow as pa
 
     if _is_nothing(column):
         return [], 0
     column = encode_text(column)
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    texts: list[str] = whole.dictionary.to_pylist()
-    return texts, numbers_of(whole.indices.fill_null(len(texts))).astype(np.int64)
+    texts: list[str] = column.dictionary.to_pylist()
+    return texts, numbers_of(column.indices.fill_null(len(texts))).astype(np.int64)
 
 
 def _nulls(column: Any) -> Any:

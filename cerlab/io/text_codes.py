@@ -83,7 +83,12 @@ def coded_text(column: Any) -> Any | None:
     import numpy as np
     import pyarrow as pa
 
-    if len(column) < MANY or pa.types.is_dictionary(column.type) or not is_text(column.type):
+    if (
+        not len(column)
+        or len(column) < MANY
+        or pa.types.is_dictionary(column.type)
+        or not is_text(column.type)
+    ):
         return None
     numbers, number, begin = TextNumbers(), room(len(column), np.int32), 0
     try:
@@ -91,7 +96,10 @@ def coded_text(column: Any) -> Any | None:
             column.validate(full=True)
             column = column.cast(pa.large_string())
         column.validate()
-        for chunk in column.chunks:
+        if len(column) < MANY * column.num_chunks:
+            column = column.combine_chunks()
+        chunks = getattr(column, "chunks", [column])
+        for chunk in chunks:
             end = begin + len(chunk)
             if end > begin and not _is_read(numbers, chunk, number[begin:end]):
                 return None
@@ -102,7 +110,7 @@ def coded_text(column: Any) -> Any | None:
         return None
     nulls = None
     if column.null_count:
-        nulls = np.concatenate([_nulls(chunk) for chunk in column.chunks])
+        nulls = np.concatenate([_nulls(chunk) for chunk in chunks])
     codes = pa.DictionaryArray.from_arrays(array_from(number, nulls), dictionary, safe=False)
     return pa.chunked_array([codes])
 

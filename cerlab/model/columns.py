@@ -293,11 +293,13 @@ def as_arrow(column: Column) -> Column:
 
 
 def encode_text(column: Any) -> Any:
-    """An Arrow column, its text in one dictionary."""
+    """An Arrow column, its text in one dictionary and one array."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return column.dictionary_encode()
-    if pa.types.is_dictionary(column.type) and isinstance(column, pa.ChunkedArray):
-        return column.unify_dictionaries()
-    return column
+        column = column.dictionary_encode()
+    if not pa.types.is_dictionary(column.type) or not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return column.unify_dictionaries().combine_chunks()

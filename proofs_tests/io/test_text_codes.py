@@ -45,7 +45,11 @@ def random_column(rng: Random) -> Any:
 def check_codes(rng: Random) -> bool:
     """Whether a column has texts; fails if its codes are not those of Arrow."""
     column = random_column(rng)
-    if (codes := coded_text(column)) is None:
+    many = rng.choice((1, len(column) or 1))  # chunks are read one by one, or joined
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_codes, "MANY", many)
+        codes = coded_text(column)
+    if codes is None:
         assert not len(column)
         return False
     codes.validate(full=True)
@@ -92,13 +96,18 @@ def test_many_texts_are_left_to_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert coded_text(pa.chunked_array([["12345678", "abcd"]])) is None
 
 
+@pytest.mark.parametrize("chunks", [1, 2])
 @pytest.mark.parametrize("name", UNSOUND)
-def test_what_is_not_sound_is_refused_as_before(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_sound_is_refused_as_before(
+    name: str, chunks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.concat_tables([UNSOUND[name]] * chunks)
+    monkeypatch.setattr(text_codes, "MANY", len(table))  # so that two chunks are joined
     with pytest.raises(cerlab.BadData, match="not sound") as caught:
-        cerlab.Stream.from_arrow(UNSOUND[name])
+        cerlab.Stream.from_arrow(table)
     monkeypatch.setattr(text_codes, "MANY", 1 << 20)
     with pytest.raises(cerlab.BadData) as before:
-        cerlab.Stream.from_arrow(UNSOUND[name])
+        cerlab.Stream.from_arrow(table)
     assert str(caught.value) == str(before.value)
 
 
