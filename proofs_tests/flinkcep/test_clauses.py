@@ -43,7 +43,7 @@ def case(pattern: FlinkPattern, text: str, expected: str, id: str) -> Any:
     return pytest.param(pattern, text, expected, id=id)
 
 
-STRATEGIES = [
+DOCUMENTATION = [
     case(A.next("B"), "a c b1 b2", "", "next"),
     case(AB, "a c b1 b2", "a b1", "followedBy"),
     case(A.followedByAny("B"), "a c b1 b2", "a b1, a b2", "followedByAny"),
@@ -117,7 +117,7 @@ OBSERVATIONS = [
     case(A.times(1, 2).notFollowedBy("N").next("B"), "a1 x n a2 b", "a1 a2 b, a2 b", "forgotten"),
     case(A.times(1, 2).notFollowedBy("N").next("B"), "a1 n a2 b", "a2 b", "not-forgotten"),
 ]
-CASES = [*STRATEGIES, *COUNTS, *NOTS, *OBSERVATIONS]
+CASES = [*DOCUMENTATION, *COUNTS, *NOTS, *OBSERVATIONS]
 
 
 @pytest.mark.parametrize(("pattern", "text", "expected"), CASES)

@@ -205,7 +205,7 @@ def test_a_file_that_may_not_be_written_stays(
     assert out.read_text() == "before"
 
 
-ON_A_SMALL_DISK = """
+WITH_A_FILE_LIMIT = """
 import resource, sys
 sys.dont_write_bytecode = True  # which Python would cut off, and keep
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
@@ -220,7 +220,7 @@ def test_on_a_full_disk_there_is_no_file(tmp_path: Path, form: str) -> None:
     query = "SELECT * WHERE A ; A ; A WITHIN 20 EVENTS"
     command = ["run", query, "e.core", "-o", "out", "--format", form]
     process = subprocess.run(
-        [sys.executable, "-c", ON_A_SMALL_DISK, *command],
+        [sys.executable, "-c", WITH_A_FILE_LIMIT, *command],
         cwd=tmp_path,
         capture_output=True,
         text=True,

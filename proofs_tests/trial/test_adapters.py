@@ -101,13 +101,13 @@ def shell(tmp_path: Path) -> Path:
 
 def test_a_build_of_duckdb_by_its_path(shell: Path) -> None:
     with running(adapter(f"duckdb={shell}"), 20.0) as engine:
-        rows, refusal, failed_case = engine.ask([case("A"), case("PERMUTE(A, B)"), case("A | B")])
+        rows, refusal, error_outcome = engine.ask([case("A"), case("PERMUTE(A, B)"), case("A | B")])
         engine.serving.stop()
         assert engine.ask([case("A")]) == [rows]  # by a process that was started again
     assert rows == AnswerRows(({"m": 1},))
     assert isinstance(refusal, Refusal)
-    assert isinstance(failed_case, Failure)
-    assert "no such state" in failed_case.how
+    assert isinstance(error_outcome, Failure)
+    assert "no such state" in error_outcome.how
 
 
 def test_an_engine_without_the_clause_is_absent(shell: Path) -> None:
