@@ -92,9 +92,6 @@ def coded_text(column: Any) -> Any | None:
         return None
     numbers, number, begin = TextNumbers(), room(len(column), np.int32), 0
     try:
-        if pa.types.is_string_view(column.type):  # which the kernel does not read
-            column.validate(full=True)
-            column = column.cast(pa.large_string())
         column.validate()
         if len(column) < MANY * column.num_chunks:
             column = column.combine_chunks()
@@ -104,7 +101,8 @@ def coded_text(column: Any) -> Any | None:
             if end > begin and not _is_read(numbers, chunk, number[begin:end]):
                 return None
             begin = end
-        dictionary = numbers.texts().cast(column.type)
+        is_string = pa.types.is_string(column.type)
+        dictionary = numbers.texts().cast(pa.string() if is_string else pa.large_string())
         dictionary.validate(full=True)
     except pa.ArrowInvalid:  # no UTF-8, among others
         return None
@@ -123,10 +121,18 @@ def _nulls(chunk: Any) -> NDArray[np.bool_]:
 
 
 def _is_read(numbers: TextNumbers, chunk: Any, number: Int32s) -> bool:
-    """Write the number of each text of an Arrow array; False as `TextNumbers.read`."""
+    """Write the number of each text of an Arrow array; False as `TextNumbers.read`.
+
+    Raises ``pa.ArrowInvalid`` for views of text that are not sound.
+    """
     import numpy as np
     import pyarrow as pa
 
+    if pa.types.is_string_view(chunk.type):
+        if (cells := _in_views(chunk)) is not None:
+            return numbers.read(*cells, number)
+        chunk.validate(full=True)
+        chunk = chunk.cast(pa.large_string())
     wide = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
     _, offsets, text = chunk.buffers()
     ends: Any = np.frombuffer(offsets, wide, len(chunk) + 1, chunk.offset * np.dtype(wide).itemsize)
@@ -139,6 +145,24 @@ def _is_read(numbers: TextNumbers, chunk: Any, number: Int32s) -> bool:
             return False
         stop = np.where(_nulls(chunk), np.int32(-1), stop)
     return numbers.read(np.frombuffer(text or b"\0", np.uint8), start, stop, number)
+
+
+def _in_views(chunk: Any) -> tuple[Bytes, Int32s, Int32s] | None:
+    """Views of short texts as `TextNumbers.read` takes them; None if one is longer."""
+    import numpy as np
+
+    from cerlab.io.text_kernels import texts_in_views
+
+    if len(chunk) > np.iinfo(np.int32).max // 16:
+        return None
+    views: Any = np.frombuffer(chunk.buffers()[1], np.uint64, 2 * len(chunk), 16 * chunk.offset)
+    views = np.require(views, None, "A")
+    start, stop = room(len(chunk), np.int32), room(len(chunk), np.int32)
+    if not texts_in_views(_only_read(views), start, stop):
+        return None
+    if chunk.null_count:
+        stop[_nulls(chunk)] = -1
+    return views.view(np.uint8), start, stop
 
 
 def coded_frame(frame: Any) -> Any | None:

@@ -100,6 +100,32 @@ def _word(data: Bytes, at: np.int64, stop: np.int64) -> np.uint64:
 
 
 @kernel
+def texts_in_views(views: NDArray[np.uint64], start: Int32s, stop: Int32s) -> bool:
+    """Where the texts of some views are among the bytes of these; False if one is not in its view.
+
+    A view is the length of its text in four bytes and, up to twelve of them, its bytes, then zeros.
+    """
+    eight, low = np.uint64(8), np.uint64(0xFFFFFFFF)
+    for i in range(start.shape[0]):
+        head, rest = views[2 * i], views[2 * i + 1]
+        length = head & low
+        if length > np.uint64(12):
+            return False
+        head >>= np.uint64(32)
+        if length < np.uint64(4):
+            rest |= head >> eight * length
+        elif length < np.uint64(12):
+            rest >>= eight * (length - np.uint64(4))
+        else:
+            rest = np.uint64(0)
+        if rest != np.uint64(0):
+            return False
+        start[i] = 16 * i + 4
+        stop[i] = start[i] + np.int64(length)
+    return True
+
+
+@kernel
 def text_ends(start: Int32s, stop: Int32s, offsets: Int32s) -> None:
     """Where the texts of some cells end when one follows the other: (cells + 1,)."""
     offsets[0] = 0

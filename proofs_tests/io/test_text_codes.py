@@ -111,6 +111,30 @@ def test_what_is_not_sound_is_refused_as_before(
     assert str(caught.value) == str(before.value)
 
 
+VIEWS = {
+    "padding": b"\1\0\0\0A" + b"\0" * 10 + b"B",
+    "padding of some": b"\5\0\0\0ABCDE" + b"\0" * 6 + b"B",
+    "length": b"\xff\xff\xff\xffABCD" + b"\0" * 8,
+    "unicode": b"\3\0\0\0A\xffB" + b"\0" * 9,
+    "buffer": b"\x0d\0\0\0ABCD\7\0\0\0\0\0\0\0",
+    "offset": b"\x0d\0\0\0ABCD\0\0\0\0\7\0\0\0",
+}
+"""Views of text that are not sound, sixteen bytes each."""
+
+
+@pytest.mark.parametrize("many", [1, 4, 1 << 20])
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_that_are_not_sound_are_refused(
+    name: str, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_codes, "MANY", many)
+    views = b"\1\0\0\0A" + b"\0" * 11 + VIEWS[name]
+    buffers = [None, pa.py_buffer(views), pa.py_buffer(b"ABCDEFGHIJKLM")]
+    chunk = pa.Array.from_buffers(pa.string_view(), 2, buffers)
+    with pytest.raises(cerlab.BadData, match="not sound"):
+        cerlab.Stream.from_arrow(pa.table({"type": pa.chunked_array([chunk, chunk])}))
+
+
 @pytest.mark.parametrize("types", [["A", "", "B"], ["A", None], ["", "B"]])
 def test_rows_without_a_type_are_refused(types: list[str | None]) -> None:
     with pytest.raises(cerlab.BadData, match="an event type is a text") as caught:
