@@ -61,7 +61,7 @@ def output_of(step: str, names: dict[str, Any]) -> str:
 
 
 def code_of(output: str) -> str | None:
-    """The code of the first of what is said."""
+    """The code of the first message."""
     match = re.search(r"^(?:warning: )?(CER\d{4}):", output, re.MULTILINE)
     return match[1] if match else None
 

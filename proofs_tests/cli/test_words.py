@@ -29,7 +29,7 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "SELL", "name": "AMAT", "price": 3, "stream": "S"},
 ]
 WARNINGS = [
-    # query, codes of what is said on the events above
+    # query, codes of the warnings on the events above
     ("BUY ; SELL", []),
     ("SELL ; BUY", ["CER0910"]),
     ("BYU", ["CER0904", "CER0910"]),

@@ -21,7 +21,7 @@ from proofs_tests.spark.streams import in_sink
 
 
 def results(spark: Any, deaths: Path, command: list[str], at: list[int]) -> dict[str, Any]:
-    """The exit status, what was said, how many workers died, and the answers that are there."""
+    """The exit status, the messages, how many workers died, and the answers that are there."""
     (deaths / "at").write_text(json.dumps(at))
     (deaths / "calls").write_bytes(b"")
     output = Path(command[command.index("--output") + 1])
