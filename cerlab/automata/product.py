@@ -10,14 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
-from cerlab.automata.automaton import (
-    START,
-    Automaton,
-    LabelTransition,
-    Step,
-    Vcea,
-    outgoing,
-)
+from cerlab.automata.automaton import START, Automaton, LabelTransition, Step, Vcea, outgoing
 from cerlab.automata.explore import explore
 from cerlab.automata.successors import type_of
 from cerlab.automata.trim import trim

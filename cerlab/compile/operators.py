@@ -99,9 +99,6 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[Predicate, fr
         kinds = [
             kind
             for P, L in kinds
-            for kind in (
-                (conjunction(P, of_them), L | {X}),
-                (conjunction(P, negation(of_them)), L),
-            )
+            for kind in ((conjunction(P, of_them), L | {X}), (conjunction(P, negation(of_them)), L))
         ]
     return kinds

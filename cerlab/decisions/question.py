@@ -48,9 +48,7 @@ class Question:
         every = [
             m
             for m in minterms(
-                [*self.predicates, *about_streams],
-                schema=schema_of(self.queries),
-                values=key,
+                [*self.predicates, *about_streams], schema=schema_of(self.queries), values=key
             )
             if m.example is None or is_of_streams(m.example, streams)
         ]

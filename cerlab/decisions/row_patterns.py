@@ -135,11 +135,7 @@ def _observation(step: ScanStep, same: Same) -> tuple[object, ...]:
 
 
 def _decide(
-    left: rp.RowPattern,
-    right: rp.RowPattern,
-    same: Same,
-    rows: Sequence[Row] | None,
-    bad: Bad,
+    left: rp.RowPattern, right: rp.RowPattern, same: Same, rows: Sequence[Row] | None, bad: Bad
 ) -> RowVerdict:
     if same not in get_args(Same):
         hint = nearest(same, get_args(Same))

@@ -157,9 +157,7 @@ def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
 
 
 def rows_of_ways(
-    answers: AnswerBatch,
-    ways: Ways,
-    labels: Collection[str] | None,
+    answers: AnswerBatch, ways: Ways, labels: Collection[str] | None
 ) -> LabelledAnswers:
     """The rows of some answers by a function that lists the labels of each answer's positions."""
     numbers: dict[frozenset[str], int] = {}

@@ -17,12 +17,7 @@ from cerlab.automata.plan import PlanClauses
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.kernels import labelling as k
 from cerlab.engine.kernels.arrays import NONE, Answers, Int64s
-from cerlab.engine.labelled_rows import (
-    LabelledAnswers,
-    Substreams,
-    labelled_rows,
-    list_rows,
-)
+from cerlab.engine.labelled_rows import LabelledAnswers, Substreams, labelled_rows, list_rows
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 
@@ -37,11 +32,7 @@ class Labelling:
     """The automaton with labels of a plan on one stream, for batches of its answers."""
 
     def __init__(
-        self,
-        vcea: Vcea,
-        plan: PlanClauses,
-        stream: Stream,
-        labels: Collection[str] | None = None,
+        self, vcea: Vcea, plan: PlanClauses, stream: Stream, labels: Collection[str] | None = None
     ) -> None:
         """`labels` are those that are told apart, None for all."""
         self.machine = LabelledStates(vcea, labels)

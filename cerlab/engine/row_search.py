@@ -91,12 +91,7 @@ class GrowingMapping:
         return bisect_left(rows, self.s + self.visible)
 
     def fold(
-        self,
-        key: int,
-        name: str | None,
-        final: bool,
-        empty: Any,
-        step: Callable[[Any, int], Any],
+        self, key: int, name: str | None, final: bool, empty: Any, step: Callable[[Any, int], Any]
     ) -> Any:
         """The state of an aggregate after the rows of a name, each stepped through once."""
         _, states = self.folds.setdefault(key, (name, [empty]))

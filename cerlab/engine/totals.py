@@ -23,13 +23,7 @@ from cerlab.budget import poll, step_budget
 from cerlab.engine.batches import paces
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import events_of_streams
-from cerlab.engine.end_totals import (
-    MOST_INTEGER,
-    AggregateInputs,
-    EndTotals,
-    columns_of,
-    largest,
-)
+from cerlab.engine.end_totals import MOST_INTEGER, AggregateInputs, EndTotals, columns_of, largest
 from cerlab.engine.general.tecs import CONSUMES
 from cerlab.engine.growth import double_room, firsts
 from cerlab.engine.kernels import totals as k

@@ -88,9 +88,7 @@ def user_predicates() -> dict[str, UserPredicate]:
 
 
 def holds_of(
-    P: UserPredicate,
-    arguments: Sequence[SetOf | Value],
-    events: Callable[[str], Sequence[Event]],
+    P: UserPredicate, arguments: Sequence[SetOf | Value], events: Callable[[str], Sequence[Event]]
 ) -> bool:
     """Whether a predicate holds; `events` gives the events of a label in stream order.
 

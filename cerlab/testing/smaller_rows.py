@@ -145,9 +145,7 @@ def _plainer_expressions(e: ex.Expression) -> Iterator[ex.Expression]:
                 yield replace(e, **{name: plainer})  # type: ignore[arg-type]
 
 
-def _plainer_tables(
-    table: tuple[dict[str, Any], ...],
-) -> Iterator[tuple[dict[str, Any], ...]]:
+def _plainer_tables(table: tuple[dict[str, Any], ...]) -> Iterator[tuple[dict[str, Any], ...]]:
     """Without a column, numbered from 0, or with a plainer value in one place."""
     for name in table[0] if table else ():
         yield tuple({c: v for c, v in row.items() if c != name} for row in table)

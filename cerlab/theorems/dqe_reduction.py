@@ -32,9 +32,7 @@ WINDOW_QUERY = Gcq(
         Comparison(Operator.LT, Attribute("ts1"), Attribute("ts2")),
         Comparison(Operator.LT, Attribute("ts2"), Attribute("ts3")),
         Comparison(
-            Operator.LT,
-            Computed(Arithmetic.SUB, Attribute("ts3"), Attribute("ts1")),
-            Constant(5),
+            Operator.LT, Computed(Arithmetic.SUB, Attribute("ts3"), Attribute("ts1")), Constant(5)
         ),
     ),
 )

@@ -22,23 +22,8 @@ from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.words import positions_text
 from cerlab.why.cel_atoms import Part, chart, of_atom, of_not
-from cerlab.why.deduction import (
-    CelDerivation,
-    Derivation,
-    Goal,
-    concatenation,
-    part_text,
-)
-from cerlab.why.failure import (
-    HEAVY,
-    LIGHT,
-    Alter,
-    Failure,
-    Kind,
-    Relax,
-    Remove,
-    Repair,
-)
+from cerlab.why.deduction import CelDerivation, Derivation, Goal, concatenation, part_text
+from cerlab.why.failure import HEAVY, LIGHT, Alter, Failure, Kind, Relax, Remove, Repair
 from cerlab.why.filters import why_false
 from cerlab.why.labels import Context, labels_in
 from cerlab.why.preference import (

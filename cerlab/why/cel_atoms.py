@@ -11,27 +11,8 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import Formula, children
 from cerlab.model.answer import Valuation
-from cerlab.why.deduction import (
-    NARROW,
-    NEARBY,
-    CelDerivation,
-    Chart,
-    Derivation,
-    Goal,
-    part_text,
-)
-from cerlab.why.failure import (
-    HEAVY,
-    LIGHT,
-    Alter,
-    Drop,
-    Failure,
-    Give,
-    Kind,
-    Path,
-    Retype,
-    missing,
-)
+from cerlab.why.deduction import NARROW, NEARBY, CelDerivation, Chart, Derivation, Goal, part_text
+from cerlab.why.failure import HEAVY, LIGHT, Alter, Drop, Failure, Give, Kind, Path, Retype, missing
 from cerlab.why.labels import Context, contexts
 
 

@@ -183,10 +183,7 @@ class Chart(Generic[D]):
     """
 
     def __init__(
-        self,
-        goal: Goal,
-        item: Callable[[D], Hashable],
-        surcharge: Callable[[D], int] = lambda d: 0,
+        self, goal: Goal, item: Callable[[D], Hashable], surcharge: Callable[[D], int] = lambda d: 0
     ) -> None:
         self._goal, self._item, self._surcharge = goal, item, surcharge
         self._best: dict[Hashable, tuple[tuple[int, int], D]] = {}
@@ -209,11 +206,7 @@ class Chart(Generic[D]):
             self.offer(d)
         return [d for _, d in self._best.values()]
 
-    def rounds_of(
-        self,
-        latest: list[D],
-        longer: Callable[[D], Iterable[D]],
-    ) -> list[D]:
+    def rounds_of(self, latest: list[D], longer: Callable[[D], Iterable[D]]) -> list[D]:
         """One round, two rounds, ..: `longer` are those with one round more than a derivation."""
         while latest:
             latest = [more for d in latest for more in longer(d) if self.offer(more)]

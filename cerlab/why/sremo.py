@@ -27,17 +27,7 @@ from cerlab.why.deduction import (
     concatenation,
     part_text,
 )
-from cerlab.why.failure import (
-    HEAVY,
-    LIGHT,
-    Alter,
-    Failure,
-    Insert,
-    Kind,
-    Relax,
-    Remove,
-    Repair,
-)
+from cerlab.why.failure import HEAVY, LIGHT, Alter, Failure, Insert, Kind, Relax, Remove, Repair
 from cerlab.why.sremo_terminals import MarkGoal, Part, of_empty, of_run, of_terminal
 from cerlab.why.windows import out_of_window
 

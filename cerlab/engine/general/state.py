@@ -33,13 +33,7 @@ from numpy.typing import NDArray
 from cerlab.automata.machine import Machine
 from cerlab.automata.naming import idle_of_name, name_of_idle, name_of_state, state_of_name
 from cerlab.automata.plan_json import plan_digest
-from cerlab.engine.general.state_check import (
-    bad_state,
-    check_arrays,
-    check_header,
-    expect,
-    heads,
-)
+from cerlab.engine.general.state_check import bad_state, check_arrays, check_header, expect, heads
 from cerlab.errors import BadData, CerlabError, UsageError
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, time_axis

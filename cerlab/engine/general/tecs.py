@@ -24,11 +24,7 @@ from cerlab.engine.learned import LearnedTables
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.clauses import Consume
 
-CONSUMES = {
-    Consume.NONE: k.KEEP,
-    Consume.PARTITION: k.RESET_PARTITION,
-    Consume.ANY: k.RESET_ALL,
-}
+CONSUMES = {Consume.NONE: k.KEEP, Consume.PARTITION: k.RESET_PARTITION, Consume.ANY: k.RESET_ALL}
 
 
 MOST = k.NO_LIMIT - 1

@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cerlab.engine.kernels.arrays import (
-    DONE,
-    FULL,
-    NEED_CELL,
-    UNKNOWN,
-    Bytes,
-    Int32s,
-    Int64s,
-)
+from cerlab.engine.kernels.arrays import DONE, FULL, NEED_CELL, UNKNOWN, Bytes, Int32s, Int64s
 from cerlab.engine.kernels.compiled import inline, kernel
 
 ACCEPTS = -1

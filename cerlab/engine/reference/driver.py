@@ -191,10 +191,7 @@ def _readings(
 
 
 def counts(
-    plan: Clauses,
-    automaton: Deterministic,
-    events: Iterable[Event],
-    time: TimeAxis | None = None,
+    plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
 ) -> Iterator[tuple[int, int]]:
     """How many answers `run` gives at each position where there are some: (end, count), by end.
 
@@ -210,10 +207,7 @@ def counts(
 
 
 def count(
-    plan: Clauses,
-    automaton: Deterministic,
-    events: Iterable[Event],
-    time: TimeAxis | None = None,
+    plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
 ) -> int:
     """How many answers `run` gives, without listing them."""
     return sum(ending for _, ending in counts(plan, automaton, events, time))

@@ -165,10 +165,7 @@ def check_formula(phi: cel.Formula, schema: Schema, source: Source) -> None:
 
 
 def _check_atomic(
-    atomic: Atomic,
-    types: Mapping[str, frozenset[str]],
-    schema: Schema,
-    source: Source,
+    atomic: Atomic, types: Mapping[str, frozenset[str]], schema: Schema, source: Source
 ) -> None:
     def declarations_of(label: str) -> list[EventDeclaration]:
         return [e for name in types.get(label, ()) if (e := schema.event(name))]

@@ -17,12 +17,7 @@ from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow
 from cerlab.model.clock import Instant, check_order, clock_for, only_timestamp
 from cerlab.model.event import Event
-from cerlab.model.order import (
-    by_end,
-    latest_first,
-    valuation_by_end,
-    valuation_latest_first,
-)
+from cerlab.model.order import by_end, latest_first, valuation_by_end, valuation_latest_first
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import partition_key
 

@@ -33,9 +33,5 @@ def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
 
 
 _SREMO = Language(
-    "cerlab.logic.sremo",
-    ("alternation",),
-    noun="expression",
-    hint=_hint,
-    words={"ONE": "'1'"},
+    "cerlab.logic.sremo", ("alternation",), noun="expression", hint=_hint, words={"ONE": "'1'"}
 )

@@ -73,11 +73,7 @@ def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) ->
 
 @kernel
 def fuse(
-    classes: Codes,
-    cells: Cells,
-    out: Codes,
-    pending: NDArray[np.int32],
-    block: NDArray[np.uint32],
+    classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32], block: NDArray[np.uint32]
 ) -> int:
     """``out[i] = lut[base + sum over k of strides[k] * classes[k * n + i]]``, n events.
 

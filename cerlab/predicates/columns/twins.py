@@ -26,11 +26,7 @@ def regions(
 
 
 def fuse(
-    classes: Codes,
-    cells: Cells,
-    out: Codes,
-    pending: NDArray[np.int32],
-    _: NDArray[np.uint32],
+    classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32], _: NDArray[np.uint32]
 ) -> int:
     """``out[i] = lut[cell of i]``; lists the unknown cells in order of their first event."""
     strides, base, lut = cells

@@ -21,10 +21,7 @@ def formula(atom: pred.Atom, E: Encoding) -> Any:
     match atom:
         case pred.TypeIs(name):
             return comparison(
-                pred.Operator.EQ,
-                cases(pred.Attribute("type"), E),
-                cases(pred.Constant(name), E),
-                E,
+                pred.Operator.EQ, cases(pred.Attribute("type"), E), cases(pred.Constant(name), E), E
             )
         case pred.StreamIs(name):
             stream = cases(pred.Attribute("stream"), E)

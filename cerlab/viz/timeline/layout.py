@@ -121,10 +121,7 @@ def _comparable(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
 
 
 def _selection(
-    rows_of: Mapping[ComplexEvent, frozenset[int]],
-    rows: int,
-    length: int,
-    room: tuple[int, int],
+    rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, length: int, room: tuple[int, int]
 ) -> tuple[dict[ComplexEvent, frozenset[int]], list[int]]:
     """The answers and the positions that are shown: those that tell rows apart come first.
 

@@ -20,15 +20,7 @@ from cerlab.engine.kernels.arrays import (
     Int64s,
 )
 from cerlab.engine.kernels.compiled import inline, kernel
-from cerlab.engine.kernels.labelling import (
-    AT,
-    MARKS,
-    REGISTERS,
-    ROWS,
-    Rows,
-    list_row,
-    next_change,
-)
+from cerlab.engine.kernels.labelling import AT, MARKS, REGISTERS, ROWS, Rows, list_row, next_change
 from cerlab.engine.kernels.registers.arrays import Events, Rules
 from cerlab.engine.kernels.registers.guards import guard_holds, operand
 from cerlab.engine.kernels.registers.live import HASH_MASK
@@ -140,13 +132,7 @@ def unroll(
 
 @inline
 def advance(
-    rules: Rules,
-    labels: Labels,
-    events: Events,
-    runs: Trellis,
-    reg: Int64s,
-    e: int,
-    takes: bool,
+    rules: Rules, labels: Labels, events: Events, runs: Trellis, reg: Int64s, e: int, takes: bool
 ) -> int:
     """One more layer, by the moves that take event e or by those that do not."""
     layer, low, high = reg[LAYERS], runs.layer[reg[LAYERS]], reg[CONFIGURATIONS]

@@ -62,12 +62,7 @@ def enumerate_event(tecs: Tecs, p: int, end: int, lowest: int, limit: int) -> in
 
 @inline
 def _search(
-    arena: Arena,
-    reg: Int64s,
-    stack: Stack,
-    answers: Answers,
-    end: int,
-    lowest: int,
+    arena: Arena, reg: Int64s, stack: Stack, answers: Answers, end: int, lowest: int
 ) -> int:
     """Depth first, left before right; a right child only if its max-start is inside the window."""
     top, count = reg[TOP], reg[END_ANSWERS]

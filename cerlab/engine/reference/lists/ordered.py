@@ -63,11 +63,7 @@ class OrderedEvaluation(ListEvaluation[int]):
                 self.O.append(B)
 
     def _update_marking(
-        self,
-        A: Class,
-        mark: Mark,
-        Delta: Successors,
-        old: Mapping[int, NodeList],
+        self, A: Class, mark: Mark, Delta: Successors, old: Mapping[int, NodeList]
     ) -> Iterator[int]:
         """``UpdateMarking``: the states that a class is the first to reach.
 
