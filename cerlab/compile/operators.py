@@ -11,15 +11,8 @@ from cerlab.automata.automaton import Automaton
 from cerlab.automata.compose import iteration, relabel, sequence, union
 from cerlab.budget import step_budget
 from cerlab.logic.cel import syntax as cel
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Atomic, Condition, On, alternatives
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Predicate,
-    StreamIs,
-    conjunction,
-    disjunction,
-    negation,
-)
 
 HINT = "move OR into the brackets of one label where that is what you mean"
 
@@ -84,21 +77,26 @@ def demand_of_label(A: M, condition: On) -> M:
     return replace(A, Delta=tuple(_demand(t, P) if X in t.labels else t for t in A.Delta))
 
 
-def _demand(t: Any, P: Predicate) -> Any:
+def _demand(t: Any, P: pred.Predicate) -> Any:
     """A transition on the events of another one that satisfy P too."""
     test = "guard" if hasattr(t, "guard") else "predicate"
-    return t._replace(**{test: conjunction(getattr(t, test), P)})
+    return t._replace(**{test: pred.conjunction(getattr(t, test), P)})
 
 
-def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[Predicate, frozenset[str]]]:
+def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicate, frozenset[str]]]:
     """What a projection keeps of the labels of an event: by what its stream is."""
-    kinds: list[tuple[Predicate, frozenset[str]]] = [(EVERYTHING, labels & phi.labels)]
+    kinds: list[tuple[pred.Predicate, frozenset[str]]] = [(pred.EVERYTHING, labels & phi.labels)]
     for X in sorted(labels & {label for _, label in phi.of_streams}):
-        streams: list[Predicate] = [StreamIs(S) for S, Y in sorted(phi.of_streams) if X == Y]
-        of_them = reduce(disjunction, streams)
+        streams: list[pred.Predicate] = [
+            pred.StreamIs(S) for S, Y in sorted(phi.of_streams) if X == Y
+        ]
+        of_them = reduce(pred.disjunction, streams)
         kinds = [
             kind
             for P, L in kinds
-            for kind in ((conjunction(P, of_them), L | {X}), (conjunction(P, negation(of_them)), L))
+            for kind in (
+                (pred.conjunction(P, of_them), L | {X}),
+                (pred.conjunction(P, pred.negation(of_them)), L),
+            )
         ]
     return kinds

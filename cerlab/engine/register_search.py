@@ -10,20 +10,8 @@ from numpy.typing import NDArray
 
 from cerlab.automata.live import StepTable
 from cerlab.budget import poll
+from cerlab.engine.kernels import row_search as k
 from cerlab.engine.kernels.arrays import NEED_ARENA, NONE, Bytes, Int32s, Int64s
-from cerlab.engine.kernels.row_search import (
-    AT_PAUSE,
-    DEPTH,
-    FAILURES,
-    PAUSE,
-    TOO_LONG,
-    Failures,
-    Path,
-    Search,
-    SearchTable,
-    copy_failures,
-    search,
-)
 from cerlab.engine.kernels.row_values import FIRST, LAST, OWN, MappedRows, Programs
 from cerlab.engine.kernels.row_walk import ATTEMPTS, ROW, MatchBuffers, ScanOptions
 from cerlab.engine.row_search import MAX_STEPS, STEPS_PER_ROW, too_long
@@ -58,7 +46,7 @@ class RegisterSearch:
         final = [table.final >> q & 1 for q in range(len(table.steps))]
         holds = holding(rows.variables, rows.letters)
         steps, longest = self._steps[:3], longest_of(rows.last)
-        in_rows = SearchTable(
+        in_rows = k.SearchTable(
             *steps, np.array(final, np.uint8), holds, rows.letter, rows.last, limit
         )
         programs, has_name, registers = conditions
@@ -72,31 +60,31 @@ class RegisterSearch:
             np.zeros(1, np.int64),
             np.empty(longest, np.int32),
         )
-        path = Path(np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32))
+        path = k.Path(np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32))
         is_used, read = registers is not None, np.zeros((0, 3), np.int32)
         read = read if registers is None else registers
         probe = np.zeros(2 + len(read), np.int64)
-        failures = Failures(int(is_used), _free(1 << 10, read), probe, read)
-        self._search = Search(in_rows, programs, mapping, path, failures)
+        failures = k.Failures(int(is_used), _free(1 << 10, read), probe, read)
+        self._search = k.Search(in_rows, programs, mapping, path, failures)
         self._budget = MAX_STEPS + STEPS_PER_ROW * longest
         self.attempts = 0
         """How many steps were tried, for tests of cost."""
 
     def matches(self, options: ScanOptions) -> Iterator[Matches]:
         """The matches, a batch at a time; raises `Stuck` and `ResourceLimit`."""
-        cursor = np.zeros(PAUSE + 1, np.int64)
-        cursor[DEPTH] = NONE
+        cursor = np.zeros(k.PAUSE + 1, np.int64)
+        cursor[k.DEPTH] = NONE
 
         def run(B: MatchBuffers) -> int:
-            status = AT_PAUSE
-            while status in (AT_PAUSE, NEED_ARENA):
+            status = k.AT_PAUSE
+            while status in (k.AT_PAUSE, NEED_ARENA):
                 poll()
-                cursor[PAUSE] = cursor[ATTEMPTS] + BETWEEN_POLLS
+                cursor[k.PAUSE] = cursor[ATTEMPTS] + BETWEEN_POLLS
                 if status == NEED_ARENA:
                     self._grow(cursor)
-                status = search(self._search, options, B, cursor, self._budget)
+                status = k.search(self._search, options, B, cursor, self._budget)
                 self.attempts = int(cursor[ATTEMPTS])
-            if status == TOO_LONG:
+            if status == k.TOO_LONG:
                 raise too_long()
             return status
 
@@ -114,10 +102,10 @@ class RegisterSearch:
                 keys = keys[:0]
         larger = old._replace(key=_free(capacity, old.register))
         self._search = self._search._replace(failures=larger)
-        cursor[FAILURES] = copy_failures(keys, larger)
+        cursor[k.FAILURES] = k.copy_failures(keys, larger)
 
 
-def _may_come(failures: Failures, s: int) -> NDArray[np.bool_]:
+def _may_come(failures: k.Failures, s: int) -> NDArray[np.bool_]:
     """Which failures the search of the match at s may meet: it reads no row before s."""
     key = failures.key
     may: NDArray[np.bool_] = (key[:, 0] != NONE) & (key[:, 1] >= s)

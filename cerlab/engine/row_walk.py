@@ -10,21 +10,8 @@ import numpy as np
 from cerlab.automata.live import Letter, LiveSets, StepTable
 from cerlab.automata.prioritised import Accept
 from cerlab.budget import poll
+from cerlab.engine.kernels import row_walk as k
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_CELL, UNKNOWN, Bytes, Int32s, Int64s
-from cerlab.engine.kernels.row_walk import (
-    ACCEPTS,
-    ATTEMPTS,
-    LABELS,
-    MATCHES,
-    ROW,
-    SKIP_ABSENT,
-    MatchBuffers,
-    RowLetters,
-    ScanOptions,
-    WalkTable,
-    look_ahead,
-    walk,
-)
 
 BATCH = 1 << 18
 """Matches that are held at once, and labels besides those of the longest match there may be."""
@@ -65,9 +52,9 @@ class Walk:
 
     def __init__(self, live: LiveSets, rows: LetteredRows) -> None:
         self.live, self.table, self.letters = live, live.table, rows.letters
-        self._rows = RowLetters(rows.letter, rows.last, np.zeros(len(rows.letter), np.int32))
+        self._rows = k.RowLetters(rows.letter, rows.last, np.zeros(len(rows.letter), np.int32))
         self._steps = flat_steps(live.table, rows.variables)
-        self._table = WalkTable(
+        self._table = k.WalkTable(
             *self._steps[:3],
             holding(rows.variables, rows.letters),
             np.zeros((0, len(rows.letters)), np.int32),
@@ -85,7 +72,7 @@ class Walk:
     def look_ahead(self) -> None:
         """The live states at every row."""
         self._make_room()
-        status, row = look_ahead(self._table, self._rows, self.rows - 1)
+        status, row = k.look_ahead(self._table, self._rows, self.rows - 1)
         while status == NEED_CELL:
             poll()
             following = 0 if self._rows.last[row] else int(self._rows.live[row + 1])
@@ -94,7 +81,7 @@ class Walk:
             self._make_room()
             self._table.before[following, letter] = number
             self.cells += 1
-            status, row = look_ahead(self._table, self._rows, row)
+            status, row = k.look_ahead(self._table, self._rows, row)
 
     def _make_room(self) -> None:
         """Rows of the table for the live sets that are known, twice as many as are needed."""
@@ -109,15 +96,15 @@ class Walk:
             self._table.alive[number] = [sets[number] >> q & 1 for q in range(states)]
         self._sets = len(sets)
 
-    def matches(self, options: ScanOptions) -> Iterator[Matches]:
+    def matches(self, options: k.ScanOptions) -> Iterator[Matches]:
         """The matches, a batch at a time; raises `Stuck`."""
         self.look_ahead()
-        cursor = np.zeros(ATTEMPTS + 1, np.int64)
+        cursor = np.zeros(k.ATTEMPTS + 1, np.int64)
 
-        def run(B: MatchBuffers) -> int:
+        def run(B: k.MatchBuffers) -> int:
             poll()
-            status = walk(self._table, self._rows, options, B, cursor)
-            self.attempts = int(cursor[ATTEMPTS])
+            status = k.walk(self._table, self._rows, options, B, cursor)
+            self.attempts = int(cursor[k.ATTEMPTS])
             return status
 
         return batches(self.rows, self._steps, cursor, run)
@@ -138,8 +125,10 @@ def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
     reads = [None if isinstance(step, Accept) else step for step in steps]
     return FlatSteps(
         np.cumsum([0, *map(len, table.steps)]).astype(np.int32),
-        np.array([ACCEPTS if s is None else variables.index(s.variable) for s in reads], np.int32),
-        np.array([ACCEPTS if s is None else s.target for s in reads], np.int32),
+        np.array(
+            [k.ACCEPTS if s is None else variables.index(s.variable) for s in reads], np.int32
+        ),
+        np.array([k.ACCEPTS if s is None else s.target for s in reads], np.int32),
         np.array([s is not None and s.excluded for s in reads], np.uint8),
     )
 
@@ -151,11 +140,11 @@ def holding(variables: Sequence[str], letters: Sequence[Letter]) -> Bytes:
 
 
 def batches(
-    rows: int, steps: FlatSteps, cursor: Int64s, run: Callable[[MatchBuffers], int]
+    rows: int, steps: FlatSteps, cursor: Int64s, run: Callable[[k.MatchBuffers], int]
 ) -> Iterator[Matches]:
     """The matches that `run` writes until it is done; raises `Stuck`."""
     room = min(BATCH, rows)
-    B = MatchBuffers(
+    B = k.MatchBuffers(
         np.empty(room, np.int64),
         np.empty(room, np.int64),
         np.empty(room, np.int64),
@@ -163,9 +152,9 @@ def batches(
     )
     status = FULL
     while status == FULL:
-        cursor[MATCHES] = cursor[LABELS] = 0
+        cursor[k.MATCHES] = cursor[k.LABELS] = 0
         status = run(B)
-        m, numbers = cursor[MATCHES], B.step[: cursor[LABELS]]
+        m, numbers = cursor[k.MATCHES], B.step[: cursor[k.LABELS]]
         yield Matches(
             B.start[:m].copy(),
             B.length[:m].copy(),
@@ -174,4 +163,4 @@ def batches(
             steps.is_excluded[numbers],
         )
     if status != DONE:
-        raise Stuck(int(cursor[ROW]), absent=status == SKIP_ABSENT)
+        raise Stuck(int(cursor[k.ROW]), absent=status == k.SKIP_ABSENT)

@@ -21,18 +21,8 @@ from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions, Valuation
 from cerlab.model.event import Event
-from cerlab.why.failure import (
-    HEAVY,
-    LIGHT,
-    Drop,
-    Failure,
-    Insert,
-    Kind,
-    Path,
-    blame,
-    cost,
-    missing_words,
-)
+from cerlab.why import failure as mend
+from cerlab.why.failure import HEAVY, LIGHT, Failure, Kind, Path, blame, cost, missing_words
 
 MAX_STEPS = 120_000
 """How many derivations, of all parts, a deduction may make."""
@@ -165,7 +155,7 @@ class Goal:
                 Kind.LEFTOVER,
                 f"event {self.at[i]} is {self.events[i].type}, and {lack}",
                 positions=(self.at[i],),
-                repairs=(Drop(self.at[i]),),
+                repairs=(mend.Drop(self.at[i]),),
             )
             for i in positions
         )
@@ -246,11 +236,11 @@ def _with_neighbours(
 
     def with_neighbours(failure: Failure) -> Failure:
         match failure.repairs:
-            case (Insert(path, known_after, known_before), *others):
+            case (mend.Insert(path, known_after, known_before), *others):
                 a = after if known_after is None else known_after
                 b = before if known_before is None else known_before
                 words = missing_words(failure.part, a, b)
-                return replace(failure, words=words, repairs=(Insert(path, a, b), *others))
+                return replace(failure, words=words, repairs=(mend.Insert(path, a, b), *others))
             case _:
                 return failure
 

@@ -8,16 +8,8 @@ from typing import NamedTuple, assert_never
 from cerlab.logic.cel.semantics import holds
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event, value_of
-from cerlab.predicates.condition import (
-    Application,
-    Atomic,
-    Condition,
-    Correlation,
-    LabelAttribute,
-    On,
-    alternatives,
-    labels_of,
-)
+from cerlab.predicates import condition as cond
+from cerlab.predicates.condition import Atomic, Condition, alternatives, labels_of
 from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import Predicate, atoms
 from cerlab.predicates.text import name_text, predicate_text, value_text
@@ -58,7 +50,7 @@ def why_false(
 
 def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[int]) -> WhyFalse:
     match condition:
-        case On(X, P):
+        case cond.On(X, P):
             failing = tuple(i for i in V.labels.get(X, ()) if not satisfies(S[i], P))
             where = _enumeration(at[i] for i in failing)
             verb = "fails" if len(failing) == 1 else "fail"
@@ -68,7 +60,7 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
             )
             words = f"{name_text(X)} at {where} {verb} {predicate_text(P)}: {values}"
             return WhyFalse(words, frozenset(failing), _only(failing))
-        case Correlation(op, x, y):
+        case cond.Correlation(op, x, y):
             pairs = [
                 (i, j)
                 for i in V.labels.get(x.label, ())
@@ -83,7 +75,7 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
             positions = frozenset(i for pair in pairs for i in pair)
             ways = [_may_mend(S, i, x, j, y) for i, j in pairs]
             return WhyFalse(words, positions, positions.intersection(*ways))
-        case Application():
+        case cond.Application():
             events = sorted({i for X in labels_of(condition) for i in V.labels.get(X, ())})
             where = _enumeration(at[i] for i in events)
             words = f"{predicate_text(condition)} is false of the events at {where}"
@@ -97,14 +89,14 @@ def _only(failing: Sequence[int]) -> frozenset[int]:
 
 
 def _may_mend(
-    S: Sequence[Event], i: int, x: LabelAttribute, j: int, y: LabelAttribute
+    S: Sequence[Event], i: int, x: cond.LabelAttribute, j: int, y: cond.LabelAttribute
 ) -> frozenset[int]:
     """The events of a pair that may be altered: where one gives nothing to compare, only that."""
     empty = [k for k, side in ((i, x), (j, y)) if kind_of(value_of(S[k], side.attribute)) is None]
     return _only(empty) if empty else frozenset({i, j})
 
 
-def _side(side: LabelAttribute, event: Event, position: int) -> str:
+def _side(side: cond.LabelAttribute, event: Event, position: int) -> str:
     name = f"{name_text(side.label)}.{name_text(side.attribute)}"
     return f"{name} {value_words(event, side.attribute)} at {position}"
 

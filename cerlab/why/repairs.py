@@ -23,25 +23,10 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.condition import LabelAttribute
 from cerlab.predicates.second_order import SetOf
 from cerlab.predicates.syntax import Attribute, Constant, RegisterAttribute
+from cerlab.why import failure as mend
 from cerlab.why.candidates import candidates, regions
 from cerlab.why.clauses import first_passing
-from cerlab.why.failure import (
-    Alter,
-    Drop,
-    Failure,
-    Give,
-    Insert,
-    Path,
-    Reach,
-    Relax,
-    Remark,
-    Remove,
-    Repair,
-    Retype,
-    Widen,
-    Without,
-    single_repairs,
-)
+from cerlab.why.failure import Failure, Path, Repair, single_repairs
 from cerlab.why.question import Question, compares_with_all, other_interval
 from cerlab.why.sremo_candidates import SremoQuestion, exact, starts
 from cerlab.why.weaker import without
@@ -100,29 +85,29 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
     """The questions that a repair makes: one, or one for each event that it may be."""
     S, P = question.stream, question.positions
     match repair:
-        case Retype(p, name):
+        case mend.Retype(p, name):
             yield _with_events(question, p, 1, replace(S[p], type=name))
-        case Alter(p):
+        case mend.Alter(p):
             for t in _variants(question, S[p]):
                 yield _with_events(question, p, 1, t)
-        case Insert(path, after, before):
+        case mend.Insert(path, after, before):
             yield from _with_one_more(question, path, after, before)
-        case Remove(positions):
+        case mend.Remove(positions):
             for p in reversed(positions):
                 question = _with_events(question, p, 1)
             yield question
-        case Give(p):
+        case mend.Give(p):
             yield replace(question, positions=tuple(sorted({*P, p})))
-        case Drop(p):
+        case mend.Drop(p):
             yield replace(question, positions=tuple(i for i in P if i != p))
-        case Reach(start, end):
+        case mend.Reach(start, end):
             yield replace(question, start=start, end=end)
-        case Relax(path, into) | Remark(path, into):
+        case mend.Relax(path, into) | mend.Remark(path, into):
             yield _with_part(question, path, into)
-        case Widen(window):
+        case mend.Widen(window):
             assert isinstance(question, Question)
             yield replace(question, ast=replace(question.ast, window=window))
-        case Without(clause):
+        case mend.Without(clause):
             assert isinstance(question, Question)
             yield replace(question, ast=without(question.ast, clause))
         case _:

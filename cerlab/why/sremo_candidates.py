@@ -13,20 +13,10 @@ from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import Guard, all_of
+from cerlab.why import failure as mend
 from cerlab.why.candidates import FURTHER, NEAR
 from cerlab.why.deduction import NEARBY, SremoDerivation, passes
-from cerlab.why.failure import (
-    HEAVY,
-    Failure,
-    Insert,
-    Kind,
-    Path,
-    Relax,
-    Remark,
-    Repair,
-    blame,
-    cost,
-)
+from cerlab.why.failure import HEAVY, Failure, Kind, Path, Repair, blame, cost
 from cerlab.why.guards import conjuncts
 from cerlab.why.question import other_interval
 from cerlab.why.sremo import readings
@@ -124,9 +114,9 @@ def _candidates(question: SremoQuestion, allowance: int) -> Iterator[SremoCandid
 def _at_an_end(root: Part, failure: Failure) -> Failure:
     """Before the first and after the last position, it is positions that are missing."""
     match failure.repairs:
-        case (Insert(path, None, int(before)), *_):
+        case (mend.Insert(path, None, int(before)), *_):
             words = f"no position is given for {failure.part} before {before}"
-        case (Insert(path, int(after), None), *_):
+        case (mend.Insert(path, int(after), None), *_):
             e = root.below(*path).e
             if isinstance(e, sre.Terminal) and e.marked:
                 words = f"no position is given for {failure.part} after {after}"
@@ -144,9 +134,9 @@ def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tu
         same = [f for f in failures if (f.kind, f.path) == (failure.kind, failure.path)]
         for repair in failure.repairs:
             match repair:
-                case Relax(path, sre.Terminal() as into) if len(same) > 1:
-                    yield Relax(path, replace(into, guard=_weakest(same)))
-                case Remark(path):
+                case mend.Relax(path, sre.Terminal() as into) if len(same) > 1:
+                    yield mend.Relax(path, replace(into, guard=_weakest(same)))
+                case mend.Remark(path):
                     if _events_taken(d, path) <= {p for f in same for p in f.positions}:
                         yield repair
                 case _:
@@ -161,7 +151,7 @@ def _weakest(failures: list[Failure]) -> Guard:
         list(conjuncts(repair.into.guard))
         for failure in failures
         for repair in failure.repairs
-        if isinstance(repair, Relax) and isinstance(repair.into, sre.Terminal)
+        if isinstance(repair, mend.Relax) and isinstance(repair.into, sre.Terminal)
     ]
     common = [side for side in ways[0] if all(side in way for way in ways)]
     return all_of(common)
@@ -184,7 +174,7 @@ def _failures_of_shown(
     if last < d.valuation.start or last in d.valuation.marks:
         return failures
     marking = [
-        tuple(repair for repair in failure.repairs if isinstance(repair, Remark))
+        tuple(repair for repair in failure.repairs if isinstance(repair, mend.Remark))
         if failure.kind is Kind.LEFTOVER and failure.positions == (last,)
         else ()
         for failure in failures

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import Sremo, children
 from cerlab.model.answer import Positions
+from cerlab.why import failure as mend
 from cerlab.why.deduction import (
     Chart,
     Contents,
@@ -18,19 +19,7 @@ from cerlab.why.deduction import (
     SremoDerivation,
     part_text,
 )
-from cerlab.why.failure import (
-    HEAVY,
-    LIGHT,
-    Drop,
-    Failure,
-    Give,
-    Kind,
-    Path,
-    Relax,
-    Remark,
-    cost,
-    missing,
-)
+from cerlab.why.failure import HEAVY, LIGHT, Failure, Kind, Path, cost, missing
 from cerlab.why.guards import may_hold, why_false
 
 
@@ -100,7 +89,7 @@ class Part(NamedTuple):
 def of_empty(here: Part) -> Iterator[SremoDerivation]:
     """``EMPTY``, which nothing derives."""
     if here.goal.allowance >= LIGHT:
-        words, repairs = "EMPTY matches nothing", (Relax(here.path, sre.EPSILON),)
+        words, repairs = "EMPTY matches nothing", (mend.Relax(here.path, sre.EPSILON),)
         failure = Failure(Kind.EMPTY, words, part_text(here.e), here.path, repairs=repairs)
         yield here.up_to(here.i, failure)
 
@@ -117,12 +106,12 @@ def of_terminal(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
             yield after.up_to(i + 1, *failures, marks=(i,) if e.marked else ())
     if goal.allowance >= HEAVY:
         after = here._replace(v=goal.registers_after(v, e.writes, None))
-        yield after.up_to(i, missing(path, part_text(e), (Relax(path, sre.Option(e)),)))
+        yield after.up_to(i, missing(path, part_text(e), (mend.Relax(path, sre.Option(e)),)))
 
 
 def _guard_failure(here: Part, e: sre.Terminal) -> Failure:
     why = why_false(e.guard, here.i, here.v, here.goal.events)
-    repairs = (*why.repairs, Relax(here.path, replace(e, guard=why.weaker)))
+    repairs = (*why.repairs, mend.Relax(here.path, replace(e, guard=why.weaker)))
     return Failure(Kind.GUARD, why.words, part_text(e), here.path, (here.i,), repairs)
 
 
@@ -131,13 +120,13 @@ def _mark_failure(here: Part, e: sre.Terminal) -> Iterator[Failure]:
     goal, _, path, i, _ = here
     if goal.marks is None or goal.is_marked(i) == e.marked:
         return
-    part, other = part_text(e), Remark(path, replace(e, marked=not e.marked))
+    part, other = part_text(e), mend.Remark(path, replace(e, marked=not e.marked))
     if e.marked:
         words = f"event {i} is not among the positions, and {part} marks it"
-        yield Failure(Kind.UNMARKED, words, part, path, (i,), (Give(i), other))
+        yield Failure(Kind.UNMARKED, words, part, path, (i,), (mend.Give(i), other))
     else:
         words = f"event {i} is among the positions, and {part} does not mark it"
-        yield Failure(Kind.LEFTOVER, words, part, path, (i,), (Drop(i), other))
+        yield Failure(Kind.LEFTOVER, words, part, path, (i,), (mend.Drop(i), other))
 
 
 def of_run(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
@@ -146,7 +135,7 @@ def of_run(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
     if isinstance(here.e, sre.Star):
         yield here.up_to(here.i)
     elif goal.allowance >= HEAVY:
-        option = (Relax(below.path, sre.Option(e)),)
+        option = (mend.Relax(below.path, sre.Option(e)),)
         yield here.up_to(here.i, missing(below.path, part_text(e), option))
     failures: tuple[Failure, ...] = ()
     for k in range(here.i, goal.stop):

@@ -9,17 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cerlab.engine.kernels.arrays import (
-    DONE,
-    FULL,
-    NEED_CELL,
-    NONE,
-    Answers,
-    Bytes,
-    Int32s,
-    Int64s,
-    Symbols,
-)
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, Symbols
 from cerlab.engine.kernels.compiled import inline, kernel
 
 EVERYWHERE = -1
@@ -69,7 +60,12 @@ there are."""
 
 @kernel
 def label_answers(
-    table: LabelTable, symbols: Symbols, answers: Answers, descent: Descent, rows: Rows, reg: Int64s
+    table: LabelTable,
+    symbols: Symbols,
+    answers: k.Answers,
+    descent: Descent,
+    rows: Rows,
+    reg: Int64s,
 ) -> int:
     """List the rows of all answers; DONE, FULL, or NEED_CELL for the row of register STATE.
 
@@ -81,16 +77,16 @@ def label_answers(
             continue
         rows_before, marks_before = reg[ROWS], reg[MARKS]
         status = label_answer(table, symbols, answers, descent, rows, reg)
-        if status != DONE:
+        if status != k.DONE:
             reg[ROWS], reg[MARKS] = rows_before, marks_before
             return status
         reg[AT] += 1
-    return DONE
+    return k.DONE
 
 
 @inline
 def label_one_way(
-    table: LabelTable, symbols: Symbols, answers: Answers, rows: Rows, reg: Int64s
+    table: LabelTable, symbols: Symbols, answers: k.Answers, rows: Rows, reg: Int64s
 ) -> bool:
     """The row of an answer that has one way through known rows; False, and no row, for others."""
     n, place = reg[AT], reg[MARKS]
@@ -102,7 +98,7 @@ def label_one_way(
     for i in range(begin, stop):
         position = answers.positions[i]
         q = pass_over(table, symbols, q, at, position)
-        if q <= NONE or not table.has_row[q]:
+        if q <= k.NONE or not table.has_row[q]:
             return False
         s = symbols[position]
         if table.takes[q, s] != 1:
@@ -113,7 +109,7 @@ def label_one_way(
         q = table.target[o]
         at = position + 1
     q = pass_over(table, symbols, q, at, answers.end[n] + 1)
-    if q <= NONE or not table.final[q]:
+    if q <= k.NONE or not table.final[q]:
         return False
     rows.answer[reg[ROWS]] = n
     reg[ROWS] += 1
@@ -123,7 +119,12 @@ def label_one_way(
 
 @inline
 def label_answer(
-    table: LabelTable, symbols: Symbols, answers: Answers, descent: Descent, rows: Rows, reg: Int64s
+    table: LabelTable,
+    symbols: Symbols,
+    answers: k.Answers,
+    descent: Descent,
+    rows: Rows,
+    reg: Int64s,
 ) -> int:
     """The rows of one answer, depth first; what leads to none is not tried twice."""
     n = reg[AT]
@@ -132,21 +133,21 @@ def label_answer(
     state, move = descent.state, descent.move
     until = answers.positions[begin] if length else last
     q = pass_over(table, symbols, 0, answers.start[n], until)
-    if q < NONE:
+    if q < k.NONE:
         reg[STATE] = -2 - q
-        return NEED_CELL
-    depth = 0 if q != NONE else -1
+        return k.NEED_CELL
+    depth = 0 if q != k.NONE else -1
     state[0], move[0], descent.before[0] = q, 0, reg[ROWS]
     while depth >= 0:
         if depth == length:
             if table.final[state[depth]] and not list_row(descent.mark, length, length, rows, reg):
-                return FULL
+                return k.FULL
             depth -= 1
             continue
         q, position = state[depth], answers.positions[begin + depth]
         if not table.has_row[q]:
             reg[STATE] = q
-            return NEED_CELL
+            return k.NEED_CELL
         s, number = symbols[position], move[depth]
         if number == table.takes[q, s]:
             if reg[ROWS] == descent.before[depth]:
@@ -157,14 +158,14 @@ def label_answer(
         o = table.first[q, s] + number
         until = answers.positions[begin + depth + 1] if depth + 1 < length else last
         after = pass_over(table, symbols, table.target[o], position + 1, until)
-        if after < NONE:
+        if after < k.NONE:
             reg[STATE] = -2 - after
-            return NEED_CELL
-        if after != NONE and descent.dead[(depth + 1) * states + after] != n:
+            return k.NEED_CELL
+        if after != k.NONE and descent.dead[(depth + 1) * states + after] != n:
             descent.mark[depth] = table.mark[o]
             depth += 1
             state[depth], move[depth], descent.before[depth] = after, 0, reg[ROWS]
-    return DONE
+    return k.DONE
 
 
 @inline
@@ -177,9 +178,9 @@ def list_row(marks: Int32s, steps: int, length: int, rows: Rows, reg: Int64s) ->
     if row == rows.answer.shape[0] or place + length > rows.marks.shape[0]:
         return False
     rows.answer[row] = reg[AT]
-    for k in range(steps):
-        if marks[k] != NONE:
-            rows.marks[place] = marks[k]
+    for step in range(steps):
+        if marks[step] != k.NONE:
+            rows.marks[place] = marks[step]
             place += 1
     reg[ROWS] = row + 1
     reg[MARKS] = place
@@ -200,8 +201,8 @@ def pass_over(table: LabelTable, symbols: Symbols, q: int, begin: int, end: int)
         if i == end:
             return q
         q = table.skip[q, symbols[i]]
-        if q == NONE:
-            return NONE
+        if q == k.NONE:
+            return k.NONE
         i += 1
     return q
 

@@ -10,19 +10,10 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from cerlab.engine.kernels import row_values as do
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_ARENA, NONE, Bytes, Int32s, Int64s
 from cerlab.engine.kernels.compiled import inline, kernel
-from cerlab.engine.kernels.row_values import (
-    FIRST,
-    FIRST_LABEL,
-    OWN,
-    SIZE,
-    MappedRows,
-    Programs,
-    holds,
-    pop,
-    push,
-)
+from cerlab.engine.kernels.row_values import holds
 from cerlab.engine.kernels.row_walk import (
     ACCEPTS,
     ATTEMPTS,
@@ -78,8 +69,8 @@ class Search(NamedTuple):
     """The automaton on the rows, its conditions, and what the search for a match writes."""
 
     table: SearchTable
-    programs: Programs
-    mapping: MappedRows
+    programs: do.Programs
+    mapping: do.MappedRows
     path: Path
     failures: Failures
 
@@ -157,11 +148,11 @@ def _match(S: Search, cursor: Int64s) -> int:
             if v == ACCEPTS:
                 return MATCH
             if is_inside and T.holds[T.letter[row], v]:
-                push(P, M, v, row)
+                do.push(P, M, v, row)
                 passes = P.first[v] == P.first[v + 1] or holds(P, M, v, row, number)
                 deeper = passes and not (F.is_used and _has_failed(F, M, T.target[k], row + 1, s))
                 if not deeper:
-                    pop(M, v)
+                    do.pop(M, v)
             k += 1
         path.step[depth] = k
         if deeper:
@@ -176,28 +167,28 @@ def _match(S: Search, cursor: Int64s) -> int:
             cursor[FAILURES] += _add(F)
         depth -= 1
         if depth >= 0:
-            pop(M, T.variable[path.step[depth] - 1])
+            do.pop(M, T.variable[path.step[depth] - 1])
     cursor[DEPTH] = NONE
     return NO_MATCH
 
 
 @inline
-def _register(F: Failures, M: MappedRows, k: int, s: int) -> int:
+def _register(F: Failures, M: do.MappedRows, k: int, s: int) -> int:
     """The value of a register: a row, its label, how many there are, or where the match begins."""
     where, name, offset = F.register[k, 0], F.register[k, 1], F.register[k, 2]
-    if where == OWN:
+    if where == do.OWN:
         return s
     size = M.size[name]
-    if where == SIZE:
+    if where == do.SIZE:
         return size
     if size <= offset:
         return NONE
-    row = M.rows[name, offset if where in (FIRST, FIRST_LABEL) else size - 1 - offset]
-    return M.variable[row - s] if where >= FIRST_LABEL else row
+    row = M.rows[name, offset if where in (do.FIRST, do.FIRST_LABEL) else size - 1 - offset]
+    return M.variable[row - s] if where >= do.FIRST_LABEL else row
 
 
 @inline
-def _seek(F: Failures, M: MappedRows, q: int, row: int, s: int) -> None:
+def _seek(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> None:
     """Make the key of a state at a row the one that is sought."""
     F.probe[0], F.probe[1] = q, row
     for k in range(len(F.register)):
@@ -223,7 +214,7 @@ def _place(F: Failures) -> int:
 
 
 @inline
-def _has_failed(F: Failures, M: MappedRows, q: int, row: int, s: int) -> bool:
+def _has_failed(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> bool:
     """Whether a state at a row has failed with these registers."""
     _seek(F, M, q, row, s)
     return F.key[_place(F), 0] != NONE

@@ -12,17 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import (
-    DONE,
-    FULL,
-    KEEP,
-    NEED_SCRATCH,
-    NONE,
-    RESET_ALL,
-    Bytes,
-    Int32s,
-    Int64s,
-)
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s
 from cerlab.engine.kernels.compiled import inline, kernel
 
 MOST_RUNS = 1 << 37
@@ -138,26 +129,26 @@ def total_ends(
     while reg[AT] < read.symbols.shape[0]:
         i = reg[AT]
         p = read.codes[i]
-        if p == NONE:
+        if p == k.NONE:
             reg[AT] += 1
             continue
         if reg[ROWS] + places * groups > rows.event.shape[0]:
-            return FULL
+            return k.FULL
         if totals.epoch[p] != reg[EPOCH]:
             renew(totals, p, reg[EPOCH], options)
         if options.separate:
             forget(totals, p, read.lowest[i])
         clear(out, 0, 0, 0, out.runs.shape[2])
         status = advance(moves, read, totals, scratch, out, p, i, options)
-        if status != DONE:
+        if status != k.DONE:
             return status
-        if list_totals(totals, out, rows, reg, p, i, options) and options.consume != KEEP:
-            if options.consume == RESET_ALL:
+        if list_totals(totals, out, rows, reg, p, i, options) and options.consume != k.KEEP:
+            if options.consume == k.RESET_ALL:
                 reg[EPOCH] += 1
             else:
-                totals.epoch[p] = NONE
+                totals.epoch[p] = k.NONE
         reg[AT] += 1
-    return DONE
+    return k.DONE
 
 
 @inline
@@ -223,7 +214,7 @@ def advance(
     for o in range(low, high):
         for n in range(live[p, 0], live[p, 1]):
             s = n & mask
-            if move.target[o] != NONE:
+            if move.target[o] != k.NONE:
                 to = move.target[o]
                 fine &= arrive(read, move.mark[o], i, scratch, (0, o - low, s), totals, (p, to, s))
             if move.accepts[o]:
@@ -233,7 +224,7 @@ def advance(
         s = 0
         if options.separate:
             if live[p, 1] - live[p, 0] == size:
-                return NEED_SCRATCH
+                return k.NEED_SCRATCH
             s = live[p, 1] & mask
             live[p, 1] += 1
             totals.order[p, s] = read.order[i]
@@ -243,13 +234,13 @@ def advance(
         clear(scratch, 0, 0, s, s + 1)
         scratch.runs[0, 0, s, 0] = 1
         for o in range(begin.first[w], begin.first[w + 1]):
-            if begin.target[o] != NONE:
+            if begin.target[o] != k.NONE:
                 to = begin.target[o]
                 fine &= arrive(read, begin.mark[o], i, scratch, (0, 0, s), totals, (p, to, s))
             if begin.accepts[o]:
                 to = s if options.by_start else 0
                 fine &= arrive(read, begin.mark[o], i, scratch, (0, 0, s), out, (0, 0, to))
-    return DONE if fine else TOO_LARGE
+    return k.DONE if fine else TOO_LARGE
 
 
 @inline
@@ -271,7 +262,7 @@ def arrive(
     """Add the totals of one place to another, with what event i gives; whether they fit."""
     (p, q, s), (to_p, to_q, to_s) = at, to_at
     grows, largest, many = 0, 0, 0
-    if mark != NONE:
+    if mark != k.NONE:
         for r in range(read.groups.shape[0]):
             if read.divides[mark, r]:
                 grows += read.groups[r, i]
@@ -284,13 +275,13 @@ def arrive(
         many = max(many, to.runs[to_p, to_q, to_s, h])
         for r in range(totals.sums.shape[4]):
             gain = totals.sums[p, q, s, g, r]
-            if mark != NONE and read.adds[mark, r]:
+            if mark != k.NONE and read.adds[mark, r]:
                 gain += runs * read.sums[r, i]
             to.sums[to_p, to_q, to_s, h, r] += gain
             largest = max(largest, abs(to.sums[to_p, to_q, to_s, h, r]))
         for r in range(totals.least.shape[4]):
             least = totals.least[p, q, s, g, r]
-            if mark != NONE and read.lessens[mark, r] and read.least[r, i] >= 0:
+            if mark != k.NONE and read.lessens[mark, r] and read.least[r, i] >= 0:
                 least = min(least, read.least[r, i])
             to.least[to_p, to_q, to_s, h, r] = min(least, to.least[to_p, to_q, to_s, h, r])
     return many <= MOST_RUNS and largest <= MOST
@@ -307,7 +298,7 @@ def list_totals(
         for g in range(out.runs.shape[3]):
             if out.runs[0, 0, s, g]:
                 rows.event[row] = i
-                rows.start[row] = totals.start[p, s] if options.by_start else NONE
+                rows.start[row] = totals.start[p, s] if options.by_start else k.NONE
                 rows.group[row] = g
                 rows.runs[row] = out.runs[0, 0, s, g]
                 for r in range(rows.sums.shape[1]):

@@ -9,20 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    FALSE,
-    And,
-    Atom,
-    Everything,
-    Guard,
-    Not,
-    Or,
-    RegisterComparison,
-    conjunction,
-    disjunction,
-    negation,
-)
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.syntax import Atom, Guard
 
 MAX_CLAUSES = 64
 """The most clauses of a guard; more are left to the reference."""
@@ -31,7 +19,7 @@ MAX_CLAUSES = 64
 class Literal(NamedTuple):
     """A comparison, or that it does not hold."""
 
-    comparison: RegisterComparison
+    comparison: pred.RegisterComparison
     is_negated: bool
 
 
@@ -45,21 +33,21 @@ class TooManyClauses(Exception):
 def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
     """The guard where exactly those atoms on the event alone hold.
 
-    >>> from cerlab.predicates.syntax import TypeIs
-    >>> residual(Or(TypeIs("A"), TypeIs("B")), lambda atom: atom == TypeIs("B"))
+    >>> A, B = pred.TypeIs("A"), pred.TypeIs("B")
+    >>> residual(pred.Or(A, B), lambda atom: atom == B)
     Everything()
     """
     match guard:
-        case RegisterComparison() | Everything():
+        case pred.RegisterComparison() | pred.Everything():
             return guard
-        case Not(operand):
-            return negation(residual(operand, holds))
-        case And(left, right):
-            return conjunction(residual(left, holds), residual(right, holds))
-        case Or(left, right):
-            return disjunction(residual(left, holds), residual(right, holds))
+        case pred.Not(operand):
+            return pred.negation(residual(operand, holds))
+        case pred.And(left, right):
+            return pred.conjunction(residual(left, holds), residual(right, holds))
+        case pred.Or(left, right):
+            return pred.disjunction(residual(left, holds), residual(right, holds))
         case atom:
-            return EVERYTHING if holds(atom) else FALSE
+            return pred.EVERYTHING if holds(atom) else pred.FALSE
 
 
 def clauses(guard: Guard) -> tuple[Clause, ...]:
@@ -73,15 +61,15 @@ def clauses(guard: Guard) -> tuple[Clause, ...]:
 
 def _clauses(guard: Guard, *, is_negated: bool) -> list[Clause]:
     match guard:
-        case Everything():
+        case pred.Everything():
             return [] if is_negated else [frozenset()]
-        case RegisterComparison():
+        case pred.RegisterComparison():
             return [frozenset({Literal(guard, is_negated)})]
-        case Not(operand):
+        case pred.Not(operand):
             return _clauses(operand, is_negated=not is_negated)
-        case And(left, right) | Or(left, right):
+        case pred.And(left, right) | pred.Or(left, right):
             first, second = (_clauses(side, is_negated=is_negated) for side in (left, right))
-            if isinstance(guard, Or) != is_negated:
+            if isinstance(guard, pred.Or) != is_negated:
                 return first + second
             return list(_pairs(first, second))
         case _:

@@ -21,16 +21,13 @@ from cerlab.engine.registers.ambiguity import Rule, unambiguous
 from cerlab.engine.registers.operands import OPERATORS, Names
 from cerlab.engine.registers.program import DEAD, PARTITION, Move, RegisterProgram, Slot
 from cerlab.engine.registers.residual import Clause, Literal, clauses, residual
-from cerlab.predicates.syntax import (
-    Atom,
-    Attribute,
-    Operator,
-    RegisterAttribute,
-    RegisterComparison,
-)
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.syntax import Atom
 
 SAME_PARTITION = Literal(
-    RegisterComparison(Operator.EQ, Attribute(PARTITION.attribute), RegisterAttribute(*PARTITION)),
+    pred.RegisterComparison(
+        pred.Operator.EQ, pred.Attribute(PARTITION.attribute), pred.RegisterAttribute(*PARTITION)
+    ),
     is_negated=False,
 )
 
@@ -187,7 +184,7 @@ def _key(names: Names, rule: Rule) -> tuple[int, int]:
     if len(rule.clauses) == 1:
         (clause,) = rule.clauses
         for literal in sorted(clause, key=repr):
-            if literal.comparison.operator is Operator.EQ and not literal.is_negated:
+            if literal.comparison.operator is pred.Operator.EQ and not literal.is_negated:
                 a, b = _sides(names, literal)
                 if a < len(names.slots) <= b < len(names.slots) + len(names.values):
                     return a, b - len(names.slots)

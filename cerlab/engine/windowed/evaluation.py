@@ -20,17 +20,9 @@ from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.tecs.batch import NO_IDLE_STATES
 from cerlab.engine.kernels.tecs.batch import Events as Batch
+from cerlab.engine.kernels.windowed import ends as e
 from cerlab.engine.kernels.windowed.chains import Events as ChainEvents
-from cerlab.engine.kernels.windowed.ends import (
-    ENDS,
-    REGISTERS,
-    Events,
-    Latest,
-    TimedEvents,
-    find_ends,
-    find_ends_by_copies,
-    inside_windows,
-)
+from cerlab.engine.kernels.windowed.ends import Events
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.chains import Chains
 from cerlab.engine.windowed.program import Program
@@ -103,7 +95,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         if plain and program.copy_steps is not None:
             return self._ends_by_copies(program, program.copy_steps, events, again), NO_IDLE_STATES
         moves, count, partitions = program.moves, events.count, self._partitions
-        latest = Latest(
+        latest = e.Latest(
             start=np.full(partitions * moves.states, k.NONE, np.int32),
             epoch=np.zeros(partitions, np.int64),
             idle=np.zeros(partitions, np.int32),
@@ -119,11 +111,11 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         ends = np.empty(count, np.int32)
         batch = Events(events.actions, events.codes, times, first, again)
         limits = k.Limits(k.NO_LIMIT, self._consume, width)
-        reg = np.zeros(REGISTERS, np.int64)
+        reg = np.zeros(e.REGISTERS, np.int64)
         for part in paces(count):
             read = batch._replace(actions=events.actions[: part.stop])
-            find_ends(moves, read, limits, latest, ends, reg)
-        return ends[: reg[ENDS]], np.array(program.idles, np.int32)[latest.idle_before]
+            e.find_ends(moves, read, limits, latest, ends, reg)
+        return ends[: reg[e.ENDS]], np.array(program.idles, np.int32)[latest.idle_before]
 
     def _ends_by_copies(
         self, program: Program, steps: k.CopySteps, events: RelevantEvents, again: int
@@ -132,12 +124,12 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         latest = np.full(3 + program.moves.states, k.NONE, np.int32)
         times, index = events.times_by_index
         assert isinstance(times, np.ndarray)
-        batch = TimedEvents(events.actions, times, index, again)
-        reg = np.zeros(REGISTERS, np.int64)
+        batch = e.TimedEvents(events.actions, times, index, again)
+        reg = np.zeros(e.REGISTERS, np.int64)
         for part in paces(events.count):
             read = batch._replace(actions=events.actions[: part.stop])
-            find_ends_by_copies(steps, read, int(self._width), latest, ends, reg)
-        return ends[: reg[ENDS]]
+            e.find_ends_by_copies(steps, read, int(self._width), latest, ends, reg)
+        return ends[: reg[e.ENDS]]
 
     def _by_chains(
         self, program: Program, events: RelevantEvents, ends: k.Int32s
@@ -165,7 +157,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         count = events.count
         first = first_inside(events.times, self._width, 0)
         indices, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
-        indices = indices[: inside_windows(first, ends, indices, restarts)]
+        indices = indices[: e.inside_windows(first, ends, indices, restarts)]
         self._tecs.partitions(self._partitions)
         inside = Batch(
             events.symbols[indices],

@@ -18,16 +18,8 @@ from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
 from cerlab.logic.ceql.types import check_correlation, check_predicate
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.schema import AttributeType, EventDeclaration, Schema
-from cerlab.predicates.condition import (
-    Application,
-    Atomic,
-    Condition,
-    Correlation,
-    LabelAttribute,
-    On,
-    atomics,
-    labels_of,
-)
+from cerlab.predicates import condition as cond
+from cerlab.predicates.condition import Atomic, Condition, labels_of
 from cerlab.predicates.second_order import SetOf
 from cerlab.predicates.syntax import Like, atoms, split_stream
 
@@ -85,8 +77,8 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
 
 def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
     """Patterns of LIKE that are meant as those of SQL."""
-    for each in atomics(condition):
-        for atom in atoms(each.predicate) if isinstance(each, On) else ():
+    for each in cond.atomics(condition):
+        for atom in atoms(each.predicate) if isinstance(each, cond.On) else ():
             if isinstance(atom, Like) and "%" in atom.pattern:
                 search = f"LIKE '{as_search(atom.pattern)}'"
                 yield Remark(
@@ -160,7 +152,7 @@ def check_formula(phi: cel.Formula, schema: Schema, source: Source) -> None:
                 _declarations(types.get(label, frozenset()), stream, schema, source.place(psi))
         if isinstance(psi, cel.Filter):
             types = label_types(psi.body)
-            for atomic in atomics(psi.condition):
+            for atomic in cond.atomics(psi.condition):
                 _check_atomic(atomic, types, schema, source)
 
 
@@ -170,14 +162,14 @@ def _check_atomic(
     def declarations_of(label: str) -> list[EventDeclaration]:
         return [e for name in types.get(label, ()) if (e := schema.event(name))]
 
-    if isinstance(atomic, On):
+    if isinstance(atomic, cond.On):
         stream, P = split_stream(atomic.predicate)
         event_types = types.get(atomic.label, frozenset())
         if events := _declarations(event_types, stream, schema, source.place(atomic)):
             check_predicate(P, events, source)
         return
-    sides: list[LabelAttribute | SetOf] = []
-    if isinstance(atomic, Application):
+    sides: list[cond.LabelAttribute | SetOf] = []
+    if isinstance(atomic, cond.Application):
         sides += [a for a in atomic.arguments if isinstance(a, SetOf)]
     else:
         sides += [atomic.left, atomic.right]
@@ -185,7 +177,7 @@ def _check_atomic(
         if types.get(side.label) and side.attribute is not None:
             names = _attributes_of(types[side.label], schema)
             _check_attribute(side.attribute, names, source.place(atomic))
-    if isinstance(atomic, Correlation):
+    if isinstance(atomic, cond.Correlation):
         left, right = declarations_of(atomic.left.label), declarations_of(atomic.right.label)
         check_correlation(atomic, left, right, source)
 

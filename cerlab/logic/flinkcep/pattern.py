@@ -9,17 +9,7 @@ from cerlab.display import rich_display
 from cerlab.errors import IllFormed, Unsupported
 from cerlab.logic.cel.syntax import Filter
 from cerlab.logic.ceql.parser import parse_cel
-from cerlab.logic.flinkcep.syntax import (
-    EVERY_MATCH,
-    AnyPart,
-    Contiguity,
-    EventTest,
-    NotPart,
-    Part,
-    Skip,
-    SkipTo,
-    Within,
-)
+from cerlab.logic.flinkcep import syntax as flink
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import And, Or, Predicate
 from cerlab.predicates.text import name_text, predicate_text
@@ -34,21 +24,21 @@ class FlinkPattern:
     events of the type that its name is, or that is given besides.
     """
 
-    parts: tuple[AnyPart, ...]
-    skip: Skip = EVERY_MATCH
-    window: Within | None = None
+    parts: tuple[flink.AnyPart, ...]
+    skip: flink.Skip = flink.EVERY_MATCH
+    window: flink.Within | None = None
 
     def next(self, name: str, type: str | None = None) -> FlinkPattern:
         """The very next event."""
-        return self._then(_part(name, type, Contiguity.STRICT))
+        return self._then(_part(name, type, flink.Contiguity.STRICT))
 
     def followedBy(self, name: str, type: str | None = None) -> FlinkPattern:
         """The first event after it that passes."""
-        return self._then(_part(name, type, Contiguity.RELAXED))
+        return self._then(_part(name, type, flink.Contiguity.RELAXED))
 
     def followedByAny(self, name: str, type: str | None = None) -> FlinkPattern:
         """Any later event that passes."""
-        return self._then(_part(name, type, Contiguity.ANY))
+        return self._then(_part(name, type, flink.Contiguity.ANY))
 
     def notNext(self, name: str, type: str | None = None) -> FlinkPattern:
         """The very next event does not pass."""
@@ -83,78 +73,78 @@ class FlinkPattern:
     def optional(self) -> FlinkPattern:
         """No event will do as well."""
         before = self.parts[-2] if len(self.parts) > 1 else None
-        if isinstance(before, Part) and before.greedy:
+        if isinstance(before, flink.Part) and before.greedy:
             raise _refusal("an optional part right after a greedy one")
         return self._last(not self._positive.optional, "it is optional already", optional=True)
 
     def greedy(self) -> FlinkPattern:
         """As many events as there are, before the next part."""
         last = self._positive
-        may = last.quantified and last.inner is not Contiguity.ANY
+        may = last.quantified and last.inner is not flink.Contiguity.ANY
         return self._last(may, "greedy takes a quantifier without combinations", greedy=True)
 
     def consecutive(self) -> FlinkPattern:
         """No other event between those of the last part."""
-        return self._inner(Contiguity.STRICT)
+        return self._inner(flink.Contiguity.STRICT)
 
     def allowCombinations(self) -> FlinkPattern:
         """Any events between those of the last part, also such that could be taken."""
-        return self._inner(Contiguity.ANY)
+        return self._inner(flink.Contiguity.ANY)
 
     def until(self, type: str, condition: str | None = None) -> FlinkPattern:
         """From such an event on the last part takes no more."""
         last = self._positive
         may = last.hi is None and last.until is None
-        test = EventTest(type, None if condition is None else _predicate(type, condition))
+        test = flink.EventTest(type, None if condition is None else _predicate(type, condition))
         return self._last(may, "one until goes with oneOrMore or timesOrMore", until=test)
 
     def within(self, width: int, attribute: str) -> FlinkPattern:
         """Less than so much from the first event to the last; of several the least counts."""
         least = width if self.window is None else min(width, self.window.width)
-        return replace(self, window=Within(least, attribute))
+        return replace(self, window=flink.Within(least, attribute))
 
-    def after(self, to: SkipTo | str, name: str | None = None) -> FlinkPattern:
+    def after(self, to: flink.SkipTo | str, name: str | None = None) -> FlinkPattern:
         """The skip strategy, ``after("skipToLast", "b")``; FlinkCEP takes it in ``begin``."""
-        skip = Skip(SkipTo(to), name)
-        if (name is not None) is not (skip.to in (SkipTo.FIRST, SkipTo.LAST)):
+        skip = flink.Skip(flink.SkipTo(to), name)
+        if (name is not None) is not (skip.to in (flink.SkipTo.FIRST, flink.SkipTo.LAST)):
             raise _refusal(f"{skip.to.value} with a name, or without one")
         if name is not None and name not in [part.name for part in self.parts]:
             raise _refusal(f"there is no part '{name}' to skip to")
         return replace(self, skip=skip)
 
     @property
-    def _positive(self) -> Part:
+    def _positive(self) -> flink.Part:
         """The last part, which has to be one that takes events."""
         last = self.parts[-1]
-        if isinstance(last, NotPart):
+        if isinstance(last, flink.NotPart):
             raise _refusal("a negative part has no quantifier")
         return last
 
-    def _then(self, part: AnyPart) -> FlinkPattern:
+    def _then(self, part: flink.AnyPart) -> FlinkPattern:
         if part.name in [each.name for each in self.parts]:
             raise _refusal(f"two parts are called '{part.name}'")
         return replace(self, parts=(*self.parts, part))
 
     def _not(self, name: str, type: str | None, *, anywhere: bool) -> FlinkPattern:
         last = self.parts[-1]
-        if isinstance(last, Part) and last.optional:
+        if isinstance(last, flink.Part) and last.optional:
             raise _refusal("a negative part stands after an optional one")
-        return self._then(NotPart(name, _of_type(name, type), anywhere))
+        return self._then(flink.NotPart(name, _of_type(name, type), anywhere))
 
     def _condition(self, text: str, combine: Any) -> FlinkPattern:
         *rest, last = self.parts
         condition, test = _predicate(last.test.type, text), last.test
         both = condition if test.predicate is None else combine(test.predicate, condition)
-        return replace(self, parts=(*rest, replace(last, test=EventTest(test.type, both))))
+        return replace(self, parts=(*rest, replace(last, test=flink.EventTest(test.type, both))))
 
     def _with_quantifier(self, lo: int, hi: int | None) -> FlinkPattern:
         may = not self._positive.quantified and lo >= 1 and (hi is None or hi >= lo)
         words = "one quantifier, of counts from 1 on"
         return self._last(may, words, lo=lo, hi=hi, quantified=True)
 
-    def _inner(self, inner: Contiguity) -> FlinkPattern:
+    def _inner(self, inner: flink.Contiguity) -> FlinkPattern:
         last = self._positive
-        may = last.quantified and last.inner is Contiguity.RELAXED
+        may = last.quantified and last.inner is flink.Contiguity.RELAXED
         return self._last(may, "a quantifier is consecutive or has combinations", inner=inner)
 
     def _last(self, may: bool, words: str, **changes: Any) -> FlinkPattern:
@@ -173,19 +163,19 @@ def begin(name: str, type: str | None = None) -> FlinkPattern:
     >>> print(begin("A").followedBy("b", "B").where("v > 1").oneOrMore().greedy())
     begin("A").followedBy("b", "B").where("v > 1").oneOrMore().greedy()
     """
-    return FlinkPattern((_part(name, type, Contiguity.STRICT),))
+    return FlinkPattern((_part(name, type, flink.Contiguity.STRICT),))
 
 
-def _part(name: str, type: str | None, contiguity: Contiguity) -> Part:
-    return Part(name, _of_type(name, type), contiguity)
+def _part(name: str, type: str | None, contiguity: flink.Contiguity) -> flink.Part:
+    return flink.Part(name, _of_type(name, type), contiguity)
 
 
-def _of_type(name: str, type: str | None) -> EventTest:
+def _of_type(name: str, type: str | None) -> flink.EventTest:
     """The test of a part by its name; raises `Unsupported` for a group."""
     if isinstance(name, FlinkPattern):
         hint = "of a group without a quantifier write the parts one after the other"
         raise Unsupported("CER0457", "groups of patterns of FlinkCEP are not read", hint=hint)
-    return EventTest(type or name)
+    return flink.EventTest(type or name)
 
 
 def _predicate(type: str, text: str) -> Predicate:
@@ -206,26 +196,29 @@ def _refusal(words: str) -> IllFormed:
     return IllFormed("CER0286", f"FlinkCEP refuses this: {words}", hint="leave it out")
 
 
-def _text(i: int, part: AnyPart) -> str:
+def _text(i: int, part: flink.AnyPart) -> str:
     type_text = "" if part.test.type == part.name else f', "{part.test.type}"'
     match part:
-        case NotPart(anywhere=anywhere):
+        case flink.NotPart(anywhere=anywhere):
             word, rest = ("notFollowedBy" if anywhere else "notNext"), ""
-        case Part(contiguity=contiguity):
+        case flink.Part(contiguity=contiguity):
             word, rest = (contiguity.value if i else "begin"), _quantifier_text(part)
     predicate = part.test.predicate
     condition = "" if predicate is None else f'.where("{predicate_text(predicate)}")'
     return f'{"." if i else ""}{word}("{part.name}"{type_text}){condition}{rest}'
 
 
-def _quantifier_text(part: Part) -> str:
+def _quantifier_text(part: flink.Part) -> str:
     words = ""
     if part.quantified:
         bounds = f"{part.lo}" if part.hi == part.lo else f"{part.lo}, {part.hi}"
         many = "oneOrMore()" if part.lo == 1 else f"timesOrMore({part.lo})"
         words = f".{many if part.hi is None else f'times({bounds})'}"
     words += ".greedy()" * part.greedy + ".optional()" * part.optional
-    inner = {Contiguity.STRICT: ".consecutive()", Contiguity.ANY: ".allowCombinations()"}
+    inner = {
+        flink.Contiguity.STRICT: ".consecutive()",
+        flink.Contiguity.ANY: ".allowCombinations()",
+    }
     words += inner.get(part.inner, "")
     if part.until is not None:
         u = part.until.predicate
@@ -238,4 +231,6 @@ def _clauses_text(pattern: FlinkPattern) -> str:
     skip, window = pattern.skip, pattern.window
     argument = "" if skip.name is None else f', "{skip.name}"'
     words = "" if window is None else f'.within({window.width}, "{window.attribute}")'
-    return words + (f'.after("{skip.to.value}"{argument})' if skip.to is not SkipTo.NO_SKIP else "")
+    return words + (
+        f'.after("{skip.to.value}"{argument})' if skip.to is not flink.SkipTo.NO_SKIP else ""
+    )

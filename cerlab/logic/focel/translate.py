@@ -11,14 +11,8 @@ from cerlab.logic.cel.text import node_text
 from cerlab.logic.focel.binary import binary_fo_to_so, labelled_binary_fo_to_so
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
 from cerlab.logic.focel.scope import check_scopes, unary, vdef, with_variables
-from cerlab.predicates.condition import (
-    Application,
-    Atomic,
-    Condition,
-    Correlation,
-    On,
-    alternatives,
-)
+from cerlab.predicates import condition as cond
+from cerlab.predicates.condition import Atomic, Condition, alternatives
 from cerlab.predicates.syntax import conjunction
 
 
@@ -35,7 +29,7 @@ def fo_to_so(phi: cel.Formula) -> cel.Formula:
     """
     core = with_variables(phi)
     for psi in cel.subformulas(core):
-        if isinstance(psi, cel.Filter) and isinstance(psi.condition, Application):
+        if isinstance(psi, cel.Filter) and isinstance(psi.condition, cond.Application):
             name = psi.condition.predicate.name
             raise Unsupported(
                 "CER0407",
@@ -92,8 +86,8 @@ def _without_variables(phi: cel.Formula) -> cel.Formula:
     match phi:
         case cel.As(cel.Atom() as atom, _):
             return atom
-        case cel.Filter(cel.As(cel.Atom() as atom, _), On(_, P)):
-            return cel.Filter(atom, On(atom.type, P))
+        case cel.Filter(cel.As(cel.Atom() as atom, _), cond.On(_, P)):
+            return cel.Filter(atom, cond.On(atom.type, P))
         case cel.Or(left, right):
             return cel.Or(_without_variables(left), _without_variables(right))
         case cel.Seq(left, right):
@@ -164,7 +158,7 @@ class _Translation:
 
     def _demand(self, psi: cel.Formula, condition: Atomic) -> cel.Formula:
         """``X[P]``, put to every atom whose event has label X."""
-        if isinstance(condition, Correlation | Application):
+        if isinstance(condition, cond.Correlation | cond.Application):
             raise Unsupported(
                 "CER0407",
                 "only unary filters are translated to FO-CEL",
@@ -172,11 +166,11 @@ class _Translation:
             )
         match psi:
             case cel.As(_, x) if condition.label in self.labels[x]:
-                return cel.Filter(psi, On(x, condition.predicate))
-            case cel.Filter(cel.As(_, x) as atom, On(_, P)):
+                return cel.Filter(psi, cond.On(x, condition.predicate))
+            case cel.Filter(cel.As(_, x) as atom, cond.On(_, P)):
                 if condition.label not in self.labels[x]:
                     return psi
-                return cel.Filter(atom, On(x, conjunction(P, condition.predicate)))
+                return cel.Filter(atom, cond.On(x, conjunction(P, condition.predicate)))
             case cel.Or(left, right):
                 return cel.Or(self._demand(left, condition), self._demand(right, condition))
             case cel.Seq(left, right):

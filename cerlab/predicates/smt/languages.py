@@ -6,19 +6,7 @@ import string
 from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
-from cerlab.predicates.like import (
-    EVERY,
-    Characters,
-    Empty,
-    End,
-    Or,
-    Ranges,
-    Regex,
-    Repetition,
-    Start,
-    Then,
-    complement,
-)
+from cerlab.predicates import like
 
 
 def literal(text: str, context: Any) -> Any:
@@ -29,7 +17,7 @@ def literal(text: str, context: Any) -> Any:
     return z3.StringVal("".join(c if c in plain else f"\\u{{{ord(c):x}}}" for c in text), context)
 
 
-def characters(ranges: Ranges, context: Any) -> Any:
+def characters(ranges: like.Ranges, context: Any) -> Any:
     """The texts of one character of some ranges."""
     import z3
 
@@ -41,10 +29,10 @@ def every_text(context: Any) -> Any:
     """All texts."""
     import z3
 
-    return z3.Star(characters(EVERY, context))
+    return z3.Star(characters(like.EVERY, context))
 
 
-def search_language(tree: Regex, context: Any) -> Any:
+def search_language(tree: like.Regex, context: Any) -> Any:
     """The texts in which a search for the tree succeeds, as a regular expression of z3.
 
     A match from i to j in a text of length n is split by whether i = 0 and whether j = n, since
@@ -52,7 +40,7 @@ def search_language(tree: Regex, context: Any) -> Any:
     """
     import z3
 
-    some = z3.Plus(characters(EVERY, context))
+    some = z3.Plus(characters(like.EVERY, context))
     words = _Words(context)
     ways = [
         _concatenation([some] * (not s) + [_nonempty(tree, s, t, words)] + [some] * (not t))
@@ -72,31 +60,31 @@ class _Words:
 
     def __init__(self, context: Any) -> None:
         self.context = context
-        self.languages: dict[tuple[Regex, bool, bool], Any] = {}
+        self.languages: dict[tuple[like.Regex, bool, bool], Any] = {}
 
 
-def _nullable(tree: Regex, at_start: bool, at_end: bool) -> bool:
+def _nullable(tree: like.Regex, at_start: bool, at_end: bool) -> bool:
     """Whether the tree matches the empty text at such a position."""
     match tree:
-        case Characters():
+        case like.Characters():
             return False
-        case Start():
+        case like.Start():
             return at_start
-        case End():
+        case like.End():
             return at_end
-        case Empty():
+        case like.Empty():
             return True
-        case Then(first, second):
+        case like.Then(first, second):
             return _nullable(first, at_start, at_end) and _nullable(second, at_start, at_end)
-        case Or(left, right):
+        case like.Or(left, right):
             return _nullable(left, at_start, at_end) or _nullable(right, at_start, at_end)
-        case Repetition(body, optional, _):
+        case like.Repetition(body, optional, _):
             return optional or _nullable(body, at_start, at_end)
         case _:
             assert_never(tree)
 
 
-def _nonempty(tree: Regex, at_start: bool, at_end: bool, words: _Words) -> Any:
+def _nonempty(tree: like.Regex, at_start: bool, at_end: bool, words: _Words) -> Any:
     """The non-empty texts that the tree matches from such a position to such a position.
 
     None stands for no text at all.
@@ -107,15 +95,15 @@ def _nonempty(tree: Regex, at_start: bool, at_end: bool, words: _Words) -> Any:
     return words.languages[key]
 
 
-def _build(tree: Regex, s: bool, t: bool, words: _Words) -> Any:
+def _build(tree: like.Regex, s: bool, t: bool, words: _Words) -> Any:
     import z3
 
     match tree:
-        case Characters(ranges):
+        case like.Characters(ranges):
             return characters(ranges, words.context) if ranges else None
-        case Start() | End() | Empty():
+        case like.Start() | like.End() | like.Empty():
             return None
-        case Then(first, second):
+        case like.Then(first, second):
             # Where both parts are non-empty, the position between them is neither end of the text.
             ways = [
                 _concatenation(
@@ -127,10 +115,10 @@ def _build(tree: Regex, s: bool, t: bool, words: _Words) -> Any:
             if _nullable(second, False, t):
                 ways.append(_nonempty(first, s, t, words))
             return _either(ways)
-        case Or(left, right):
+        case like.Or(left, right):
             ways = [_nonempty(left, s, t, words), _nonempty(right, s, t, words)]
             return _either(ways)
-        case Repetition(body, _, many):
+        case like.Repetition(body, _, many):
             once = _nonempty(body, s, t, words)
             if not many:
                 return once
@@ -165,7 +153,7 @@ def between(low: str, high: str | None, context: Any) -> Any:
     import z3
 
     rest = every_text(context)
-    after = [z3.Concat(z3.Re(literal(low, context)), z3.Plus(characters(EVERY, context)))]
+    after = [z3.Concat(z3.Re(literal(low, context)), z3.Plus(characters(like.EVERY, context)))]
     after += _departing(low, context, rest, above=True)
     if high is None:
         return z3.Union(*after)
@@ -181,8 +169,8 @@ def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
     ways = []
     for n, character in enumerate(text):
         code = ord(character)
-        bound = ((0, code),) if above else ((code, EVERY[-1][1]),)
-        others = characters(complement(bound), context)
+        bound = ((0, code),) if above else ((code, like.EVERY[-1][1]),)
+        others = characters(like.complement(bound), context)
         prefix = [z3.Re(literal(text[:n], context))] if n else []
         ways.append(z3.Concat(*prefix, others, rest))
     return ways

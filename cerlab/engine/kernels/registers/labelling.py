@@ -9,16 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cerlab.engine.kernels.arrays import (
-    DONE,
-    FULL,
-    NEED_SCRATCH,
-    NONE,
-    Answers,
-    Bytes,
-    Int32s,
-    Int64s,
-)
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s
 from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.engine.kernels.labelling import AT, MARKS, REGISTERS, ROWS, Rows, list_row, next_change
 from cerlab.engine.kernels.registers.arrays import Events, Rules
@@ -75,7 +67,7 @@ def label_by_registers(
     rules: Rules,
     labels: Labels,
     events: Events,
-    answers: Answers,
+    answers: k.Answers,
     runs: Trellis,
     rows: Rows,
     reg: Int64s,
@@ -87,18 +79,18 @@ def label_by_registers(
     while reg[AT] < answers.start.shape[0]:
         rows_before, marks_before = reg[ROWS], reg[MARKS]
         status = unroll(rules, labels, events, answers, runs, reg)
-        if status == DONE and mark_accepting(labels, runs, reg):
+        if status == k.DONE and mark_accepting(labels, runs, reg):
             status = walk(answers, runs, rows, reg)
-        if status != DONE:
+        if status != k.DONE:
             reg[ROWS], reg[MARKS] = rows_before, marks_before
             return status
         reg[AT] += 1
-    return DONE
+    return k.DONE
 
 
 @inline
 def unroll(
-    rules: Rules, labels: Labels, events: Events, answers: Answers, runs: Trellis, reg: Int64s
+    rules: Rules, labels: Labels, events: Events, answers: k.Answers, runs: Trellis, reg: Int64s
 ) -> int:
     """The layers of the answer at AT: DONE or NEED_SCRATCH."""
     n = reg[AT]
@@ -106,7 +98,7 @@ def unroll(
     at, stop = answers.offsets[n], answers.offsets[n + 1]
     runs.state[0] = labels.begin
     for s in range(runs.slots.shape[1]):
-        runs.slots[0, s] = NONE
+        runs.slots[0, s] = k.NONE
     runs.layer[0] = runs.first[0] = 0
     runs.layer[1] = 1
     reg[CONFIGURATIONS], reg[LAYERS] = 1, 0
@@ -120,14 +112,14 @@ def unroll(
         if until == last:
             break
         before, takes = reg[CONFIGURATIONS], until == position
-        if advance(rules, labels, events, runs, reg, until, takes) != DONE:
-            return NEED_SCRATCH
+        if advance(rules, labels, events, runs, reg, until, takes) != k.DONE:
+            return k.NEED_SCRATCH
         if reg[CONFIGURATIONS] == before:  # no run goes on
             break
         if takes:
             at += 1
         i = until + 1
-    return DONE
+    return k.DONE
 
 
 @inline
@@ -144,13 +136,13 @@ def advance(
         for rule in range(rules.rules[job], rules.rules[job + 1]):
             move = rules.move[rule]
             mark = labels.mark[move]
-            if (mark != NONE) != takes:
+            if (mark != k.NONE) != takes:
                 continue
             if not guard_holds(rules, runs.slots, events, c, e, rule):
                 continue
             new = reg[CONFIGURATIONS]
             if new + 1 >= runs.state.shape[0] or steps == runs.mark.shape[0]:
-                return NEED_SCRATCH
+                return k.NEED_SCRATCH
             runs.state[new] = rules.target[move]
             for s in range(runs.slots.shape[1]):
                 runs.slots[new, s] = operand(runs.slots, events, c, e, rules.fill[move, s])
@@ -161,7 +153,7 @@ def advance(
     runs.layer[layer + 2] = reg[CONFIGURATIONS]
     runs.first[high] = steps
     reg[LAYERS] = layer + 1
-    return DONE
+    return k.DONE
 
 
 @inline
@@ -171,9 +163,9 @@ def find_or_add(runs: Trellis, reg: Int64s, new: int) -> int:
     for s in range(runs.slots.shape[1]):
         code = (code * 1_000_003 + runs.slots[new, s] + 1) & HASH_MASK
     b = code & (runs.bucket.shape[0] - 1)
-    c = runs.bucket[b] if runs.bucket_of[b] == reg[STAMP] else NONE
+    c = runs.bucket[b] if runs.bucket_of[b] == reg[STAMP] else k.NONE
     runs.next[new] = c
-    while c != NONE:
+    while c != k.NONE:
         same = runs.state[c] == runs.state[new]
         for s in range(runs.slots.shape[1]):
             same = same and runs.slots[c, s] == runs.slots[new, s]
@@ -202,21 +194,21 @@ def mark_accepting(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
 
 
 @inline
-def walk(answers: Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
+def walk(answers: k.Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
     """The rows of the answer at AT, by marks in ascending order: DONE or FULL."""
     layers, length = reg[LAYERS], answers.offsets[reg[AT] + 1] - answers.offsets[reg[AT]]
     runs.members[0] = runs.begin[0] = depth = 0
     runs.begin[1] = 1
-    runs.mark_of[0] = NONE - 1
+    runs.mark_of[0] = k.NONE - 1
     while depth >= 0:
         if depth == layers:
             if not list_row(runs.mark_of, layers, length, rows, reg):
-                return FULL
+                return k.FULL
             depth -= 1
             continue
         mark = mark_after(runs, depth)
         runs.mark_of[depth] = mark
-        if mark < NONE:
+        if mark < k.NONE:
             depth -= 1
             continue
         reg[STAMP] += 1
@@ -232,8 +224,8 @@ def walk(answers: Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
                     end += 1
         depth += 1
         runs.begin[depth + 1] = end
-        runs.mark_of[depth] = NONE - 1
-    return DONE
+        runs.mark_of[depth] = k.NONE - 1
+    return k.DONE
 
 
 @inline
@@ -242,12 +234,12 @@ def mark_after(runs: Trellis, depth: int) -> int:
 
     NONE itself is that of an event that is not taken.
     """
-    lowest, before = NONE - 1, runs.mark_of[depth]
+    lowest, before = k.NONE - 1, runs.mark_of[depth]
     for m in range(runs.begin[depth], runs.begin[depth + 1]):
         c = runs.members[m]
         for step in range(runs.first[c], runs.first[c + 1]):
             mark = runs.mark[step]
-            lower = mark > before and (lowest < NONE or mark < lowest)
+            lower = mark > before and (lowest < k.NONE or mark < lowest)
             if lower and runs.accepts[runs.target[step]] == 1:
                 lowest = mark
     return lowest

@@ -6,40 +6,9 @@ where room lacks it is followed anew.
 
 from __future__ import annotations
 
-from cerlab.engine.kernels.arrays import (
-    DONE,
-    END_ANSWERS,
-    ENTRY,
-    EVENT,
-    HEAD,
-    KEEP,
-    LIST_INDEX,
-    LISTING,
-    NEED_ARENA,
-    NEED_POOL,
-    NEED_SCRATCH,
-    NONE,
-    PHASE,
-    READING,
-    TOP,
-    Limits,
-    Tecs,
-)
+from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.compiled import inline, kernel
-from cerlab.engine.kernels.registers.arrays import (
-    ARRIVALS,
-    ATTEMPT,
-    BOTTOM,
-    BY_STATE,
-    DEPARTURES,
-    FREE,
-    HEAD_BEFORE,
-    VISITS,
-    Configurations,
-    Events,
-    Floats,
-    Rules,
-)
+from cerlab.engine.kernels.registers import arrays as r
 from cerlab.engine.kernels.registers.counts import count_event
 from cerlab.engine.kernels.registers.guards import guard_holds, operand
 from cerlab.engine.kernels.registers.live import (
@@ -60,12 +29,12 @@ ENTRY_HEADER = 2
 
 @kernel
 def read_events(
-    rules: Rules,
-    events: Events,
-    configurations: Configurations,
-    tecs: Tecs,
-    limits: Limits,
-    total: Floats,
+    rules: r.Rules,
+    events: r.Events,
+    configurations: r.Configurations,
+    tecs: k.Tecs,
+    limits: k.Limits,
+    total: r.Floats,
 ) -> int:
     """Read events from number ``reg[EVENT]`` on: DONE, or what lacks; called again it goes on.
 
@@ -73,73 +42,75 @@ def read_events(
     final. With a `total`, float64 (1,), answers are counted, and not listed.
     """
     reg, pool = tecs.reg, tecs.pool
-    while reg[EVENT] < events.symbol.shape[0]:
-        e = reg[EVENT]
-        if reg[PHASE] == READING:
+    while reg[k.EVENT] < events.symbol.shape[0]:
+        e = reg[k.EVENT]
+        if reg[k.PHASE] == k.READING:
             status = follow(rules, events, configurations, tecs, e)
-            if status == DONE:
+            if status == k.DONE:
                 status = room_to_settle(tecs)
-            if status != DONE:
-                reg[HEAD] = reg[HEAD_BEFORE]
+            if status != k.DONE:
+                reg[k.HEAD] = reg[r.HEAD_BEFORE]
                 return status
             settle(rules, configurations, tecs, events.lowest[e])
             tecs.parts.length[0] = ENTRY_HEADER + pool[1]
-            reg[ENTRY] = reg[LIST_INDEX] = reg[END_ANSWERS] = reg[TOP] = 0
-            reg[PHASE] = LISTING
+            reg[k.ENTRY] = reg[k.LIST_INDEX] = reg[k.END_ANSWERS] = reg[k.TOP] = 0
+            reg[k.PHASE] = k.LISTING
         if pool[1] > 0:
             end, lowest = events.position[e], events.lowest[e]
             if total.shape[0]:
                 status = count_event(tecs, configurations.memo, lowest, limits.limit, total)
             else:
                 status = enumerate_event(tecs, 0, end, lowest, limits.limit)
-            if status != DONE:
+            if status != k.DONE:
                 return status
-            if limits.consume != KEEP and reg[END_ANSWERS] > 0:
+            if limits.consume != k.KEEP and reg[k.END_ANSWERS] > 0:
                 restart(configurations.live, reg, configurations.empty)
-        reg[PHASE] = READING
-        reg[EVENT] += 1
-    return DONE
+        reg[k.PHASE] = k.READING
+        reg[k.EVENT] += 1
+    return k.DONE
 
 
 @inline
-def follow(rules: Rules, events: Events, configurations: Configurations, tecs: Tecs, e: int) -> int:
+def follow(
+    rules: r.Rules, events: r.Events, configurations: r.Configurations, tecs: k.Tecs, e: int
+) -> int:
     """What every configuration does at event e: arrivals, and those that leave (SRT Alg. 1)."""
     live, arena, reg = configurations.live, tecs.arena, tecs.reg
-    reg[ATTEMPT] += 1
-    reg[HEAD_BEFORE] = reg[HEAD]
-    reg[ARRIVALS] = reg[DEPARTURES] = 0
-    reg[BOTTOM] = NONE
+    reg[r.ATTEMPT] += 1
+    reg[r.HEAD_BEFORE] = reg[k.HEAD]
+    reg[r.ARRIVALS] = reg[r.DEPARTURES] = 0
+    reg[r.BOTTOM] = k.NONE
     symbol = events.symbol[e]
     for job in range(rules.jobs[symbol], rules.jobs[symbol + 1]):
         state, chain = rules.state[job], rules.chain[job]
-        bucket, slot, key = state, NONE, NONE
-        if chain != BY_STATE:
+        bucket, slot, key = state, k.NONE, k.NONE
+        if chain != r.BY_STATE:
             slot, key = live.key_slot[chain, state], events.values[e, rules.value[job]]
-            if key == NONE:
+            if key == k.NONE:
                 continue
             bucket = key_bucket(live, state, key)
         c = live.head[chain, bucket]
-        while c != NONE:
+        while c != k.NONE:
             after = live.next[chain, c]
-            reg[VISITS] += 1
-            if chain == BY_STATE or (live.state[c] == state and live.slots[c, slot] == key):
+            reg[r.VISITS] += 1
+            if chain == r.BY_STATE or (live.state[c] == state and live.slots[c, slot] == key):
                 node = live.node[c]
-                if node != NONE and arena.max_start[node] < events.lowest[e]:
+                if node != k.NONE and arena.max_start[node] < events.lowest[e]:
                     forget(live, reg, c)
                 else:
                     status = visit(rules, events, configurations, tecs, e, job, c)
-                    if status != DONE:
+                    if status != k.DONE:
                         return status
             c = after
-    return DONE
+    return k.DONE
 
 
 @inline
 def visit(
-    rules: Rules,
-    events: Events,
-    configurations: Configurations,
-    tecs: Tecs,
+    rules: r.Rules,
+    events: r.Events,
+    configurations: r.Configurations,
+    tecs: k.Tecs,
     e: int,
     job: int,
     c: int,
@@ -149,64 +120,66 @@ def visit(
     for rule in range(rules.rules[job], rules.rules[job + 1]):
         if not guard_holds(rules, live.slots, events, c, e, rule):
             continue
-        if reg[ARRIVALS] == arrivals.move.shape[0]:
-            return NEED_SCRATCH
-        if reg[HEAD] + 2 > arena.left.shape[0]:
-            return NEED_ARENA
+        if reg[r.ARRIVALS] == arrivals.move.shape[0]:
+            return k.NEED_SCRATCH
+        if reg[k.HEAD] + 2 > arena.left.shape[0]:
+            return k.NEED_ARENA
         move = rules.move[rule]
         node = live.node[c]
         if rules.begins[move]:
             node = singleton(arena, reg, events.position[e], events.order[e])
         if rules.marks[move]:
             node = with_mark(arena, configurations.memo, reg, node, events.position[e])
-        at = reg[ARRIVALS]
+        at = reg[r.ARRIVALS]
         arrivals.move[at] = move
         arrivals.node[at] = node
         for s in range(live.slots.shape[1]):
             arrivals.slots[at, s] = operand(live.slots, events, c, e, rules.fill[move, s])
-        reg[ARRIVALS] = at + 1
+        reg[r.ARRIVALS] = at + 1
     if rules.leaves[job]:
-        arrivals.leaving[reg[DEPARTURES]] = c
-        reg[DEPARTURES] += 1
-    return DONE
+        arrivals.leaving[reg[r.DEPARTURES]] = c
+        reg[r.DEPARTURES] += 1
+    return k.DONE
 
 
 @inline
-def room_to_settle(tecs: Tecs) -> int:
+def room_to_settle(tecs: k.Tecs) -> int:
     """Whether all arrivals will find room."""
     reg = tecs.reg
-    arrivals = reg[ARRIVALS]
-    if reg[FREE] < arrivals:
-        return NEED_POOL
-    if reg[HEAD] + 3 * arrivals > tecs.arena.left.shape[0]:
-        return NEED_ARENA
-    return DONE if ENTRY_HEADER + arrivals <= tecs.pool.shape[0] else NEED_SCRATCH
+    arrivals = reg[r.ARRIVALS]
+    if reg[r.FREE] < arrivals:
+        return k.NEED_POOL
+    if reg[k.HEAD] + 3 * arrivals > tecs.arena.left.shape[0]:
+        return k.NEED_ARENA
+    return k.DONE if ENTRY_HEADER + arrivals <= tecs.pool.shape[0] else k.NEED_SCRATCH
 
 
 @inline
-def settle(rules: Rules, configurations: Configurations, tecs: Tecs, lowest: int) -> None:
+def settle(rules: r.Rules, configurations: r.Configurations, tecs: k.Tecs, lowest: int) -> None:
     """Let leave what leaves, and arrive what arrives; the nodes that accept go into the pool."""
     live, arrivals, reg, pool = configurations.live, configurations.arrivals, tecs.reg, tecs.pool
-    for n in range(reg[DEPARTURES]):
+    for n in range(reg[r.DEPARTURES]):
         forget(live, reg, arrivals.leaving[n])
     count = 0
-    for n in range(reg[ARRIVALS]):
+    for n in range(reg[r.ARRIVALS]):
         move, node = arrivals.move[n], arrivals.node[n]
         if rules.accepts[move] and (count == 0 or pool[ENTRY_HEADER + count - 1] != node):
             pool[ENTRY_HEADER + count] = node
             count += 1
-        if rules.target[move] != NONE:
+        if rules.target[move] != k.NONE:
             arrive(configurations, tecs, rules.target[move], n, lowest)
     pool[0], pool[1] = 0, count
 
 
 @inline
-def arrive(configurations: Configurations, tecs: Tecs, state: int, row: int, lowest: int) -> None:
+def arrive(
+    configurations: r.Configurations, tecs: k.Tecs, state: int, row: int, lowest: int
+) -> None:
     """Add the matches of an arrival to the configuration of a state and of its values."""
     live, arrivals, arena, reg = configurations.live, configurations.arrivals, tecs.arena, tecs.reg
     slots, node = arrivals.slots, arrivals.node[row]
     c = find(live, state, slots, row)
-    if c == NONE:
+    if c == k.NONE:
         create(live, reg, state, slots, row, node)
     elif node != live.latest[c]:
         both = either(arena, configurations.memo, reg, node, live.node[c], lowest)

@@ -6,29 +6,14 @@ insertion, which keeps max-starts decreasing from entry to entry.
 
 from __future__ import annotations
 
-from cerlab.engine.kernels.arrays import (
-    DONE,
-    HEAD,
-    NEED_ARENA,
-    NEED_CELL,
-    NEED_POOL,
-    NEED_SCRATCH,
-    NONE,
-    POOL_END,
-    STEPS,
-    UNKNOWN,
-    Arena,
-    Int32s,
-    Int64s,
-    Scratch,
-    Tecs,
-)
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.compiled import inline
 from cerlab.engine.kernels.tecs.arena import bottom, extend, insert, merge
 
 
 @inline
-def advance(tecs: Tecs, p: int, symbol: int, position: int, order: int, lowest: int) -> int:
+def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest: int) -> int:
     """Read the event at a position of the stream in partition p; DONE, or what is lacking.
 
     `order` is the event's place as the window counts it, `lowest` the first place inside it. On
@@ -36,16 +21,16 @@ def advance(tecs: Tecs, p: int, symbol: int, position: int, order: int, lowest: 
     """
     arena, reg, table, parts, pool = tecs.arena, tecs.reg, tecs.table, tecs.parts, tecs.pool
     status = _is_ready(tecs, p, symbol)
-    if status != DONE:
+    if status != k.DONE:
         return status
     idle = parts.idle[p]
     count = 0
     take, skip = table.begin_take[idle, symbol], table.begin_skip[idle, symbol]
-    if take != NONE or skip != NONE:
+    if take != k.NONE or skip != k.NONE:
         start = bottom(arena, reg, position, order)
-        if take != NONE:
+        if take != k.NONE:
             count = _add_entry(tecs.scratch, count, take, extend(arena, reg, start, position))
-        if skip != NONE:
+        if skip != k.NONE:
             count = _add_entry(tecs.scratch, count, skip, start)
     at, end = parts.start[p], parts.start[p] + parts.length[p]
     while at < end:
@@ -55,34 +40,34 @@ def advance(tecs: Tecs, p: int, symbol: int, position: int, order: int, lowest: 
         alive = _inside(arena, pool, first, length, lowest)
         if alive == 0:
             continue
-        reg[STEPS] += 1
+        reg[k.STEPS] += 1
         count = _execute(tecs, count, q, first, alive, symbol, position)
         if count < 0:
-            return NEED_SCRATCH
+            return k.NEED_SCRATCH
     if not _commit(tecs, p, count):
-        return NEED_POOL
+        return k.NEED_POOL
     parts.idle[p] = table.wait[idle, symbol]
-    return DONE
+    return k.DONE
 
 
 @inline
-def _is_ready(tecs: Tecs, p: int, symbol: int) -> int:
+def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
     """Whether all cells that the event needs are known, and the arena has room for its nodes."""
     table, parts, pool = tecs.table, tecs.parts, tecs.pool
-    if table.begin_take[parts.idle[p], symbol] == UNKNOWN:
-        return NEED_CELL
+    if table.begin_take[parts.idle[p], symbol] == k.UNKNOWN:
+        return k.NEED_CELL
     nodes = 2
     at, end = parts.start[p], parts.start[p] + parts.length[p]
     while at < end:
-        if table.take[pool[at], symbol] == UNKNOWN:
-            return NEED_CELL
+        if table.take[pool[at], symbol] == k.UNKNOWN:
+            return k.NEED_CELL
         nodes += pool[at + 1] + 8
         at += 2 + pool[at + 1]
-    return DONE if tecs.reg[HEAD] + nodes <= tecs.arena.position.shape[0] else NEED_ARENA
+    return k.DONE if tecs.reg[k.HEAD] + nodes <= tecs.arena.position.shape[0] else k.NEED_ARENA
 
 
 @inline
-def _inside(arena: Arena, pool: Int32s, first: int, length: int, lowest: int) -> int:
+def _inside(arena: k.Arena, pool: Int32s, first: int, length: int, lowest: int) -> int:
     """How many nodes of a union-list the window still allows: they are in front."""
     if arena.max_start[pool[first]] < lowest:
         return 0
@@ -94,42 +79,42 @@ def _inside(arena: Arena, pool: Int32s, first: int, length: int, lowest: int) ->
 
 @inline
 def _execute(
-    tecs: Tecs, count: int, q: int, first: int, length: int, symbol: int, position: int
+    tecs: k.Tecs, count: int, q: int, first: int, length: int, symbol: int, position: int
 ) -> int:
     """``ExecTrans``: the marking transition first; how many entries there are now, or -1."""
     arena, reg, table, pool = tecs.arena, tecs.reg, tecs.table, tecs.pool
     scratch = tecs.scratch
     take, skip = table.take[q, symbol], table.skip[q, symbol]
-    if take == NONE and skip == NONE:
+    if take == k.NONE and skip == k.NONE:
         return count
     there = _find(scratch, count, skip)
-    node = NONE
-    if take != NONE or there != NONE:
+    node = k.NONE
+    if take != k.NONE or there != k.NONE:
         node = merge(arena, reg, pool, first, length)
-    if take != NONE:
+    if take != k.NONE:
         count = _add(arena, reg, scratch, count, take, extend(arena, reg, node, position))
-        if count < 0 or skip == NONE:
+        if count < 0 or skip == k.NONE:
             return count
         there = _find(scratch, count, skip)
-    if there != NONE:
-        if node == NONE:
+    if there != k.NONE:
+        if node == k.NONE:
             node = merge(arena, reg, pool, first, length)
         return count if insert(arena, reg, scratch, there, node) else -1
     return _hand_over(scratch, count, skip, pool, first, length)
 
 
 @inline
-def _find(scratch: Scratch, count: int, state: int) -> int:
+def _find(scratch: k.Scratch, count: int, state: int) -> int:
     """The entry of a state, NONE if there is none."""
-    if state != NONE:
+    if state != k.NONE:
         for entry in range(count):
             if scratch.state[entry] == state:
                 return entry
-    return NONE
+    return k.NONE
 
 
 @inline
-def _add_entry(scratch: Scratch, count: int, state: int, node: int) -> int:
+def _add_entry(scratch: k.Scratch, count: int, state: int, node: int) -> int:
     """A new entry with a list of one node; there is room for two."""
     scratch.state[count] = state
     scratch.length[count] = 1
@@ -138,17 +123,17 @@ def _add_entry(scratch: Scratch, count: int, state: int, node: int) -> int:
 
 
 @inline
-def _add(arena: Arena, reg: Int64s, scratch: Scratch, count: int, state: int, node: int) -> int:
+def _add(arena: k.Arena, reg: Int64s, scratch: k.Scratch, count: int, state: int, node: int) -> int:
     """``Add``: a new entry, or an insertion; -1 without room."""
     entry = _find(scratch, count, state)
-    if entry != NONE:
+    if entry != k.NONE:
         return count if insert(arena, reg, scratch, entry, node) else -1
     return _add_entry(scratch, count, state, node) if count < scratch.state.shape[0] else -1
 
 
 @inline
 def _hand_over(
-    scratch: Scratch, count: int, state: int, pool: Int32s, first: int, length: int
+    scratch: k.Scratch, count: int, state: int, pool: Int32s, first: int, length: int
 ) -> int:
     """The first to reach a state hands its list over; -1 without room."""
     if count == scratch.state.shape[0] or length > scratch.nodes.shape[1]:
@@ -161,18 +146,18 @@ def _hand_over(
 
 
 @inline
-def _commit(tecs: Tecs, p: int, count: int) -> bool:
+def _commit(tecs: k.Tecs, p: int, count: int) -> bool:
     """Write the entries into the pool, where they were if there is room; False if there is none."""
     reg, parts, pool, scratch = tecs.reg, tecs.parts, tecs.pool, tecs.scratch
     length = 0
     for entry in range(count):
         length += 2 + scratch.length[entry]
     if length > parts.room[p]:
-        if reg[POOL_END] + 2 * length > pool.shape[0]:
+        if reg[k.POOL_END] + 2 * length > pool.shape[0]:
             return False
-        parts.start[p] = reg[POOL_END]
+        parts.start[p] = reg[k.POOL_END]
         parts.room[p] = 2 * length
-        reg[POOL_END] += 2 * length
+        reg[k.POOL_END] += 2 * length
     at, active = parts.start[p], 0
     for entry in range(count):
         pool[at] = scratch.state[entry]

@@ -7,27 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import (
-    DONE,
-    END_ANSWERS,
-    ENTRY,
-    EPOCH,
-    EVENT,
-    KEEP,
-    LIST_INDEX,
-    LISTING,
-    NONE,
-    PHASE,
-    READING,
-    RESET_ALL,
-    TOP,
-    Bytes,
-    Int32s,
-    Int64s,
-    Limits,
-    Symbols,
-    Tecs,
-)
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, Symbols
 from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.engine.kernels.tecs.advance import advance
 from cerlab.engine.kernels.tecs.enumeration import enumerate_event
@@ -54,7 +35,7 @@ class Events(NamedTuple):
 
 
 @kernel
-def read_batch(tecs: Tecs, events: Events, limits: Limits, idle: int) -> int:
+def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int) -> int:
     """Read the events from register EVENT on; DONE, or what is lacking at that event.
 
     The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, those
@@ -62,44 +43,44 @@ def read_batch(tecs: Tecs, events: Events, limits: Limits, idle: int) -> int:
     """
     reg, parts, width = tecs.reg, tecs.parts, limits.width
     while True:
-        if reg[PHASE] == READING:
-            reg[EVENT] = next_that_matters(tecs, events, idle)
-        i = reg[EVENT]
+        if reg[k.PHASE] == k.READING:
+            reg[k.EVENT] = next_that_matters(tecs, events, idle)
+        i = reg[k.EVENT]
         if i == events.symbols.shape[0]:
-            return DONE
+            return k.DONE
         p, position = events.codes[i], events.positions[i]
-        if reg[PHASE] == READING:
+        if reg[k.PHASE] == k.READING:
             count = parts.events[p]
             order, lowest = position, events.lowest[i]
-            if width != NONE:
+            if width != k.NONE:
                 order, lowest = count, count - width
             status = advance(tecs, p, events.symbols[i], position, order, lowest)
-            if status != DONE:
+            if status != k.DONE:
                 return status
             parts.events[p] = count + 1
             if i < events.report_from:
-                reg[EVENT] = i + 1
+                reg[k.EVENT] = i + 1
                 continue
-            reg[PHASE] = LISTING
-            reg[ENTRY] = parts.start[p]
-            reg[LIST_INDEX] = reg[TOP] = reg[END_ANSWERS] = 0
-        lowest = events.lowest[i] if width == NONE else parts.events[p] - 1 - width
+            reg[k.PHASE] = k.LISTING
+            reg[k.ENTRY] = parts.start[p]
+            reg[k.LIST_INDEX] = reg[k.TOP] = reg[k.END_ANSWERS] = 0
+        lowest = events.lowest[i] if width == k.NONE else parts.events[p] - 1 - width
         status = enumerate_event(tecs, p, position, lowest, limits.limit)
-        if status != DONE:
+        if status != k.DONE:
             return status
-        if reg[END_ANSWERS] > 0 and limits.consume != KEEP:
-            if limits.consume == RESET_ALL:
-                reg[EPOCH] += 1
+        if reg[k.END_ANSWERS] > 0 and limits.consume != k.KEEP:
+            if limits.consume == k.RESET_ALL:
+                reg[k.EPOCH] += 1
             else:
                 parts.length[p] = 0
                 parts.active[p] = 0
                 parts.idle[p] = idle
-        reg[PHASE] = READING
-        reg[EVENT] = i + 1
+        reg[k.PHASE] = k.READING
+        reg[k.EVENT] = i + 1
 
 
 @inline
-def next_that_matters(tecs: Tecs, events: Events, idle: int) -> int:
+def next_that_matters(tecs: k.Tecs, events: Events, idle: int) -> int:
     """The next event from register EVENT on that some run, or the idle state, does not just skip.
 
     The events before it are read on the way: they change nothing but how many there were. One that
@@ -110,17 +91,17 @@ def next_that_matters(tecs: Tecs, events: Events, idle: int) -> int:
     active, silent, counts, epoch = parts.active, table.silent, parts.events, parts.epoch
     by_partition, length = parts.idle, parts.length
     begin_take, begin_skip, wait = table.begin_take, table.begin_skip, table.wait
-    now = reg[EPOCH]
-    for i in range(reg[EVENT], symbols.shape[0]):
+    now = reg[k.EPOCH]
+    for i in range(reg[k.EVENT], symbols.shape[0]):
         p = codes[i]
         fresh = idle
         if restarts.shape[0] and restarts[i]:
             restarts[i] = 0
             now += 1
-            reg[EPOCH] = now
+            reg[k.EPOCH] = now
             if idles.shape[0]:
                 fresh = idles[i]
-        if p == NONE:
+        if p == k.NONE:
             continue
         if epoch[p] != now:
             epoch[p] = now
@@ -130,8 +111,8 @@ def next_that_matters(tecs: Tecs, events: Events, idle: int) -> int:
         s, w = symbols[i], by_partition[p]
         if (
             (active[p] & ~silent[s]) != 0
-            or begin_take[w, s] != NONE
-            or begin_skip[w, s] != NONE
+            or begin_take[w, s] != k.NONE
+            or begin_skip[w, s] != k.NONE
             or wait[w, s] != w
         ):
             return i

@@ -13,21 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import (
-    DONE,
-    FULL,
-    KEEP,
-    NEED_ARENA,
-    NEED_STACK,
-    NONE,
-    RESET_ALL,
-    Answers,
-    Int32s,
-    Int64s,
-    Limits,
-    Moves,
-    Symbols,
-)
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.compiled import inline, kernel
 
 
@@ -58,7 +45,7 @@ class Chains(NamedTuple):
     heads: Int32s  # (partitions * states,): the newest record of state q of p at p * states + q
     epoch: Int64s  # (partitions,), when it was last reset
     search: Search
-    answers: Answers
+    answers: k.Answers
     reg: Int64s  # (REGISTERS,)
 
 
@@ -96,7 +83,7 @@ READING, ACCEPTING, SEARCHING = 0, 1, 2
 
 
 @kernel
-def list_chains(moves: Moves, events: Events, limits: Limits, chains: Chains) -> int:
+def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains) -> int:
     """List the answers that end at the events `ends`; DONE, or what is lacking.
 
     Only the events in the windows of those are read. Called again with the same registers it goes
@@ -112,43 +99,43 @@ def list_chains(moves: Moves, events: Events, limits: Limits, chains: Chains) ->
                 reg[HEAD] = 0
                 reg[EPOCH] += 1
             if not read_until(moves, events, chains, end):
-                return NEED_ARENA
+                return k.NEED_ARENA
             reg[PHASE] = ACCEPTING
             reg[OP] = 0
             reg[END_ANSWERS] = 0
         if epoch[p] != reg[EPOCH]:
             renew(moves, chains, p)
         status = list_end(moves, events, limits, chains, end)
-        if status != DONE:
+        if status != k.DONE:
             return status
-        if limits.consume == KEEP:
+        if limits.consume == k.KEEP:
             if not take_event(moves, chains, events.actions[end], p, end):
-                return NEED_ARENA
-        elif limits.consume == RESET_ALL:
+                return k.NEED_ARENA
+        elif limits.consume == k.RESET_ALL:
             reg[EPOCH] += 1
         else:
-            epoch[p] = NONE
+            epoch[p] = k.NONE
         reg[AT] = end + 1
         reg[END] += 1
         reg[PHASE] = READING
-    return DONE
+    return k.DONE
 
 
 @inline
-def renew(moves: Moves, chains: Chains, p: int) -> None:
+def renew(moves: k.Moves, chains: Chains, p: int) -> None:
     """Empty the states of a partition that was last read before what has been reset since."""
     chains.epoch[p] = chains.reg[EPOCH]
     for q in range(p * moves.states, p * moves.states + moves.states):
-        chains.heads[q] = NONE
+        chains.heads[q] = k.NONE
 
 
 @inline
-def read_until(moves: Moves, events: Events, chains: Chains, end: int) -> bool:
+def read_until(moves: k.Moves, events: Events, chains: Chains, end: int) -> bool:
     """Read the events from register AT to before `end`; False if there is no room."""
     reg = chains.reg
     for i in range(reg[AT], end):
         p = events.codes[i]
-        if p == NONE:
+        if p == k.NONE:
             continue
         if chains.epoch[p] != reg[EPOCH]:
             renew(moves, chains, p)
@@ -160,7 +147,7 @@ def read_until(moves: Moves, events: Events, chains: Chains, end: int) -> bool:
 
 
 @inline
-def take_event(moves: Moves, chains: Chains, a: int, p: int, i: int) -> bool:
+def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
     """The records of an event; False if there is no room for them, and nothing is changed."""
     begin, move, records, heads = moves.begin, moves.move, chains.records, chains.heads
     row, head = p * moves.states, chains.reg[HEAD]
@@ -170,7 +157,7 @@ def take_event(moves: Moves, chains: Chains, a: int, p: int, i: int) -> bool:
     lowest = head
     for o in range(low, high):
         source, target = heads[row + move.source[o]], move.target[o]
-        if target != NONE and source != NONE:
+        if target != k.NONE and source != k.NONE:
             records.event[head] = i
             records.down[head] = source
             records.start[head] = records.start[source]
@@ -182,9 +169,9 @@ def take_event(moves: Moves, chains: Chains, a: int, p: int, i: int) -> bool:
         heads[row + target] = r
     for o in range(begin.first[a], begin.first[a + 1]):
         target = begin.target[o]
-        if target != NONE:
-            records.event[head] = i if begin.marks[o] else NONE
-            records.down[head] = NONE
+        if target != k.NONE:
+            records.event[head] = i if begin.marks[o] else k.NONE
+            records.down[head] = k.NONE
             records.start[head] = i
             records.older[head] = heads[row + target]
             heads[row + target] = head
@@ -194,7 +181,7 @@ def take_event(moves: Moves, chains: Chains, a: int, p: int, i: int) -> bool:
 
 
 @inline
-def list_end(moves: Moves, events: Events, limits: Limits, chains: Chains, end: int) -> int:
+def list_end(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains, end: int) -> int:
     """The answers of the runs that an event accepts: those that it starts first."""
     begin, move, reg = moves.begin, moves.move, chains.reg
     a, row = events.actions[end], events.codes[end] * moves.states
@@ -207,14 +194,14 @@ def list_end(moves: Moves, events: Events, limits: Limits, chains: Chains, end: 
                 o = begin.first[a] + op
                 if begin.accepts[o]:
                     if is_full(chains.answers, reg, 1):
-                        return FULL
+                        return k.FULL
                     position = events.offset + events.positions[end]
                     list_start(begin.marks[o] != 0, position, chains.answers, reg)
                 reg[OP] += 1
                 continue
             o = move.first[a] + op - starts
             top = chains.heads[row + move.source[o]]
-            if not move.accepts[o] or top == NONE:
+            if not move.accepts[o] or top == k.NONE:
                 reg[OP] += 1
                 continue
             reg[PHASE] = SEARCHING
@@ -222,16 +209,16 @@ def list_end(moves: Moves, events: Events, limits: Limits, chains: Chains, end: 
             reg[RECORD] = top
             chains.search.position[0] = events.offset + events.positions[end]
         status = search_chain(events, limits, chains)
-        if status != DONE:
+        if status != k.DONE:
             return status
         reg[PHASE] = ACCEPTING
         reg[OP] += 1
     reg[PHASE] = ACCEPTING
-    return DONE
+    return k.DONE
 
 
 @inline
-def is_full(answers: Answers, reg: Int64s, length: int) -> bool:
+def is_full(answers: k.Answers, reg: Int64s, length: int) -> bool:
     """Whether the buffer has no room for one more answer of that length."""
     return (
         reg[ANSWERS] == answers.start.shape[0]
@@ -240,7 +227,7 @@ def is_full(answers: Answers, reg: Int64s, length: int) -> bool:
 
 
 @inline
-def list_start(has_mark: bool, position: int, answers: Answers, reg: Int64s) -> None:
+def list_start(has_mark: bool, position: int, answers: k.Answers, reg: Int64s) -> None:
     """The answer that begins and ends with one event."""
     answer, place = reg[ANSWERS], reg[POSITIONS]
     answers.start[answer] = position
@@ -255,7 +242,7 @@ def list_start(has_mark: bool, position: int, answers: Answers, reg: Int64s) -> 
 
 
 @inline
-def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
+def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
     """All ways down from register RECORD, newest first, each inside the window.
 
     By unsigned numbers, which are never looked at as indices from the end.
@@ -268,18 +255,18 @@ def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
     depth, deepest = np.uintp(reg[DEPTH]), np.uintp(open_record.shape[0])
     answer, place = np.uintp(reg[ANSWERS]), np.uintp(reg[POSITIONS])
     one, r, steps, left = np.uintp(1), reg[RECORD], reg[STEPS], limits.limit - reg[END_ANSWERS]
-    status = DONE
+    status = k.DONE
     while left > 0:
         steps += 1
         n = np.uintp(r)
-        if r == NONE or start[n] < lowest:
+        if r == k.NONE or start[n] < lowest:
             if depth == one:
                 break
             depth -= one
             r = np.int64(older[np.uintp(open_record[depth])])
-        elif down[n] != NONE:
+        elif down[n] != k.NONE:
             if depth == deepest:
-                status = NEED_STACK
+                status = k.NEED_STACK
                 break
             open_record[depth] = r
             open_position[depth] = offset + positions[np.uintp(event[n])]
@@ -287,18 +274,18 @@ def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
             r = np.int64(down[n])
         else:
             if answer == room or place + depth >= cells:
-                status = FULL
+                status = k.FULL
                 break
             first = offset + positions[np.uintp(start[n])]
             answers.start[answer] = first
             answers.end[answer] = end
-            if event[n] != NONE:
+            if event[n] != k.NONE:
                 answers.positions[place] = first
                 place += one
-            k = depth
-            while k > np.uintp(0):
-                k -= one
-                answers.positions[place] = open_position[k]
+            level = depth
+            while level > np.uintp(0):
+                level -= one
+                answers.positions[place] = open_position[level]
                 place += one
             answer += one
             answers.offsets[answer] = place

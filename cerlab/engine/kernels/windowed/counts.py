@@ -10,18 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cerlab.engine.kernels.arrays import (
-    DONE,
-    FULL,
-    KEEP,
-    NEED_SCRATCH,
-    NONE,
-    RESET_ALL,
-    Int32s,
-    Int64s,
-    Limits,
-    Moves,
-)
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.engine.kernels.windowed.ends import AT, ENDS, RESETS, Events
 
@@ -49,9 +39,9 @@ class Counts(NamedTuple):
 
 @kernel
 def count_ends(
-    moves: Moves,
+    moves: k.Moves,
     events: Events,
-    limits: Limits,
+    limits: k.Limits,
     counts: Counts,
     ends: Int32s,
     numbers: Int64s,
@@ -66,7 +56,7 @@ def count_ends(
     size, count, now = counts.starts.shape[1], reg[ENDS], reg[RESETS]
     for i in range(reg[AT], events.actions.shape[0]):
         a, p = events.actions[i], events.codes[i]
-        if p == NONE:
+        if p == k.NONE:
             continue
         if epoch[p] != now:
             epoch[p] = now
@@ -78,20 +68,20 @@ def count_ends(
         answers = move_counts(moves, counts, a, p)
         if begin.first[w] < begin.first[w + 1]:
             if live[p, 1] - live[p, 0] == size:
-                return NEED_SCRATCH
+                return k.NEED_SCRATCH
             answers += begin_counts(moves, counts, w, p, i)
         if answers > LARGEST or answers < 0:
-            return FULL
+            return k.FULL
         if answers > 0 and i >= events.report_from:
             ends[count] = i
             numbers[count] = answers
             count += 1
-            if limits.consume == RESET_ALL:
+            if limits.consume == k.RESET_ALL:
                 now += 1
-            elif limits.consume != KEEP:
-                epoch[p] = NONE
+            elif limits.consume != k.KEEP:
+                epoch[p] = k.NONE
     reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], count, now
-    return DONE
+    return k.DONE
 
 
 @inline
@@ -105,7 +95,7 @@ def forget(counts: Counts, p: int, first: int) -> None:
 
 
 @inline
-def move_counts(moves: Moves, counts: Counts, a: int, p: int) -> int:
+def move_counts(moves: k.Moves, counts: Counts, a: int, p: int) -> int:
     """Move the runs of a partition on; how many are accepted, TOO_LARGE for too large a number."""
     move, live, runs, scratch = moves.move, counts.live, counts.runs, counts.scratch
     mask = runs.shape[2] - 1
@@ -119,7 +109,7 @@ def move_counts(moves: Moves, counts: Counts, a: int, p: int) -> int:
     answers, largest = 0, 0
     for o in range(low, high):
         target = move.target[o]
-        if target != NONE:
+        if target != k.NONE:
             for n in range(live[p, 0], live[p, 1]):
                 there = runs[p, target, n & mask] + scratch[o - low, n & mask]
                 runs[p, target, n & mask] = there
@@ -132,7 +122,7 @@ def move_counts(moves: Moves, counts: Counts, a: int, p: int) -> int:
 
 
 @inline
-def begin_counts(moves: Moves, counts: Counts, w: int, p: int, i: int) -> int:
+def begin_counts(moves: k.Moves, counts: Counts, w: int, p: int, i: int) -> int:
     """A new start in the ring of a partition; how many of its runs are accepted at once."""
     begin, live, runs = moves.begin, counts.live, counts.runs
     slot = live[p, 1] & (counts.starts.shape[1] - 1)
@@ -142,7 +132,7 @@ def begin_counts(moves: Moves, counts: Counts, w: int, p: int, i: int) -> int:
         runs[p, q, slot] = 0
     answers = 0
     for o in range(begin.first[w], begin.first[w + 1]):
-        if begin.target[o] != NONE:
+        if begin.target[o] != k.NONE:
             runs[p, begin.target[o], slot] += 1
         if begin.accepts[o]:
             answers += 1

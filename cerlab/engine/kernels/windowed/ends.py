@@ -10,19 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cerlab.engine.kernels.arrays import (
-    BEGINNING,
-    KEEP,
-    NONE,
-    RESET_ALL,
-    Bytes,
-    CopySteps,
-    Int32s,
-    Int64s,
-    Limits,
-    Moves,
-    Symbols,
-)
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, Symbols
 from cerlab.engine.kernels.compiled import kernel
 
 
@@ -52,7 +41,7 @@ class Latest(NamedTuple):
 
 @kernel
 def find_ends(
-    moves: Moves, events: Events, limits: Limits, latest: Latest, ends: Int32s, reg: Int64s
+    moves: k.Moves, events: Events, limits: k.Limits, latest: Latest, ends: Int32s, reg: Int64s
 ) -> None:
     """Write the indices of the events that end an answer into `ends`, ``reg[ENDS]`` of them.
 
@@ -64,36 +53,36 @@ def find_ends(
     count, now = reg[ENDS], reg[RESETS]
     for i in range(reg[AT], events.actions.shape[0]):
         a, p = events.actions[i], events.codes[i]
-        if p == NONE:
+        if p == k.NONE:
             continue
         row = p * moves.states
         if epoch[p] != now:
             epoch[p] = now
             idle[p] = 0
             for q in range(row, row + moves.states):
-                start[q] = NONE
+                start[q] = k.NONE
         w = idle[p] * moves.actions + a
         if latest.idle_before.shape[0]:
             latest.idle_before[i] = idle[p]
             idle[p] = moves.wait[w]
-        best = NONE
+        best = k.NONE
         low, high = move.first[a], move.first[a + 1]
         for o in range(low, high):
             scratch[o - low] = start[row + move.source[o]]
         for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
-            start[row + moves.leave[o]] = NONE
+            start[row + moves.leave[o]] = k.NONE
         for o in range(low, high):
             origin, target = scratch[o - low], move.target[o]
-            if target != NONE:
+            if target != k.NONE:
                 start[row + target] = max(start[row + target], origin)
             if move.accepts[o]:
                 best = max(best, origin)
         for o in range(begin.first[w], begin.first[w + 1]):
-            if begin.target[o] != NONE:
+            if begin.target[o] != k.NONE:
                 start[row + begin.target[o]] = i
             if begin.accepts[o]:
                 best = i
-        if best == NONE or i < events.report_from:
+        if best == k.NONE or i < events.report_from:
             continue
         if (
             (times[i] - times[best] <= limits.width)
@@ -102,11 +91,11 @@ def find_ends(
         ):
             ends[count] = i
             count += 1
-            if consume != KEEP:
-                if consume == RESET_ALL:
+            if consume != k.KEEP:
+                if consume == k.RESET_ALL:
                     now += 1
                 else:
-                    epoch[p] = NONE
+                    epoch[p] = k.NONE
     reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], count, now
 
 
@@ -121,7 +110,7 @@ class TimedEvents(NamedTuple):
 
 @kernel
 def find_ends_by_copies(
-    steps: CopySteps, events: TimedEvents, width: int, latest: Int32s, ends: Int32s, reg: Int64s
+    steps: k.CopySteps, events: TimedEvents, width: int, latest: Int32s, ends: Int32s, reg: Int64s
 ) -> None:
     """The same for a chained program, one partition, and nothing consumed.
 
@@ -133,7 +122,7 @@ def find_ends_by_copies(
     count, copies, accepts = reg[ENDS], np.uintp(steps.width), np.uintp(steps.accepts)
     for i in range(reg[AT], actions.shape[0]):
         a = np.uintp(actions[i])
-        latest[BEGINNING] = i
+        latest[k.BEGINNING] = i
         n = a * accepts
         best = latest[accepting[n]]
         for _ in range(1, accepts):
@@ -147,7 +136,7 @@ def find_ends_by_copies(
             for _ in range(2, copies):
                 n += np.uintp(1)
                 latest[target[n]] = latest[source[n]]
-        if best != NONE and i >= report_from and times[row[i]] - times[row[best]] <= width:
+        if best != k.NONE and i >= report_from and times[row[i]] - times[row[best]] <= width:
             ends[count] = i
             count += 1
     reg[AT], reg[ENDS] = actions.shape[0], count
