@@ -7,7 +7,8 @@ from cerlab.io.batches import (
     time_of_file,
     time_of_schema,
 )
-from cerlab.io.read import HowToRead, Stream, as_stream, from_arrow, read, read_events
+from cerlab.io.options import HowToRead
+from cerlab.io.read import Stream, as_stream, from_arrow, read, read_events
 from cerlab.io.sink import NdjsonSink, Sink, parquet_sink
 from cerlab.io.write import arrow_table, record, row_text, write_ndjson, write_parquet
 

@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from cerlab.io import arrow, columnar
 from cerlab.io.conversion import Reading
 from cerlab.io.declared import table_columns
 from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe
-from cerlab.io.quarantine import Quarantine, open_quarantine
+from cerlab.io.options import FileOptions, HowToReadFile
+from cerlab.io.quarantine import open_quarantine
 from cerlab.io.read import Stream, read_parts
 from cerlab.io.rows import batched, part_groups, stream_of
 from cerlab.logic.ceql.parser import as_schema
-from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
+from cerlab.model.clock import TimeAxis
 from cerlab.model.columns import is_moment
 from cerlab.model.event import Event, TypeColumn
 from cerlab.model.schema import AttributeType, Schema
@@ -36,14 +37,9 @@ _SAMPLE = 1 << 16
 def batches(
     path: str | PathLike[str],
     *,
-    type: str | None = None,
-    time: str | None = None,
-    unit: str | TimeUnit | None = None,
-    schema: Schema | str | None = None,
-    format: str | None = None,
-    quarantine: Quarantine | None = None,
     size: int = SIZE,
     attributes: Collection[str] | None = None,
+    **how: Unpack[HowToReadFile],
 ) -> Iterator[Stream]:
     """The events of a file (or ``-``) as streams of at most `size` events, none of them empty.
 
@@ -57,19 +53,19 @@ def batches(
     ...     [len(batch) for batch in batches(Path(folder) / "e.core", size=2)]
     [2, 1]
     """
-    axis = axis_of_options(time, unit)
-    schema = as_schema(schema)
-    kind = None if is_pipe(path) else format_of(existing(path), format)
+    options = FileOptions(**how)
+    axis = options.axis
+    kind = None if is_pipe(path) else format_of(existing(path), options.format)
     if kind in COLUMNAR:
-        with open_quarantine(quarantine, path) as on_bad_row:
-            whole = schema is not None or on_bad_row is not None or attributes is None
-            types = type if isinstance(type, TypeColumn) else "type"
+        with open_quarantine(options.quarantine, path) as on_bad_row:
+            reading = options.reading(str(path), on_bad_row)
+            whole = reading.schema is not None or on_bad_row is not None or attributes is None
+            types = options.type if isinstance(options.type, TypeColumn) else "type"
             names = None if whole else {types, "stream", *(attributes or ())}
-            reading = Reading(str(path), schema, on_bad_row, type)
             yield from _of_columns(Path(path), kind, reading, axis, size, names)
         return
-    options: dict[str, Any] = {"type": type, "schema": schema, "format": kind, "size": size}
-    for parts in part_groups(read_parts(path, quarantine=quarantine, **options), size):
+    schema = as_schema(options.schema)
+    for parts in part_groups(read_parts(path, options, size), size):
         yield stream_of(parts, axis, schema, Stream)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, Unpack
 
 from cerlab.errors import UsageError
 from cerlab.io import arrow, ndjson
@@ -17,8 +17,15 @@ from cerlab.io.dicts import rows_of_dicts
 from cerlab.io.formats import COLUMNAR, empty, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.io.lines import Lines
 from cerlab.io.named_columns import arrow_column
+from cerlab.io.options import (
+    FileOptions,
+    HowToRead,
+    HowToReadFile,
+    HowToReadTable,
+    TableOptions,
+)
 from cerlab.io.pipe import arriving_lines
-from cerlab.io.quarantine import Quarantine, open_quarantine
+from cerlab.io.quarantine import open_quarantine
 from cerlab.io.rows import Part, batched, events_of, stream_of
 from cerlab.io.text import ROWS, known_kind, text_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
@@ -159,34 +166,25 @@ def events_table(stream: Events) -> Any:
 def read(
     path: str | PathLike[str],
     *,
-    type: str | None = None,
-    time: str | None = None,
-    unit: str | TimeUnit | None = None,
-    schema: Schema | str | None = None,
-    format: str | None = None,
-    quarantine: Quarantine | None = None,
     sort: bool = False,
     watch: Callable[[Iterator[Part]], Iterable[Part]] = iter,
+    **how: Unpack[HowToReadFile],
 ) -> Stream:
     """Read a whole file (or ``-``, standard input) as a stream.
 
-    `type`, `time`, `unit`, `schema` as in `Stream.read`. `quarantine` is a file for the rows that
-    cannot be read, as NDJSON of their text and error, or a function that takes these two; without
-    it the first such row is an error.
-    `sort` orders the events by time, stably; `watch` sees parts of them pass (for a progress bar).
-    Raises `BadData` with file, row and column.
+    `type`, `time`, `unit`, `schema` as in `Stream.read`, `format` and `quarantine` as in
+    `HowToReadFile`. `sort` orders the events by time, stably; `watch` sees parts of them pass (for
+    a progress bar). Raises `BadData` with file, row and column.
     """
-    axis = axis_of_options(time, unit)
-    schema = as_schema(schema)
-    as_it_is = not sort and quarantine is None
-    if as_it_is and (kind := _table_kind(path, format)) is not None:
-        reading = Reading(str(path), schema, None, type)
+    options = FileOptions(**how)
+    axis, reading = options.axis, options.reading(str(path))
+    as_it_is = not sort and options.quarantine is None
+    if as_it_is and (kind := _table_kind(path, options.format)) is not None:
         return _table_stream(arrow.read_file(Path(path), kind, as_codes=True), reading, axis)
-    parts = list(
-        watch(read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine))
-    )
-    stream = stream_of(parts, axis, schema, Stream)
-    return Stream(_sort_by_time(stream.events, axis), time=axis, schema=schema) if sort else stream
+    stream = stream_of(list(watch(read_parts(path, options))), axis, reading.schema, Stream)
+    if not sort:
+        return stream
+    return Stream(_sort_by_time(stream.events, axis), time=axis, schema=reading.schema)
 
 
 def _table_kind(path: str | PathLike[str], format: str | None) -> str | None:
@@ -210,51 +208,46 @@ def _sort_by_time(events: tuple[Event, ...], axis: TimeAxis | None) -> list[Even
 def read_events(
     path: str | PathLike[str],
     *,
-    type: str | None = None,
-    schema: Schema | None = None,
-    format: str | None = None,
-    quarantine: Quarantine | None = None,
     before_reading: Callable[[], None] | None = None,
     watch: Callable[[Iterator[Event]], Iterable[Event]] = iter,
+    **how: Unpack[HowToReadFile],
 ) -> Iterator[Event]:
-    """The events of a file (or ``-``) as they are read.
+    """The events of a file (or ``-``) as they are read; events have no time axis.
 
     `before_reading` is called, on standard input and FIFOs, whenever the events of all that has
     arrived were taken and the next one may have to be waited for; there `watch` sees them pass.
     """
-    if not is_pipe(path):
-        parts = read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine)
-        yield from (event for part in parts for event in events_of(part))
-        return
-    with open_quarantine(quarantine, path) as on_bad_row:
+    options = FileOptions(**how)
+    if is_pipe(path):
+        return iter(watch(_arriving(path, options, before_reading)))
+    return (event for part in read_parts(path, options) for event in events_of(part))
+
+
+def _arriving(
+    path: str | PathLike[str],
+    options: FileOptions,
+    before_reading: Callable[[], None] | None = None,
+) -> Iterator[Event]:
+    with open_quarantine(options.quarantine, path) as on_bad_row:
         errors = "strict" if on_bad_row is None else "surrogateescape"
         lines = arriving_lines(path, before_reading, errors=errors)
-        reading = Reading(name_of(path), schema, on_bad_row, type)
-        yield from watch(text_events(lines, format, reading))
+        reading = options.reading(name_of(path), on_bad_row)
+        yield from text_events(lines, options.format, reading)
 
 
-def read_parts(
-    path: str | PathLike[str],
-    *,
-    type: str | None = None,
-    schema: Schema | None = None,
-    format: str | None = None,
-    quarantine: Quarantine | None = None,
-    size: int = ROWS,
-) -> Iterator[Part]:
+def read_parts(path: str | PathLike[str], options: FileOptions, size: int = ROWS) -> Iterator[Part]:
     """The events of a file (or ``-``) in parts of at most `size`; an error comes after the others.
 
     Files of text that are large enough are read by the shape of their lines (`cerlab.io.text`).
     """
-    options: dict[str, Any] = {"type": type, "schema": schema, "format": format}
     if is_pipe(path):
-        yield from batched(read_events(path, quarantine=quarantine, **options), size)
+        yield from batched(_arriving(path, options), size)
         return
     file = existing(path)
-    kind = format_of(file, format)
+    kind = format_of(file, options.format)
     with ExitStack() as stack:
-        on_bad_row = stack.enter_context(open_quarantine(quarantine, path))
-        reading = Reading(str(path), schema, on_bad_row, type)
+        on_bad_row = stack.enter_context(open_quarantine(options.quarantine, path))
+        reading = options.reading(str(path), on_bad_row)
         if kind in COLUMNAR:
             yield from batched(arrow.table_events(arrow.read_file(file, kind), reading), size)
             return
@@ -269,19 +262,6 @@ def read_parts(
         yield from text_parts(lines, kind, reading, size, file.stat().st_size)
 
 
-def _of_table(
-    table: Any,
-    *,
-    type: str | None = None,
-    time: str | None = None,
-    unit: str | TimeUnit | None = None,
-    schema: Schema | str | None = None,
-) -> Stream:
-    axis = axis_of_options(time, unit)
-    schema = as_schema(schema)
-    return _table_stream(table, Reading("the table", schema, None, type), axis)
-
-
 def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream:
     """Column by column where that is safe, else row by row."""
 
@@ -294,28 +274,16 @@ def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream
     return Stream.from_columns(columns, table.num_rows, load, time=axis, schema=reading.schema)
 
 
-class HowToRead(TypedDict, total=False):
-    """What verbs take beside events that are no stream yet.
-
-    `type` is that of events that have none; `time` and `unit` name the time attribute.
-    """
-
-    type: str | None
-    time: str | None
-    unit: str | TimeUnit | None
-
-
-class HowToReadTable(HowToRead, total=False):
-    """The same, and the declarations that rows are checked against."""
-
-    schema: Schema | str | None
-
-
 def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     """A stream of the rows of a pyarrow Table, or of what can be one; options as `Stream.read`."""
     if (arrow_table := arrow.as_table(table, as_codes=True)) is None:
         raise _no_events(table)
     return _of_table(arrow_table, **how)
+
+
+def _of_table(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
+    options = TableOptions(**how)
+    return _table_stream(table, options.reading("the table"), options.axis)
 
 
 def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
@@ -325,7 +293,7 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     Of a stream `time` and `unit` replace its own time attribute.
     """
     if isinstance(events, Events):
-        axis = axis_of_options(how.get("time"), how.get("unit"))
+        axis = TableOptions(**how).axis
         return events if axis is None else events.on_time(axis)
     if isinstance(events, str | PathLike):
         return read(events, **how)

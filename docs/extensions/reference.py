@@ -25,7 +25,7 @@ import cerlab
 from cerlab import catalogue
 from cerlab.cli import COMMANDS, main
 from cerlab.evaluate.aggregate_request import Aggregates
-from cerlab.io.read import HowToRead
+from cerlab.io import HowToRead
 from cerlab.spark.batch.match import Options
 from cerlab.spark.stream.match_stream import StreamOptions
 
