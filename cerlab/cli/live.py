@@ -15,7 +15,7 @@ from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import BadData
 from cerlab.evaluate import EvaluatorName, evaluator_of, valuations_of
 from cerlab.evaluate.labelled import labelled_valuations
-from cerlab.evaluate.protocol import check_clock
+from cerlab.evaluate.protocol import SHORT, check_clock
 from cerlab.io import Sink
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clock import TimeAxis
@@ -106,19 +106,17 @@ def live_run(
     evaluator: EvaluatorName,
     axis: TimeAxis | None,
     options: dict[str, Any],
-    *,
-    by_tecs: int,
     history: list[Event] | None,
 ) -> Live | None:
     """The evaluation of a pattern by an evaluator; None for what has to read everything first.
 
-    That is a transducer in the compiled engine, where it was asked for by name. `by_tecs` is as in
-    `LiveRun`. Raises `Unsupported` and `UsageError` as `answers_of`, before anything is read.
+    That is a transducer in the compiled engine, where it was asked for by name. Raises
+    `Unsupported` and `UsageError` as `answers_of`, before anything is read.
     """
     axis = axis or io.time_of_schema(pattern.schema)
     by = evaluator_of(evaluator)
     if isinstance(pattern, Pattern) and pattern.has_automaton and evaluator in ("auto", "compiled"):
-        first = by_tecs if evaluator == "auto" else 0
+        first = SHORT if evaluator == "auto" else 0
         return LiveRun(pattern, axis, options, by_tecs=first, history=history)
     if evaluator == "compiled" and by.takes(pattern):
         return None
@@ -191,8 +189,6 @@ def live_labels(
     evaluator: EvaluatorName,
     axis: TimeAxis | None,
     options: dict[str, Any],
-    *,
-    by_tecs: int,
     history: list[Event] | None,
 ) -> Live | None:
     """The same for valuations; raises `Unsupported` for evaluators that keep no labels."""
@@ -204,7 +200,7 @@ def live_labels(
     machine = isinstance(pattern, Pattern) and (pattern.has_automaton or pattern.has_registers)
     if machine and evaluator in ("auto", "compiled", "registers"):
         events = [] if history is None else history
-        live = live_run(pattern, evaluator, axis, options, by_tecs=by_tecs, history=events)
+        live = live_run(pattern, evaluator, axis, options, events)
         assert isinstance(pattern, Pattern)
         return None if live is None else LabelledRun(live, pattern, events)
     return GrowingRun(lambda S: valuations_of(pattern, S, evaluator), axis, options, history)

@@ -145,12 +145,8 @@ def _live(
 ) -> Live | None:
     options = {"path": arguments.events, **input_options(arguments, query)}
     options["watch"] = warnings.arriving
-    evaluator = arguments.evaluator
-    if arguments.labels:
-        return live_labels(
-            query, evaluator, _axis(arguments), options, by_tecs=SHORT, history=history
-        )
-    return live_run(query, evaluator, _axis(arguments), options, by_tecs=SHORT, history=history)
+    live = live_labels if arguments.labels else live_run
+    return live(query, arguments.evaluator, _axis(arguments), options, history)
 
 
 def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:

@@ -17,10 +17,10 @@ from cerlab.cli.progress import about, bar
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import BadData
 from cerlab.evaluate import evaluator_of
+from cerlab.evaluate.protocol import check_clock
 from cerlab.io import Sink
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import TimeAxis, clock_for
+from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
@@ -127,10 +127,8 @@ class LiveRun:
         Raises `Unsupported` and `UsageError` for queries that cannot be run so.
         """
         self._query = query
-        self._machine = query.machine
         self._axis = axis
-        if isinstance(query.plan.window, TimeWindow):
-            clock_for(query.plan.window, self._axis)
+        check_clock(query.plan, axis)
         self._options = options
         self._by_tecs = by_tecs
         self._history = history

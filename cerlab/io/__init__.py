@@ -10,7 +10,7 @@ from cerlab.io.batches import (
 from cerlab.io.options import HowToRead
 from cerlab.io.read import Stream, as_stream, from_arrow, read, read_events
 from cerlab.io.sink import NdjsonSink, Sink, parquet_sink
-from cerlab.io.write import arrow_table, record, row_text, write_ndjson, write_parquet
+from cerlab.io.write import arrow_table, record, row_text
 
 __all__ = [
     "HowToRead",
@@ -30,6 +30,4 @@ __all__ = [
     "row_text",
     "time_of_file",
     "time_of_schema",
-    "write_ndjson",
-    "write_parquet",
 ]

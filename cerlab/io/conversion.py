@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import TypeAlias, TypeVar
 
 from cerlab.errors import BadData, DataPlace, nearest
 from cerlab.model.event import Event, Value, to_value
@@ -15,6 +16,11 @@ from cerlab.model.schema import AttributeType, EventDeclaration, Schema
 
 OnBadRow = Callable[[str, BadData], None]
 """A handler of a row that cannot be read: takes its text and the error."""
+
+Place: TypeAlias = Callable[[], DataPlace]
+"""Where a cell is, for the error only."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ def not_utf_8(reason: str, place: DataPlace) -> BadData:
     )
 
 
-def infer(raw: str, place: Callable[[], DataPlace]) -> Value:
+def infer(raw: str, place: Place) -> Value:
     """A cell without a declared type: integer, decimal, TRUE, FALSE, NULL or empty, else text."""
     if raw == "":
         return None
@@ -89,14 +95,14 @@ def infer(raw: str, place: Callable[[], DataPlace]) -> Value:
     return None if word == "NULL" else raw
 
 
-def _integer(raw: str, place: Callable[[], DataPlace]) -> int:
+def _integer(raw: str, place: Place) -> int:
     value = int(raw) if len(raw) <= _DIGITS else 2**63
     if value not in _INT64:
         raise too_large(f"the integer {raw[:40]}", place())
     return value
 
 
-def _float(raw: str, place: Callable[[], DataPlace]) -> float:
+def _float(raw: str, place: Place) -> float:
     value = float(raw)
     if math.isinf(value) and raw.lower() not in _FLOAT_WORDS:
         raise too_large(f"the number {raw[:40]}", place())
@@ -113,7 +119,7 @@ def too_large(what: str, place: DataPlace) -> BadData:
     )
 
 
-def convert(raw: str, kind: AttributeType, place: Callable[[], DataPlace]) -> Value:
+def convert(raw: str, kind: AttributeType, place: Place) -> Value:
     """A cell of a declared type; raises `BadData` if it is not of that type."""
     try:
         match kind:
@@ -136,7 +142,7 @@ def convert(raw: str, kind: AttributeType, place: Callable[[], DataPlace]) -> Va
     raise _wrong_type(repr(raw[:60]), kind, place())
 
 
-def conform(value: Value, kind: AttributeType, place: Callable[[], DataPlace]) -> Value:
+def conform(value: Value, kind: AttributeType, place: Place) -> Value:
     """A typed value under a declared type: an int may stand for a double, text for a timestamp."""
     match kind, value:
         case _, None:
@@ -166,9 +172,7 @@ def _wrong_type(text: str, kind: AttributeType, place: DataPlace) -> BadData:
     )
 
 
-def declared_event(
-    schema: Schema, name: str, stream: str | None, place: Callable[[], DataPlace]
-) -> EventDeclaration:
+def declared_event(schema: Schema, name: str, stream: str | None, place: Place) -> EventDeclaration:
     """The declaration of a row's event type; raises `BadData` if there is none."""
     declaration = schema.event(name, stream)
     if declaration is None:
@@ -185,24 +189,40 @@ def conform_event(event: Event, reading: Reading, row: int) -> Event:
     """An event with typed values, checked against a schema if there is one."""
     if reading.schema is None:
         return event
-    declaration = declared_event(
-        reading.schema, event.type, event.stream, lambda: reading.place(row)
-    )
+    return typed_event(event.type, event.stream, event.attributes, conform, reading, row)
+
+
+def typed_event(
+    event_type: str,
+    stream: str | None,
+    cells: Mapping[str, T],
+    typed: Callable[[T, AttributeType, Place], Value],
+    reading: Reading,
+    row: int,
+    *,
+    column: str | None = None,
+    blank: object = None,
+) -> Event:
+    """An event as the schema declares it; `typed` makes a cell a value of the declared type.
+
+    `column` is that of the event type; a `blank` text in that of another type's attribute is none.
+    Raises `BadData` for what the schema does not have, and for what is missing.
+    """
+    assert reading.schema is not None
+    place = partial(reading.place, row, column)
+    declaration = declared_event(reading.schema, event_type, stream, place)
     attributes: dict[str, Value] = {}
-    for name, value in event.attributes.items():
+    for name, cell in cells.items():
         attribute = declaration.attribute(name)
-        if attribute is None:
-            raise no_attribute(declaration, name, reading.place(row, name))
-        attributes[name] = conform(
-            value,
-            attribute.type,
-            partial(reading.place, row, name),
-        )
-    require_all(declaration, attributes, reading.place(row))
-    return Event(event.type, attributes, event.stream)
+        if attribute is not None:
+            attributes[name] = typed(cell, attribute.type, partial(reading.place, row, name))
+        elif blank is None or cell != blank:
+            raise _no_attribute(declaration, name, reading.place(row, name))
+    _require_all(declaration, attributes, reading.place(row))
+    return Event(event_type, attributes, stream)
 
 
-def no_attribute(declaration: EventDeclaration, name: str, place: DataPlace) -> BadData:
+def _no_attribute(declaration: EventDeclaration, name: str, place: DataPlace) -> BadData:
     """The error for an attribute that the type does not have."""
     names = [each.name for each in declaration.attributes]
     return BadData(
@@ -213,7 +233,7 @@ def no_attribute(declaration: EventDeclaration, name: str, place: DataPlace) -> 
     )
 
 
-def require_all(
+def _require_all(
     declaration: EventDeclaration, attributes: Mapping[str, Value], place: DataPlace
 ) -> None:
     """Raise `BadData` if an attribute that is not nullable is missing or NULL."""
@@ -251,3 +271,9 @@ def duplicate_column(names: list[str], file: str, row: int | None = None) -> Bad
         place=DataPlace(file, row, twice),
         hint="rename or drop one of the two columns",
     )
+
+
+def twice(name: str, place: DataPlace) -> BadData:
+    """The error that a row has two values for one attribute."""
+    hint = "which of the two counts is not for a reader to guess"
+    return BadData("CER0732", f"'{name}' stands twice", place=place, hint=hint)

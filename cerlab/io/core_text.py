@@ -9,17 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 
-from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import (
-    Reading,
-    convert,
-    declared_event,
-    infer,
-    no_attribute,
-    require_all,
-)
+from cerlab.errors import BadData
+from cerlab.io.conversion import Place, Reading, convert, infer, twice, typed_event
 from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.schema import AttributeType
 
 LINE = re.compile(r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*\((.*)\)\s*", re.DOTALL)
 PAIR = re.compile(
@@ -54,28 +49,26 @@ def _event(text: str, reading: Reading, row: int) -> Event:
         )
     stream, event_type, inside = match.groups()
     pairs = _pairs(inside, reading, row)
-    attributes: dict[str, Value] = {}
-    declaration = None
     if reading.schema is not None:
-        declaration = declared_event(reading.schema, event_type, stream, lambda: reading.place(row))
-    for name, raw in pairs.items():
-        is_quoted = raw[:1] in ("'", '"')
-        value = raw[1:-1].replace(raw[0] * 2, raw[0]) if is_quoted else raw
-
-        def place(name: str = name) -> DataPlace:
-            return reading.place(row, name)
-
-        if declaration is not None:
-            attribute = declaration.attribute(name)
-            if attribute is None:
-                raise no_attribute(declaration, name, place())
-            missing = not is_quoted and raw.upper() in ("", "NULL")
-            attributes[name] = None if missing else convert(value, attribute.type, place)
-        else:
-            attributes[name] = value if is_quoted else infer(value, place)
-    if declaration is not None:
-        require_all(declaration, attributes, reading.place(row))
+        return typed_event(event_type, stream, pairs, _typed, reading, row)
+    attributes = {
+        name: _unquoted(raw) if _is_quoted(raw) else infer(raw, partial(reading.place, row, name))
+        for name, raw in pairs.items()
+    }
     return Event(event_type, attributes, stream)
+
+
+def _is_quoted(raw: str) -> bool:
+    return raw[:1] in ("'", '"')
+
+
+def _unquoted(raw: str) -> str:
+    return raw[1:-1].replace(raw[0] * 2, raw[0]) if _is_quoted(raw) else raw
+
+
+def _typed(raw: str, kind: AttributeType, place: Place) -> Value:
+    missing = raw.upper() in ("", "NULL")
+    return None if missing else convert(_unquoted(raw), kind, place)
 
 
 def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str]:
@@ -96,12 +89,7 @@ def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str]:
         name, raw, separator = match.groups()
         name = name[1:-1].replace("``", "`") if name.startswith("`") else name
         if name in pairs:
-            raise BadData(
-                "CER0732",
-                f"'{name}' stands twice",
-                place=reading.place(row, name),
-                hint="which of the two counts is not for a reader to guess",
-            )
+            raise twice(name, reading.place(row, name))
         pairs[name] = raw
         at = match.end()
         more = separator == ","

@@ -17,25 +17,26 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from cerlab.errors import BadData, DataPlace
+from cerlab.errors import BadData
 from cerlab.io.conversion import (
+    Place,
     Reading,
     check_text,
     convert,
     declared_event,
     duplicate_column,
     infer,
-    no_attribute,
     no_type,
     no_type_column,
-    require_all,
+    typed_event,
 )
 from cerlab.io.formats import empty
 from cerlab.model.event import Event, TypeColumn, Value, type_of_all
-from cerlab.model.schema import Schema
+from cerlab.model.schema import AttributeType
 
 csv.field_size_limit(1 << 27)
 
@@ -208,7 +209,7 @@ def _event_by_position(cells: list[str], reading: Reading, row: int) -> Event:
     names = [attribute.name for attribute in declaration.attributes]
     _check_length(cells, ["type", *names], reading, row)
     raw = dict(zip(names, cells[1:], strict=True))
-    return _declared_event(declaration.name, None, raw, reading.schema, reading, row)
+    return _declared_event(declaration.name, None, raw, reading, row)
 
 
 def _event_by_header(header: Sequence[str], cells: list[str], reading: Reading, row: int) -> Event:
@@ -224,37 +225,16 @@ def _event_by_header(header: Sequence[str], cells: list[str], reading: Reading, 
         )
     stream = raw.pop("stream", "") or None
     if reading.schema is not None:
-        return _declared_event(event_type, stream, raw, reading.schema, reading, row)
-    attributes: dict[str, Value] = {}
-    for name, cell in raw.items():
-
-        def place(name: str = name) -> DataPlace:
-            return reading.place(row, name)
-
-        attributes[name] = infer(cell, place)
+        return _declared_event(event_type, stream, raw, reading, row)
+    attributes = {n: infer(cell, partial(reading.place, row, n)) for n, cell in raw.items()}
     return Event(event_type, attributes, stream)
 
 
 def _declared_event(
-    event_type: str,
-    stream: str | None,
-    raw: dict[str, str],
-    schema: Schema,
-    reading: Reading,
-    row: int,
+    event_type: str, stream: str | None, raw: dict[str, str], reading: Reading, row: int
 ) -> Event:
-    declaration = declared_event(schema, event_type, stream, lambda: reading.place(row, "type"))
-    attributes: dict[str, Value] = {}
-    for name, cell in raw.items():
-        attribute = declaration.attribute(name)
-        if attribute is None:
-            if cell == "":  # the column of another event type
-                continue
-            raise no_attribute(declaration, name, reading.place(row, name))
+    return typed_event(event_type, stream, raw, _typed, reading, row, column="type", blank="")
 
-        def place(name: str = name) -> DataPlace:
-            return reading.place(row, name)
 
-        attributes[name] = None if cell == "" else convert(cell.strip(), attribute.type, place)
-    require_all(declaration, attributes, reading.place(row))
-    return Event(event_type, attributes, stream)
+def _typed(cell: str, kind: AttributeType, place: Place) -> Value:
+    return None if cell == "" else convert(cell.strip(), kind, place)

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cerlab.errors import BadData
-from cerlab.io.conversion import Reading, conform_event, duplicate_column, no_type_column, too_large
+from cerlab.io.conversion import (
+    Reading,
+    conform_event,
+    duplicate_column,
+    no_type_column,
+    too_large,
+    twice,
+)
 from cerlab.model.event import Event, TypeColumn, event_from_dict
 
 
@@ -69,13 +76,8 @@ def _event(line: str, reading: Reading, row: int) -> Event:
         fields = dict(pairs)
         if len(fields) < len(pairs):
             names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise BadData(
-                "CER0732",
-                f"'{twice}' stands twice",
-                place=reading.place(row, twice),
-                hint="which of the two counts is not for a reader to guess",
-            )
+            name = next(name for name in names if names.count(name) > 1)
+            raise twice(name, reading.place(row, name))
         return fields
 
     try:

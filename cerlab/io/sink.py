@@ -44,9 +44,12 @@ class Sink(Protocol):
 
 
 class NdjsonSink:
-    """A line for each answer, as `cerlab.io.write_ndjson` writes it.
+    """A JSON object for each answer, one a line.
 
-    `events` and `projection` are as there; the events may be a list that still grows.
+    A complex event is ``{"start": .., "end": .., "positions": [..]}``; a valuation has
+    ``"labels"`` besides. With `events`, the whole stream or a list that still grows, each line
+    carries its events, with all attributes or, at positions that `projection` gives for the answer,
+    with those only.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Writing answers: NDJSON, Arrow, Parquet; one schema everywhere (DESIGN 2.6)."""
+"""Answers as JSON objects and as Arrow; one schema everywhere (DESIGN 2.6)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from os import PathLike
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cerlab.io.output import whole_columns
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.columns import array_from
 from cerlab.model.event import Event, Timestamp, Value
@@ -21,24 +19,6 @@ _BATCH = 65_536
 
 Projection: TypeAlias = Callable[[ComplexEvent], Mapping[int, frozenset[str]]]
 """Of an answer, the attributes to show at those of its positions where not all are."""
-
-
-def write_ndjson(
-    answers: Iterable[ComplexEvent | Valuation],
-    file: TextIO,
-    *,
-    events: Sequence[Event] | None = None,
-    projection: Projection | None = None,
-) -> None:
-    """One JSON object a line, written as the answers come.
-
-    A complex event is ``{"start": .., "end": .., "positions": [..]}``; a valuation has
-    ``"labels"`` besides. With `events`, the whole stream, each line carries its events, with all
-    attributes or, at positions that `projection` gives for the answer, with those only.
-    """
-    for answer in answers:
-        file.write(json.dumps(record(answer, events, projection), ensure_ascii=False) + "\n")
-        file.flush()
 
 
 def record(
@@ -96,25 +76,19 @@ def arrow_schema(*, labels: bool = False) -> Any:
     return pa.schema(fields)
 
 
-def _batches(answers: Iterable[ComplexEvent | Valuation], *, labels: bool) -> Iterator[Any]:
+def arrow_table(answers: Iterable[ComplexEvent | Valuation], *, labels: bool = False) -> Any:
+    """The answers as a pyarrow Table."""
     import pyarrow as pa
 
     schema = arrow_schema(labels=labels)
-    iterator = iter(answers)
+    iterator, parts = iter(answers), []
     while rows := [record(answer) for answer in islice(iterator, _BATCH)]:
         columns: Mapping[str, list[Any]] = {
             name: [list(row[name].items()) if name == "labels" else row[name] for row in rows]
             for name in schema.names
         }
-        yield pa.RecordBatch.from_pydict(columns, schema=schema)
-
-
-def arrow_table(answers: Iterable[ComplexEvent | Valuation], *, labels: bool = False) -> Any:
-    """The answers as a pyarrow Table."""
-    import pyarrow as pa
-
-    batches = list(_batches(answers, labels=labels))
-    return pa.Table.from_batches(batches, schema=arrow_schema(labels=labels))
+        parts.append(pa.RecordBatch.from_pydict(columns, schema=schema))
+    return pa.Table.from_batches(parts, schema=schema)
 
 
 def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
@@ -165,16 +139,3 @@ def _leaves(path: str, kind: Any) -> Iterator[str]:
             yield from _leaves(f"{path}.{field.name}", field.type)
     else:
         yield path
-
-
-def write_parquet(
-    answers: Iterable[ComplexEvent | Valuation],
-    path: str | PathLike[str],
-    *,
-    labels: bool = False,
-) -> None:
-    """The answers as a Parquet file, written batch by batch and there when it is whole."""
-    schema = arrow_schema(labels=labels)
-    with whole_columns(path, schema, **parquet_encoding(schema)) as writer:
-        for batch in _batches(answers, labels=labels):
-            writer.write_batch(batch)

@@ -9,20 +9,18 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from os import PathLike
-from typing import TextIO, TypeAlias
+from typing import TextIO
 
 from cerlab.errors import BadData, DataPlace, UsageError
-from cerlab.io.conversion import infer
+from cerlab.io.conversion import Place, infer
 from cerlab.io.core_text import format_event
 from cerlab.io.output import whole_columns, whole_text
 from cerlab.io.read import events_table
 from cerlab.io.write import row_text
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import Stream
-
-Place: TypeAlias = Callable[[], DataPlace]
 
 _WORD = re.compile(r"\w+")
 

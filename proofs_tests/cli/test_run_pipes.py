@@ -22,7 +22,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.cli import main, run
+from cerlab.cli import live, main
 from cerlab.logic.ceql.syntax import Aggregate
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent
@@ -59,7 +59,7 @@ def test_answers_are_out_before_the_next_wait(
 
         pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], check)
         with monkeypatch.context() as patch:
-            patch.setattr(run, "SHORT", rng.randrange(1, len(lines) + 2))
+            patch.setattr(live, "SHORT", rng.randrange(1, len(lines) + 2))
             patch.setattr(sys, "stdin", pieces)
             patch.setattr(sys, "stdout", out)
             text = query_text(example.ast)
@@ -143,7 +143,7 @@ def test_an_attribute_that_no_event_of_a_pipe_has_is_said_at_its_end(
 @pytest.mark.parametrize("by_tecs", [1, 5, 9, 100])
 def test_a_pipe_into_parquet(by_tecs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One answer at a time from the tECS, batches from the engine, in the order of the ends."""
-    monkeypatch.setattr(run, "SHORT", by_tecs)
+    monkeypatch.setattr(live, "SHORT", by_tecs)
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"] * 10, lambda piece: None))
     out = tmp_path / "out.parquet"
     assert main(["run", "A : A", "-", "--format", "parquet", "-o", str(out)]) == 0

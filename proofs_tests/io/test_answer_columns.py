@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 from random import Random
 
 import numpy as np
 
 from cerlab.engine.answers import AnswerBatch, BatchedAnswers, join_answers
-from cerlab.io import NdjsonSink, write_ndjson
+from cerlab.io import NdjsonSink, record
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.order import by_end, in_order
 from proofs_tests.suite import Suite
@@ -66,12 +67,13 @@ def test_answers_by_columns_are_those_one_by_one(suite: Suite) -> None:
 def test_lines_are_the_same_bytes(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         answers = random_answers(rng)
-        expected, output = io.StringIO(), io.StringIO()
-        write_ndjson(answers, expected)
-        sink = NdjsonSink(output)
+        by_batch, by_one = io.StringIO(), io.StringIO()
         for batch in cut(answers, rng):
-            sink.batch(batch)
-        assert output.getvalue() == expected.getvalue()
+            NdjsonSink(by_batch).batch(batch)
+        for answer in answers:
+            NdjsonSink(by_one).one(answer)
+        expected = "".join(json.dumps(record(answer)) + "\n" for answer in answers)
+        assert by_batch.getvalue() == by_one.getvalue() == expected
         return bool(answers)
 
     suite.run(case, deep_count=2_000)

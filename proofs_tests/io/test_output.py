@@ -22,7 +22,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.io.output import refuse_same, whole_columns, whole_file, whole_text
-from cerlab.io.write import write_parquet
+from cerlab.io.sink import parquet_sink
 
 
 class Stop(BaseException):
@@ -35,6 +35,12 @@ def answers(error: BaseException | None) -> Iterator[cerlab.ComplexEvent]:
         raise error
 
 
+def write(error: BaseException | None, path: Path) -> None:
+    with parquet_sink(path) as sink:
+        for answer in answers(error):
+            sink.one(answer)
+
+
 @pytest.mark.parametrize("before", [None, b"before"])
 @pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt(), Stop()])
 def test_after_an_error_a_place_is_as_it_was(
@@ -44,10 +50,10 @@ def test_after_an_error_a_place_is_as_it_was(
     if before is not None:
         out.write_bytes(before)
     with pytest.raises(type(error)):
-        write_parquet(answers(error), out)
+        write(error, out)
     assert os.listdir(tmp_path) == ([] if before is None else ["out.parquet"])
     assert before is None or out.read_bytes() == before
-    write_parquet(answers(None), out)
+    write(None, out)
     assert parquet.read_table(out).num_rows == 1
     assert os.listdir(tmp_path) == ["out.parquet"]
 

@@ -25,10 +25,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cerlab
-from cerlab.io import Stream, core_text, write_ndjson
+from cerlab.io import NdjsonSink, Stream, core_text, parquet_sink
 from cerlab.io.conversion import Reading
 from cerlab.io.synthetic import stocks
-from cerlab.io.write import arrow_table, record, write_parquet
+from cerlab.io.write import arrow_table, record
 from cerlab.model.event import Event, Timestamp
 
 NAMES = st.from_regex(r"[A-Za-z_]\w{0,5}", fullmatch=True)
@@ -261,7 +261,8 @@ def test_answers_to_ndjson_arrow_and_parquet(tmp_path: Path) -> None:
     stream = Stream.from_events(events)
     answers = cerlab.evaluate("A ; B", stream)
     out = io.StringIO()
-    write_ndjson(answers, out)
+    for answer in answers:
+        NdjsonSink(out).one(answer)
     assert out.getvalue() == '{"start": 0, "end": 1, "positions": [0, 1]}\n'
     events_of_answer = record(answers[0], stream.events)["events"]
     assert json.loads(json.dumps(events_of_answer, allow_nan=False)) == [
@@ -272,7 +273,9 @@ def test_answers_to_ndjson_arrow_and_parquet(tmp_path: Path) -> None:
     assert table.schema.names == ["start", "end", "positions"]
     assert str(table.schema.field("positions").type).startswith("list<")
     valuations = sorted(cerlab.valuations("A AS x ; B", stream), key=str)
-    write_parquet(valuations, tmp_path / "v.parquet", labels=True)
+    with parquet_sink(tmp_path / "v.parquet", labels=True) as sink:
+        for valuation in valuations:
+            sink.one(valuation)
     assert parquet.read_table(tmp_path / "v.parquet").to_pylist() == [
         {"start": 0, "end": 1, "positions": [0, 1], "labels": [("A", [0]), ("B", [1]), ("x", [0])]}
     ]
