@@ -20,6 +20,9 @@ SOME_OBJECTS = 1 << 12
 MOST_POSITIONS = (1 << 31) - 1
 """So many positions of all its answers a batch has at most: those that offsets of 32 bits count."""
 
+MANY_POSITIONS = 1 << 19
+"""After a full buffer the next one has room for twice as many answers, up to so many positions."""
+
 _SPARSE = 4
 """A table of positions has at most so many cells for each of them."""
 
@@ -189,6 +192,8 @@ class Buffer:
                 batch.start.copy(), batch.end.copy(), batch.offsets.copy(), batch.positions.copy()
             )
         size = len(start)
+        if n > size // 2 and 2 * length <= MANY_POSITIONS:
+            size *= 2
         self.arrays = buffer(size, max(2 * size, 1 + length * size // n))
         return batch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,17 +19,21 @@ _START, _END, _POSITIONS, _COMMA, _CLOSE = (
 _AROUND = sum(map(len, (_START, _END, _POSITIONS, _CLOSE)))
 _ZERO = ord("0")
 
+SOME_LINES = 1 << 15
+"""So many lines are written at once, into memory near by."""
 
-def answer_lines(answers: AnswerBatch) -> str:
-    """A line for each answer: ``{"start": 0, "end": 4, "positions": [0, 2, 4]}``."""
-    if not len(answers):
-        return ""
-    begin, end = int(answers.offsets[0]), int(answers.offsets[-1])
-    width = len(str(int(answers.end.max())))
-    room = len(answers) * (_AROUND + 2 * width) + (end - begin) * (width + len(_COMMA))
-    out = np.empty(room, np.uint8)
-    length = write_lines(answers.start, answers.end, answers.offsets, answers.positions, out)
-    return out[:length].tobytes().decode("ascii")
+
+def answer_lines(answers: AnswerBatch) -> Iterator[str]:
+    """A line for each answer: ``{"start": 0, "end": 4, "positions": [0, 2, 4]}``; some at once."""
+    for n in range(0, len(answers), SOME_LINES):
+        start, end = answers.start[n : n + SOME_LINES], answers.end[n : n + SOME_LINES]
+        offsets = answers.offsets[n : n + SOME_LINES + 1]
+        width = len(str(int(end.max())))
+        numbers = int(offsets[-1]) - int(offsets[0])
+        room = len(start) * (_AROUND + 2 * width) + numbers * (width + len(_COMMA))
+        out = np.empty(room, np.uint8)
+        length = write_lines(start, end, offsets, answers.positions, out)
+        yield out[:length].tobytes().decode("ascii")
 
 
 @kernel

@@ -78,7 +78,7 @@ class NdjsonSink:
             return
         from cerlab.io.answer_lines import answer_lines
 
-        self._file.write(answer_lines(answers))
+        self._file.writelines(answer_lines(answers))
 
     def flush(self) -> None:
         """Let the lines go."""

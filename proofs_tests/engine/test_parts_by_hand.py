@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab.engine import answers
 from cerlab.engine.columns import rows_of_streams
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.kernels.row_folds import running_best
@@ -35,6 +36,28 @@ from cerlab.predicates.truth import RELATIONS
 )
 def test_digits_of_integers(value: int, digits: list[int]) -> None:
     assert [int(each[0]) for each in limbs(np.array([value], object), 4)] == digits
+
+
+@pytest.mark.parametrize(
+    ("written", "room", "after"),
+    [
+        ((8192, 8192), 16384, 32_768),  # full, as few positions are
+        ((8192, 30_000), 16384, 60_001),
+        ((8192, 60_000), 8192, 60_001),  # twice as many would be too many
+        ((4096, 8192), 8192, 16385),  # half full
+    ],
+)
+def test_room_after_a_buffer_of_answers(
+    written: tuple[int, int], room: int, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "MANY_POSITIONS", 1 << 16)
+    buffer = answers.Buffer(8192)
+    registers = np.array(written)
+    batch = buffer.flush(registers, 0, 1)
+    assert (len(batch), len(batch.positions)) == written
+    assert not registers.any()
+    assert len(buffer.arrays.start) == len(buffer.arrays.end) == room
+    assert (len(buffer.arrays.offsets), len(buffer.arrays.positions)) == (room + 1, after)
 
 
 def test_starts_of_windows_where_events_lie_group_by_group() -> None:

@@ -7,9 +7,10 @@ import json
 from random import Random
 
 import numpy as np
+import pytest
 
 from cerlab.engine.answers import AnswerBatch, BatchedAnswers, join_answers
-from cerlab.io import NdjsonSink, record
+from cerlab.io import NdjsonSink, answer_lines, record
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.order import by_end, in_order
 from proofs_tests.suite import Suite
@@ -64,10 +65,11 @@ def test_answers_by_columns_are_those_one_by_one(suite: Suite) -> None:
     suite.run(case, deep_count=2_000)
 
 
-def test_lines_are_the_same_bytes(suite: Suite) -> None:
+def test_lines_are_the_same_bytes(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     def case(rng: Random) -> bool:
         answers = random_answers(rng)
         by_batch, by_one = io.StringIO(), io.StringIO()
+        monkeypatch.setattr(answer_lines, "SOME_LINES", rng.choice((1, 3, 1 << 15)))
         for batch in cut(answers, rng):
             NdjsonSink(by_batch).batch(batch)
         for answer in answers:
