@@ -139,6 +139,25 @@ def test_workers_are_forked_from_a_process_that_has_the_engine(tmp_path: Path) -
     assert done.returncode == 0
 
 
+def test_what_a_worker_starts_with_is_neither_collected_nor_given_back() -> None:
+    """Spark has a worker collect after every task; the pages that it gives back are cleared."""
+    pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
+    text = (
+        "import gc, numpy, psutil\n"
+        "from cerlab.spark.launch import daemon\n"
+        "daemon.preload()\n"
+        "assert gc.get_freeze_count() > 10 * len(gc.get_objects())\n"
+        "resident = lambda: psutil.Process().memory_info().rss\n"
+        "before, table = resident(), [numpy.ones(1 << 20) for _ in range(8)]\n"
+        "table.clear()\n"
+        "assert sys.platform != 'linux' or resident() - before > 7 * 8 << 20"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", f"import sys; {text}"], timeout=300, check=False
+    )
+    assert done.returncode == 0
+
+
 @pytest.mark.services
 def test_the_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["spark", "--doctor"])
