@@ -205,7 +205,7 @@ def _apart(query: Query, folder: str, cores: int) -> list[Cost]:
 
 def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
     """Measure every design in this process; raises ValueError where the files are not read so."""
-    from cerlab.spark.batch.files import answers_in_files, file_ranges, write_answers
+    from cerlab.spark.batch.files import answers_in_files, file_ranges
     from cerlab.spark.batch.first_pass import first_pass
     from cerlab.spark.batch.match import answers, request_of
     from cerlab.spark.launch.session import session
@@ -217,10 +217,10 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
 
     def write_files() -> int:
         with TemporaryDirectory(prefix="cerlab-bench-") as out:
-            return write_answers(request, file_ranges(request), f"{out}/answers")
+            return answers_in_files(request, file_ranges(request)).write(f"{out}/answers", ())
 
     def hand_over() -> DataFrame:
-        return answers_in_files(request, file_ranges(request))
+        return answers_in_files(request, file_ranges(request)).frame
 
     def on_rows(frame: DataFrame, mode: str | None = None) -> Callable[[], DataFrame]:
         def answers_of_rows() -> DataFrame:

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerlab
-from cerlab.spark.batch.files import bare_scan, files_below, why_not_files, write_answers
+from cerlab.spark.batch.files import bare_scan, files_below, why_not_files
 from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers, request_of
+from cerlab.spark.batch.match import answers, request_of, write
 from cerlab.spark.plan import footers
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import NoProof
@@ -204,6 +204,14 @@ def test_a_schema_that_reads_another_type_is_refused(spark: Any, folder: str) ->
     assert "another type" in str(why_not_files(request))
 
 
+def test_answers_on_rows_that_spark_reads_never_replace_the_events(spark: Any, folder: str) -> None:
+    request = request_of(spark.read.parquet(folder).where("id >= 0"), QUERY, position="id")
+    before = sorted(Path(folder).iterdir())
+    with pytest.raises(cerlab.UsageError, match="CER0890"):
+        write(request, first_pass(request), folder, overwrite=True)
+    assert sorted(Path(folder).iterdir()) == before
+
+
 def test_what_tasks_write_is_there_as_a_whole_or_not_at_all(
     spark: Any, folder: str, tmp_path: Path
 ) -> None:
@@ -211,12 +219,12 @@ def test_what_tasks_write_is_there_as_a_whole_or_not_at_all(
     ranges = first_pass(request)
     assert isinstance(ranges, FileRanges)
     out = str(tmp_path / "out")
-    assert write_answers(request, ranges, out) == len(expected())
+    assert write(request, ranges, out) == len(expected())
     assert rows_of(spark.read.parquet(out)) == expected()
     assert (tmp_path / "out" / "_SUCCESS").exists()
     with pytest.raises(cerlab.UsageError, match="CER0889"):
-        write_answers(request, ranges, out)
-    assert write_answers(request, ranges, out, overwrite=True) == len(expected())
+        write(request, ranges, out)
+    assert write(request, ranges, out, overwrite=True) == len(expected())
     assert rows_of(spark.read.parquet(out)) == expected()
     bad = pa.table({**{n: table().column(n) for n in ("type", "v", "id")}, "t": [0, 1] * 200})
     pq.write_table(bad, tmp_path / "bad.parquet")
@@ -224,5 +232,5 @@ def test_what_tasks_write_is_there_as_a_whole_or_not_at_all(
     wrong = first_pass(again)
     assert isinstance(wrong, FileRanges)
     with pytest.raises(Exception, match="CER0714"):
-        write_answers(again, wrong, str(tmp_path / "never"))
+        write(again, wrong, str(tmp_path / "never"))
     assert {p.name for p in tmp_path.iterdir()} == {"out", "bad.parquet"}

@@ -5,6 +5,7 @@ The random layouts are in `test_files`, Spark itself in `test_files_on_spark`.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,8 @@ def test_the_keys_of_answers_are_text_and_no_codes(tmp_path: Path) -> None:
     assert keys.type == pa.struct([("name", pa.string())])
     assert sorted(key["name"] for key in keys.to_pylist()) == list("xxyy")
     numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
-    reports = [*task_files.write_files(numbers, job, ranges, str(tmp_path), table.schema)]
+    evaluate = partial(task_files.evaluate_files, job=job, ranges=ranges)
+    reports = [*task_files.write_answers(numbers, evaluate, str(tmp_path), table.schema)]
     files = [tmp_path / name for batch in reports for name in batch.column("name").to_pylist()]
     assert pa.concat_tables(map(pq.read_table, files)).equals(table)
     chunk = pq.ParquetFile(files[0]).metadata.row_group(0).column

@@ -22,7 +22,7 @@ from cerlab.spark.batch.writer import publish_files, refuse_input, write_folder
 from cerlab.spark.plan import places
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.places import files_in, inside, resolve, why_not_opened
-from cerlab.spark.tasks.files import rows_of_files, write_rows
+from cerlab.spark.tasks.files import rows_of_files, write_answers
 from proofs_tests.spark import test_files
 from proofs_tests.suite import Suite
 
@@ -214,7 +214,7 @@ class Tasks:
     def collect(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         for table in [*self._tables, self._tables[-1]]:
-            (batch,) = write_rows(table.to_batches(), self._folder, table.schema)
+            (batch,) = write_answers(table.to_batches(), iter, self._folder, table.schema)
             rows += batch.to_pylist()
         if self._fails:
             raise OSError("no more room")

@@ -10,6 +10,7 @@ from cerlab.engine.measures import no_sum
 from cerlab.errors import UsageError
 from cerlab.evaluate.aggregate_request import PLACES, Measure, check_attributes, selected_request
 from cerlab.spark.batch.frame import FLOATS, WHOLE, Source, arrow_schema
+from cerlab.spark.batch.writer import TaskAnswers
 from cerlab.spark.tasks.aggregates import GroupRows, merge_parts
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def part_types(source: Source, rows: GroupRows) -> StructType:
     return schema
 
 
-def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> DataFrame:
+def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> TaskAnswers:
     """The rows of all groups, of their parts; without groups one row, also of no part."""
     from pyspark.sql import functions as fn
 
@@ -73,7 +74,7 @@ def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> DataFram
     ]
     by_group = parts.groupBy(*(f"g{n}" for n in range(len(request.groups)))).agg(*lists, *extremes)
     merge = partial(merge_parts, rows=GroupRows(request, arrow_schema(types)))
-    return by_group.mapInArrow(merge, types)
+    return TaskAnswers(by_group, merge, types)
 
 
 def _sums(rows: GroupRows) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cerlab.spark.batch.frame import WHOLE, group_of
 from cerlab.spark.batch.relevant_events import RelevantEvents
 from cerlab.spark.batch.request import Request, answer_schema, keys_of
+from cerlab.spark.batch.writer import TaskAnswers
 from cerlab.spark.plan.assignment import RangeAssignment
 from cerlab.spark.plan.bit_fields import BitFields, bit_fields
 from cerlab.spark.plan.modes import Mode
@@ -29,7 +30,7 @@ UNITS = "part int, run int, unit binary"
 
 def answers_in_units(
     request: Request, assignment: RangeAssignment, mode: Mode, events: RelevantEvents
-) -> DataFrame:
+) -> TaskAnswers:
     """The answers; a task gets the units of one range, or of one bucket of keys."""
     is_numbered = request.is_numbered(mode)
     buckets = max(request.parts, -(-sum(assignment.rows) // ROWS_OF_A_BUCKET))
@@ -55,12 +56,12 @@ def answers_in_units(
             )
             units = rows.mapInArrow(spread, UNITS)
         evaluate = partial(tasks.evaluate_buckets, job=events.job, fields=fields)
-        return by_part(units, buckets).mapInArrow(evaluate, schema)
+        return TaskAnswers(by_part(units, buckets), evaluate, schema)
     evaluate = partial(
         tasks.evaluate_ranges, job=events.job, assignment=assignment, placing=placing
     )
     units = rows.mapInArrow(by_range, UNITS)
-    return by_part(units, assignment.parts).mapInArrow(evaluate, schema)
+    return TaskAnswers(by_part(units, assignment.parts), evaluate, schema)
 
 
 def _rows(

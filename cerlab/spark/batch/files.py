@@ -12,14 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cerlab.spark.batch.frame import arrow_schema
 from cerlab.spark.batch.request import Request, answer_schema
-from cerlab.spark.batch.writer import FILE_SCHEMA, write_folder
+from cerlab.spark.batch.writer import TaskAnswers
 from cerlab.spark.plan.files import FileRanges, UnorderedFiles, ranges_in_files
 from cerlab.spark.plan.footers import Columns, NoProof, RowGroups, layout, row_groups
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.plan.places import local_path
-from cerlab.spark.tasks.files import evaluate_files, write_files
+from cerlab.spark.tasks.files import evaluate_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -218,29 +217,11 @@ def _local(address: str) -> str:
     return str(path)
 
 
-def answers_in_files(request: Request, ranges: FileRanges) -> DataFrame:
+def answers_in_files(request: Request, ranges: FileRanges) -> TaskAnswers:
     """The answers of all ranges; only a number for each range goes through Spark."""
     evaluate = partial(evaluate_files, job=request.job, ranges=ranges)
-    return numbers_of(request, ranges.parts).mapInArrow(evaluate, answer_schema(request))
-
-
-def write_answers(
-    request: Request, ranges: FileRanges, output: str, *, overwrite: bool = False
-) -> int:
-    """The answers of all ranges as a folder of Parquet files, written by the tasks; how many.
-
-    Raises as `cerlab.spark.batch.writer.write_folder`.
-    """
-    schema = arrow_schema(answer_schema(request))
-
-    def write(folder: str) -> DataFrame:
-        write_part = partial(
-            write_files, job=request.job, ranges=ranges, folder=folder, schema=schema
-        )
-        return numbers_of(request, ranges.parts).mapInArrow(write_part, FILE_SCHEMA)
-
-    events = {group.path for cluster in ranges.clusters for group in cluster}
-    return write_folder(write, output, events, overwrite=overwrite)
+    numbers = numbers_of(request, ranges.parts)
+    return TaskAnswers(numbers, evaluate, answer_schema(request), read_files=True)
 
 
 def numbers_of(request: Request, tasks: int) -> DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack, assert_never
 
 from cerlab.compile.pattern import Pattern
@@ -12,17 +11,16 @@ from cerlab.model.clock import TimeAxis, time_axis
 from cerlab.spark.batch.aggregates import group_rows, merged_groups
 from cerlab.spark.batch.by_shuffle_units import answers_in_units
 from cerlab.spark.batch.correlated import correlated_answers, refuse_correlated
-from cerlab.spark.batch.files import answers_in_files, write_answers
+from cerlab.spark.batch.files import answers_in_files
 from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
-from cerlab.spark.batch.frame import Source, arrow_schema, source_of
+from cerlab.spark.batch.frame import Source, source_of
 from cerlab.spark.batch.named import row_names
 from cerlab.spark.batch.request import PARTS_PER_CORE, Request, parallelism, request
-from cerlab.spark.batch.writer import FILE_SCHEMA, write_folder
+from cerlab.spark.batch.writer import TaskAnswers, refuse_input
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode, choose_mode, warn_of_one_task
-from cerlab.spark.plan.places import local_path, why_not_opened
+from cerlab.spark.plan.places import local_path
 from cerlab.spark.tasks.aggregates import GroupRows
-from cerlab.spark.tasks.files import write_rows
 from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
@@ -159,53 +157,29 @@ def write(
 ) -> int:
     """The answers as a folder of Parquet files, and how many rows they are.
 
-    Written by the tasks where those read the files too, or where the folder is on another file
-    system that pyarrow opens, for which Spark may have no package.
-
     Raises `UsageError` where there is something at `output`, unless it is to be overwritten, and
-    where the files of the `events` lie.
+    where the files of the events lie: those that Spark reads, and `events`.
     """
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as fn
-
-    is_here = local_path(output) is not None
-    is_opened = is_here or why_not_opened(output) is None
-    if isinstance(ranges, FileRanges) and is_opened and _parts(request) is None:
-        warn_of_one_task(request.choice, stacklevel=2)
-        return write_answers(request, ranges, output, overwrite=overwrite)
-    rows = answers(request, ranges)
-    if is_opened and not is_here:
-        schema = arrow_schema(rows.schema)
-        plain_rows = rows.toDF(*(f"c{n}" for n in range(len(rows.columns))))  # they may have dots
-
-        def by_tasks(folder: str) -> DataFrame:
-            return plain_rows.mapInArrow(
-                partial(write_rows, folder=folder, schema=schema), FILE_SCHEMA
-            )
-
-        return write_folder(by_tasks, output, events, overwrite=overwrite)
-    observation = Observation("cerlab")
-    rows = rows.observe(observation, fn.count(fn.lit(1)).alias("rows"))
-    rows.write.mode("overwrite" if overwrite else "error").parquet(output)
-    return int(observation.get["rows"])
+    if local_path(output) is not None:
+        refuse_input(output, filter(local_path, request.source.frame.inputFiles()))
+    return _answers(request, ranges).write(output, events, overwrite=overwrite)
 
 
 def answers(request: Request, ranges: FirstPass | None = None) -> DataFrame:
     """The DataFrame of the answers; without `ranges` the first pass is made here."""
-    warn_of_one_task(request.choice, stacklevel=3)
-    ranges = ranges or first_pass(request)
+    return _answers(request, ranges or first_pass(request)).frame
+
+
+def _answers(request: Request, ranges: FirstPass) -> TaskAnswers:
+    warn_of_one_task(request.choice, stacklevel=4)
     match ranges:
         case FileRanges():
-            frame = answers_in_files(request, ranges)
+            found = answers_in_files(request, ranges)
         case RowRanges(mode=mode, assignment=assignment, events=events):
-            frame = answers_in_units(request, assignment, mode, events)
+            found = answers_in_units(request, assignment, mode, events)
         case _:
             assert_never(ranges)
-    rows = _parts(request)
-    return frame if rows is None else merged_groups(frame, request.source, rows)
-
-
-def _parts(request: Request) -> GroupRows | None:
-    """The aggregates of which tasks give parts; None for what they give whole."""
     rows = request.names
-    return rows if isinstance(rows, GroupRows) and not rows.are_final else None
+    if isinstance(rows, GroupRows) and not rows.are_final:  # tasks give parts of aggregates
+        return merged_groups(found.frame, request.source, rows)
+    return found

@@ -1,4 +1,4 @@
-"""A folder of Parquet files that tasks write and the driver publishes.
+"""Answers that tasks make, and the folder of Parquet files that they write for the driver.
 
 Tasks write into a hidden folder, under names that no other task has. Only the files that they
 return are answers: of a task that runs twice or is killed nothing is doubled or lost. On this
@@ -11,22 +11,66 @@ are there ``_SUCCESS`` is written.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from cerlab.errors import UsageError
-from cerlab.spark.plan.places import inside, local_path, resolve
+from cerlab.spark.batch.frame import arrow_schema
+from cerlab.spark.plan.places import inside, local_path, resolve, why_not_opened
+from cerlab.spark.tasks.files import write_answers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 FILE_SCHEMA = "name string, answers bigint"
 """The columns in which a task names each file that it writes."""
 
 _SUCCESS = "_SUCCESS"
+
+
+@dataclass(frozen=True)
+class TaskAnswers:
+    """Answers by what tasks make them of: rows of Spark, given to a function of record batches."""
+
+    rows: DataFrame
+    evaluate: Callable[[Iterable[Any]], Iterator[Any]]
+    schema: StructType
+    read_files: bool = False
+    """Whether tasks read files by themselves, so that they find this machine's folders too."""
+
+    @property
+    def frame(self) -> DataFrame:
+        """The answers, handed to Spark."""
+        return self.rows.mapInArrow(self.evaluate, self.schema)
+
+    def write(self, output: str, events: Iterable[str], *, overwrite: bool = False) -> int:
+        """The answers as a folder of Parquet files, and how many they are.
+
+        The tasks write them; Spark does where pyarrow does not open the place, and into a folder of
+        this machine where tasks may not find it. Raises as `write_folder`.
+        """
+        is_found = self.read_files or local_path(output) is None
+        if is_found and why_not_opened(output) is None:
+            schema = arrow_schema(self.schema)
+
+            def by_tasks(folder: str) -> DataFrame:
+                write = partial(write_answers, evaluate=self.evaluate, folder=folder, schema=schema)
+                return self.rows.mapInArrow(write, FILE_SCHEMA)
+
+            return write_folder(by_tasks, output, events, overwrite=overwrite)
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as fn
+
+        observation = Observation("cerlab")
+        frame = self.frame.observe(observation, fn.count(fn.lit(1)).alias("rows"))
+        frame.write.mode("overwrite" if overwrite else "error").parquet(output)
+        return int(observation.get["rows"])
 
 
 def write_folder(

@@ -7,7 +7,7 @@ sorts the rows of a cluster where they are not in order, and checks all that the
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -39,42 +39,30 @@ def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iter
             yield from answers_of_range(part, job, ranges)
 
 
-def write_files(
-    batches: Iterable[Any], job: Job, ranges: FileRanges, folder: str, schema: Any
+def write_answers(
+    batches: Iterable[Any],
+    evaluate: Callable[[Iterable[Any]], Iterator[Any]],
+    folder: str,
+    schema: Any,
 ) -> Iterator[Any]:
-    """A Parquet file for each range; yields what `write_file` says of it."""
-    for batch in batches:
-        for part in batch.column(0).to_pylist():
-            yield write_file(answers_of_range(part, job, ranges), folder, schema, f"part-{part:05}")
-
-
-def write_rows(batches: Iterable[Any], folder: str, schema: Any) -> Iterator[Any]:
-    """A Parquet file of all rows that a task is given; yields what `write_file` says of it.
-
-    Their columns have any names, and are those of the schema in order.
-    """
-    import pyarrow as pa
-
-    rows = (pa.RecordBatch.from_arrays(each.columns, schema.names).cast(schema) for each in batches)
-    yield write_file(rows, folder, schema, "part")
-
-
-def write_file(batches: Iterable[Any], folder: str, schema: Any, name: str) -> Any:
-    """Write a file whose name begins so, and which no other task has.
+    """Write what a task makes of its rows as a Parquet file under a name that no other task has.
 
     A record batch of its ``name`` (text) and ``answers`` (int64). A task that runs twice writes two
-    files; only the names that the driver was given are answers.
+    files; only the names that the driver was given are answers. The columns have any names, and are
+    those of the schema in order.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    name, answers = f"{name}-{uuid4().hex}.parquet", 0
+    name, answers = f"part-{uuid4().hex}.parquet", 0
     files, path = resolve(inside(folder, name))
+    made = evaluate(batches)
+    rows = (pa.RecordBatch.from_arrays(each.columns, schema.names).cast(schema) for each in made)
     with pq.ParquetWriter(path, schema, filesystem=files, **parquet_encoding(schema)) as writer:
-        for table in tables_of(batches, ROWS):
+        for table in tables_of(rows, ROWS):
             writer.write_table(table)
             answers += table.num_rows
-    return pa.RecordBatch.from_pydict({"name": [name], "answers": [answers]})
+    yield pa.RecordBatch.from_pydict({"name": [name], "answers": [answers]})
 
 
 def rows_of_files(batches: Iterable[Any], files: Sequence[str], schema: Any) -> Iterator[Any]:
