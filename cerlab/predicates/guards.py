@@ -39,24 +39,16 @@ def redirect_registers(guard: pred.Guard, where: Whereabouts) -> pred.Guard:
     >>> redirect_registers(pred.Not(same), lambda r: None)
     Everything()
     """
-    match guard:
-        case pred.RegisterComparison(op, left, right):
-            first, second = _redirect_operand(left, where), _redirect_operand(right, where)
-            if first is None or second is None:
-                return pred.FALSE
-            return pred.RegisterComparison(op, first, second)
-        case pred.Not(operand):
-            return pred.negation(redirect_registers(operand, where))
-        case pred.And(left, right):
-            return pred.conjunction(
-                redirect_registers(left, where), redirect_registers(right, where)
-            )
-        case pred.Or(left, right):
-            return pred.disjunction(
-                redirect_registers(left, where), redirect_registers(right, where)
-            )
-        case predicate:
-            return predicate
+
+    def redirect(atom: pred.Atom | pred.RegisterComparison) -> pred.Guard:
+        if not isinstance(atom, pred.RegisterComparison):
+            return atom
+        left, right = (_redirect_operand(side, where) for side in (atom.left, atom.right))
+        if left is None or right is None:
+            return pred.FALSE
+        return pred.RegisterComparison(atom.operator, left, right)
+
+    return pred.with_atoms(guard, redirect)
 
 
 def _redirect_operand(side: pred.Operand, where: Whereabouts) -> pred.Operand | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
-from typing import Generic, TypeAlias, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from cerlab.model.event import Value
 
@@ -280,6 +280,21 @@ def occurrences(predicate: Guard) -> Iterator[Atom | RegisterComparison]:
                 pending.append(operand)
             case atom:
                 yield atom
+
+
+def with_atoms(guard: P, change: Callable[[Any], P]) -> P:
+    """The predicate or guard with something in the place of each atom, without a constant in it."""
+    match guard:
+        case Everything():
+            return guard
+        case And(left, right):
+            return conjunction(with_atoms(left, change), with_atoms(right, change))
+        case Or(left, right):
+            return disjunction(with_atoms(left, change), with_atoms(right, change))
+        case Not(operand):
+            return negation(with_atoms(operand, change))
+        case atom:
+            return change(atom)
 
 
 def holds(predicate: Predicate, atom_holds: Callable[[Atom], bool]) -> bool:

@@ -134,17 +134,13 @@ def _ways(
 
 def _of_type(P: pred.Predicate, R: str) -> pred.Predicate:
     """What a predicate still says of events of type R."""
-    match P:
-        case pred.TypeIs(name):
-            return pred.EVERYTHING if name == R else pred.FALSE
-        case pred.Not(operand):
-            return pred.negation(_of_type(operand, R))
-        case pred.And(left, right):
-            return pred.conjunction(_of_type(left, R), _of_type(right, R))
-        case pred.Or(left, right):
-            return pred.disjunction(_of_type(left, R), _of_type(right, R))
-        case _:
-            return P
+
+    def value(atom: pred.Atom) -> pred.Predicate:
+        if isinstance(atom, pred.TypeIs):
+            return pred.EVERYTHING if atom.type == R else pred.FALSE
+        return atom
+
+    return pred.with_atoms(P, value)
 
 
 def _types(A: Vcea, types: Sequence[str] | None) -> tuple[str, ...]:

@@ -37,17 +37,13 @@ def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
     >>> residual(pred.Or(A, B), lambda atom: atom == B)
     Everything()
     """
-    match guard:
-        case pred.RegisterComparison() | pred.Everything():
-            return guard
-        case pred.Not(operand):
-            return pred.negation(residual(operand, holds))
-        case pred.And(left, right):
-            return pred.conjunction(residual(left, holds), residual(right, holds))
-        case pred.Or(left, right):
-            return pred.disjunction(residual(left, holds), residual(right, holds))
-        case atom:
-            return pred.EVERYTHING if holds(atom) else pred.FALSE
+
+    def value(atom: Atom | pred.RegisterComparison) -> Guard:
+        if isinstance(atom, pred.RegisterComparison):
+            return atom
+        return pred.EVERYTHING if holds(atom) else pred.FALSE
+
+    return pred.with_atoms(guard, value)
 
 
 def clauses(guard: Guard) -> tuple[Clause, ...]:

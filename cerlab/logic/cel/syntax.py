@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -165,6 +165,17 @@ def children(phi: Formula) -> tuple[Formula, ...]:
             return (phi.left, phi.right)
         case _:
             return (phi.body,)
+
+
+def map_children(change: Callable[[Formula], Formula], phi: Formula) -> Formula:
+    """The formula with each direct subformula changed."""
+    match phi:
+        case Atom():
+            return phi
+        case Or() | And() | All() | Unless() | Seq() | Concat():
+            return replace(phi, left=change(phi.left), right=change(phi.right))
+        case _:
+            return replace(phi, body=change(phi.body))
 
 
 def with_child(phi: Formula, n: int, psi: Formula) -> Formula:

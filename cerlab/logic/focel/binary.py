@@ -146,17 +146,13 @@ def _rename_variables(phi: cel.Formula, names: Mapping[str, str]) -> cel.Formula
             return cel.As(atom, names.get(x, x))
         case cel.Filter(body, condition):
             return cel.Filter(_rename_variables(body, names), _condition(condition, names))
-        case cel.Or(left, right):
-            return cel.Or(_rename_variables(left, names), _rename_variables(right, names))
-        case cel.Seq(left, right):
-            return cel.Seq(_rename_variables(left, names), _rename_variables(right, names))
         case cel.Plus(body):
             rebound = vdef_plus(body)
             return cel.Plus(
                 _rename_variables(body, {x: y for x, y in names.items() if x not in rebound})
             )
         case _:
-            return phi
+            return cel.map_children(lambda psi: _rename_variables(psi, names), phi)
 
 
 def _condition(condition: object, names: Mapping[str, str]) -> On | Correlation:

@@ -154,38 +154,19 @@ def _replace(phi: cel.Formula, path: Path, new: cel.Formula | None) -> cel.Formu
         return new
     k, *rest = path
     part = _replace(cel.children(phi)[k], tuple(rest), new)
-    match phi:
-        case cel.Or(left, right):
-            other = right if k == 0 else left
-            if part is None:
-                return other
-            return cel.Or(part, other) if k == 0 else cel.Or(other, part)
-        case _ if part is None:
-            return None
-        case cel.Seq(left, right):
-            return cel.Seq(part, right) if k == 0 else cel.Seq(left, part)
-        case cel.Filter(_, condition):
-            return cel.Filter(part, condition)
-        case cel.Plus():
-            return cel.Plus(part)
-        case _:
-            raise AssertionError(f"not in FO-CEL: {phi}")
+    if part is None:
+        return cel.children(phi)[1 - k] if isinstance(phi, cel.Or) else None
+    return cel.with_child(phi, k, part)
 
 
 def _pushed_down(phi: cel.Formula) -> cel.Formula:
     match phi:
         case cel.Filter(body, On(x, P)):
             return _push(_pushed_down(body), x, P)
-        case cel.Filter(body, condition):
-            return cel.Filter(_pushed_down(body), condition)
-        case cel.Or(left, right):
-            return cel.Or(_pushed_down(left), _pushed_down(right))
-        case cel.Seq(left, right):
-            return cel.Seq(_pushed_down(left), _pushed_down(right))
-        case cel.Plus(body):
-            return cel.Plus(_pushed_down(body))
-        case _:
+        case cel.As():
             return phi
+        case _:
+            return cel.map_children(_pushed_down, phi)
 
 
 def _push(phi: cel.Formula, x: str, P: Predicate) -> cel.Formula:
@@ -195,14 +176,10 @@ def _push(phi: cel.Formula, x: str, P: Predicate) -> cel.Formula:
             return cel.Filter(phi, On(x, P)) if label == x else phi
         case cel.Filter(cel.As(_, label) as atom, On(_, Q)):
             return cel.Filter(atom, On(x, conjunction(Q, P))) if label == x else phi
-        case cel.Filter(body, condition):
-            return cel.Filter(_push(body, x, P), condition)
-        case cel.Or(left, right):
-            return cel.Or(_push(left, x, P), _push(right, x, P))
-        case cel.Seq(left, right):
-            return cel.Seq(_push(left, x, P), _push(right, x, P))
-        case _:
+        case cel.Plus():
             return phi
+        case _:
+            return cel.map_children(lambda psi: _push(psi, x, P), phi)
 
 
 def is_lp(phi: cel.Formula) -> bool:

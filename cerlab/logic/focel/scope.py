@@ -40,12 +40,8 @@ def _core_formula(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
             return phi
         case cel.Filter(body, condition):
             return _nest_filters(_core_formula(body, fresh), condition)
-        case cel.Or(left, right):
-            return cel.Or(_core_formula(left, fresh), _core_formula(right, fresh))
-        case cel.Seq(left, right):
-            return cel.Seq(_core_formula(left, fresh), _core_formula(right, fresh))
-        case cel.Plus(body):
-            return cel.Plus(_core_formula(body, fresh))
+        case cel.Or() | cel.Seq() | cel.Plus():
+            return cel.map_children(lambda psi: _core_formula(psi, fresh), phi)
         case _:
             _refuse(phi)
 

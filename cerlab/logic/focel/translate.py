@@ -88,12 +88,8 @@ def _without_variables(phi: cel.Formula) -> cel.Formula:
             return atom
         case cel.Filter(cel.As(cel.Atom() as atom, _), cond.On(_, P)):
             return cel.Filter(atom, cond.On(atom.type, P))
-        case cel.Or(left, right):
-            return cel.Or(_without_variables(left), _without_variables(right))
-        case cel.Seq(left, right):
-            return cel.Seq(_without_variables(left), _without_variables(right))
-        case cel.Plus(body):
-            return cel.Plus(_without_variables(body))
+        case cel.Or() | cel.Seq() | cel.Plus():
+            return cel.map_children(_without_variables, phi)
         case _:
             raise AssertionError(f"not a unary formula in safe LP-normal form: {phi}")
 
@@ -130,12 +126,8 @@ class _Translation:
                 return self._relabel(body, lambda L: L - {old} | {new} if old in L else L)
             case cel.Filter(body, condition):
                 return self._filter(self.formula(body), condition)
-            case cel.Or(left, right):
-                return cel.Or(self.formula(left), self.formula(right))
-            case cel.Seq(left, right):
-                return cel.Seq(self.formula(left), self.formula(right))
-            case cel.Plus(body):
-                return cel.Plus(self.formula(body))
+            case cel.Or() | cel.Seq() | cel.Plus():
+                return cel.map_children(self.formula, phi)
             case _:
                 raise Unsupported(
                     "CER0407",
@@ -171,11 +163,7 @@ class _Translation:
                 if condition.label not in self.labels[x]:
                     return psi
                 return cel.Filter(atom, cond.On(x, conjunction(P, condition.predicate)))
-            case cel.Or(left, right):
-                return cel.Or(self._demand(left, condition), self._demand(right, condition))
-            case cel.Seq(left, right):
-                return cel.Seq(self._demand(left, condition), self._demand(right, condition))
-            case cel.Plus(body):
-                return cel.Plus(self._demand(body, condition))
+            case cel.Or() | cel.Seq() | cel.Plus():
+                return cel.map_children(lambda each: self._demand(each, condition), psi)
             case _:
                 return psi
