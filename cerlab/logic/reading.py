@@ -167,13 +167,9 @@ def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, .
         terminal_names = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
     except LarkError:  # the cut changed how the prefix is read; say nothing rather than guess
         return ()
-    word_of = {terminal.name: _keyword_text(terminal.pattern.value) for terminal in lark.terminals}
+    signs = {terminal.name: terminal.pattern.value for terminal in lark.terminals}
+    word_of = {name: sign if sign.isalpha() else f"'{sign}'" for name, sign in signs.items()}
     word_of |= {**_WORDS, **language.words}
     words = {word_of[name] for name in terminal_names if name in word_of}
     singular = {word for word in words if word + "S" in words}
     return tuple(sorted(words - singular, key=lambda word: (not word.startswith("a "), word)))
-
-
-def _keyword_text(text: str) -> str:
-    """Keywords as they are, signs in quotes."""
-    return text if text.isalpha() else f"'{text}'"

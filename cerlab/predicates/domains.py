@@ -13,6 +13,13 @@ from cerlab.predicates.truth import kind_of
 INT64 = range(-(2**63), 2**63)
 """The integers of 64 bits."""
 
+KIND_OF_TYPE = {
+    **{each: each.value for each in AttributeType},
+    **dict.fromkeys((AttributeType.INT, AttributeType.DOUBLE), "number"),
+    AttributeType.STRING: "text",
+}
+"""What values of a declared type compare with, as `kind_of` says it of each."""
+
 
 class Domain(NamedTuple):
     """What an attribute can hold: values of the declared type, of every kind if there is none."""

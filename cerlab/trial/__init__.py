@@ -94,7 +94,9 @@ def trial(
             except Absent as why:
                 absent.append((each.name, str(why)))
         if not engines:
-            raise _no_engines(absent)
+            reasons = "; ".join(f"{name}: {why}" for name, why in absent)
+            message = f"none of the engines is there ({reasons})"
+            raise UsageError("CER0856", message, hint="see cerlab trial --help")
         entrants = [_entrant(engine, engines) for engine in engines]
         share, asking, case_count, with_answers = (until - time.monotonic()) / 3, 0.0, 0, 0
         for batch in _rounds(engines, seed):
@@ -126,13 +128,6 @@ def _entrant(engine: Running, engines: Sequence[Running]) -> _Entrant:
     return _Entrant(engine, Tally(name, language, engine.version), tuple(others))
 
 
-def _no_engines(absent: list[tuple[str, str]]) -> UsageError:
-    reasons = "; ".join(f"{name}: {why}" for name, why in absent)
-    return UsageError(
-        "CER0856", f"none of the engines is there ({reasons})", hint="see cerlab trial --help"
-    )
-
-
 def _rounds(engines: Sequence[Running], seed: int) -> Iterator[list[Case]]:
     """Cases of every language and of what each engine takes, without an end."""
     pairs = {(e.adapter.language, e.adapter.takes) for e in engines}
@@ -153,10 +148,9 @@ def _count(entrant: _Entrant, cases: Sequence[Case]) -> None:
     own_cases = [case for case in cases if case.language == engine.adapter.language]
     askable = []
     for case in own_cases:
-        lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
-        if lacking:
+        if lack := _lack(engine, case):
             tally.verdicts[Verdict.REFUSED] += 1
-            tally.reasons[f"not asked: {min(lacking)}"] += 1
+            tally.reasons[lack] += 1
         else:
             askable.append(case)
     for case, judgement in judge(engine, askable):
@@ -191,7 +185,10 @@ def _sort(entrant: _Entrant, start: float, until: float, most: int | None = None
         small, why = smallest_case(engine, case, judgement, in_time)
         after = time.monotonic() - start
         cause = Cause(why.verdict, language.features_of(small), small, why, {}, after)
-        if (same := _same_cause(tally, cause)) is not None:
+        alike = (
+            c for c in tally.causes if (c.verdict, c.features) == (why.verdict, cause.features)
+        )
+        if (same := next(alike, None)) is not None:
             same.count += 1
             continue
         cause.others = {e.adapter.name: _on(e, small) for e in others}
@@ -209,14 +206,14 @@ def _explain(tally: Tally, case: Case, judgement: Judgement) -> bool:
     return bool(explaining)
 
 
-def _same_cause(tally: Tally, cause: Cause) -> Cause | None:
-    key = (cause.verdict, cause.features)
-    return next((c for c in tally.causes if (c.verdict, c.features) == key), None)
+def _lack(engine: Running, case: Case) -> str:
+    """Why an engine is not asked a case; nothing if it is."""
+    lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
+    return f"not asked: {min(lacking)}" if lacking else ""
 
 
 def _on(engine: Running, case: Case) -> Judgement:
     """What another engine does on a case."""
-    lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
-    if lacking:
-        return Judgement(Verdict.REFUSED, message=f"not asked: {min(lacking)}")
+    if lack := _lack(engine, case):
+        return Judgement(Verdict.REFUSED, message=lack)
     return judge(engine, [case])[0][1]

@@ -193,7 +193,9 @@ class Flink(_Common):
         if any(p for p in rp.subpatterns(case.query.pattern) if _optional_reluctant(p)):
             return "reluctant optional variables are not supported"
         parts = _sequence(case.query.pattern)
-        if any(_greedy(p) and _may_be_none(q) for p, q in pairwise(parts)):
+        if any(
+            _greedy(p) and isinstance(q, rp.Repetition) and q.lo == 0 for p, q in pairwise(parts)
+        ):
             return "an optional pattern cannot be preceded by a greedy one"
         return None
 
@@ -228,10 +230,6 @@ def _greedy(p: rp.Pattern) -> bool:
     if not isinstance(p, rp.Repetition) or p.reluctant:
         return False
     return p.lo != p.hi and (p.lo, p.hi) != (0, 1)
-
-
-def _may_be_none(p: rp.Pattern) -> bool:
-    return isinstance(p, rp.Repetition) and p.lo == 0
 
 
 def _needs_a_row(p: rp.Pattern) -> bool:
@@ -287,10 +285,7 @@ class CeqlCommand(Command):
     name = "ceql-command"
     language = "ceql"
     takes = CEQL.features - f.FAMILY_ONLY
-
-    def question(self, case: Case) -> dict[str, Any]:
-        """The query, and events with their types."""
-        return {"query": case.text, "events": case.rows}
+    question = OursCeql.question
 
 
 ADAPTERS: Mapping[str, Callable[[str | None], Adapter]] = {

@@ -36,8 +36,6 @@ class Running:
     seconds: float
     serving: ServerProcess = field(repr=False)
     log: IO[str] = field(repr=False)
-    question_count: int = 0
-    """How many questions it was sent."""
 
     def ask(self, cases: Sequence[Case]) -> list[Outcome]:
         """What it says of each case; those that it does not take are refused without asking."""
@@ -54,7 +52,6 @@ class Running:
 
     def _exchange(self, cases: list[Case]) -> list[Outcome]:
         """Replies to one batch; where it breaks, to each half of it."""
-        self.question_count += len(cases)
         questions = [self.adapter.question(case) for case in cases]
         question = questions[0] if self.adapter.batch == 1 else {"batch": questions}
         answer = self.serving.exchange(question, self.seconds)

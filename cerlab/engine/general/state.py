@@ -188,7 +188,10 @@ def _resumable(
         **header,
         "time": axis_from_json(header["time"]),
         "keys": [tuple(map(value_from_json, key)) for key in header["keys"]],
-        "window": ([_read_instant(t) for t in times], positions),
+        "window": (
+            [Fraction(*t) if isinstance(t, list) else t for t in times],
+            positions,
+        ),
     }
     arrays = {name: members[name] for name in MEMBERS if name != "header"}
     return run_header, with_numbers(machine, header, arrays)
@@ -258,7 +261,3 @@ def _instant(time: Any) -> Any:
     if isinstance(time, Fraction):
         return [time.numerator, time.denominator]
     return int(time)
-
-
-def _read_instant(time: Any) -> Any:
-    return Fraction(*time) if isinstance(time, list) else time

@@ -88,9 +88,8 @@ def _of_filters(text: str, before: str, rest: str) -> str:
     value = re.match(rf"([<>=!]*)\s*({_VALUE})", rest)
     if bare and value and (op := bare[3] or value[1]):
         return f"write FILTER {bare[1]}[{bare[2]} {op} {value[2]}]"
-    if re.search(r"(?i)\bnot$", before) and re.match(r"\w", rest):
-        word = _word_of(rest)
-        return f"for no {word} in between write UNLESS, as in (A ; B) UNLESS {word}"
+    if re.search(r"(?i)\bnot$", before) and (word := re.match(r"\w+", rest)):
+        return f"for no {word[0]} in between write UNLESS, as in (A ; B) UNLESS {word[0]}"
     if rest.startswith('"'):
         return "texts stand in single quotes"
     return ""
@@ -119,11 +118,6 @@ def _of_clauses(text: str, before: str, rest: str) -> str:
 
 def _clause_pattern(clause: str) -> str:
     return rf"(?i)\b{clause.replace(' ', chr(92) + 's+')}\b"
-
-
-def _word_of(rest: str) -> str:
-    word = re.match(r"\w+", rest)
-    return word[0] if word else "event"
 
 
 def _word(before: str) -> str:

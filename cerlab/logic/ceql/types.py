@@ -7,19 +7,12 @@ from typing import assert_never
 
 from cerlab.errors import TypeMismatch, nearest
 from cerlab.logic.ceql.parser import Source
-from cerlab.model.schema import AttributeType, EventDeclaration
+from cerlab.model.schema import EventDeclaration
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation
+from cerlab.predicates.domains import KIND_OF_TYPE
 from cerlab.predicates.text import expression_text, predicate_text
 from cerlab.predicates.truth import kind_of
-
-_KINDS = {
-    AttributeType.INT: "number",
-    AttributeType.DOUBLE: "number",
-    AttributeType.STRING: "text",
-    AttributeType.BOOLEAN: "boolean",
-    AttributeType.TIMESTAMP: "timestamp",
-}
 
 _SAME_KIND = "both sides must be numbers, texts, booleans or timestamps"
 
@@ -136,7 +129,7 @@ def _kind(expression: pred.Expression, event: EventDeclaration) -> str | None:
             return "text"
         case pred.Attribute(name):
             declaration = event.attribute(name)
-            return _KINDS[declaration.type] if declaration else None
+            return KIND_OF_TYPE[declaration.type] if declaration else None
         case pred.Computed(_, left, right):
             both = {_kind(left, event), _kind(right, event)}
             return "number" if both == {"number"} else None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from cerlab.model.event import Value
 from cerlab.model.schema import AttributeType
-from cerlab.predicates.domains import INT64, Domain, is_finite
+from cerlab.predicates.domains import INT64, KIND_OF_TYPE, Domain, is_finite
 from cerlab.predicates.like import LAST_MENTIONED, least, parse
 from cerlab.predicates.mentions import attributes_of, constants, operands
 from cerlab.predicates.smt.places import Cell, Places, cells, places
@@ -19,14 +19,6 @@ from cerlab.predicates.truth import kind_of
 
 KINDS = {"number": 1, "text": 2, "boolean": 3, "timestamp": 4}
 """The number of each kind; 0 is for what never compares."""
-
-_KIND_OF_TYPE = {
-    AttributeType.INT: "number",
-    AttributeType.DOUBLE: "number",
-    AttributeType.STRING: "text",
-    AttributeType.BOOLEAN: "boolean",
-    AttributeType.TIMESTAMP: "timestamp",
-}
 
 
 class Variables(NamedTuple):
@@ -118,7 +110,7 @@ def world(E: Encoding) -> Iterator[Any]:
         kinds = [*KINDS.values(), 0]
         if domain.type is not None:
             # A double may be NaN, and that compares with nothing, as NULL does.
-            kinds = [KINDS[_KIND_OF_TYPE[domain.type]]]
+            kinds = [KINDS[KIND_OF_TYPE[domain.type]]]
             kinds += [0] if domain.nullable or domain.type is AttributeType.DOUBLE else []
         yield z3.Or(*(x.kind == kind for kind in kinds))
         yield z3.And(x.truth >= 0, x.truth <= 1)

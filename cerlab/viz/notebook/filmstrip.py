@@ -268,7 +268,6 @@ def _html(steps: StepList) -> str:
 
 
 def _step_html(step: Step) -> str:
-    """The words, and the tECS."""
     return block(items(step.heading, step.words), picture_html(step.snapshot))
 
 

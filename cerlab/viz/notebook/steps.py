@@ -10,7 +10,6 @@ from typing import Any
 from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
 from cerlab.display import rich_display
-from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import CerlabError, UsageError
 from cerlab.io.output import whole_text
 from cerlab.model.stream import Stream
@@ -85,12 +84,11 @@ def steps_of(
         )
     tests = tuple(map(predicate_text, machine.predicates))
     read = islice(tecs_snapshots(plan, machine, stream), first, last)
-    steps = tuple(Step(snapshot, _tests_satisfied(snapshot, tests)) for snapshot in read)
+    steps = tuple(
+        Step(snapshot, tuple(text for bit, text in enumerate(tests) if snapshot.symbol >> bit & 1))
+        for snapshot in read
+    )
     return Steps(text, stream, steps, _picture(machine))
-
-
-def _tests_satisfied(snapshot: TecsSnapshot, tests: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(text for bit, text in enumerate(tests) if snapshot.symbol >> bit & 1)
 
 
 def _picture(machine: Machine) -> Graph | None:
