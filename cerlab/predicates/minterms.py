@@ -21,7 +21,6 @@ from cerlab.predicates.domains import Domain, domain_of
 from cerlab.predicates.event_sets import NOWHERE, EventSet, event_sets, substituted
 from cerlab.predicates.mentions import attributes_of, components, constants, operands
 from cerlab.predicates.representatives import representatives
-from cerlab.predicates.smt import by_solver
 from cerlab.predicates.truth import satisfies
 
 __all__ = ["Minterm", "constants", "has_symbol", "minterms", "representatives"]
@@ -118,6 +117,8 @@ def _choices(group: tuple[pred.Atom, ...], domains: Mapping[str, Domain]) -> tup
         return (Choice(tuple(satisfies(NOWHERE, atom) for atom in group), ()),)
     if len(of) == 1 and all(map(_is_simple, group)):
         return by_representatives(group, *of)
+    from cerlab.predicates.smt import by_solver  # z3 takes long to load
+
     return by_solver(group, of)
 
 

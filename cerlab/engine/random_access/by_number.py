@@ -26,6 +26,13 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis, axis_for
 from cerlab.model.stream import Stream
 
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.learned import LearnedTables
+
+MAX_PASSED = 10**9
+"""How many answers are passed over on the way to one where there is no shorter way."""
+
 
 class Ends:
     """The ends with answers, and how many answers there are up to each: counted as far as needed.
@@ -69,14 +76,6 @@ class Ends:
         if at == len(self._sums):
             check_budget(self._size, "the numbers of answers up to each end")
         return self._ends[at], k - (self._sums[at - 1] if at else 0)
-
-
-if TYPE_CHECKING:
-    from cerlab.engine.answers import AnswerBatch
-    from cerlab.engine.learned import LearnedTables
-
-MAX_PASSED = 10**9
-"""How many answers are passed over on the way to one where there is no shorter way."""
 
 
 class Access(Protocol):

@@ -7,7 +7,7 @@ one class per event), `stage` (the classes of all axes as one symbol), `kernels`
 """
 
 from cerlab.model.columns import Column
-from cerlab.predicates.columns.compaction import relevant_indices
+from cerlab.predicates.columns.arrays import relevant_indices
 from cerlab.predicates.columns.stage import SymbolStage
 
 __all__ = ["Column", "SymbolStage", "relevant_indices"]

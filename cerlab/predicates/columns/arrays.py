@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.model.columns import array_from, numbers_of
 from cerlab.predicates.columns.lookup_tables import Codes, T
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAX_KEY = 2**62
 
@@ -29,8 +28,6 @@ def operations() -> Any:
 
 def narrowest(largest: int) -> Any:
     """The smallest unsigned dtype of 8, 16 or 32 bits that holds `largest`."""
-    import numpy as np
-
     if largest < 2**8:
         return np.uint8
     return np.uint16 if largest < 2**16 else np.uint32
@@ -38,15 +35,11 @@ def narrowest(largest: int) -> Any:
 
 def narrow(numbers: Sequence[int]) -> Codes:
     """Numbers >= 0 as an array of the narrowest dtype, shape (len(numbers),)."""
-    import numpy as np
-
     return np.array(numbers, narrowest(max(numbers, default=0)))
 
 
 def concatenate(parts: Sequence[Codes]) -> Codes:
     """The parts one after the other, in the widest of their dtypes."""
-    import numpy as np
-
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
@@ -54,11 +47,22 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
 
 def look_up(codes: NDArray[np.uint32], table: NDArray[T]) -> NDArray[T]:
     """``table[codes]``, shape of `codes`, dtype of `table`."""
-    import numpy as np
-
     out = np.empty(codes.size, table.dtype)
     operations().translate(codes, table, out)
     return out
+
+
+def relevant_indices(symbols: Codes, keep: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The indices of the events whose symbol is kept, increasing; ``keep[s]`` says it of symbol s.
+
+    `symbols` has shape (n,) and an integer dtype, `keep` has one boolean for each symbol id.
+    Raises IndexError for a symbol that `keep` does not know.
+    """
+    if symbols.size and int(symbols.max()) >= keep.size:
+        raise IndexError(f"symbol {symbols.max()} of {keep.size} that have a say")
+    out = np.empty(symbols.size, np.int64)
+    count = operations().compact(symbols, keep, out)
+    return out[:count].copy()
 
 
 def combinations(
@@ -69,8 +73,6 @@ def combinations(
     ``parts[k]`` has shape (n,) and values below ``counts[k]``. Rows are numbered in order of their
     first event; exact for any number of columns.
     """
-    import numpy as np
-
     key, radix = parts[0].astype(np.int64), counts[0]
     for part, count in zip(parts[1:], counts[1:], strict=True):
         if radix * count > MAX_KEY:
@@ -86,6 +88,4 @@ def combinations(
 
 def _codes_of(key: NDArray[np.int64]) -> NDArray[np.uint32]:
     """The number of each value among the distinct values, in order of the first event."""
-    import numpy as np
-
     return numbers_of(array_from(key).dictionary_encode().indices).view(np.uint32)

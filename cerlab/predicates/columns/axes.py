@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, assert_never
 
+import numpy as np
+
 from cerlab.model.columns import Column
 from cerlab.model.event import Event, Timestamp, Value, value_of
 from cerlab.predicates import syntax as pred
@@ -130,8 +132,6 @@ class Axis:
 
     def _stretches_of(self, dtype: str, moments: bool) -> Stretches[Any, Any]:
         """The stretches of a dtype of numbers, or of moments, and their classes."""
-        import numpy as np
-
         if (dtype, moments) not in self._stretches:
             constants = cuts.numbers_of(self._constants or (), moments=moments)
             starts = cuts.starts(constants, dtype)
@@ -141,8 +141,6 @@ class Axis:
         return self._stretches[dtype, moments]
 
     def _by_stretches(self, piece: Numbers) -> Codes:
-        import numpy as np
-
         stretches = self._stretches_of(str(piece.values.dtype), piece.moments)
         out = np.empty(piece.values.size, stretches.table.dtype)
         operations().regions(piece.values, stretches, out, np.empty(BLOCK, np.uint32))
@@ -155,8 +153,6 @@ class Axis:
 
         Only for two arrays of numbers of one dtype, or two of moments; else None.
         """
-        import numpy as np
-
         a, b = _one_array(left, self.names[0]), _one_array(right, self.names[1])
         if a is None or b is None or (a.values.dtype, a.moments) != (b.values.dtype, b.moments):
             return None
@@ -173,8 +169,6 @@ class Axis:
 
     def _by_combinations(self, present: Mapping[str, Column], length: int) -> Codes:
         """Several attributes: each distinct combination of their values is evaluated once."""
-        import numpy as np
-
         parts: list[Codes] = []
         values: list[list[Value]] = []
         for name in self.names:
@@ -224,8 +218,6 @@ class _Distinct:
 
 def _one_array(column: Column, name: str) -> Numbers | None:
     """A column of numbers in one array; None for every other column."""
-    import numpy as np
-
     parts = [*pieces(column, name, numeric=True)]
     numbers = [part for part in parts if isinstance(part, Numbers)]
     kinds = {(part.values.dtype, part.moments) for part in numbers}

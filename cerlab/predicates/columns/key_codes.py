@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.budget import poll
 from cerlab.model.columns import Column, array_from, numbers_of
@@ -16,10 +18,6 @@ from cerlab.predicates.columns.arrays import combinations, concatenate, look_up
 from cerlab.predicates.columns.lookup_tables import Codes
 from cerlab.predicates.columns.pieces import Lookup, Numbers, columns_of, pieces
 from cerlab.predicates.truth import kind_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAX_CELLS = 2**22
 """Beyond so many combinations of values no table has a cell for each."""
@@ -64,8 +62,6 @@ class KeyCodes:
         An event with a missing, NULL or NaN attribute of the key is in none. Raises ValueError if
         a column has another length, and `BadData` for types that hold no values of events.
         """
-        import numpy as np
-
         poll(8 * length * (1 + len(self.attributes)))
         present = columns_of(columns, self.attributes, length)
         if length == 0 or len(present) < len(set(self.attributes)):
@@ -99,8 +95,6 @@ class KeyCodes:
 
     def _by_table(self, parts: Sequence[Codes], room: tuple[int, ...]) -> NDArray[np.int64]:
         """Through a table with a cell for each combination of values, filled as they occur."""
-        import numpy as np
-
         table = self._with_room(room)
         cells = parts[0].astype(np.uint32)
         for part, radix in zip(parts[1:], room[1:], strict=True):
@@ -117,8 +111,6 @@ class KeyCodes:
 
     def _with_room(self, room: tuple[int, ...]) -> NDArray[np.int64]:
         """The table, flat, after growing to that many values of each attribute."""
-        import numpy as np
-
         if self._table is None or self._table.shape != room:
             table = np.full(room, _UNKNOWN, np.int64)
             if self._table is not None:

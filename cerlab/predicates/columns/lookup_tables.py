@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-    Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
-    """Numbers >= 0, one for each event, in an unsigned dtype."""
+Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
+"""Numbers >= 0, one for each event, in an unsigned dtype."""
 
-    N = TypeVar("N", bound=np.generic)
-    T = TypeVar("T", bound=np.generic)
-else:
-    Codes: TypeAlias = Any
-    N, T = TypeVar("N"), TypeVar("T")
+N = TypeVar("N", bound=np.generic)
+T = TypeVar("T", bound=np.generic)
 
 
 BLOCK = 2048

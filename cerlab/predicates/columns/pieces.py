@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.model.columns import (
     Chunks,
@@ -19,10 +22,6 @@ from cerlab.model.columns import (
 from cerlab.model.event import Value
 from cerlab.predicates.columns.arrays import look_up, narrow
 from cerlab.predicates.columns.lookup_tables import Codes
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class Numbers(NamedTuple):
@@ -88,7 +87,6 @@ def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
 
 
 def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
-    import numpy as np
     import pyarrow as pa
 
     types, kind = pa.types, chunk.type
@@ -106,7 +104,6 @@ def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
 
 
 def _dictionary_codes(chunk: Any) -> DictionaryCodes:
-    import numpy as np
     import pyarrow as pa
 
     codes, nulls = numbers_of(chunk.indices.cast(pa.int32())), _nulls(chunk.indices)
@@ -117,7 +114,6 @@ def _dictionary_codes(chunk: Any) -> DictionaryCodes:
 
 def _nulls(chunk: Any) -> NDArray[np.bool_] | None:
     """Where NULL is, if it is anywhere."""
-    import numpy as np
     import pyarrow as pa
 
     if not chunk.null_count:
@@ -126,7 +122,6 @@ def _nulls(chunk: Any) -> NDArray[np.bool_] | None:
 
 
 def _numbers(chunk: Any, name: str) -> Numbers:
-    import numpy as np
     import pyarrow as pa
 
     moments = is_moment(chunk.type)

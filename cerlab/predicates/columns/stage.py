@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.budget import poll
 from cerlab.model.columns import Column
@@ -14,10 +16,6 @@ from cerlab.predicates.columns.axes import Axis
 from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Codes
 from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import Atom, Predicate, atoms, holds
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAX_CELLS = 2**20
 """Beyond so many combinations of classes no table has a cell for each."""
@@ -57,8 +55,6 @@ class SymbolStage:
         missing in every event. Raises ValueError if a column has another length, `BadData` for
         columns of types that hold no values of events, and `ResourceLimit` without memory for it.
         """
-        import numpy as np
-
         poll(4 * length * (1 + len(self._axes)))
         classes = [axis.classes(columns, length) for axis in self._axes]
         if length == 0:
@@ -81,8 +77,6 @@ class SymbolStage:
 
     def _by_cells(self, classes: list[Codes | int], lut: NDArray[np.int32], length: int) -> Codes:
         """Through a table with a cell for each combination of classes, filled as they occur."""
-        import numpy as np
-
         base, stride = 0, 1
         strides: list[int] = []
         varying: list[Codes] = []
@@ -108,8 +102,6 @@ class SymbolStage:
 
     def _by_rows(self, classes: list[Codes | int], counts: list[int], length: int) -> Codes:
         """Through a dictionary of the combinations of classes, where a table would be too large."""
-        import numpy as np
-
         varying = [k for k, part in enumerate(classes) if not isinstance(part, int)]
         parts = [part for part in classes if not isinstance(part, int)]
         if not parts:
@@ -126,8 +118,6 @@ class SymbolStage:
         return look_up(code, table)
 
     def _constant(self, classes: Sequence[int], length: int) -> Codes:
-        import numpy as np
-
         symbol = self._symbol(tuple(classes))
         return np.full(length, symbol, narrowest(len(self.vectors) - 1))
 

@@ -8,6 +8,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, NamedTuple, TypeGuard
 
+import z3
+
 from cerlab.model.event import Value
 from cerlab.model.schema import AttributeType
 from cerlab.predicates.domains import INT64, KIND_OF_TYPE, Domain, is_finite
@@ -52,8 +54,6 @@ class Encoding:
 
 def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
     """The encoding of some atoms over attributes of these domains."""
-    import z3
-
     context = z3.Context()
     values = constants(group)
     order = places((value for value in values if is_plain(value)), len(of))
@@ -103,8 +103,6 @@ def is_plain(value: Value) -> TypeGuard[str]:
 
 def world(E: Encoding) -> Iterator[Any]:
     """What is so of every event: each attribute is in its domain, each text in a cell."""
-    import z3
-
     for name, x in E.variables.items():
         domain = E.domains[name]
         kinds = [*KINDS.values(), 0]
@@ -132,8 +130,6 @@ def world(E: Encoding) -> Iterator[Any]:
 
 def rational(number: Fraction, E: Encoding) -> Any:
     """A number constant."""
-    import z3
-
     if number.denominator == 1:
         return z3.IntVal(number.numerator, E.context)
     return z3.RealVal(f"{number.numerator}/{number.denominator}", E.context)

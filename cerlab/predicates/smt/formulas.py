@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+import z3
+
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.mentions import constants, operands
 from cerlab.predicates.smt.encoding import KINDS, Encoding, is_plain
@@ -14,8 +16,6 @@ from cerlab.predicates.truth import RELATIONS
 
 def formula(atom: pred.Atom, E: Encoding) -> Any:
     """When an atom holds (DESIGN 3.3); None for an atom that cannot be encoded."""
-    import z3
-
     if not can_be_encoded(atom, E):
         return None
     match atom:
@@ -78,8 +78,6 @@ def is_decided(atom: pred.Like, E: Encoding) -> bool:
 
 def comparison(op: pred.Operator, left: Cases, right: Cases, E: Encoding) -> Any:
     """``left op right``: both have the same kind, and their values are so related."""
-    import z3
-
     ways = []
     for kind, (here, one) in left.items():
         if kind in right:

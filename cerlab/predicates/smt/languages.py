@@ -6,29 +6,25 @@ import string
 from collections.abc import Iterable, Sequence
 from typing import Any, assert_never
 
+import z3
+
 from cerlab.predicates import like
 
 
 def literal(text: str, context: Any) -> Any:
     """A text constant of z3 (its own reader takes ``\\u{..}`` for an escape)."""
-    import z3
-
     plain = string.ascii_letters + string.digits
     return z3.StringVal("".join(c if c in plain else f"\\u{{{ord(c):x}}}" for c in text), context)
 
 
 def characters(ranges: like.Ranges, context: Any) -> Any:
     """The texts of one character of some ranges."""
-    import z3
-
     parts = [z3.Range(literal(chr(a), context), literal(chr(b), context)) for a, b in ranges]
     return z3.Union(*parts) if parts else z3.Empty(z3.ReSort(z3.StringSort(context)))
 
 
 def every_text(context: Any) -> Any:
     """All texts."""
-    import z3
-
     return z3.Star(characters(like.EVERY, context))
 
 
@@ -38,8 +34,6 @@ def search_language(tree: like.Regex, context: Any) -> Any:
     A match from i to j in a text of length n is split by whether i = 0 and whether j = n, since
     that is all that ``^`` and ``$`` ask about.
     """
-    import z3
-
     some = z3.Plus(characters(like.EVERY, context))
     words = _Words(context)
     ways = [
@@ -96,8 +90,6 @@ def _nonempty(tree: like.Regex, at_start: bool, at_end: bool, words: _Words) -> 
 
 
 def _build(tree: like.Regex, s: bool, t: bool, words: _Words) -> Any:
-    import z3
-
     match tree:
         case like.Characters(ranges):
             return characters(ranges, words.context) if ranges else None
@@ -131,16 +123,12 @@ def _build(tree: like.Regex, s: bool, t: bool, words: _Words) -> Any:
 
 
 def _concatenation(parts: Sequence[Any]) -> Any:
-    import z3
-
     if any(part is None for part in parts):
         return None
     return z3.Concat(*parts) if len(parts) > 1 else parts[0]
 
 
 def _either(ways: Iterable[Any]) -> Any:
-    import z3
-
     some: list[Any] = []
     for way in ways:
         if way is not None and not any(way.eq(other) for other in some):
@@ -150,8 +138,6 @@ def _either(ways: Iterable[Any]) -> Any:
 
 def between(low: str, high: str | None, context: Any) -> Any:
     """The texts after `low` and before `high` in the order by code point."""
-    import z3
-
     rest = every_text(context)
     after = [z3.Concat(z3.Re(literal(low, context)), z3.Plus(characters(like.EVERY, context)))]
     after += _departing(low, context, rest, above=True)
@@ -164,8 +150,6 @@ def between(low: str, high: str | None, context: Any) -> Any:
 
 def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
     """The texts that share a beginning with `text` and then have a larger or smaller character."""
-    import z3
-
     ways = []
     for n, character in enumerate(text):
         code = ord(character)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import z3
+
 from cerlab.predicates.like import parse
 from cerlab.predicates.representatives import text_after
 from cerlab.predicates.smt.languages import between, literal, search_language
@@ -62,8 +64,6 @@ class Cell(NamedTuple):
 
 def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, ...]:
     """All cells that texts are in."""
-    import z3
-
     languages = [
         search_language(tree, context) for tree in map(parse, patterns) if tree is not None
     ]

@@ -8,6 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import z3
+
 from cerlab.budget import seconds_left, spend
 from cerlab.predicates.smt.languages import characters, every_text
 
@@ -48,15 +50,11 @@ def check_sat(solver: Any) -> Any:
 
 def every_of(parts: Sequence[Any], context: Any) -> Any:
     """The conjunction of formulas."""
-    import z3
-
     return z3.And(*parts) if parts else z3.BoolVal(True, context)
 
 
 def some_of(parts: Sequence[Any], context: Any) -> Any:
     """The disjunction of formulas."""
-    import z3
-
     return z3.Or(*parts) if parts else z3.BoolVal(False, context)
 
 
@@ -69,8 +67,6 @@ class OneText(NamedTuple):
 
 def member(language: Any, context: Any) -> OneText:
     """A text of a language, of printable ASCII characters where there is one."""
-    import z3
-
     x = z3.String("x", context)
     plain = z3.Star(characters(((32, 126),), context))
     for languages in ((language, plain), (language, every_text(context))):

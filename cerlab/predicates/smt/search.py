@@ -10,6 +10,8 @@ from itertools import product
 from random import Random
 from typing import Any, TypeAlias
 
+import z3
+
 from cerlab.budget import TRANSITION, spend
 from cerlab.predicates.choices import Choice, event_of
 from cerlab.predicates.domains import Domain
@@ -95,8 +97,6 @@ class Search:
     """Lists the truth vectors that are not yet found."""
 
     def __init__(self, E: Encoding, vectors: Vectors) -> None:
-        import z3
-
         self.E = E
         self.vectors = vectors
         self.unknown_answers = 0
@@ -119,8 +119,6 @@ class Search:
 
     def block(self, vector: Vector) -> None:
         """Ask for other vectors from now on."""
-        import z3
-
         self.solver.add(z3.Not(every_of(self.literals(vector), self.E.context)))
 
     def literals(self, vector: Vector) -> list[Any]:
@@ -129,8 +127,6 @@ class Search:
 
     def run(self, prefix: Vector = ()) -> None:
         """List all vectors that begin with the prefix; where z3 gives up, longer prefixes."""
-        import z3
-
         if self.unknown_answers <= MAX_UNKNOWN:
             while (answer := check_sat(self.solver)) == z3.sat:
                 self.settle(self.solver.model())
@@ -150,8 +146,6 @@ class Search:
 
     def settle(self, model: Any) -> None:
         """List the vector of a model, with an event that has it if one is found."""
-        import z3
-
         vector = tuple(z3.is_true(model.eval(bit, model_completion=True)) for bit in self.bits)
         texts = texts_of(model, self.E)
         if isinstance(texts, Refutation) and self.refutations < MAX_REFUTATIONS:
@@ -171,8 +165,6 @@ class Search:
 
     def verify_with_other_models(self, vector: Vector) -> bool:
         """The same for other models: small integers, then binary fractions."""
-        import z3
-
         numbers = [(x.kind == KINDS["number"], x.number) for x in self.E.variables.values()]
         if self.unknown_answers > MAX_UNKNOWN:
             return False

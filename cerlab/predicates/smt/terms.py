@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, TypeAlias, assert_never
 
+import z3
+
 from cerlab.model.event import Timestamp, Value
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.domains import INT64, is_finite
@@ -17,8 +19,6 @@ Cases: TypeAlias = dict[str, tuple[Any, Any]]
 
 def cases(expression: pred.Expression, E: Encoding) -> Cases:
     """The kinds that an expression can have, when it has them, and its value then."""
-    import z3
-
     match expression:
         case pred.Constant(value):
             kind = kind_of(value)
@@ -50,8 +50,6 @@ def arithmetic(
     op: pred.Arithmetic, left: tuple[Any, Any] | None, right: tuple[Any, Any] | None, E: Encoding
 ) -> Cases:
     """``left op right`` over the rationals; no number where one is divided by zero."""
-    import z3
-
     if left is None or right is None:
         return {}
     (here, one), (there, other) = left, right
@@ -73,15 +71,11 @@ def arithmetic(
 
 def real(term: Any) -> Any:
     """A number as a real one, because z3 divides integers as integers."""
-    import z3
-
     return z3.ToReal(term) if z3.is_int(term) else term
 
 
 def remainder(one: Any, other: Any) -> Any:
     """``one % other`` with the sign of `other`; the integers of z3 have a remainder from 0 on."""
-    import z3
-
     if z3.is_int(one) and z3.is_int(other):
         rest = one % other
         return z3.If(z3.Or(other > 0, rest == 0), rest, rest + other)
@@ -90,8 +84,6 @@ def remainder(one: Any, other: Any) -> Any:
 
 def constant_term(value: Value, E: Encoding) -> Any:
     """A constant as a term of z3."""
-    import z3
-
     if isinstance(value, str):
         return z3.IntVal(E.order.of(value), E.context)
     if isinstance(value, bool):

@@ -8,6 +8,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+import z3
+
 from cerlab.model.event import Timestamp, Value
 from cerlab.model.schema import AttributeType
 from cerlab.predicates.domains import INT64, Domain
@@ -34,7 +36,6 @@ Texts: TypeAlias = dict[str, str] | Refutation | None
 
 def texts_of(model: Any, E: Encoding) -> Texts:
     """The texts of the attributes that are texts in a model."""
-    import z3
 
     def number(term: Any) -> int:
         return int(model.eval(term, model_completion=True).as_long())
@@ -59,8 +60,6 @@ def texts_of(model: Any, E: Encoding) -> Texts:
 
 def ascending_texts(chain: Sequence[Cell], E: Encoding) -> tuple[bool, Sequence[str | None]]:
     """Whether there may be ascending texts in a sequence of cells, and such texts if found."""
-    import z3
-
     if len(chain) < 2:
         return True, [cell.text for cell in chain]
     ascending: list[str | None] = []
@@ -86,8 +85,6 @@ def ascending_texts(chain: Sequence[Cell], E: Encoding) -> tuple[bool, Sequence[
 
 def some_texts(cell: Cell, context: Any) -> list[str]:
     """A few texts of a cell, found one after the other."""
-    import z3
-
     texts = [] if cell.text is None else [cell.text]
     language = cell.language
     while texts and len(texts) < MAX_TEXTS:
@@ -130,8 +127,6 @@ def number_in(numeral: Any, domain: Domain, infinity: Fraction | None) -> int | 
 
     A float stands for an integer of more than 64 bits if it is equal.
     """
-    import z3
-
     if z3.is_int_value(numeral):
         return int(numeral.as_long())
     near = numeral.approx(30) if z3.is_algebraic_value(numeral) else numeral
