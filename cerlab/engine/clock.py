@@ -18,7 +18,7 @@ from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.windowed.window import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, TimeUnit, check_order, clock_for
-from cerlab.model.columns import is_arrow, nanoseconds, numbers_of, values_of
+from cerlab.model.columns import is_arrow, nanoseconds, numbers_of, room, values_of
 from cerlab.model.event import Event, Value
 
 SAFE = 1 << 61
@@ -136,7 +136,9 @@ class TimeColumn:
             return None
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         parts = [numbers_of(chunk) for chunk in chunks]
-        values = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        values = parts[0]
+        if len(parts) > 1:
+            values = np.concatenate(parts, out=room(len(column), values.dtype))
         values = values.astype(np.int64, copy=False)
         back = goes_back(values)
         least, most = (values[0], values[-1]) if back < 0 else (values.min(), values.max())

@@ -16,6 +16,7 @@ from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed.relevant_events import relevant, relevant_once
 from cerlab.engine.windowed.program import Program, Read
 from cerlab.model.clock import Instant
+from cerlab.model.columns import room
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 
@@ -129,8 +130,8 @@ def _every(batch: Batch, codes: Int32s) -> RelevantPart:
 
 
 def _room(program: Program, batch: Batch) -> tuple[Int32s, Symbols]:
-    room = len(batch.symbols) + 1
-    return np.empty(room, np.int32), np.empty(room, program.action.dtype)
+    size = len(batch.symbols) + 1
+    return room(size, np.int32), room(size, program.action.dtype)
 
 
 def _relevant_part(program: Program, batch: Batch, keys: KeyCodes | None) -> RelevantPart:

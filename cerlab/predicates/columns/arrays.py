@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.model.columns import array_from, numbers_of
+from cerlab.model.columns import array_from, numbers_of, room
 from cerlab.predicates.columns.lookup_tables import Codes, T
 
 MAX_KEY = 2**62
@@ -42,12 +42,14 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
     """The parts one after the other, in the widest of their dtypes."""
     if len(parts) == 1:
         return parts[0]
-    return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
+    if not parts:
+        return np.zeros(0, np.uint8)
+    return np.concatenate(parts, out=room(sum(map(len, parts)), np.result_type(*parts)))
 
 
 def look_up(codes: NDArray[np.uint32], table: NDArray[T]) -> NDArray[T]:
     """``table[codes]``, shape of `codes`, dtype of `table`."""
-    out = np.empty(codes.size, table.dtype)
+    out: NDArray[T] = room(codes.size, table.dtype)
     operations().translate(codes, table, out)
     return out
 

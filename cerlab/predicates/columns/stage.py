@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.budget import poll
-from cerlab.model.columns import Column
+from cerlab.model.columns import Column, room
 from cerlab.model.event import Event
-from cerlab.predicates.columns.arrays import combinations, look_up, narrowest, operations
+from cerlab.predicates.columns.arrays import (
+    combinations,
+    concatenate,
+    look_up,
+    narrowest,
+    operations,
+)
 from cerlab.predicates.columns.axes import Axis
 from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Codes
 from cerlab.predicates.mentions import attributes_of
@@ -89,11 +95,11 @@ class SymbolStage:
             stride *= radix
         if not varying:
             return self._constant([c for c in classes if isinstance(c, int)], length)
-        flat = varying[0] if len(varying) == 1 else np.concatenate(varying)
+        flat = concatenate(varying)
         pending = np.empty(min(lut.size, length), np.int32)
         cells = Cells(np.array(strides, np.int32), base, lut)
         while True:
-            out = np.empty(length, narrowest(len(self.vectors) - 1))
+            out = room(length, narrowest(len(self.vectors) - 1))
             count = operations().fuse(flat, cells, out, pending, np.empty(BLOCK, np.uint32))
             if not count:
                 return out
