@@ -22,7 +22,7 @@ from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.flinkcep import FlinkPattern, begin, flink_matches
 from cerlab.logic.flinkcep.syntax import EVERY_MATCH, SkipTo
-from cerlab.model.answer import Positions, Valuation
+from cerlab.model.answer import Positions, Valuation, complex_event
 
 __all__ = ["Difference", "FlinkPattern", "begin", "difference", "matches", "to_cel"]
 
@@ -113,12 +113,8 @@ def difference(
         for word in product(alphabet, repeat=length):
             stream = [dict(each) for each in word]
             read = io.as_stream(stream)
-            theirs = {_positions(match) for match in flink_matches(pattern, read.events)}
+            theirs = {complex_event(m).positions for m in flink_matches(pattern, read.events)}
             answers = {answer.positions for answer in answers_of(cel_pattern, read, "auto")}
             if theirs != answers:
                 return Difference(stream, sorted(theirs - answers), sorted(answers - theirs))
     return None
-
-
-def _positions(match: Valuation) -> Positions:
-    return tuple(sorted(i for positions in match.labels.values() for i in positions))

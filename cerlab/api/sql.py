@@ -116,7 +116,7 @@ def _first_clause(text: str) -> _Clause | None:
         opens = i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.L_PAREN
         if token.text.upper() == "MATCH_RECOGNIZE" and opens and i:
             first, alias = _input_from(tokens, i)
-            begin, end = tokens[first].start, tokens[_closing(tokens, i + 1)].end + 1
+            begin, end = tokens[first].start, tokens[_partner(tokens, i + 1)].end + 1
             if first and tokens[first - 1].text.upper() not in _BEFORE_TABLES:
                 place = place_at(text, token.start, len(token.text))
                 hint = "put the join into a subquery: FROM (SELECT ..) AS t MATCH_RECOGNIZE (..)"
@@ -137,14 +137,14 @@ def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
     """
     at, alias = i - 1, None
     if tokens[at].token_type == TokenType.R_PAREN:
-        name_at = _opening(tokens, at) - 1
+        name_at = _partner(tokens, at) - 1
         if name_at > 0 and _is_name(tokens[name_at]) and _may_be_aliased(tokens[name_at - 1]):
             at = name_at  # the columns of an alias
     if at and _is_name(tokens[at]) and _may_be_aliased(tokens[at - 1]):
         alias = tokens[at]
         at -= 2 if tokens[at - 1].token_type == TokenType.ALIAS else 1
     if tokens[at].token_type == TokenType.R_PAREN:
-        at = _opening(tokens, at)
+        at = _partner(tokens, at)
         return (at - 1 if at and _is_name(tokens[at - 1]) else at), alias  # a table function
     while at > 1 and tokens[at - 1].token_type == TokenType.DOT:
         at -= 2
@@ -154,7 +154,7 @@ def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
 def _table_name(tokens: list[Token], at: int) -> Token | None:
     """What names a table without an alias that ends there: its last name, or its function's."""
     if tokens[at].token_type == TokenType.R_PAREN:
-        at = _opening(tokens, at) - 1
+        at = _partner(tokens, at) - 1
     return tokens[at] if at >= 0 and _is_name(tokens[at]) else None
 
 
@@ -167,25 +167,17 @@ def _is_name(token: Token) -> bool:
     return bool(is_name(token)) and token.text.upper() not in _NOT_ALIASES
 
 
-def _closing(tokens: list[Token], at: int) -> int:
-    """The token that closes the parenthesis there."""
+def _partner(tokens: list[Token], at: int) -> int:
+    """The token that closes, or opens, the parenthesis there."""
+    step = 1 if tokens[at].token_type == TokenType.L_PAREN else -1
     depth = 0
-    for i in range(at, len(tokens)):
-        depth += tokens[i].token_type == TokenType.L_PAREN
-        depth -= tokens[i].token_type == TokenType.R_PAREN
+    while 0 <= at < len(tokens):
+        depth += tokens[at].token_type == TokenType.L_PAREN
+        depth -= tokens[at].token_type == TokenType.R_PAREN
         if not depth:
-            return i
-    return len(tokens) - 1  # not closed: an error of whoever reads the text
-
-
-def _opening(tokens: list[Token], at: int) -> int:
-    depth = 0
-    for i in range(at, -1, -1):
-        depth += tokens[i].token_type == TokenType.R_PAREN
-        depth -= tokens[i].token_type == TokenType.L_PAREN
-        if not depth:
-            return i
-    return 0
+            return at
+        at += step
+    return at - step  # not closed: an error of whoever reads the text
 
 
 def _with_before(text: str, place: int) -> str:
@@ -207,7 +199,7 @@ def _with_parts(tokens: list[Token]) -> Iterator[int]:
             at += 1
         if at == len(tokens):
             return
-        at = _closing(tokens, at)
+        at = _partner(tokens, at)
         yield at
         if at + 1 == len(tokens) or tokens[at + 1].token_type != TokenType.COMMA:
             return

@@ -22,11 +22,6 @@ _PATIENCE_SECONDS = 2.0
 _EVERY = 1024
 
 
-def with_progress(events: Iterable[Event], what: str, total: int | None = None) -> Iterator[Event]:
-    """The same events; a bar appears once they have taken more than two seconds."""
-    yield from bar(events, what, total, lambda _: 1)
-
-
 def whole_stream(query: AnyPattern, arguments: argparse.Namespace) -> Stream:
     """The events that the command line names, read to their end."""
     column, unit = time_option(arguments)
@@ -100,4 +95,4 @@ class WatchedStream(Stream):
     __slots__ = ()
 
     def __iter__(self) -> Iterator[Event]:
-        return with_progress(self.events, "evaluating", len(self.events))
+        return bar(self.events, "evaluating", len(self.events), lambda _: 1)

@@ -80,8 +80,7 @@ def _of_columns(
     """By columns where that is safe, else row by row, for each batch anew."""
     before = 0
     fields = columnar.arrow_schema(path, kind)
-    nothing = columnar.no_rows(fields)
-    next(arrow.table_events(nothing, reading), None)  # is there a type?
+    next(arrow.table_events(fields.empty_table(), reading), None)  # is there a type?
     to_read = None if names is None else columnar.readable_apart(fields, names)
     for batch in columnar.record_batches(path, kind, size, to_read or None):
         table = arrow.as_table(batch, reading.file)

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, UsageError, nearest
-from cerlab.model.columns import Column, is_arrow, values_of
+from cerlab.model.columns import Column, is_arrow, values_of, without_views
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def arrow_column(column: Column, name: str) -> Any:
     import pyarrow as pa
 
     if is_arrow(column):
-        return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+        return without_views(column)
     values = values_of(column, name)
     numbers = {type(value) for value in values} <= {int, float, NoneType}
     if numbers and all(type(v) is not int or _is_double(v) for v in values):

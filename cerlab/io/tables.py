@@ -17,7 +17,7 @@ from cerlab.io.lines import row_of_bad_byte
 from cerlab.io.pipe import arriving_lines
 from cerlab.logic.rows.errors import mismatch
 from cerlab.logic.rows.types import Binding, InputColumn, Kind, MeasureColumn, StaticType
-from cerlab.model.columns import is_moment, is_text, values_of
+from cerlab.model.columns import is_moment, is_text, values_of, without_views
 from cerlab.model.event import Event, Timestamp, Value, to_value
 from cerlab.model.stream import Stream
 
@@ -185,19 +185,12 @@ def result_table(table: Any, binding: Binding, rows: Any, measures: Sequence[Any
         names.append(column.name)
         match column:
             case InputColumn(_, source):
-                columns.append(_takeable(table.column(source)).take(indices))
+                columns.append(without_views(table.column(source)).take(indices))
             case MeasureColumn(name, index, measure_type):
                 columns.append(_measure_array(measures[index], name, measure_type, table.schema))
     if not columns:
         return pa.table({})
     return pa.Table.from_arrays(columns, names=names)
-
-
-def _takeable(column: Any) -> Any:
-    """The column; texts as views, which polars has and Arrow does not take from, as plain ones."""
-    import pyarrow as pa
-
-    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
 def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any) -> Any:

@@ -44,6 +44,13 @@ def is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
+def without_views(column: Any) -> Any:
+    """An Arrow column, its texts not as views, which polars has and Arrow does not take from."""
+    import pyarrow as pa
+
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+
+
 def nanoseconds(array: Any, name: str) -> Any:
     """Moments as an Arrow array of int64, in nanoseconds since 1970.
 
@@ -103,18 +110,13 @@ def refuse_nested(kind: Any, name: str) -> None:
 
 
 def decoded(column: Any) -> Any:
-    """An Arrow column without its dictionary.
-
-    The dictionaries of polars hold views, which Arrow does not look up.
-    """
+    """An Arrow column without its dictionary."""
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
         chunks = [decoded(chunk) for chunk in column.chunks]
         return pa.chunked_array(chunks, None if chunks else column.type.value_type)
-    values = column.dictionary
-    if pa.types.is_string_view(values.type):
-        values = values.cast(pa.large_string())
+    values = without_views(column.dictionary)
     return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
 
 

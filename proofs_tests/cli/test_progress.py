@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ from cerlab.model.event import Event
 EVENTS = [Event("A", {"n": n}) for n in range(3_000)]
 
 
+def bar(total: int | None = None) -> Iterator[Event]:
+    return progress.bar(EVENTS, "reading", total, lambda _: 1)
+
+
 class Terminal(io.StringIO):
     """A stderr that says it is a terminal."""
 
@@ -22,7 +27,7 @@ class Terminal(io.StringIO):
 
 
 def test_no_terminal_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(progress.with_progress(EVENTS, "reading")) == EVENTS
+    assert list(bar()) == EVENTS
     assert capsys.readouterr().err == ""
 
 
@@ -34,7 +39,7 @@ def test_a_terminal_gets_a_bar_once_it_lasts(
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress, "_PATIENCE_SECONDS", patience)
     monkeypatch.setenv("TERM", "xterm")
-    assert list(progress.with_progress(EVENTS, "reading", len(EVENTS))) == EVENTS
+    assert list(bar(len(EVENTS))) == EVENTS
     assert ("reading" in terminal.getvalue()) is has_bar
 
 
@@ -49,5 +54,5 @@ def test_where_a_size_is_known_the_bar_has_a_percentage(
     path.write_text("type,n\n" + "A,10\n" * 3_000)
     assert 2_700 < (progress.about(str(path)) or 0) < 3_300
     assert progress.about("-") is None
-    list(progress.with_progress(EVENTS, "reading", 6_000))
+    list(bar(6_000))
     assert "34%" in terminal.getvalue()
