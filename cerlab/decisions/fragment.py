@@ -82,13 +82,7 @@ def schema_of(queries: Sequence[Pattern]) -> Schema | None:
 
 def timestamp_of(schema: Schema) -> str | None:
     """The only attribute that is declared as a timestamp, None if there are none or several."""
-    names = {
-        attribute.name
-        for stream in schema.streams
-        for event in stream.events
-        for attribute in event.attributes
-        if attribute.type is AttributeType.TIMESTAMP
-    }
+    names = {a.name for a in schema.attributes() if a.type is AttributeType.TIMESTAMP}
     return names.pop() if len(names) == 1 else None
 
 

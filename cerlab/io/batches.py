@@ -80,7 +80,7 @@ def _of_columns(
     """By columns where that is safe, else row by row, for each batch anew."""
     before = 0
     fields = columnar.arrow_schema(path, kind)
-    next(arrow.table_events(fields.empty_table(), reading), None)  # is there a type?
+    next(arrow.table_events(columnar.no_rows(fields), reading), None)  # is there a type?
     to_read = None if names is None else columnar.readable_apart(fields, names)
     for batch in columnar.record_batches(path, kind, size, to_read or None):
         table = arrow.as_table(batch, reading.file)
@@ -134,20 +134,11 @@ def time_of_file(
 
 def time_of_schema(schema: Schema | None) -> TimeAxis | None:
     """The axis of the only attribute that a schema declares to hold moments, None for others."""
-    return None if schema is None else _only(moments_of(schema))
+    if schema is None:
+        return None
+    return _only({a.name for a in schema.attributes() if a.type is AttributeType.TIMESTAMP})
 
 
 def _only(names: set[str]) -> TimeAxis | None:
     attributes = names - {"type", "stream"}
     return TimeAxis(attributes.pop()) if len(attributes) == 1 else None
-
-
-def moments_of(schema: Schema) -> set[str]:
-    """The attributes that are moments by their declaration in some event type."""
-    return {
-        attribute.name
-        for stream in schema.streams
-        for event in stream.events
-        for attribute in event.attributes
-        if attribute.type is AttributeType.TIMESTAMP
-    }

@@ -59,6 +59,13 @@ def _ipc_batches(path: Path, names: Sequence[str] | None = None) -> Iterator[Any
                 yield file.get_batch(n)
 
 
+def no_rows(fields: Any) -> Any:
+    """The table without rows that has these columns; pyarrow's `empty_table` loads pandas."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([], schema=fields)
+
+
 def readable_apart(fields: Any, names: Collection[str]) -> list[str] | None:
     """The columns to read of a file for some `names` of them; None where all have to be read.
 

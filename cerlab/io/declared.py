@@ -30,7 +30,7 @@ AS_WRITTEN = (AttributeType.STRING, AttributeType.TIMESTAMP)
 def declared_types(schema: Schema) -> dict[str, AttributeType] | None:
     """The type of each attribute; None where event types declare one of that name differently."""
     types: dict[str, AttributeType] = {}
-    for attribute in (a for s in schema.streams for event in s.events for a in event.attributes):
+    for attribute in schema.attributes():
         if types.setdefault(attribute.name, attribute.type) is not attribute.type:
             return None
     return types

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -78,11 +79,10 @@ class Schema:
         """The names of all declared event types."""
         return tuple(event.name for stream in self.streams for event in stream.events)
 
+    def attributes(self) -> Iterator[AttributeDeclaration]:
+        """All declared attributes of all event types."""
+        return (a for stream in self.streams for event in stream.events for a in event.attributes)
+
     def attribute_names(self) -> tuple[str, ...]:
         """The names of all declared attributes of all event types."""
-        return tuple(
-            attribute.name
-            for stream in self.streams
-            for event in stream.events
-            for attribute in event.attributes
-        )
+        return tuple(attribute.name for attribute in self.attributes())

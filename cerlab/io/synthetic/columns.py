@@ -30,7 +30,7 @@ def event_batches(events: Iterable[Event], schema: Schema, *, batch: int = BATCH
 
     arrow_types = {AttributeType.INT: pa.int64(), AttributeType.DOUBLE: pa.float64()}
     arrow_types |= {AttributeType.BOOLEAN: pa.bool_(), AttributeType.TIMESTAMP: pa.timestamp("ns")}
-    types = {a.name: a.type for s in schema.streams for e in s.events for a in e.attributes}
+    types = {attribute.name: attribute.type for attribute in schema.attributes()}
     rows = iter(events)
     while chunk := tuple(islice(rows, batch)):
         columns = {"type": _texts([event.type for event in chunk])}

@@ -6,33 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
+from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event
-from cerlab.model.schema import (
-    AttributeDeclaration,
-    AttributeType,
-    EventDeclaration,
-    Schema,
-    StreamDeclaration,
-)
 
-HOMES_SCHEMA = Schema(
-    (
-        StreamDeclaration(
-            "S",
-            (
-                EventDeclaration(
-                    "LOAD",
-                    (
-                        AttributeDeclaration("id", AttributeType.INT),
-                        AttributeDeclaration("plug_timestamp", AttributeType.INT),
-                        AttributeDeclaration("value", AttributeType.DOUBLE),
-                        AttributeDeclaration("plug_id", AttributeType.INT),
-                        AttributeDeclaration("household_id", AttributeType.INT),
-                    ),
-                ),
-            ),
-        ),
-    )
+HOMES_SCHEMA = parse_schema(
+    """
+    CREATE STREAM S {
+        EVENT LOAD { id:int, plug_timestamp:int, value:double, plug_id:int, household_id:int }
+    }
+    """
 )
 
 

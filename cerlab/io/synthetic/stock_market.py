@@ -7,28 +7,16 @@ from collections.abc import Iterator
 from itertools import accumulate
 from random import Random
 
+from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, Value
-from cerlab.model.schema import (
-    AttributeDeclaration,
-    AttributeType,
-    EventDeclaration,
-    Schema,
-    StreamDeclaration,
-)
 
-_ATTRIBUTES = (
-    AttributeDeclaration("id", AttributeType.INT),
-    AttributeDeclaration("name", AttributeType.STRING),
-    AttributeDeclaration("volume", AttributeType.INT),
-    AttributeDeclaration("price", AttributeType.DOUBLE),
-    AttributeDeclaration("stock_time", AttributeType.INT),
-)
-STOCK_SCHEMA = Schema(
-    (
-        StreamDeclaration(
-            "S", (EventDeclaration("BUY", _ATTRIBUTES), EventDeclaration("SELL", _ATTRIBUTES))
-        ),
-    )
+STOCK_SCHEMA = parse_schema(
+    """
+    CREATE STREAM S {
+        EVENT BUY { id:int, name:string, volume:int, price:double, stock_time:int },
+        EVENT SELL { id:int, name:string, volume:int, price:double, stock_time:int }
+    }
+    """
 )
 
 STOCKS = {

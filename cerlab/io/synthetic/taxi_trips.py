@@ -8,45 +8,21 @@ from heapq import heapify, heapreplace
 from itertools import accumulate
 from random import Random
 
+from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, Value
-from cerlab.model.schema import (
-    AttributeDeclaration,
-    AttributeType,
-    EventDeclaration,
-    Schema,
-    StreamDeclaration,
-)
 
-_INT, _DOUBLE, _STRING = AttributeType.INT, AttributeType.DOUBLE, AttributeType.STRING
-_ATTRIBUTES = {
-    "id": _INT,
-    "medallion": _STRING,
-    "hack_license": _STRING,
-    "pickup_datetime": _INT,
-    "dropoff_datetime": _INT,
-    "trip_time_in_secs": _INT,
-    "trip_distance": _DOUBLE,
-    "pickup_loc": _STRING,
-    "dropoff_loc": _STRING,
-    "payment_type": _STRING,
-    "fare_amount": _DOUBLE,
-    "surcharge": _DOUBLE,
-    "mta_tax": _DOUBLE,
-    "tip_amount": _DOUBLE,
-    "tolls_amount": _DOUBLE,
-    "total_amount": _DOUBLE,
-}
-TAXI_SCHEMA = Schema(
-    (
-        StreamDeclaration(
-            "S",
-            (
-                EventDeclaration(
-                    "TRIP", tuple(AttributeDeclaration(n, t) for n, t in _ATTRIBUTES.items())
-                ),
-            ),
-        ),
-    )
+TAXI_SCHEMA = parse_schema(
+    """
+    CREATE STREAM S {
+        EVENT TRIP {
+            id:int, medallion:string, hack_license:string,
+            pickup_datetime:int, dropoff_datetime:int, trip_time_in_secs:int, trip_distance:double,
+            pickup_loc:string, dropoff_loc:string, payment_type:string,
+            fare_amount:double, surcharge:double, mta_tax:double, tip_amount:double,
+            tolls_amount:double, total_amount:double
+        }
+    }
+    """
 )
 
 _ZONES = {

@@ -7,9 +7,9 @@ from typing import Any
 
 from cerlab.automata.machine import machine_of
 from cerlab.automata.plan import Plan
-from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.clock import TimeAxis
+from cerlab.model.columns import nanoseconds
 from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import atoms
 
@@ -69,11 +69,4 @@ def engine_column(column: Any, name: str) -> Any:
     kind = column.type
     if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
         return column
-    try:
-        return column.cast(pa.timestamp("ns", getattr(kind, "tz", None))).cast(pa.timestamp("ns"))
-    except pa.ArrowInvalid as error:
-        raise BadData(
-            "CER0740",
-            f"a moment out of range in column '{name}': {error}",
-            hint="moments are nanoseconds in 64 bits: the years 1678 to 2262",
-        ) from None
+    return nanoseconds(column, name).cast(pa.timestamp("ns"))
