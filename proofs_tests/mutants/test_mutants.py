@@ -20,6 +20,7 @@ from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import Valuation
 from cerlab.model.clauses import Consume, Strategy
 from cerlab.model.event import Event
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import alternatives
 from cerlab.predicates.syntax import EVERYTHING, And, Predicate, conjunction
 from cerlab.testing import Shape, random_events, random_formula
@@ -212,7 +213,7 @@ MUTANTS = [
     mutant(ON_QUERIES, operators, "sequence", initial_states_may_wait, id="left-waits"),
     mutant(ON_QUERIES, cel_to_vcea, "_demand", demand_everywhere, id="filter-every-label"),
     mutant(ON_QUERIES, operators, "alternatives", one_alternative, id="or-keeps-one-side"),
-    mutant(ON_QUERIES, operators, "conjunction", filter_on_first_only, id="filter-lost"),
+    mutant(ON_QUERIES, pred, "conjunction", filter_on_first_only, id="filter-lost"),
     mutant(ON_QUERIES, WindowPointer, "advance", strict_window, id="strict-window"),
     mutant(ON_QUERIES, driver.Driver, "consume", consume_only_own, id="any-spares-others"),
     mutant(ON_QUERIES, TecsEvaluation, "advance", q0_last, id="q0-last"),
