@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
+from cerlab.automata.partition import coarsest
 from cerlab.compile.row_expressions import at_row, of_row
 from cerlab.engine.row_search import GrowingMapping
 from cerlab.errors import Unsupported
@@ -110,14 +111,10 @@ def of_rows(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
 
 def quotient(G: RowGraph) -> RowGraph:
     """The graph with nodes made one that have the same letters for ever."""
-    nodes = range(len(G.letters))
-    first = frozenset(G.first)
-    keys: list[Hashable] = [(G.letters[n], n in first, n in G.last) for n in nodes]
-    block, count = _numbers(keys), 0
-    while len(set(block)) > count:
-        count = len(set(block))
-        block = _numbers([(block[n], frozenset(block[m] for m in G.following[n])) for n in nodes])
-    node_of_block = {b: n for n, b in reversed(list(enumerate(block)))}
+    nodes, first, kinds = range(len(G.letters)), frozenset(G.first), dict[Hashable, int]()
+    kind = {n: kinds.setdefault((G.letters[n], n in first, n in G.last), len(kinds)) for n in nodes}
+    block = coarsest(kind, lambda n, block: frozenset(block[m] for m in G.following[n]))
+    node_of_block = {block[n]: n for n in reversed(nodes)}
 
     def rows(path: Sequence[int]) -> list[Row]:
         """Of a path of blocks: that of nodes that follow each other."""
@@ -136,12 +133,6 @@ def quotient(G: RowGraph) -> RowGraph:
         frozenset(block[n] for n in G.last),
         rows,
     )
-
-
-def _numbers(keys: Sequence[Hashable]) -> list[int]:
-    """Equal keys as equal numbers, by first appearance."""
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
 Window: TypeAlias = tuple[int | None, ...]

@@ -94,27 +94,22 @@ def _of_pattern(p: rp.Pattern) -> Iterator[str]:
 
 
 def _of_clauses(query: RowPattern) -> Iterator[str]:
-    skips = {rp.ToNextRow: SKIP[0], rp.ToFirst: SKIP[1], rp.ToLast: SKIP[2]}
-    if type(query.skip) in skips:
-        yield skips[type(query.skip)]
-    if query.rows is not rp.Rows.ONE:
-        yield OUTPUT[0]
-    if query.rows is rp.Rows.OMIT_EMPTY:
-        yield OUTPUT[1]
-    if query.rows is rp.Rows.WITH_UNMATCHED:
-        yield OUTPUT[2]
-    if query.partition_by:
-        yield "PARTITION BY"
-    if any(item.descending for item in query.order_by):
-        yield "DESC"
-    if any(item.nulls_first for item in query.order_by):
-        yield "NULLS FIRST"
-    if query.subsets:
-        yield "SUBSET"
-    if query.within is not None:
-        yield "WITHIN"
-    if len(query.define) < len(rp.variables(query.pattern)):
-        yield "TRUE"
+    rows, skip = query.rows, query.skip
+    has = {
+        "SKIP TO NEXT": isinstance(skip, rp.ToNextRow),
+        "SKIP TO FIRST": isinstance(skip, rp.ToFirst),
+        "SKIP TO LAST": isinstance(skip, rp.ToLast),
+        "ALL ROWS": rows is not rp.Rows.ONE,
+        "OMIT EMPTY": rows is rp.Rows.OMIT_EMPTY,
+        "WITH UNMATCHED": rows is rp.Rows.WITH_UNMATCHED,
+        "PARTITION BY": bool(query.partition_by),
+        "DESC": any(item.descending for item in query.order_by),
+        "NULLS FIRST": any(item.nulls_first for item in query.order_by),
+        "SUBSET": bool(query.subsets),
+        "WITHIN": query.within is not None,
+        "TRUE": len(query.define) < len(rp.variables(query.pattern)),
+    }
+    yield from (name for name, holds in has.items() if holds)
 
 
 def _of_expression(e: ex.Expression | ex.AllRows, where: str) -> Iterator[str]:
@@ -148,23 +143,9 @@ def _of_expression(e: ex.Expression | ex.AllRows, where: str) -> Iterator[str]:
 
 def ceql_features(query: CeqlQuery) -> frozenset[str]:
     """What a CEQL query has: the features of `cerlab fuzz`, and arithmetic, as ``v / w``."""
-    conditions = (
-        phi.condition for phi in cel.subformulas(query.formula) if isinstance(phi, cel.Filter)
-    )
-    return of_query(query) | {name for each in conditions for name in _arithmetic(each)}
-
-
-def _arithmetic(part: object) -> Iterator[str]:
-    match part:
-        case cond.On(_, predicate):
-            yield from _arithmetic(predicate)
-        case pred.And(left, right) | pred.Or(left, right):
-            yield from (*_arithmetic(left), *_arithmetic(right))
-        case pred.Not(operand):
-            yield from _arithmetic(operand)
-        case pred.Comparison(_, left, right):
-            yield from (*_arithmetic(left), *_arithmetic(right))
-        case pred.Computed(operator, _, _):
-            yield f"v {operator.value} w"
-        case _:
-            pass
+    filters = (phi for phi in cel.subformulas(query.formula) if isinstance(phi, cel.Filter))
+    atomics = (each for phi in filters for each in cond.atomics(phi.condition))
+    atoms = (a for each in atomics if isinstance(each, cond.On) for a in pred.atoms(each.predicate))
+    sides = (side for a in atoms if isinstance(a, pred.Comparison) for side in (a.left, a.right))
+    computed = (side for side in sides if isinstance(side, pred.Computed))
+    return of_query(query) | {f"v {side.operator.value} w" for side in computed}

@@ -82,4 +82,4 @@ def labels_to_marks(A: LabelledSrt) -> Srt:
 
 def labels_later(A: LabelledSrt) -> list[frozenset[str]]:
     """For each state the labels that some way from it still sets."""
-    return backward_union(A, lambda t, later: t.labels | later)
+    return backward_union(A.states, A.Delta, lambda t, later: t.labels | later)

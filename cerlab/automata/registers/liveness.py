@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from cerlab.automata.automaton import Automaton, Step
+from cerlab.automata.automaton import Step
 from cerlab.automata.compose import distinct
-from cerlab.automata.registers.transducer import NONE, Srt
+from cerlab.automata.registers.transducer import Srt
 from cerlab.budget import spend
 from cerlab.predicates.guards import registers_of
+
+Element = TypeVar("Element")
 
 
 def without_dead_writes(T: Srt) -> Srt:
@@ -33,22 +36,26 @@ def without_dead_writes(T: Srt) -> Srt:
 
 def live_registers(T: Srt) -> list[frozenset[str]]:
     """For each state the registers that some way from it reads before it writes them."""
-    return backward_union(T, lambda t, live: registers_of(t.guard) | (live - t.writes))
+    return backward_union(
+        T.states, T.Delta, lambda t, live: registers_of(t.guard) | (live - t.writes)
+    )
 
 
 def backward_union(
-    A: Automaton[Step], before: Callable[[Step, frozenset[str]], frozenset[str]]
-) -> list[frozenset[str]]:
+    states: int,
+    Delta: Sequence[Step],
+    before: Callable[[Step, frozenset[Element]], frozenset[Element]],
+) -> list[frozenset[Element]]:
     """For each state the union of `before` over the transitions that leave it: the least such sets.
 
     `before` says what there is before a transition, given what there is after it.
     """
-    union = [NONE] * A.states
+    union = [frozenset[Element]()] * states
     has_changed = True
     while has_changed:
         has_changed = False
-        spend(len(A.Delta))
-        for t in reversed(A.Delta):
+        spend(len(Delta))
+        for t in reversed(Delta):
             more = before(t, union[t.target])
             if not more <= union[t.source]:
                 union[t.source] |= more

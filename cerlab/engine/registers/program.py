@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.explore import along, crawl, reachable
 from cerlab.automata.registers.labelled import LabelledSrt
+from cerlab.automata.registers.liveness import backward_union
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
 from cerlab.automata.registers.reduce import smaller
 from cerlab.automata.registers.transducer import RegisterTransition, Srt
@@ -186,17 +187,10 @@ def _live(
     states: int, moves: Sequence[Move], always: frozenset[Slot]
 ) -> tuple[frozenset[Slot], ...]:
     """The live slots of each state; in all but the first also those that are `always` live."""
-    live = [frozenset[Slot](), *[always] * (states - 1)]
-    grows = True
-    while grows:
-        grows = False
-        for m in reversed(moves):
-            after = live[m.target] if m.target != DEAD else frozenset[Slot]()
-            slots = {
-                *_slots_of(m.guard),
-                *(slot for slot in after if slot.register not in m.writes),
-            }
-            if not slots <= live[m.source]:
-                live[m.source] |= slots
-                grows = True
-    return tuple(live)
+
+    def before(m: Move, after: frozenset[Slot]) -> frozenset[Slot]:
+        kept = () if m.target == DEAD else (s for s in after if s.register not in m.writes)
+        return frozenset((*_slots_of(m.guard), *kept))
+
+    first, *others = backward_union(states, moves, before)
+    return (first, *(slots | always for slots in others))
