@@ -197,7 +197,15 @@ class Buffer:
         self.arrays = buffer(size, max(2 * size, 1 + length * size // n))
         return batch
 
+    def make_room(self, reg: Int64s, answers: int, positions: int) -> Iterator[AnswerBatch]:
+        """What is in it, as `flush`; or more room for positions, when not even one answer fits."""
+        if reg[answers]:
+            poll()
+            yield self.flush(reg, answers, positions)
+        else:
+            self.lengthen()
+
     def lengthen(self) -> None:
-        """Room for more positions, when not even one answer fits."""
+        """Room for more positions."""
         poll(16 * len(self.arrays.positions))
         self.arrays = buffer(len(self.arrays.start), 2 * len(self.arrays.positions))

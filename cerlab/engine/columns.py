@@ -14,9 +14,7 @@ from cerlab.model.columns import Column, Columns, array_of, is_arrow, numbers_of
 Indices: TypeAlias = NDArray[np.integer[Any]]
 
 
-def rows_of_streams(
-    streams: Sequence[str], columns: Mapping[str, Any], length: int
-) -> Int64s | None:
+def rows_of_streams(streams: Sequence[str], columns: Mapping[str, Any]) -> Int64s | None:
     """The indices of the events that FROM leaves, increasing; None for all."""
     if not streams or "stream" not in columns:
         return None
@@ -28,7 +26,7 @@ def events_of_streams(
     streams: Sequence[str], columns: Mapping[str, Any], length: int
 ) -> tuple[Mapping[str, Any], Int64s]:
     """The columns of the events that FROM leaves, and where these were: int64 (events,)."""
-    inside = rows_of_streams(streams, columns, length)
+    inside = rows_of_streams(streams, columns)
     if inside is None:
         return columns, np.arange(length, dtype=np.int64)
     return take_columns(columns, inside), inside

@@ -147,7 +147,7 @@ def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
     None where they are those of the stream.
     """
     columns, length = stream.columns, len(stream)
-    inside: Int64s | None = rows_of_streams(plan.streams, columns, length)
+    inside: Int64s | None = rows_of_streams(plan.streams, columns)
     if not plan.partition:
         return inside
     codes = KeyCodes(plan.partition).codes(columns, length)

@@ -92,11 +92,11 @@ def test_the_best_value_so_far(
 @pytest.mark.parametrize("column", [list, pa.array], ids=["values", "array"])
 def test_an_event_without_a_stream_is_in_every_one(column: type) -> None:
     columns = {"stream": column(["S", "T", None, "S"])}
-    rows = rows_of_streams(("S",), columns, 4)
+    rows = rows_of_streams(("S",), columns)
     assert rows is not None
     assert rows.tolist() == [0, 2, 3]
-    assert rows_of_streams(("S", "T"), columns, 4) is None
-    assert rows_of_streams((), columns, 4) is None
+    assert rows_of_streams(("S", "T"), columns) is None
+    assert rows_of_streams((), columns) is None
 
 
 def test_before_the_first_event_there_is_a_program() -> None:

@@ -120,11 +120,7 @@ class Tecs:
                 if status == k.DONE:
                     break
                 if status == k.FULL:
-                    if self._reg[k.ANSWERS]:
-                        poll()
-                        yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
-                    else:  # one answer is longer than the buffer
-                        self._answers.lengthen()
+                    yield from self._answers.make_room(self._reg, k.ANSWERS, k.POSITIONS)
                 elif status == k.NEED_CELL:
                     p = int(events.codes[event])
                     symbol, idle = int(events.symbols[event]), int(self.parts.idle[p])

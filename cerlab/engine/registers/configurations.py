@@ -105,12 +105,10 @@ class Configurations:
             if status == k.DONE:
                 return
             poll()
-            if status != k.FULL:
+            if status == k.FULL:
+                yield from self._answers.make_room(self._reg, k.ANSWERS, k.POSITIONS)
+            else:
                 self._provide(status, int(events.lowest[self._reg[k.EVENT]]))
-            elif self._reg[k.ANSWERS]:
-                yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
-            else:  # one answer is longer than the buffer
-                self._answers.lengthen()
 
     def _arrays(self) -> tuple[r.Configurations, k.Tecs]:
         configurations = r.Configurations(self._live, self._arrivals, self._memo, self._empty)

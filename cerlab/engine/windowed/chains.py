@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from cerlab.automata.plan import Plan
-from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
 from cerlab.engine.batches import paces
 from cerlab.engine.general.tecs import CONSUMES, limit_of
@@ -54,11 +53,8 @@ class Chains:
                 self._records = double_room(self._records)
             elif status == k.NEED_STACK:
                 self._search = double_room(self._search)
-            elif reg[c.ANSWERS]:
-                poll()
-                yield self._answers.flush(reg, c.ANSWERS, c.POSITIONS)
-            else:  # one answer is longer than the buffer
-                self._answers.lengthen()
+            else:
+                yield from self._answers.make_room(reg, c.ANSWERS, c.POSITIONS)
 
 
 def _records(count: int) -> c.Records:

@@ -127,7 +127,7 @@ class WindowScan(ABC, Generic[Result]):
     def _batch(self, columns: Mapping[str, Any], length: int) -> Batch | None:
         """The next events of the stream, those that FROM leaves; None if there are none."""
         start, read = self._position, length
-        inside = rows_of_streams(self._plan.streams, columns, length)
+        inside = rows_of_streams(self._plan.streams, columns)
         positions = None
         if inside is not None:
             columns = take_columns(columns, inside)
@@ -146,13 +146,14 @@ class WindowScan(ABC, Generic[Result]):
         self._event_count += length
         return batch._replace(times=times)
 
+    def _batches(self) -> list[Batch]:
+        """The window carried over, and the batches that were not read with it yet."""
+        return [*([self._window_before] if self._window_before else []), *self._pending]
+
     @property
     def lowest(self) -> int:
         """Answers to come start here or later; 0 where nothing says so."""
-        if self._last_scan is not None:
-            batches = self._last_scan.batches
-        else:
-            batches = [*([self._window_before] if self._window_before else []), *self._pending]
+        batches = self._batches() if self._last_scan is None else self._last_scan.batches
         first = next((batch for batch in batches if len(batch.symbols)), None)
         return 0 if first is None else int(first.at(np.zeros(1, np.int64))[0])
 
@@ -164,7 +165,7 @@ class WindowScan(ABC, Generic[Result]):
     def _scan(self) -> Iterator[Result]:
         """Read the window carried over together with the pending batches."""
         poll()
-        batches = [*([self._window_before] if self._window_before else []), *self._pending]
+        batches = self._batches()
         program = self._tables.program()
         events = relevant_events(program, batches, self._keys)
         again = events.before(max(self._end, self._pending[0].start))

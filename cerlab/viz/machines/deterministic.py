@@ -42,11 +42,9 @@ class MintermTable:
         return moves
 
 
-def minterm_table(
-    machine: DeterministicCea | StrategyCea, *, limit: int | None = None
-) -> MintermTable:
-    """The table; raises `ResourceLimit` as `explore`, which takes the `limit` too."""
-    return MintermTable(explore(machine, limit=limit))
+def minterm_table(machine: DeterministicCea | StrategyCea) -> MintermTable:
+    """The table; raises `ResourceLimit` as `explore`."""
+    return MintermTable(explore(machine))
 
 
 @picture.register(DeterministicCea)

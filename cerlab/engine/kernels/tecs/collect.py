@@ -27,7 +27,7 @@ def collect(
     head = reg[HEAD]
     number[:head] = UNREACHABLE
     for p in range(parts.start.shape[0]):
-        _mark_roots(arena, reg, parts, pool, p, lowest[p], number)
+        _mark_roots(arena, parts, pool, p, lowest[p], number)
     for node in range(head - 1, -1, -1):
         limit = number[node]
         if limit == UNREACHABLE or arena.left[node] == NONE:
@@ -61,7 +61,7 @@ def collect(
 
 @inline
 def _mark_roots(
-    arena: Arena, reg: Int64s, parts: Partitions, pool: Int32s, p: int, lowest: int, number: Int64s
+    arena: Arena, parts: Partitions, pool: Int32s, p: int, lowest: int, number: Int64s
 ) -> None:
     """Mark the nodes of a partition's lists; what is outside the window leaves the lists."""
     at, end, to = parts.start[p], parts.start[p] + parts.length[p], parts.start[p]
