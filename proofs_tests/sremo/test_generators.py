@@ -62,14 +62,14 @@ def test_the_same_seed_gives_the_same_case() -> None:
 
 
 def test_failures_shrink() -> None:
-    few = settings(max_examples=50, deadline=None, derandomize=True, database=None)
+    patient = settings(max_examples=500, deadline=None, derandomize=True, database=None)
     small = Shape(depth=1, events=3)
-    smallest = find(sremos(shape=small), lambda e: True, settings=few)
+    smallest = find(sremos(shape=small), lambda e: True, settings=patient)
     assert len(list(sre.subexpressions(smallest))) <= 2
     star = find(
         sremos(shape=small),
         lambda e: any(isinstance(each, sre.Star) for each in sre.subexpressions(e)),
-        settings=few,
+        settings=patient,
     )
     assert len(list(sre.subexpressions(star))) <= 3
-    assert find(sremo_streams(parse_sremo("<type = 'B'>^")), lambda S: True, settings=few) == []
+    assert find(sremo_streams(parse_sremo("<type = 'B'>^")), lambda S: True, settings=patient) == []
