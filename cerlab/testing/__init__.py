@@ -30,15 +30,17 @@ from cerlab.testing.queries import random_query, with_limit
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from cerlab.testing.shape import ATTRIBUTES, LABELS, SMALL, STREAMS, TYPES, Shape
 from cerlab.testing.smaller import smallest
-from cerlab.testing.sremo import (
-    REGISTERS,
-    SremoKind,
-    random_sremo,
-    random_sremo_events,
+from cerlab.testing.sremo import REGISTERS, SremoKind, random_sremo, random_sremo_events
+from cerlab.testing.strategies import (
+    as_dict,
+    cases,
+    formulas,
+    predicates,
+    queries,
     sremo_streams,
     sremos,
+    streams,
 )
-from cerlab.testing.strategies import as_dict, cases, formulas, predicates, queries, streams
 from cerlab.testing.streams import random_events
 
 __all__ = [

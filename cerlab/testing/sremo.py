@@ -1,15 +1,14 @@
 """Random SREMO, and streams that are biased towards their matches (SRT Def. 15).
 
-Everything is a function of a ``random.Random``; `sremos` and `sremo_streams` are the same for
-hypothesis, which loads when used. Draws shrink towards a single event and the empty stream.
+Everything is a function of a ``random.Random``. Draws shrink towards a single event and the empty
+stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.registers import reads, writes
@@ -22,9 +21,6 @@ from cerlab.predicates.syntax import Guard, RegisterAttribute, RegisterCompariso
 from cerlab.predicates.truth import satisfies
 from cerlab.testing.conditions import random_predicate
 from cerlab.testing.shape import ATTRIBUTES, TYPES, Shape, likely
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
 SremoKind: TypeAlias = Literal["all", "core", "unary"]
 """``"core"`` has the operators of SRT Def. 15 only, ``"unary"`` no registers besides."""
@@ -232,19 +228,3 @@ def _words(
         word, v = _word(rng, e, v, shape)
         events += word
     return events, v
-
-
-def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy[Sremo]:
-    """Expressions, for hypothesis."""
-    return _from_random(lambda rng: random_sremo(rng, shape, kind))
-
-
-def sremo_streams(e: Sremo, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Event]]:
-    """Streams, most of which show a match of the expression, for hypothesis."""
-    return _from_random(lambda rng: random_sremo_events(rng, e, shape))
-
-
-def _from_random(draw: Callable[[Random], Any]) -> SearchStrategy[Any]:
-    from hypothesis import strategies as st
-
-    return st.randoms(use_true_random=False).map(draw)

@@ -14,6 +14,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
+from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Predicate
 from cerlab.testing.conditions import random_predicate
@@ -21,6 +22,7 @@ from cerlab.testing.fo import random_fo_formula
 from cerlab.testing.formulas import random_formula
 from cerlab.testing.queries import random_query
 from cerlab.testing.shape import ATTRIBUTES, Shape
+from cerlab.testing.sremo import SremoKind, random_sremo, random_sremo_events
 from cerlab.testing.streams import random_events
 
 if TYPE_CHECKING:
@@ -85,6 +87,16 @@ def cases(shape: Shape = ATTRIBUTES) -> SearchStrategy[tuple[str, list[dict[str,
         return query_text(query), [as_dict(event) for event in events]
 
     return _from_random(case)
+
+
+def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy[Sremo]:
+    """Expressions."""
+    return _from_random(lambda rng: random_sremo(rng, shape, kind))
+
+
+def sremo_streams(e: Sremo, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Event]]:
+    """Streams, most of which show a match of the expression."""
+    return _from_random(lambda rng: random_sremo_events(rng, e, shape))
 
 
 def _from_random(draw: Any) -> SearchStrategy[Any]:

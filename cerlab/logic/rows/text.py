@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import assert_never
 
 from cerlab import display
@@ -187,29 +188,29 @@ def _literal_text(value: object) -> str:
 
 def row_pattern_text(query: rp.RowPattern) -> str:
     """The canonical text of a query, one clause per line, in the standard's order."""
-    lines = []
-    if query.partition_by:
-        columns = ", ".join(column_text(column.name) for column in query.partition_by)
-        lines.append(f"PARTITION BY {columns}")
-    if query.order_by:
-        lines.append("ORDER BY " + ", ".join(map(_order_text, query.order_by)))
-    if query.measures:
-        texts = (
-            f"{expression_text(m.expression)} AS {column_text(m.name)}" for m in query.measures
-        )
-        lines.append("MEASURES " + ", ".join(texts))
-    if query.rows is not rp.Rows.ONE:
-        lines.append(query.rows.value)
-    if not isinstance(query.skip, rp.PastLastRow):
-        lines.append(f"AFTER MATCH SKIP {skip_text(query.skip)}")
-    within = "" if query.within is None else f" WITHIN {_within_text(query.within)}"
-    lines.append(f"PATTERN ({pattern_text(query.pattern)}){within}")
-    if query.subsets:
-        lines.append("SUBSET " + ", ".join(map(_subset_text, query.subsets)))
-    if query.define:
-        lines.append("DEFINE " + ", ".join(map(_definition_text, query.define)))
+    d, skips = query.within, not isinstance(query.skip, rp.PastLastRow)
+    width = f"INTERVAL '{d.nanoseconds}' NANOSECOND" if isinstance(d, TimeWindow) else f"{d}"
+    within = "" if d is None else f" WITHIN {width}"
+    lines = [
+        *_clause("PARTITION BY", (column_text(column.name) for column in query.partition_by)),
+        *_clause("ORDER BY", map(_order_text, query.order_by)),
+        *_clause(
+            "MEASURES",
+            (f"{expression_text(m.expression)} AS {column_text(m.name)}" for m in query.measures),
+        ),
+        *([] if query.rows is rp.Rows.ONE else [query.rows.value]),
+        *([f"AFTER MATCH SKIP {skip_text(query.skip)}"] if skips else []),
+        f"PATTERN ({pattern_text(query.pattern)}){within}",
+        *_clause("SUBSET", map(_subset_text, query.subsets)),
+        *_clause("DEFINE", map(_definition_text, query.define)),
+    ]
     clause = "MATCH_RECOGNIZE (\n" + "\n".join(f"  {line}" for line in lines) + "\n)"
     return clause if query.select is None else _select_text(query.select, clause)
+
+
+def _clause(words: str, parts: Iterable[str]) -> list[str]:
+    """A clause of some parts; none without any."""
+    return [f"{words} {text}"] if (text := ", ".join(parts)) else []
 
 
 def _order_text(item: rp.OrderItem) -> str:
@@ -230,12 +231,6 @@ def skip_text(skip: rp.Skip) -> str:
             return f"TO LAST {name_text(name)}"
         case _:
             assert_never(skip)
-
-
-def _within_text(within: int | float | TimeWindow) -> str:
-    if isinstance(within, TimeWindow):
-        return f"INTERVAL '{within.nanoseconds}' NANOSECOND"
-    return str(within)
 
 
 def _subset_text(union: rp.Subset) -> str:
