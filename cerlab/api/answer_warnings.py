@@ -6,7 +6,7 @@ from warnings import warn
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning, outside
-from cerlab.evaluate.requirements import requirements_of, warning_lines
+from cerlab.evaluate.requirements import requirements_of
 from cerlab.model.stream import Stream
 
 
@@ -25,5 +25,4 @@ def warn_about_answers(
         warn(AnswerWarning(f"{message}; {hint}"), stacklevel=outside())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     requirements = requirements_of(pattern).read(stream)
-    for line in warning_lines(requirements, len(stream) > 0, answers, f"{whose} says why"):
-        warn(AnswerWarning(line), stacklevel=outside())
+    requirements.warn(len(stream) > 0, answers, f"{whose} says why")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
-from warnings import warn
 
 from cerlab import io
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.errors import AnswerWarning, CerlabError
-from cerlab.evaluate.requirements import requirements_of, warning_lines
+from cerlab.errors import CerlabError
+from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.formats import is_pipe
 from cerlab.model.event import Event, TypeColumn
 from cerlab.model.stream import Stream
@@ -60,8 +59,7 @@ class AnswerWarnings:
         command = shlex.join(["cerlab", "why", arguments.query, events, *options])
         if not isinstance(self._query, Pattern):
             command += " --positions .."
-        for line in warning_lines(self._requirements, self._some, answers, f"{command} says why"):
-            warn(AnswerWarning(line), stacklevel=2)
+        self._requirements.warn(self._some, answers, f"{command} says why")
 
     def _all_names(self, path: str) -> None:
         """Note the names of all columns, of which the needed ones alone may have been read."""

@@ -6,9 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from cerlab import io
-from cerlab.cli.options import add_input, time_option
-from cerlab.cli.progress import reading_bar
+from cerlab.cli.options import add_input
+from cerlab.cli.progress import whole_stream
 from cerlab.cli.status import OK
 from cerlab.errors import UsageError
 from cerlab.io.formats import FORMATS
@@ -30,18 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     if kind is None:
         hint = "add --to csv, ndjson, core, parquet or arrow"
         raise UsageError("CER0867", f"'{arguments.output}' does not tell a format", hint=hint)
-    column, unit = time_option(arguments)
-    schema = None if arguments.schema is None else Path(arguments.schema).read_text("utf-8-sig")
-    stream = io.read(
-        arguments.events,
-        type=arguments.type,
-        time=column,
-        unit=unit,
-        schema=schema,
-        quarantine=arguments.quarantine,
-        sort=arguments.sort,
-        watch=reading_bar(arguments.events),
-    )
+    stream = whole_stream(None, arguments)
     if arguments.output == "-":
         write_text(stream, sys.stdout, kind)
     else:

@@ -88,7 +88,7 @@ def query_text(arguments: argparse.Namespace, argument: str | None = None) -> st
     """The text of the query: of the file that is named, or the text itself."""
     argument = arguments.query if argument is None else argument
     assert argument is not None
-    return argument if (path := query_file(argument)) is None else _text_of(path)
+    return argument if (path := query_file(argument)) is None else text_of(path)
 
 
 def query_file(argument: str) -> Path | None:
@@ -109,7 +109,8 @@ def query_file(argument: str) -> Path | None:
     return path
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """The text of a file; raises `BadData` where it is none."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -124,11 +125,11 @@ def _text_of(path: Path) -> str:
 def _schema(arguments: argparse.Namespace) -> Schema | None:
     if arguments.schema is None:
         return None
-    return parse_schema(_text_of(Path(arguments.schema)))
+    return parse_schema(text_of(Path(arguments.schema)))
 
 
-def input_options(arguments: argparse.Namespace, query: AnyPattern) -> dict[str, Any]:
-    """What `cerlab.io` takes of them; a SREMO declares no schema, so ``--schema`` stands alone."""
+def input_options(arguments: argparse.Namespace, query: AnyPattern | None) -> dict[str, Any]:
+    """What `cerlab.io` takes of them; the schema is that of the query, else ``--schema`` alone."""
     return {
         "type": arguments.type,
         "schema": query.schema if isinstance(query, Pattern) else _schema(arguments),

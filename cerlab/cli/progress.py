@@ -22,22 +22,17 @@ _PATIENCE_SECONDS = 2.0
 _EVERY = 1024
 
 
-def whole_stream(query: AnyPattern, arguments: argparse.Namespace) -> Stream:
-    """The events that the command line names, read to their end."""
+def whole_stream(query: AnyPattern | None, arguments: argparse.Namespace) -> Stream:
+    """The events that the command line names, read to their end, for a query if there is one."""
+
+    def watch(parts: Iterable[Part]) -> Iterator[Part]:
+        return bar(parts, "reading", about(arguments.events), length)
+
     column, unit = time_option(arguments)
+    options = input_options(arguments, query)
     return io.read(
-        arguments.events,
-        time=column,
-        unit=unit,
-        sort=arguments.sort,
-        watch=reading_bar(arguments.events),
-        **input_options(arguments, query),
+        arguments.events, time=column, unit=unit, sort=arguments.sort, watch=watch, **options
     )
-
-
-def reading_bar(path: str) -> Callable[[Iterable[Part]], Iterator[Part]]:
-    """What draws a bar while the parts of a file are read."""
-    return lambda parts: bar(parts, "reading", about(path), length)
 
 
 def about(path: str) -> int | None:

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from cerlab.cli.options import text_of
 from cerlab.cli.status import NO, OK
 from cerlab.errors import UsageError
 from cerlab.trial import ADAPTERS, Trial, Verdict, adapter, trial
@@ -96,7 +97,7 @@ def _sqllogictest(folder: Path, file: str | None) -> int:
     for path in (folder, *([] if file is None else [Path(file)])):
         if not path.exists():
             raise UsageError("CER0857", f"{path} is not there", hint="give the path of the tests")
-    settlements = [] if file is None else settlements_in(Path(file).read_text(encoding="utf-8"))
+    settlements = [] if file is None else settlements_in(text_of(Path(file)))
     counts: Counter[str] = Counter()
     faults = 0
     for outcome in check_files(folder, settlements):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from warnings import warn
 
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.errors import nearest
+from cerlab.errors import AnswerWarning, nearest, outside
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.logic.sremo.syntax import Terminal, subexpressions
@@ -198,6 +199,18 @@ class Requirements:
             if (name, text) in self.texts:
                 yield Absent("text", f"{name} = '{text}'", f"did you mean '{value}'?")
 
+    def warn(self, some: bool, answers: int | None, ask: str) -> None:
+        """Warn of each name that no event has, and that there is no answer.
+
+        `some` says whether there are events at all; `answers` is how many answers there are, None
+        where that is not known; `ask` is how to ask why.
+        """
+        lines = [f"{CODES[each.kind]}: {each}" for each in self.absent()] if some else []
+        if answers == 0:
+            lines.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
+        for line in lines:
+            warn(AnswerWarning(line), stacklevel=outside())
+
 
 def requirements_of(pattern: AnyPattern) -> Requirements:
     """All that a pattern needs, before any event was read."""
@@ -229,20 +242,6 @@ def requirements_of(pattern: AnyPattern) -> Requirements:
     for own in _OWN:
         needs.attributes.pop(own, None)
     return needs
-
-
-def warning_lines(
-    requirements: Requirements, some: bool, answers: int | None, ask: str
-) -> list[str]:
-    """A line for each name that no event has, and one that there is no answer.
-
-    `some` says whether there are events at all; `answers` is how many answers there are, None where
-    that is not known; `ask` is how to ask why.
-    """
-    lines = [f"{CODES[each.kind]}: {each}" for each in requirements.absent()] if some else []
-    if answers == 0:
-        lines.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
-    return lines
 
 
 def _of_atoms(needs: Requirements, atoms: Iterable[Any]) -> None:

@@ -95,3 +95,13 @@ def test_a_place_that_tells_no_format(tmp_path: Path, capsys: pytest.CaptureFixt
     path.write_text("type\nA\n")
     assert main(["convert", str(path), str(tmp_path / "out")]) == 2
     assert "CER0867" in capsys.readouterr().err
+
+
+def test_declarations_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    declarations, events = tmp_path / "s.ceql", tmp_path / "e.ndjson"
+    declarations.write_bytes("CREATE STREAM S { EVENT A { é:int } }".encode("latin-1"))
+    events.write_text('{"type": "A"}\n')
+    out = tmp_path / "o.csv"
+    assert main(["convert", str(events), str(out), "--schema", str(declarations)]) == 2
+    assert "CER0715" in capsys.readouterr().err
+    assert not out.exists()

@@ -198,6 +198,13 @@ def test_files_of_sqllogictest(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["trial", "--sqllogictest", str(tmp_path / "none")]) == 2
 
 
+def test_settlements_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settled = tmp_path / "settled.txt"
+    settled.write_bytes(b"\xe9")
+    assert main(["trial", "--sqllogictest", str(tmp_path), "--settled", str(settled)]) == 2
+    assert "CER0715" in capsys.readouterr().err
+
+
 def test_records_may_be_settled_by_a_clause(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

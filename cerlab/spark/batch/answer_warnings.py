@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 from cerlab.compile.pattern import Pattern
-from cerlab.errors import AnswerWarning
-from cerlab.evaluate.requirements import Requirements, requirements_of, warning_lines
+from cerlab.evaluate.requirements import Requirements, requirements_of
 from cerlab.model.stream import Stream
 from cerlab.spark.batch.frame import Source
 
@@ -34,8 +32,7 @@ def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str)
     requirements.read(_stream(rows))
     if requirements.open and rows.num_rows == FIRST:
         requirements.read(_stream(_examples(requirements, source, columns)))
-    for line in warning_lines(requirements, rows.num_rows > 0, answers, ask):
-        warn(AnswerWarning(line), stacklevel=2)
+    requirements.warn(rows.num_rows > 0, answers, ask)
 
 
 def _relevant_columns(requirements: Requirements, source: Source) -> list[str]:
