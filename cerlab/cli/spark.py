@@ -136,7 +136,8 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     from cerlab.spark.batch.answer_warnings import warn_about_answers
     from cerlab.spark.batch.explain import explanation
     from cerlab.spark.batch.first_pass import first_pass
-    from cerlab.spark.batch.match import request_of, write
+    from cerlab.spark.batch.match import write
+    from cerlab.spark.batch.request import request_of
 
     column, unit = time_option(arguments)
     place, kind, schema = arguments.input, arguments.input_format, query.schema
@@ -174,7 +175,8 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
     from cerlab.spark.stream.checkpoint import claim
     from cerlab.spark.stream.explain import stream_explanation
     from cerlab.spark.stream.files import read_stream, write_stream
-    from cerlab.spark.stream.match_stream import stream_answers, stream_request_of, use_rocksdb
+    from cerlab.spark.stream.match_stream import stream_answers, use_rocksdb
+    from cerlab.spark.stream.request import stream_request_of
     from cerlab.spark.stream.step import digest
 
     column, unit = time_option(arguments)

@@ -16,7 +16,8 @@ import pytest
 import cerlab
 from cerlab.spark.batch.files import bare_scan, files_below, why_not_files
 from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers, request_of, write
+from cerlab.spark.batch.match import answers, write
+from cerlab.spark.batch.request import request_of
 from cerlab.spark.plan import footers
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import NoProof

@@ -12,7 +12,8 @@ import pytest
 
 from cerlab.model.clauses import TimeWindow
 from cerlab.spark.batch.first_pass import first_pass
-from cerlab.spark.batch.match import answers, request_of
+from cerlab.spark.batch.match import answers
+from cerlab.spark.batch.request import request_of
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode
 from proofs_tests.spark.test_any_split import case_for

@@ -19,7 +19,8 @@ import cerlab.spark
 from cerlab.io import Stream
 from cerlab.model.clauses import TimeWindow
 from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers, request_of
+from cerlab.spark.batch.match import answers
+from cerlab.spark.batch.request import request_of
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.testing import Shape
 from proofs_tests.spark.cases import typed_case

@@ -16,7 +16,8 @@ from cerlab.bench.queries import catalogue
 from cerlab.io import Stream
 from cerlab.io.write import table_of_batches
 from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers, request_of
+from cerlab.spark.batch.match import answers
+from cerlab.spark.batch.request import request_of
 from proofs_tests.suite import Suite
 
 pytestmark = pytest.mark.filterwarnings("default")

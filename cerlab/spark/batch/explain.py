@@ -10,9 +10,8 @@ from cerlab.automata.plan_json import plan_digest
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.spark.batch.files import why_not_files
 from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
-from cerlab.spark.batch.match import Options, request_of
 from cerlab.spark.batch.relevant_events import RelevantEvents
-from cerlab.spark.batch.request import Request
+from cerlab.spark.batch.request import Options, Request, request_of
 from cerlab.spark.plan.assignment import starts_of
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode

@@ -40,11 +40,7 @@ def file_ranges(request: Request) -> FileRanges:
         raise NoProof("the events of a key may lie in all files")
     if request.from_filter is not None:
         raise NoProof("FROM leaves events out, and footers count all")
-    paths, names = _files_of(request, bare_scan)
-    columns = _columns(request, names)
-    footers = row_groups(paths, columns)
-    _same_types(request, names, footers)
-    return _ranges(request, columns, footers, mode)
+    return _ranges(request, *_footers(request, bare_scan, request.attributes), mode)
 
 
 def _ranges(request: Request, columns: Columns, footers: RowGroups, mode: Mode) -> FileRanges:
@@ -59,10 +55,7 @@ def files_below(request: Request) -> FileRanges | UnorderedFiles:
     """
     from pyarrow.types import is_signed_integer
 
-    paths, names = _files_of(request, scan_below)
-    columns = _columns(request, names, attributes=("type",))
-    footers = row_groups(paths, columns)
-    _same_types(request, names, footers)
+    columns, footers = _footers(request, scan_below, ("type",))
     kinds, ordering = dict(footers.kinds), {*columns.keys, columns.time} - {None}
     if not all(is_signed_integer(kinds[str(name)]) for name in ordering):
         raise NoProof("moments order the stream, which Spark and the files count in other units")
@@ -95,9 +88,7 @@ def _same_types(request: Request, names: Mapping[str, str], footers: RowGroups) 
             )
 
 
-def _columns(
-    request: Request, names: Mapping[str, str], attributes: Sequence[str] | None = None
-) -> Columns:
+def _columns(request: Request, names: Mapping[str, str], attributes: Sequence[str]) -> Columns:
     """The columns of the files, by those of the DataFrame, which `names` gives.
 
     Raises `NoProof` where one that orders the stream is not among them.
@@ -116,19 +107,26 @@ def _columns(
         keys=tuple(map(ordering, request.labels.keys)),
         has_position=request.position is not None,
         time=None if request.labels.time is None else ordering(request.labels.time),
-        attributes=tuple(map(by_user.get, attributes or request.attributes)),
+        attributes=tuple(map(by_user.get, attributes)),
         type=source.type,
     )
 
 
-def _files_of(
-    request: Request, scan: Callable[[DataFrame], tuple[Sequence[str], dict[str, str]]]
-) -> tuple[Sequence[str], dict[str, str]]:
-    """Those that tasks read anyway, else what a scan proves of the DataFrame."""
+def _footers(
+    request: Request,
+    scan: Callable[[DataFrame], tuple[Sequence[str], dict[str, str]]],
+    attributes: Sequence[str],
+) -> tuple[Columns, RowGroups]:
+    """The columns of the files that tasks read anyway, or else of a scan, and their footers."""
     source = request.source
-    if not source.files:
-        return scan(source.frame)
-    return source.files, {f"c{n}": name for n, name in enumerate(source.names)}
+    paths: Sequence[str] = source.files
+    names = {f"c{n}": name for n, name in enumerate(source.names)}
+    if not paths:
+        paths, names = scan(source.frame)
+    columns = _columns(request, names, attributes)
+    footers = row_groups(paths, columns)
+    _same_types(request, names, footers)
+    return columns, footers
 
 
 def bare_scan(frame: DataFrame) -> tuple[list[str], dict[str, str]]:

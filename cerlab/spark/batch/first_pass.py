@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cerlab.spark.batch.files import file_ranges
-from cerlab.spark.batch.frame import MICROSECOND
 from cerlab.spark.batch.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.batch.request import Request
 from cerlab.spark.batch.runs import RUNS_OF_A_PART, lying_runs, runs_in_files, surveyed_runs
@@ -15,6 +14,7 @@ from cerlab.spark.plan.assignment import RangeAssignment, assign_ranges, coarser
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import NoProof
 from cerlab.spark.plan.modes import Mode, why_not
+from cerlab.spark.plan.reads import MICROSECOND
 from cerlab.spark.plan.runs import Run
 
 MUCH = 4

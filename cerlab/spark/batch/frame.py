@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType, StructType
 
-MICROSECOND = 1_000
-"""Moments are integers of so many nanoseconds in expressions."""
-
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 FLOATS = ("float", "double")
 MOMENTS = ("timestamp", "timestamp_ntz", "date")

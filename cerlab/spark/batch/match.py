@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack, assert_never
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Unpack, assert_never
 
-from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern
-from cerlab.model.clock import TimeAxis, time_axis
-from cerlab.spark.batch.aggregates import group_rows, merged_groups
+from cerlab.spark.batch.aggregates import merged_groups
 from cerlab.spark.batch.by_shuffle_units import answers_in_units
 from cerlab.spark.batch.correlated import correlated_answers, refuse_correlated
 from cerlab.spark.batch.files import answers_in_files
 from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
-from cerlab.spark.batch.frame import Source, source_of
-from cerlab.spark.batch.named import row_names
-from cerlab.spark.batch.request import PARTS_PER_CORE, Request, parallelism, request
+from cerlab.spark.batch.frame import source_of
+from cerlab.spark.batch.request import (
+    Options,
+    Request,
+    names_of,
+    parts_of,
+    request_of,
+    time_of,
+)
 from cerlab.spark.batch.writer import TaskAnswers, refuse_input
 from cerlab.spark.plan.files import FileRanges
-from cerlab.spark.plan.modes import Mode, choose_mode, warn_of_one_task
+from cerlab.spark.plan.modes import Mode, warn_of_one_task
 from cerlab.spark.plan.places import local_path
 from cerlab.spark.tasks.aggregates import GroupRows
-from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-class Options(TypedDict, total=False):
-    """What `match` takes besides; `match` says what it means."""
-
-    type: str | None
-    time: str | None
-    unit: str | None
-    mode: str | None
-    parts: int | None
-    partition: bool
-    columns: str | Iterable[str] | None
 
 
 def match(
@@ -86,20 +77,10 @@ def match(
         source,
         pattern,
         position,
-        _axis(options),
-        options.get("parts") or PARTS_PER_CORE * parallelism(source.frame),
-        _row_names(pattern, source, options),
+        time_of(options),
+        parts_of(source, options),
+        names_of(pattern, source, options),
     )
-
-
-def _axis(options: Options) -> TimeAxis | None:
-    time = options.get("time")
-    return time_axis(time, options.get("unit")) if time else None
-
-
-def _row_names(pattern: Pattern, source: Source, options: Options) -> RowNames | None:
-    with_partition, columns = options.get("partition", False), options.get("columns")
-    return row_names(pattern, source.names, columns, with_partition=with_partition)
 
 
 def matching(
@@ -110,41 +91,6 @@ def matching(
 ) -> Callable[[DataFrame], DataFrame]:
     """`match` for ``df.transform(matching(query, ..))``; the arguments are the same."""
     return lambda df: match(df, query, order_by, position, **options)
-
-
-def request_of(
-    df: DataFrame,
-    query: What,
-    order_by: str | Sequence[str] = (),
-    position: str | None = None,
-    *,
-    files: Sequence[str] = (),
-    **options: Unpack[Options],
-) -> Request:
-    """The request of `match` with the same arguments; nothing is read yet. Raises as `match`.
-
-    `files` are the places of those that the DataFrame is, where tasks read them for it.
-    """
-    pattern, source = as_pattern(query), source_of(df, options.get("type"), files)
-    names: RowNames | GroupRows | None
-    if pattern.ast.aggregates:
-        others = {name: options.get(name) for name in ("columns", "partition")}
-        names = group_rows(pattern, source, **others)
-    else:
-        refuse_correlated(pattern)
-        names = _row_names(pattern, source, options)
-    plan = pattern.plan
-    return request(
-        source,
-        plan,
-        choose_mode(plan, options.get("mode")),
-        order_by=[order_by] if isinstance(order_by, str) else list(order_by),
-        position=position,
-        time=_axis(options),
-        parts=options.get("parts"),
-        with_partition=options.get("partition", False),
-        names=names,
-    )
 
 
 def write(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.compile.pattern import Pattern
+from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.errors import UsageError
 from cerlab.model.clauses import EventWindow, TimeWindow
-from cerlab.model.clock import TimeAxis
+from cerlab.model.clock import TimeAxis, time_axis
 from cerlab.spark.batch import frame
-from cerlab.spark.batch.frame import Source, arrow_schema
-from cerlab.spark.batch.named import answer_types
-from cerlab.spark.plan.modes import Choice, Mode
+from cerlab.spark.batch.aggregates import group_rows
+from cerlab.spark.batch.correlated import refuse_correlated
+from cerlab.spark.batch.frame import Source, arrow_schema, source_of
+from cerlab.spark.batch.named import answer_types, row_names
+from cerlab.spark.plan.modes import Choice, Mode, choose_mode
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read, time_attribute
 from cerlab.spark.tasks.aggregates import GroupRows
@@ -24,6 +28,18 @@ from cerlab.spark.tasks.named_rows import RowNames
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
+
+
+class Options(TypedDict, total=False):
+    """What `cerlab.spark.match` takes besides, which says what it means."""
+
+    type: str | None
+    time: str | None
+    unit: str | None
+    mode: str | None
+    parts: int | None
+    partition: bool
+    columns: str | Iterable[str] | None
 
 
 @dataclass(frozen=True)
@@ -65,22 +81,30 @@ class Request:
         return self.position is None and (mode is Mode.KEYS or self.from_filter is not None)
 
 
-def request(
-    source: Source,
-    plan: Plan,
-    choice: Choice,
+def request_of(
+    df: DataFrame,
+    query: What,
+    order_by: str | Sequence[str] = (),
+    position: str | None = None,
     *,
-    order_by: Sequence[str],
-    position: str | None,
-    time: TimeAxis | None,
-    parts: int | None,
-    with_partition: bool,
-    names: RowNames | GroupRows | None,
+    files: Sequence[str] = (),
+    **options: Unpack[Options],
 ) -> Request:
-    """A request on a DataFrame, checked against its schema; nothing is read for it.
+    """The request of `cerlab.spark.match` with the same arguments; nothing is read for it.
 
-    Raises `UsageError` and `BadData` for columns that are not there or of no use.
+    `files` are the places of those that the DataFrame is, where tasks read them for it. Raises as
+    `match`, by the schema of the DataFrame.
     """
+    pattern, source = as_pattern(query), source_of(df, options.get("type"), files)
+    names: RowNames | GroupRows | None
+    if pattern.ast.aggregates:
+        others = {name: options.get(name) for name in ("columns", "partition")}
+        names = group_rows(pattern, source, **others)
+    else:
+        refuse_correlated(pattern)
+        names = names_of(pattern, source, options)
+    plan, with_partition = pattern.plan, options.get("partition", False)
+    order_by = (order_by,) if isinstance(order_by, str) else tuple(order_by)
     if not order_by and position is None:
         raise UsageError(
             "CER0871",
@@ -88,12 +112,8 @@ def request(
             hint="give order_by= or position= (on the command line: --order-by, --position)",
         )
     check_partition(plan, with_partition=with_partition)
-    if parts is not None and parts < 1:
-        raise UsageError(
-            "CER0877",
-            f"parts is {parts}: 1 is the least",
-            hint="leave parts out for one that fits the data",
-        )
+    parts = parts_of(source, options)
+    time = time_of(options)
     if isinstance(plan.window, TimeWindow):
         time = time or frame.only_moment(source)
     attributes = attributes_read(replace(plan, streams=()), time)
@@ -109,23 +129,48 @@ def request(
     if places is not None:
         keys.append(places)
     label_of_time = None if clock is None else time_attribute(plan, time)
-    key_names = (*order_by, *(() if position is None else (position,)))
     return Request(
         source=source,
         plan=plan,
-        choice=choice,
+        choice=choose_mode(plan, options.get("mode")),
         time=time,
         keys=tuple(keys),
-        labels=Labels(key_names, label_of_time),
+        labels=Labels((*order_by, *(() if position is None else (position,))), label_of_time),
         position=places,
         from_filter=frame.from_filter(source, plan.streams),
         clock=clock,
         whole_times=whole_times,
         attributes=attributes,
-        parts=parts or PARTS_PER_CORE * parallelism(source.frame),
+        parts=parts,
         with_partition=with_partition,
         names=names,
     )
+
+
+def time_of(options: Options) -> TimeAxis | None:
+    """The time axis that is asked for."""
+    time = options.get("time")
+    return time_axis(time, options.get("unit")) if time else None
+
+
+def names_of(pattern: Pattern, source: Source, options: Options) -> RowNames | None:
+    """The columns of rows with names that are asked for. Raises as `row_names`."""
+    with_partition, columns = options.get("partition", False), options.get("columns")
+    return row_names(pattern, source.names, columns, with_partition=with_partition)
+
+
+def parts_of(source: Source, options: Options) -> int:
+    """Into how many parts a stream is cut: as asked, else by the tasks that run at a time.
+
+    Raises `UsageError` for less than one.
+    """
+    if (parts := options.get("parts")) is not None and parts < 1:
+        raise UsageError(
+            "CER0877",
+            f"parts is {parts}: 1 is the least",
+            hint="leave parts out for one that fits the data",
+        )
+    return parts or PARTS_PER_CORE * parallelism(source.frame)
 
 
 def check_partition(plan: Plan, *, with_partition: bool) -> None:

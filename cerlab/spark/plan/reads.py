@@ -13,6 +13,9 @@ from cerlab.model.columns import nanoseconds
 from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import atoms
 
+MICROSECOND = 1_000
+"""Moments that Spark moves are integers of so many nanoseconds."""
+
 
 def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
     """The attributes that decide the answers of a plan, ``type`` first; ``stream`` may be one."""

@@ -9,8 +9,7 @@ from cerlab.spark.batch.explain import in_columns, of_plan
 from cerlab.spark.batch.frame import MOMENTS
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.durations import Length
-from cerlab.spark.stream.match_stream import StreamOptions, stream_request_of
-from cerlab.spark.stream.request import StreamRequest
+from cerlab.spark.stream.request import StreamOptions, StreamRequest, stream_request_of
 from cerlab.spark.stream.step import BUCKETS, reach
 
 if TYPE_CHECKING:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Unpack
 
-from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.compile.text_to_pattern import What
 from cerlab.errors import UsageError
-from cerlab.spark.batch.correlated import refuse_aggregates, refuse_correlated
 from cerlab.spark.batch.frame import Source, group_of
-from cerlab.spark.batch.named import answer_types, row_names
+from cerlab.spark.batch.named import answer_types
 from cerlab.spark.plan.modes import Mode, warn_of_one_task
 from cerlab.spark.stream.checkpoint import check_logs, claim
 from cerlab.spark.stream.columns import attribute_columns, column_and_mask, pandas_type, restore
 from cerlab.spark.stream.durations import Length
-from cerlab.spark.stream.request import StreamRequest, stream_request
+from cerlab.spark.stream.request import StreamOptions, StreamRequest, stream_request_of
 from cerlab.spark.stream.step import BUCKETS, digest
 from cerlab.spark.tasks.named_rows import RowNames
 
@@ -27,19 +26,6 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 
 METRICS = "cerlab"
 """Names of observed metrics begin with it; `row_counts` reads them."""
-
-
-class StreamOptions(TypedDict, total=False):
-    """What `match_stream` takes besides; `match_stream` says what it means."""
-
-    time: str | None
-    unit: str | None
-    lag: Length | None
-    type: str | None
-    mode: str | None
-    partition: bool
-    columns: str | Iterable[str] | None
-    checkpoint: str | None
 
 
 def match_stream(
@@ -99,33 +85,6 @@ def matching_stream(
 ) -> Callable[[DataFrame], DataFrame]:
     """`match_stream` for ``sdf.transform(matching_stream(query, ..))``; the same arguments."""
     return lambda sdf: match_stream(sdf, query, position=position, lateness=lateness, **options)
-
-
-def stream_request_of(
-    sdf: DataFrame,
-    query: What,
-    *,
-    position: str,
-    lateness: Length,
-    **options: Unpack[StreamOptions],
-) -> StreamRequest:
-    """The request of `match_stream` with the same arguments. Raises as it does."""
-    pattern, partition = as_pattern(query), options.get("partition", False)
-    refuse_aggregates(pattern)
-    refuse_correlated(pattern)
-    return stream_request(
-        sdf,
-        pattern.plan,
-        position=position,
-        lateness=lateness,
-        time=options.get("time"),
-        unit=options.get("unit"),
-        lag=options.get("lag"),
-        type_name=options.get("type"),
-        mode=options.get("mode"),
-        with_partition=partition,
-        names=row_names(pattern, sdf.columns, options.get("columns"), with_partition=partition),
-    )
 
 
 def use_rocksdb(spark: SparkSession) -> None:

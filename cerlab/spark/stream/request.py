@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.clock import TimeAxis, clock_for, time_axis
 from cerlab.spark.batch import frame
+from cerlab.spark.batch.correlated import refuse_aggregates, refuse_correlated
 from cerlab.spark.batch.frame import FLOATS, MOMENTS, WHOLE, Source
+from cerlab.spark.batch.named import row_names
 from cerlab.spark.batch.request import check_partition
 from cerlab.spark.plan.modes import Choice, Mode, choose_mode, why_not
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import attributes_read, time_attribute
+from cerlab.spark.plan.reads import MICROSECOND, attributes_read, time_attribute
 from cerlab.spark.stream.columns import kind_of
 from cerlab.spark.stream.durations import Length, length_in
 from cerlab.spark.stream.reorder import Instant
-from cerlab.spark.stream.step import MICROSECOND, StreamJob
-from cerlab.spark.tasks.named_rows import RowNames
+from cerlab.spark.stream.step import StreamJob
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -31,6 +34,19 @@ _GRAIN = 1_000
 """The watermark tells so many instants apart in one `lag`, if its unit allows it."""
 
 _NO_RANGES = "the range in which an answer ends is not over while rows still arrive"
+
+
+class StreamOptions(TypedDict, total=False):
+    """What `match_stream` takes besides; `match_stream` says what it means."""
+
+    time: str | None
+    unit: str | None
+    lag: Length | None
+    type: str | None
+    mode: str | None
+    partition: bool
+    columns: str | Iterable[str] | None
+    checkpoint: str | None
 
 
 @dataclass(frozen=True)
@@ -54,29 +70,24 @@ class StreamRequest:
         return time != position
 
 
-def stream_request(
-    df: DataFrame,
-    plan: Plan,
+def stream_request_of(
+    sdf: DataFrame,
+    query: What,
     *,
     position: str,
     lateness: Length,
-    time: str | None,
-    unit: str | None,
-    lag: Length | None,
-    type_name: str | None,
-    mode: str | None,
-    with_partition: bool,
-    names: RowNames | None,
+    **options: Unpack[StreamOptions],
 ) -> StreamRequest:
-    """A request on a streaming DataFrame, checked against its schema.
-
-    Raises `UsageError` and `BadData` for columns that are not there or of no use, `Unsupported` for
-    a mode that is not exact.
-    """
-    source = _source(df, type_name)
+    """The request of `match_stream` with the same arguments. Raises as it does."""
+    pattern, with_partition = as_pattern(query), options.get("partition", False)
+    refuse_aggregates(pattern)
+    refuse_correlated(pattern)
+    plan, columns = pattern.plan, options.get("columns")
+    names = row_names(pattern, sdf.columns, columns, with_partition=with_partition)
+    source = _source(sdf, options.get("type"))
     check_partition(plan, with_partition=with_partition)
     place = frame.position_column(source, position)
-    axis = _axis(source, plan, time, unit)
+    axis = _axis(source, plan, options.get("time"), options.get("unit"))
     whole = replace(plan, streams=())
     attributes = attributes_read(whole, axis)
     if names is not None:
@@ -89,8 +100,9 @@ def stream_request(
         if axis.unit is not None and unit_of_time is None:
             unit_of_time = axis.unit.value
     tolerance = length_in(unit_of_time, lateness, "lateness")
+    lag = options.get("lag")
     tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), tolerance)
-    choice = _choice(plan, mode)
+    choice = _choice(plan, options.get("mode"))
     job = StreamJob(
         plan=plan_to_bytes(whole),
         time=axis,

@@ -19,7 +19,7 @@ from cerlab.engine.answers import AnswerBatch
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import engine_column, window_width
+from cerlab.spark.plan.reads import MICROSECOND, engine_column, window_width
 from cerlab.spark.stream.columns import schema_of
 from cerlab.spark.stream.engine import EventTable, SequencesEngine, no_events
 from cerlab.spark.stream.keys import number_keys
@@ -27,9 +27,6 @@ from cerlab.spark.stream.reorder import Instant, arrive, nothing, with_sequence
 from cerlab.spark.stream.state import VERSION, BucketState, state_from_bytes, state_to_bytes
 from cerlab.spark.tasks.evaluation import plan_and_tables
 from cerlab.spark.tasks.named_rows import RowNames, RowTables
-
-MICROSECOND = 1_000
-"""Moments are integers of so many nanoseconds."""
 
 BUCKETS = 16
 """Keys go to so many buckets by a hash; a bucket is in one task at a time."""

@@ -25,7 +25,7 @@ from cerlab.spark.plan.places import inside, parquet_file, resolve
 from cerlab.spark.plan.runs import run_table
 from cerlab.spark.plan.survey import HINTS
 from cerlab.spark.tasks.evaluation import Job, new_evaluation
-from cerlab.spark.tasks.rows import SIZE, integers, tables_of
+from cerlab.spark.tasks.rows import SIZE, integers, numbers_in, tables_of
 from cerlab.spark.tasks.shuffle_units import change_error
 
 RUN_IN_FILES = 1 << 15
@@ -34,9 +34,8 @@ RUN_IN_FILES = 1 << 15
 
 def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iterator[Any]:
     """The answers that end in some ranges, as record batches; the rows of `batches` are ``id``."""
-    for batch in batches:
-        for part in batch.column(0).to_pylist():
-            yield from answers_of_range(part, job, ranges)
+    for part in numbers_in(batches):
+        yield from answers_of_range(part, job, ranges)
 
 
 def write_answers(
@@ -72,19 +71,18 @@ def rows_of_files(batches: Iterable[Any], files: Sequence[str], schema: Any) -> 
     """
     import pyarrow as pa
 
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            file = open_file(files[number], [])
-            try:
-                for rows in file.iter_batches(SIZE, use_threads=False):
-                    yield rows.select(schema.names).cast(schema)
-            except (pa.ArrowInvalid, KeyError) as error:
-                raise BadData(
-                    "CER0742",
-                    f"its rows are not of the columns that the first file has: {error}",
-                    place=DataPlace(files[number]),
-                    hint="the files of a stream have the same columns, moments in microseconds",
-                ) from None
+    for number in numbers_in(batches):
+        file = open_file(files[number], [])
+        try:
+            for rows in file.iter_batches(SIZE, use_threads=False):
+                yield rows.select(schema.names).cast(schema)
+        except (pa.ArrowInvalid, KeyError) as error:
+            raise BadData(
+                "CER0742",
+                f"its rows are not of the columns that the first file has: {error}",
+                place=DataPlace(files[number]),
+                hint="the files of a stream have the same columns, moments in microseconds",
+            ) from None
 
 
 def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
@@ -97,16 +95,15 @@ def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
     keys = [f"{end}{n}" for end in "fl" for n in range(len(ranges.columns.keys))]
     numbers = [*keys, "rows", "kept", "first_time", "last_time"]
     schema = pa.schema([*((name, pa.int64()) for name in numbers), ("what", pa.string())])
-    for batch in batches:
-        for part in batch.column(0).to_pylist():
-            begins = bisect_left(ranges.assignment.part, part)
-            try:
-                for _, cluster in _clusters_of_range(part, ranges, begins):
-                    whole = pa.RecordBatch.from_pydict(_places(cluster, ranges.columns))
-                    runs = run_table(whole, range(0, whole.num_rows, RUN_IN_FILES))
-                    yield runs.append_column("what", pa.nulls(runs.num_rows, pa.string()))
-            except BadData as error:
-                yield pa.RecordBatch.from_pylist([{"what": str(error)}], schema)
+    for part in numbers_in(batches):
+        begins = bisect_left(ranges.assignment.part, part)
+        try:
+            for _, cluster in _clusters_of_range(part, ranges, begins):
+                whole = pa.RecordBatch.from_pydict(_places(cluster, ranges.columns))
+                runs = run_table(whole, range(0, whole.num_rows, RUN_IN_FILES))
+                yield runs.append_column("what", pa.nulls(runs.num_rows, pa.string()))
+        except BadData as error:
+            yield pa.RecordBatch.from_pylist([{"what": str(error)}], schema)
 
 
 def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:

@@ -30,6 +30,12 @@ def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
         yield pa.Table.from_batches(waiting)
 
 
+def numbers_in(batches: Iterable[Any]) -> Iterator[int]:
+    """The numbers that a task is given: rows of one column of integers, without NULL."""
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
+
+
 def integers(table: Any, name: str) -> Any:
     """A column of integers, moments or days without NULL as a flat int64 array."""
     import pyarrow as pa

@@ -12,6 +12,7 @@ from cerlab.spark.plan.bit_fields import BitFields
 from cerlab.spark.plan.files import UnorderedFiles
 from cerlab.spark.plan.footers import Columns, RowGroup
 from cerlab.spark.tasks.files import are_named, open_file, types_of
+from cerlab.spark.tasks.rows import numbers_in
 from cerlab.spark.tasks.shuffle_units import units_of_cuts
 
 SAMPLE_GROUPS = 8
@@ -38,8 +39,7 @@ def units_of_files(
     parts: int,
 ) -> Iterator[Any]:
     """Keys and times as units between cuts; the rows of `batches` are ``id``, numbers of tasks."""
-    numbers = (number for batch in batches for number in batch.column(0).to_pylist())
-    groups = (group for number in numbers for group in files.groups[number::tasks])
+    groups = (group for number in numbers_in(batches) for group in files.groups[number::tasks])
     fields = files.fields
     rows = (_ordering(group, files.columns, fields) for group in groups)
     places = cuts if fields is None else [(fields.least_at(cut),) for cut in cuts]
