@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference import driver
-from cerlab.engine.reference.recogniser import Clauses, Recogniser
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
-from cerlab.evaluate.protocol import StepByStep, query
-from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.evaluate.protocol import Recognition, StepByStep, query
+from cerlab.model.answer import Valuation
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 
@@ -19,9 +18,7 @@ class Automaton(StepByStep):
 
     name = "automaton"
 
-    def recogniser(
-        self, pattern: Pattern
-    ) -> tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]:
+    def recogniser(self, pattern: Pattern) -> Recognition:
         """The runs of the CEA."""
         plan = pattern.plan
         return plan, lambda: CeaRuns(plan.cea, plan.strategy)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference.lists import lists_recogniser
-from cerlab.engine.reference.recogniser import Clauses, Recogniser
 from cerlab.errors import Unsupported
-from cerlab.evaluate.protocol import StepByStep
-from cerlab.model.answer import ComplexEvent
+from cerlab.evaluate.protocol import Recognition, StepByStep
 
 
 class Lists(StepByStep):
@@ -24,9 +20,7 @@ class Lists(StepByStep):
         except Unsupported:
             return False
 
-    def recogniser(
-        self, pattern: Pattern
-    ) -> tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]:
+    def recogniser(self, pattern: Pattern) -> Recognition:
         """The algorithm of the strategy."""
         cea, strategy = pattern.anchored
         return pattern.plan, lambda: lists_recogniser(cea, strategy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access.by_number import Access, ListAccess
@@ -30,6 +30,10 @@ WORTH_A_KERNEL = 70
 
 WORTH_COLUMNS = 30
 """The same where the events are columns already (``cerlab bench --lengths``)."""
+
+
+Recognition: TypeAlias = tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]
+"""The clauses of a query, and what makes the recogniser of a substream."""
 
 
 class Evaluator(Protocol):
@@ -77,9 +81,7 @@ class Evaluator(Protocol):
 class StepByStep(Evaluator, Protocol):
     """An evaluator that reads event by event, inside the driver of the clauses."""
 
-    def recogniser(
-        self, pattern: Pattern
-    ) -> tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]:
+    def recogniser(self, pattern: Pattern) -> Recognition:
         """The clauses, and what reads one substream."""
 
     def takes(self, pattern: AnyPattern) -> bool:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access.by_number import Access, TecsAccess
 from cerlab.engine.reference.evaluation import TecsEvaluation
-from cerlab.engine.reference.recogniser import Clauses, Recogniser
-from cerlab.evaluate.protocol import StepByStep, query
-from cerlab.model.answer import ComplexEvent
+from cerlab.evaluate.protocol import Recognition, StepByStep, query
 from cerlab.model.stream import Stream
 
 
@@ -18,9 +14,7 @@ class TecsEvaluator(StepByStep):
 
     name = "tecs"
 
-    def recogniser(
-        self, pattern: Pattern
-    ) -> tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]:
+    def recogniser(self, pattern: Pattern) -> Recognition:
         """Algorithm 1 on the determinised automaton, or on that of the strategy."""
         plan, machine = pattern.plan, pattern.machine
         return plan, lambda: TecsEvaluation(machine, latest_first=plan.limit is not None)
