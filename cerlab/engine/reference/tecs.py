@@ -65,18 +65,19 @@ UnionList: TypeAlias = list[Node]
 class Tecs:
     """The nodes of one evaluation, in the order of their creation, so that old ones can go.
 
-    No path through a node created before some position reaches a start at or after it: a
-    max-start is never later than the creation. So nodes are forgotten first in, first out.
+    Each is created at its own `position`. No path through a node created before some position
+    reaches a start at or after it: a max-start is never later than the creation. So nodes are
+    forgotten first in, first out.
     """
 
     def __init__(self) -> None:
         self.created = 0
-        self._live: deque[tuple[int, Node]] = deque()
+        self._live: deque[Node] = deque()
         self._position = 0
 
     def _record(self, node: Node) -> Node:
         self.created += 1
-        self._live.append((self._position, node))
+        self._live.append(node)
         return node
 
     @property
@@ -85,7 +86,7 @@ class Tecs:
         return len(self._live)
 
     def bottom(self, position: int) -> Node:
-        """``new-bottom(i)``; from now on `position` is the creation position of new nodes."""
+        """``new-bottom(i)``; from now on new nodes are made at `position`."""
         self._position = position
         return self._record(Bottom(position))
 
@@ -138,8 +139,8 @@ class Tecs:
 
     def forget(self, before: int) -> None:
         """Cut off the nodes created before a position: all their paths start before it too."""
-        while self._live and self._live[0][0] < before:
-            _, node = self._live.popleft()
+        while self._live and self._live[0].position < before:
+            node = self._live.popleft()
             if isinstance(node, Union):
                 node.left = node.right = None
             elif isinstance(node, Output):
