@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
+from cerlab.automata.automaton import Mark
 from cerlab.automata.successors import Moves
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Predicate
@@ -41,6 +42,28 @@ class Deterministic(Protocol):
 
     def step(self, state: int, symbol: int) -> Moves:
         """Where a run goes that started earlier."""
+
+
+Node: TypeAlias = tuple[Literal["idle", "run"], int]
+"""An idle state, or a state of runs."""
+
+Follow: TypeAlias = Callable[[Node], Iterator[tuple[tuple[int, Mark], Node]]]
+
+
+def moves_over(machine: Deterministic, symbols: Sequence[int]) -> Follow:
+    """Where events of some symbols lead from a node, by symbol and mark; runs begin when idle."""
+
+    def follow(node: Node) -> Iterator[tuple[tuple[int, Mark], Node]]:
+        kind, q = node
+        for symbol in symbols:
+            moves = machine.begin(q, symbol) if kind == "idle" else machine.step(q, symbol)
+            if kind == "idle":
+                yield (symbol, Mark.SKIP), ("idle", machine.wait(q, symbol))
+            for mark, target in zip((Mark.TAKE, Mark.SKIP), moves, strict=True):
+                if target is not None:
+                    yield (symbol, mark), ("run", target)
+
+    return follow
 
 
 class Nothing:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
-from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.deterministic import Deterministic, Node, moves_over
 from cerlab.automata.explore import along, reachable
 
 MAX_NODES = 60
@@ -39,8 +39,8 @@ class Growth:
 class _Graph:
     """Useful nodes and, by node and symbol, where its different moves lead (one entry each)."""
 
-    nodes: tuple[int, ...]
-    after: dict[int, dict[int, tuple[int, ...]]]
+    nodes: tuple[Node, ...]
+    after: dict[Node, dict[int, tuple[Node, ...]]]
 
 
 def growth_of(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
@@ -55,28 +55,21 @@ def growth_of(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
 
 def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
     """The idle states and the others, reachable and on the way to a final one."""
-    number: dict[tuple[str, int], int] = {("idle", machine.idle): 0}
-    pending = [("idle", machine.idle)]
-    after: dict[int, dict[int, tuple[int, ...]]] = {}
-    final: set[int] = set()
-    while pending:
-        kind, q = pending.pop()
-        node = number[kind, q]
-        after[node] = {}
-        if kind == "run" and machine.final[q]:
-            final.add(node)
-        for symbol in symbols:
-            moves = machine.begin(q, symbol) if kind == "idle" else machine.step(q, symbol)
-            targets = [("run", r) for r in moves if r is not None]
-            if kind == "idle":
-                targets.append(("idle", machine.wait(q, symbol)))
-            for target in targets:
-                if target not in number:
-                    number[target] = len(number)
-                    pending.append(target)
-            after[node][symbol] = tuple(number[target] for target in targets)
-        if len(number) > 4 * MAX_NODES:
+    follow = moves_over(machine, symbols)
+    after: dict[Node, dict[int, tuple[Node, ...]]] = {}
+
+    def targets_of(node: Node) -> Iterator[Node]:
+        rows: dict[int, list[Node]] = {symbol: [] for symbol in symbols}
+        for (symbol, _), target in follow(node):
+            rows[symbol].append(target)
+        after[node] = {symbol: tuple(row) for symbol, row in rows.items()}
+        return chain.from_iterable(rows.values())
+
+    start: Node = ("idle", machine.idle)
+    for count, _ in enumerate(reachable((start,), targets_of)):
+        if count > 4 * MAX_NODES:
             return None
+    final = [node for node in after if node[0] == "run" and machine.final[node[1]]]
     edges = ((r, n) for n, rows in after.items() for targets in rows.values() for r in targets)
     useful = set(reachable(final, along(edges)))
     useful_after = {
@@ -96,21 +89,21 @@ def _is_exponential(graph: _Graph) -> bool:
     )
 
 
-def _diverging(graph: _Graph, p: int) -> Iterator[tuple[int, ...]]:
+def _diverging(graph: _Graph, p: Node) -> Iterator[tuple[Node, ...]]:
     """Where two ways from p lead that part on the same event for the first time."""
     for n in _reached_from(graph, p):
         for targets in graph.after[n].values():
             yield from combinations(targets, 2)
 
 
-def _together(graph: _Graph, nodes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _together(graph: _Graph, nodes: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
     """Where one event can lead from some nodes at once."""
     first, *others = (graph.after[n] for n in nodes)
     for symbol, targets in first.items():
         yield from product(targets, *(after.get(symbol, ()) for after in others))
 
 
-def _loops(graph: _Graph, p: int) -> bool:
+def _loops(graph: _Graph, p: Node) -> bool:
     return any(p in _reached_from(graph, r) for r in _next(graph, p))
 
 
@@ -125,22 +118,22 @@ def _degree(graph: _Graph) -> int:
     reach = {n: _reached_from(graph, n) for n in graph.nodes}
 
     @cache
-    def longest(pair: tuple[int, int]) -> int:
+    def longest(pair: tuple[Node, Node]) -> int:
         """It ends: no pair comes after itself, since the machine is not exponential."""
         return 1 + max((longest(other) for other in pairs if other[0] in reach[pair[1]]), default=0)
 
     return max(map(longest, pairs), default=0)
 
 
-def _hands_over(graph: _Graph, p: int, q: int) -> bool:
+def _hands_over(graph: _Graph, p: Node, q: Node) -> bool:
     """Whether some events lead from p to p, from p to q, and from q to q."""
-    start: tuple[int, ...] = (p, p, q)
+    start: tuple[Node, ...] = (p, p, q)
     return (p, q, q) in reachable((start,), lambda nodes: _together(graph, nodes))
 
 
-def _reached_from(graph: _Graph, n: int) -> set[int]:
+def _reached_from(graph: _Graph, n: Node) -> set[Node]:
     return set(reachable({n}, lambda q: _next(graph, q)))
 
 
-def _next(graph: _Graph, n: int) -> list[int]:
+def _next(graph: _Graph, n: Node) -> list[Node]:
     return [r for targets in graph.after[n].values() for r in targets]

@@ -24,8 +24,6 @@ from cerlab.viz.machines.exploration import run_state_text
 HEAD = 18
 """How many characters of an event stand over its column."""
 
-_KINDS = {"bottom": NodeKind.BOTTOM, "output": NodeKind.OUTPUT, "union": NodeKind.UNION}
-
 
 @picture.register(TecsSnapshot)
 def tecs_graph(snapshot: TecsSnapshot, limit: int | None = None) -> Graph:
@@ -68,7 +66,7 @@ def _node(node: TecsNode, snapshot: TecsSnapshot) -> Node:
     return Node(
         f"t{node.number}",
         node_text(node),
-        _KINDS[node.kind],
+        NodeKind(node.kind),
         parts,
         layer=node.position,
         aside=str(node.max_start),

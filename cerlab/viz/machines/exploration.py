@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
 from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import Node, moves_over
 from cerlab.automata.explore import crawl
 from cerlab.automata.strategy import AFTER, INSIDE, Contender, Rivals, StrategyCea
 from cerlab.errors import Unsupported
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, Not, Or, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, Or, Predicate
 from cerlab.predicates.text import predicate_text
+from cerlab.viz.machines.guards import Cube, predicate_of
 
 
 class GuardedMove(NamedTuple):
@@ -57,10 +59,6 @@ class ExploredCea:
         return " ".join(format(symbol, f"0{width}b")[::-1] for symbol in sorted(move.symbols))
 
 
-Node = tuple[Literal["idle", "run"], int]
-Step = tuple[tuple[int, Mark], Node]
-
-
 def explore(machine: DeterministicCea | StrategyCea, *, limit: int | None = None) -> ExploredCea:
     """Explore every state on every minterm; raises `ResourceLimit` where that is too much.
 
@@ -69,19 +67,12 @@ def explore(machine: DeterministicCea | StrategyCea, *, limit: int | None = None
     """
     every = minterms(machine.predicates)
     visits: list[Node] = []
+    moves = moves_over(machine, [m.symbol for m in every])
 
-    def follow(node: Node) -> Iterator[Step]:
-        if limit is not None and len(visits) >= limit:
-            return
-        visits.append(node)
-        kind, q = node
-        for symbol in (m.symbol for m in every):
-            moves = machine.begin(q, symbol) if kind == "idle" else machine.step(q, symbol)
-            if kind == "idle":
-                yield (symbol, Mark.SKIP), ("idle", machine.wait(q, symbol))
-            for mark, target in zip((Mark.TAKE, Mark.SKIP), moves, strict=True):
-                if target is not None:
-                    yield (symbol, mark), ("run", target)
+    def follow(node: Node) -> Iterator[tuple[tuple[int, Mark], Node]]:
+        if limit is None or len(visits) < limit:
+            visits.append(node)
+            yield from moves(node)
 
     start: Node = ("run", machine.q0) if isinstance(machine, DeterministicCea) else ("idle", 0)
     graph = crawl(start, follow)
@@ -166,10 +157,6 @@ def as_cea(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea
 def _predicate(A: ExploredCea, move: GuardedMove) -> Predicate:
     if len(move.symbols) == len(A.every):
         return EVERYTHING
-    ways: list[Predicate] = []
-    for symbol in move.symbols:
-        way: Predicate = EVERYTHING
-        for bit, P in enumerate(A.predicates):
-            way = conjunction(way, P if symbol >> bit & 1 else Not(P))
-        ways.append(way)
+    whole = (1 << len(A.predicates)) - 1
+    ways = (predicate_of(Cube(whole, symbol), A.predicates) for symbol in move.symbols)
     return reduce(Or, ways)

@@ -51,10 +51,16 @@ def guard_words(
     return " OR ".join(_cube_text(cube, predicates, alone=len(cover) == 1) for cube in cover)
 
 
-def _cube_text(cube: Cube, predicates: Sequence[Predicate], *, alone: bool) -> str:
+def predicate_of(cube: Cube, predicates: Sequence[Predicate]) -> Predicate:
+    """What the events of a cube satisfy."""
     way: Predicate = EVERYTHING
     for bit, P in enumerate(predicates):
         if cube.mask >> bit & 1:
             way = conjunction(way, P if cube.value >> bit & 1 else Not(P))
+    return way
+
+
+def _cube_text(cube: Cube, predicates: Sequence[Predicate], *, alone: bool) -> str:
+    way = predicate_of(cube, predicates)
     text = predicate_text(way)
     return text if alone or way == EVERYTHING else f"({text})"
