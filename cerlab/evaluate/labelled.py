@@ -86,8 +86,8 @@ def _by_registers(
 ) -> Label:
     """The compiled transducer; runs as written where its tables are too large."""
     from cerlab.engine.labelled_rows import rows_of_ways
-    from cerlab.engine.registers.evaluation import NotTaken
     from cerlab.engine.registers.labelling import RegisterLabelling
+    from cerlab.engine.registers.residual import NotTaken
 
     try:
         return RegisterLabelling(A, plan, stream, labels).of

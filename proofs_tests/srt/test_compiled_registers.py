@@ -24,13 +24,12 @@ from cerlab.engine.reference.registers import answers
 from cerlab.engine.registers import configurations
 from cerlab.engine.registers.codes import codes_of
 from cerlab.engine.registers.evaluation import (
-    NotTaken,
     RegisterEvaluation,
     register_answers,
     why_not,
 )
 from cerlab.engine.registers.operands import OPERATORS
-from cerlab.engine.registers.residual import clauses, residual
+from cerlab.engine.registers.residual import NotTaken, clauses, residual
 from cerlab.engine.windowed.counts import CountOverflow
 from cerlab.evaluate import protocol
 from cerlab.logic.sremo import detections

@@ -18,9 +18,9 @@ from cerlab.engine.kernels.registers.arrays import Events
 from cerlab.engine.registers.codes import codes_of
 from cerlab.engine.registers.configurations import Configurations
 from cerlab.engine.registers.operands import Names, computes, event_atoms, names_of
-from cerlab.engine.registers.program import PARTITION, AnyPlan, RegisterProgram, register_program
-from cerlab.engine.registers.residual import TooManyClauses
-from cerlab.engine.registers.rules import Tables, tables
+from cerlab.engine.registers.program import PARTITION, AnyPlan, register_program
+from cerlab.engine.registers.residual import NotTaken
+from cerlab.engine.registers.rules import tables
 from cerlab.engine.windowed.counts import CountOverflow
 from cerlab.errors import BadData, ResourceLimit
 from cerlab.model.answer import ComplexEvent
@@ -30,17 +30,12 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage, relevant_indices
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.columns.lookup_tables import Codes
-from cerlab.predicates.syntax import Atom
 
 MAX_RULES = 1 << 20
 """The most moves times symbols that tables are made for."""
 
 EXACT = 2.0**53
 """Beyond this, floats are no longer counts."""
-
-
-class NotTaken(Exception):
-    """The engine does not take a plan, or not on this stream; the reference may."""
 
 
 def register_answers(
@@ -102,7 +97,9 @@ class RegisterEvaluation:
         stage = SymbolStage(atoms)
         symbols = stage.symbols(columns, len(positions))
         names = names_of(program)
-        self.tables = _tables(program, names, atoms, stage.vectors)
+        if len(program.moves) * len(stage.vectors) > MAX_RULES:
+            raise NotTaken("there are too many kinds of events")
+        self.tables = tables(program, names, atoms, stage.vectors)
         indices = relevant_indices(symbols, self.tables.keep)
         if program.is_partitioned:
             assert isinstance(plan, CorrelatedPlan)
@@ -155,17 +152,6 @@ def why_not(plan: AnyPlan) -> str | None:
     if any(computes(t.guard) for t in plan.srt.Delta):
         return "a guard computes with what it compares with a register"
     return None
-
-
-def _tables(
-    program: RegisterProgram, names: Names, atoms: Sequence[Atom], vectors: Sequence[int]
-) -> Tables:
-    if len(program.moves) * len(vectors) > MAX_RULES:
-        raise NotTaken("there are too many kinds of events")
-    try:
-        return tables(program, names, atoms, vectors)
-    except TooManyClauses:
-        raise NotTaken("a guard has too many clauses") from None
 
 
 def _windows(plan: AnyPlan) -> tuple[Window, ...]:

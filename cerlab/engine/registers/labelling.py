@@ -18,10 +18,10 @@ from cerlab.engine.kernels.registers.arrays import Events
 from cerlab.engine.labelled_rows import LabelledAnswers, Substreams, labelled_rows, list_rows
 from cerlab.engine.labelling import MOST_CHANGES
 from cerlab.engine.registers.codes import codes_of
-from cerlab.engine.registers.evaluation import MAX_RULES, NotTaken
+from cerlab.engine.registers.evaluation import MAX_RULES
 from cerlab.engine.registers.operands import Names, computes, event_atoms, names_of
 from cerlab.engine.registers.program import labelling_program
-from cerlab.engine.registers.residual import TooManyClauses
+from cerlab.engine.registers.residual import NotTaken
 from cerlab.engine.registers.rules import labelling_tables
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
@@ -57,10 +57,7 @@ class RegisterLabelling:
         read = (symbols if order is None else symbols[order]).astype(np.int32)
         if max(len(program.moves), program.states) * len(stage.vectors) > MAX_RULES:
             raise NotTaken("there are too many kinds of events")
-        try:
-            self._rules, waits = labelling_tables(program, names, atoms, stage.vectors)
-        except TooManyClauses:
-            raise NotTaken("a guard has too many clauses") from None
+        self._rules, waits = labelling_tables(program, names, atoms, stage.vectors)
         self._events = _events(names, stream, read, order)
         self._labels = _labels(A, mark, waits, read)
         self._runs = _empty_trellis(len(names.slots))

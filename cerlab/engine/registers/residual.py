@@ -26,8 +26,8 @@ class Literal(NamedTuple):
 Clause: TypeAlias = frozenset[Literal]
 
 
-class TooManyClauses(Exception):
-    """A guard has more than `MAX_CLAUSES`."""
+class NotTaken(Exception):
+    """The engine does not take a plan, or not on this stream; the reference may."""
 
 
 def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
@@ -49,7 +49,7 @@ def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
 def clauses(guard: Guard) -> tuple[Clause, ...]:
     """A residual guard as clauses, none of which another one implies.
 
-    Raises `TooManyClauses`.
+    Raises `NotTaken` above `MAX_CLAUSES`.
     """
     distinct = tuple(dict.fromkeys(_clauses(guard, is_negated=False)))
     return tuple(clause for clause in distinct if not any(other < clause for other in distinct))
@@ -74,7 +74,7 @@ def _clauses(guard: Guard, *, is_negated: bool) -> list[Clause]:
 
 def _pairs(first: list[Clause], second: list[Clause]) -> Iterator[Clause]:
     if len(first) * len(second) > MAX_CLAUSES:
-        raise TooManyClauses
+        raise NotTaken("a guard has too many clauses")
     for left in first:
         for right in second:
             clause = left | right

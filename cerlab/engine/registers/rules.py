@@ -61,7 +61,7 @@ def tables(
 ) -> Tables:
     """The tables over the truth vectors of symbols: bit k of one says that ``atoms[k]`` holds.
 
-    Raises `TooManyClauses`.
+    Raises `NotTaken`.
     """
     fill = [_fill(program, names, move) for move in program.moves]
     symbols = _rules(program, atoms, vectors)
@@ -81,7 +81,7 @@ def labelling_tables(
     """The same for runs over one answer, with one job for each symbol and state, in this order.
 
     And by symbol and state whether an event that is not taken leaves the state's configurations
-    as they are. Raises `TooManyClauses`.
+    as they are. Raises `NotTaken`.
     """
     fill = [_fill(program, names, move) for move in program.moves]
     symbols = _rules(program, atoms, vectors)
