@@ -278,7 +278,7 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (test_completeness.check_formula, vcea_to_cel, "_with_projection", not_projected),
     (test_completeness.check_there, vcea_to_cel, "cel", other(cel, ConcatPlus=at_most_once)),
     (test_completeness.check_there, vcea_to_cel, "cel", other(cel, Concat=cel.Seq)),
-    (test_completeness.check_there, vcea_to_cel, "pred", other(pred, negation=same)),
+    (test_completeness.check_there, pred, "negation", same),
     (
         test_of_ucea.check_runs,
         labelled,
