@@ -17,7 +17,7 @@ from cerlab.model.clauses import TimeWindow
 from cerlab.predicates.keys import partition_key
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import attributes_read
+from cerlab.spark.plan.reads import attributes_of_job
 from cerlab.spark.stream.state import BucketState, state_from_bytes
 from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state
 from cerlab.spark.tasks.evaluation import plan_and_tables
@@ -54,9 +54,7 @@ def job_of(
 ) -> StreamJob:
     whole = replace(plan, streams=())
     time = TIME if isinstance(plan.window, TimeWindow) else None
-    names = attributes_read(whole, time)
-    if row_names is not None:
-        names = row_names.read(plan, names)
+    names = attributes_of_job(plan, time, None if row_names is None else row_names.attributes)
     kinds = tuple(
         str(case.table.schema.field(n).type) if n in case.table.column_names else "string"
         for n in names

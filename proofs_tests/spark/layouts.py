@@ -26,7 +26,12 @@ from cerlab.spark.plan.assignment import RangeAssignment
 from cerlab.spark.plan.bit_fields import BitFields, bit_fields
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import attributes_read, attributes_tested, time_attribute, window_width
+from cerlab.spark.plan.reads import (
+    attributes_of_job,
+    attributes_tested,
+    time_attribute,
+    window_width,
+)
 from cerlab.spark.plan.relevant_events import PlanOverBits, plan_over_bits
 from cerlab.spark.plan.runs import Run, in_order, run_in, run_table, runs_in, runs_of
 from cerlab.spark.plan.survey import quantiles, runs_of_survey
@@ -234,7 +239,7 @@ def second_pass(
     time = TIME if isinstance(plan.window, TimeWindow) else None
     names = tuple(dict.fromkeys((bit_plan.bits, *attributes_tested(bit_plan.plan, time))))
     if row_names is not None:
-        names = row_names.read(plan, attributes_read(replace(plan, streams=()), time))
+        names = attributes_of_job(plan, time, row_names.attributes)
     job = Job(plan_to_bytes(bit_plan.plan), time, names, names=row_names)
     has_numbers = case.positions is None and (mode is Mode.KEYS or bool(plan.streams))
     whole = bit_plan.why_all is not None or case.positions is None or not with_bits

@@ -24,7 +24,7 @@ from cerlab.spark.plan.files import UnorderedFiles, ranges_in_files
 from cerlab.spark.plan.footers import Columns, NoProof, RowGroups, layout, row_groups
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import attributes_read, time_attribute
+from cerlab.spark.plan.reads import attributes_of_job, time_attribute
 from cerlab.spark.plan.relevant_events import why_all_events
 from cerlab.spark.plan.runs import Run, in_order, runs_in
 from cerlab.spark.plan.survey import quantiles, runs_of_survey
@@ -86,9 +86,7 @@ def batches_in_files(
     ids = range(rows) if case.positions is None else case.positions
     table = case.table.append_column("id", pa.array(ids, pa.int64()))
     paths = write(rng, table, folder)
-    attributes = attributes_read(plan, TIME)
-    if names is not None:
-        attributes = names.read(plan, attributes)
+    attributes = attributes_of_job(plan, TIME, None if names is None else names.attributes)
     time = None if plan.window is None or isinstance(plan.window, EventWindow) else "t"
     keys = rng.choice((("id",), ("t", "id")))
     columns = Columns(keys, case.positions is not None, time, attributes, None)

@@ -32,36 +32,32 @@ def answers_in_units(
     request: Request, assignment: RangeAssignment, mode: Mode, events: RelevantEvents
 ) -> TaskAnswers:
     """The answers; a task gets the units of one range, or of one bucket of keys."""
-    is_numbered = request.is_numbered(mode)
-    buckets = max(request.parts, -(-sum(assignment.rows) // ROWS_OF_A_BUCKET))
-    fields = _fields(request, assignment, events, buckets if mode is Mode.KEYS else None)
+    is_numbered, buckets = request.is_numbered(mode), None
+    if mode is Mode.KEYS:
+        buckets = max(request.parts, -(-sum(assignment.rows) // ROWS_OF_A_BUCKET))
+    fields = _fields(request, assignment, events, buckets)
     placing = Placing(request.position is not None, is_numbered, events.condition is None, fields)
     schema = answer_schema(request)
-    rows = _rows(
-        request, events, is_numbered=is_numbered, buckets=buckets if mode is Mode.KEYS else None
-    )
+    rows = _rows(request, events, is_numbered=is_numbered, buckets=buckets)
     if fields is not None:
         rows, assignment = _with_bit_fields(rows, fields), fields.over(assignment)
-    by_range = partial(tasks.units_of_ranges, assignment=assignment)
-    if mode is Mode.KEYS:
-        if is_numbered:
-            in_ranges = by_part(rows.mapInArrow(by_range, UNITS), assignment.parts)
-            spread = partial(
-                tasks.number_units, assignment=assignment, buckets=buckets, placing=placing
-            )
-            units = in_ranges.mapInArrow(spread, UNITS)
-        else:
-            spread = partial(
-                tasks.units_of_buckets, assignment=assignment, buckets=buckets, fields=fields
-            )
-            units = rows.mapInArrow(spread, UNITS)
-        evaluate = partial(tasks.evaluate_buckets, job=events.job, fields=fields)
-        return TaskAnswers(by_part(units, buckets), evaluate, schema)
-    evaluate = partial(
-        tasks.evaluate_ranges, job=events.job, assignment=assignment, placing=placing
+    if is_numbered or buckets is None:
+        units = rows.mapInArrow(partial(tasks.units_of_ranges, assignment=assignment), UNITS)
+        rows = by_part(units, assignment.parts)
+    if buckets is None:
+        evaluate = partial(
+            tasks.evaluate_ranges, job=events.job, assignment=assignment, placing=placing
+        )
+        return TaskAnswers(rows, evaluate, schema)
+    spread = (
+        partial(tasks.number_units, assignment=assignment, buckets=buckets, placing=placing)
+        if is_numbered
+        else partial(tasks.units_of_buckets, assignment=assignment, buckets=buckets, fields=fields)
     )
-    units = rows.mapInArrow(by_range, UNITS)
-    return TaskAnswers(by_part(units, assignment.parts), evaluate, schema)
+    units = by_part(rows.mapInArrow(spread, UNITS), buckets)
+    return TaskAnswers(
+        units, partial(tasks.evaluate_buckets, job=events.job, fields=fields), schema
+    )
 
 
 def _rows(

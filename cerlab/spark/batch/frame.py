@@ -107,17 +107,8 @@ def source_of(frame: DataFrame, type_name: str | None, files: Sequence[str] = ()
 
 def check_values(source: Source, attributes: Sequence[str]) -> None:
     """Raise `BadData` for columns of types that hold no values of events."""
-    kinds = (
-        *WHOLE,
-        *FLOATS,
-        *MOMENTS,
-        "decimal",
-        "boolean",
-        "string",
-        "char",
-        "varchar",
-        "void",
-    )
+    others = ("decimal", "boolean", "string", "char", "varchar", "void")
+    kinds = (*WHOLE, *FLOATS, *MOMENTS, *others)
     for name in attributes:
         if (kind := source.kind(name)) is not None and kind not in kinds:
             raise BadData(

@@ -20,7 +20,7 @@ from cerlab.spark.batch.frame import Source, arrow_schema, source_of
 from cerlab.spark.batch.named import answer_types, row_names
 from cerlab.spark.plan.modes import Choice, Mode, choose_mode
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import attributes_read, time_attribute
+from cerlab.spark.plan.reads import attributes_of_job, time_attribute
 from cerlab.spark.tasks.aggregates import GroupRows
 from cerlab.spark.tasks.evaluation import Job
 from cerlab.spark.tasks.named_rows import RowNames
@@ -116,9 +116,8 @@ def request_of(
     time = time_of(options)
     if isinstance(plan.window, TimeWindow):
         time = time or frame.only_moment(source)
-    attributes = attributes_read(replace(plan, streams=()), time)
+    attributes = attributes_of_job(plan, time, None if names is None else names.attributes)
     if names is not None:
-        attributes = names.read(plan, attributes)
         names = replace(names, schema=arrow_schema(answer_types(source, names)))
     frame.check_values(source, attributes)
     clock, whole_times = None, True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +22,20 @@ MICROSECOND = 1_000
 def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
     """The attributes that decide the answers of a plan, ``type`` first; ``stream`` may be one."""
     return tuple(dict.fromkeys(("type", *attributes_tested(plan, time))))
+
+
+def attributes_of_job(
+    plan: Plan, time: TimeAxis | None, named: Iterable[str] | None
+) -> tuple[str, ...]:
+    """The attributes that a task reads of the streams in FROM, which are all that it gets.
+
+    `named` are those that rows with names or aggregates are made of, for which answers are labelled
+    too; None where positions are asked for.
+    """
+    read = attributes_read(replace(plan, streams=()), time)
+    if named is None:
+        return read
+    return tuple(dict.fromkeys((*read, *attributes_labelled(plan), *named)))
 
 
 def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:

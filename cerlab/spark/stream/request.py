@@ -21,7 +21,7 @@ from cerlab.spark.batch.named import row_names
 from cerlab.spark.batch.request import check_partition
 from cerlab.spark.plan.modes import Choice, Mode, choose_mode, why_not
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import MICROSECOND, attributes_read, time_attribute
+from cerlab.spark.plan.reads import MICROSECOND, attributes_of_job, time_attribute
 from cerlab.spark.stream.columns import kind_of
 from cerlab.spark.stream.durations import Length, length_in
 from cerlab.spark.stream.reorder import Instant
@@ -88,10 +88,7 @@ def stream_request_of(
     check_partition(plan, with_partition=with_partition)
     place = frame.position_column(source, position)
     axis = _axis(source, plan, options.get("time"), options.get("unit"))
-    whole = replace(plan, streams=())
-    attributes = attributes_read(whole, axis)
-    if names is not None:
-        attributes = names.read(plan, attributes)
+    attributes = attributes_of_job(plan, axis, None if names is None else names.attributes)
     frame.check_values(source, attributes)
     clock, kind, unit_of_time = place, "int64", None
     if axis is not None:
@@ -104,7 +101,7 @@ def stream_request_of(
     tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), tolerance)
     choice = _choice(plan, options.get("mode"))
     job = StreamJob(
-        plan=plan_to_bytes(whole),
+        plan=plan_to_bytes(replace(plan, streams=())),
         time=axis,
         attributes=attributes,
         kinds=tuple(kind_of(source, name) for name in attributes),

@@ -19,7 +19,7 @@ from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
 from cerlab.errors import ResourceLimit
 from cerlab.model.clock import TimeAxis
-from cerlab.spark.plan.reads import attributes_labelled, engine_column
+from cerlab.spark.plan.reads import engine_column
 from cerlab.spark.tasks.named_rows import in_types
 
 if TYPE_CHECKING:
@@ -45,10 +45,6 @@ class GroupRows:
         """The attributes of events that the rows are made of."""
         names = (str(column.attribute) for column in self.request.columns)
         return tuple(dict.fromkeys((*self.request.key, *names)))
-
-    def read(self, plan: Plan, others: Iterable[str]) -> tuple[str, ...]:
-        """All attributes that a task needs: others, and what these rows are made of."""
-        return tuple(dict.fromkeys((*others, *attributes_labelled(plan), *self.attributes)))
 
 
 class GroupEvaluation:

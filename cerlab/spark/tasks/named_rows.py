@@ -6,7 +6,6 @@ They are the table of `cerlab.api.answers.Matches.table`, batch by batch.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,10 +40,6 @@ class RowNames:
     def lists(self) -> frozenset[NamedColumn]:
         """The columns that are lists."""
         return frozenset(c for c in self.columns if not c.function and c.label in self.list_labels)
-
-    def read(self, plan: Plan, others: Iterable[str]) -> tuple[str, ...]:
-        """All attributes that a task needs: others, and what these rows are made of."""
-        return tuple(dict.fromkeys((*others, *attributes_labelled(plan), *self.attributes)))
 
 
 class EventBuffer:
