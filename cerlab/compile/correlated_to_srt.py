@@ -29,7 +29,7 @@ from cerlab.compile.operators import Composition, compose, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
-from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, strategy_and_body
+from cerlab.logic.ceql.syntax import CeqlQuery, plan_clauses, strategy_and_body
 from cerlab.logic.focel.binary import Names
 from cerlab.predicates.condition import Application, Atomic, Correlation, On, atomics
 
@@ -39,16 +39,8 @@ Fresh = Callable[[str], str]
 @step_budget("the transducer of the formula", "compare fewer labels with each other", own=1)
 def correlated_plan(query: CeqlQuery) -> CorrelatedPlan:
     """The plan of a query on registers; raises as `correlated_to_srt`."""
-    strategy, formula = strategy_and_body(query)
-    return CorrelatedPlan(
-        srt=correlated_to_srt(formula),
-        streams=query.streams,
-        partition=partition_attributes(query),
-        window=query.window,
-        consume=query.consume,
-        limit=query.limit,
-        strategy=strategy,
-    )
+    srt = correlated_to_srt(strategy_and_body(query)[1])
+    return CorrelatedPlan(srt=srt, **plan_clauses(query))
 
 
 def correlated_to_srt(phi: cel.Formula) -> Srt:

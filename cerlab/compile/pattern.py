@@ -27,7 +27,7 @@ from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import (
     CeqlQuery,
-    partition_attributes,
+    plan_clauses,
     selected_formula,
     strategy_and_body,
 )
@@ -112,20 +112,10 @@ class Pattern:
         ast = self.ast
         if self.logic == "fo":
             ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)
-        strategy, formula = strategy_and_body(ast)
         with step_budget("the automaton of the formula", own=1):
-            vcea = cel_to_vcea(formula)
+            vcea = cel_to_vcea(strategy_and_body(ast)[1])
             cea = vcea_to_cea(vcea)
-        return Plan(
-            vcea=vcea,
-            cea=cea,
-            streams=ast.streams,
-            partition=partition_attributes(ast),
-            window=ast.window,
-            consume=ast.consume,
-            limit=ast.limit,
-            strategy=strategy,
-        )
+        return Plan(vcea=vcea, cea=cea, **plan_clauses(ast))
 
     @cached_property
     def has_automaton(self) -> bool:
@@ -240,20 +230,3 @@ def _without_variables(phi: Formula) -> Formula:
         return Select(phi.strategy, _without_variables(phi.body))
     check_first_order(phi)
     return fo_to_so(phi)
-
-
-@step_budget("the automaton of the formula", own=1)
-def compile_query(query: CeqlQuery) -> Plan:
-    """The plan of a query; raises `Unsupported` for what has no automaton."""
-    strategy, formula = strategy_and_body(query)
-    vcea = cel_to_vcea(formula)
-    return Plan(
-        vcea=vcea,
-        cea=vcea_to_cea(vcea),
-        streams=query.streams,
-        partition=partition_attributes(query),
-        window=query.window,
-        consume=query.consume,
-        limit=query.limit,
-        strategy=strategy,
-    )

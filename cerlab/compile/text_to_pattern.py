@@ -76,10 +76,10 @@ def _pattern(what: AnyWhat, language: Language | None, schema: Schema | None) ->
     if language == "sremo" or (language is None and _SREMO.match(what)):
         return SremoPattern(parse_sremo(what))
     if language == "ceql" or (language is None and _CEQL.match(what)):
-        ast, declared, source = parse_ceql(what)
-        if declared and schema:
-            declared = Schema(schema.streams + declared.streams)
-        return Pattern(ast, schema=declared or schema, source=source)
+        ast, declarations, source = parse_ceql(what)
+        if declarations and schema:
+            declarations = Schema(schema.streams + declarations.streams)
+        return Pattern(ast, schema=declarations or schema, source=source)
     formula, source = parse_cel(what)
     return Pattern(CeqlQuery(formula), schema=schema, source=source)
 

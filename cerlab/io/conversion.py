@@ -196,14 +196,14 @@ def typed_event(
     event_type: str,
     stream: str | None,
     cells: Mapping[str, T],
-    typed: Callable[[T, AttributeType, Place], Value],
+    value_of: Callable[[T, AttributeType, Place], Value],
     reading: Reading,
     row: int,
     *,
     column: str | None = None,
     blank: object = None,
 ) -> Event:
-    """An event as the schema declares it; `typed` makes a cell a value of the declared type.
+    """An event as the schema declares it; `value_of` makes a cell a value of the declared type.
 
     `column` is that of the event type; a `blank` text in that of another type's attribute is none.
     Raises `BadData` for what the schema does not have, and for what is missing.
@@ -215,7 +215,7 @@ def typed_event(
     for name, cell in cells.items():
         attribute = declaration.attribute(name)
         if attribute is not None:
-            attributes[name] = typed(cell, attribute.type, partial(reading.place, row, name))
+            attributes[name] = value_of(cell, attribute.type, partial(reading.place, row, name))
         elif blank is None or cell != blank:
             raise _no_attribute(declaration, name, reading.place(row, name))
     _require_all(declaration, attributes, reading.place(row))

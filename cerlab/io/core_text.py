@@ -50,9 +50,11 @@ def _event(text: str, reading: Reading, row: int) -> Event:
     stream, event_type, inside = match.groups()
     pairs = _pairs(inside, reading, row)
     if reading.schema is not None:
-        return typed_event(event_type, stream, pairs, _typed, reading, row)
+        return typed_event(event_type, stream, pairs, _value_of, reading, row)
     attributes = {
-        name: _unquoted(raw) if _is_quoted(raw) else infer(raw, partial(reading.place, row, name))
+        name: _without_quotes(raw)
+        if _is_quoted(raw)
+        else infer(raw, partial(reading.place, row, name))
         for name, raw in pairs.items()
     }
     return Event(event_type, attributes, stream)
@@ -62,13 +64,13 @@ def _is_quoted(raw: str) -> bool:
     return raw[:1] in ("'", '"')
 
 
-def _unquoted(raw: str) -> str:
+def _without_quotes(raw: str) -> str:
     return raw[1:-1].replace(raw[0] * 2, raw[0]) if _is_quoted(raw) else raw
 
 
-def _typed(raw: str, kind: AttributeType, place: Place) -> Value:
+def _value_of(raw: str, kind: AttributeType, place: Place) -> Value:
     missing = raw.upper() in ("", "NULL")
-    return None if missing else convert(_unquoted(raw), kind, place)
+    return None if missing else convert(_without_quotes(raw), kind, place)
 
 
 def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str]:

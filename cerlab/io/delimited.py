@@ -233,8 +233,8 @@ def _event_by_header(header: Sequence[str], cells: list[str], reading: Reading, 
 def _declared_event(
     event_type: str, stream: str | None, raw: dict[str, str], reading: Reading, row: int
 ) -> Event:
-    return typed_event(event_type, stream, raw, _typed, reading, row, column="type", blank="")
+    return typed_event(event_type, stream, raw, _value_of, reading, row, column="type", blank="")
 
 
-def _typed(cell: str, kind: AttributeType, place: Place) -> Value:
+def _value_of(cell: str, kind: AttributeType, place: Place) -> Value:
     return None if cell == "" else convert(cell.strip(), kind, place)

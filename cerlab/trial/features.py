@@ -147,5 +147,5 @@ def ceql_features(query: CeqlQuery) -> frozenset[str]:
     atomics = (each for phi in filters for each in cond.atomics(phi.condition))
     atoms = (a for each in atomics if isinstance(each, cond.On) for a in pred.atoms(each.predicate))
     sides = (side for a in atoms if isinstance(a, pred.Comparison) for side in (a.left, a.right))
-    computed = (side for side in sides if isinstance(side, pred.Computed))
-    return of_query(query) | {f"v {side.operator.value} w" for side in computed}
+    operations = (side for side in sides if isinstance(side, pred.Computed))
+    return of_query(query) | {f"v {side.operator.value} w" for side in operations}

@@ -189,8 +189,8 @@ def _live(
     """The live slots of each state; in all but the first also those that are `always` live."""
 
     def before(m: Move, after: frozenset[Slot]) -> frozenset[Slot]:
-        kept = () if m.target == DEAD else (s for s in after if s.register not in m.writes)
-        return frozenset((*_slots_of(m.guard), *kept))
+        unwritten = () if m.target == DEAD else (s for s in after if s.register not in m.writes)
+        return frozenset((*_slots_of(m.guard), *unwritten))
 
     first, *others = backward_union(states, moves, before)
     return (first, *(slots | always for slots in others))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cerlab.display import drawable
 from cerlab.logic.cel.syntax import Formula, Select, projection
@@ -73,3 +74,15 @@ def strategy_and_body(query: CeqlQuery) -> tuple[Strategy | None, Formula]:
 def partition_attributes(query: CeqlQuery) -> tuple[str, ...]:
     """All attributes of PARTITION BY: brackets only group."""
     return tuple(attribute for bracket in query.partition for attribute in bracket)
+
+
+def plan_clauses(query: CeqlQuery) -> dict[str, Any]:
+    """The clauses beside the formula, by the names that a plan has for them."""
+    return {
+        "streams": query.streams,
+        "partition": partition_attributes(query),
+        "window": query.window,
+        "consume": query.consume,
+        "limit": query.limit,
+        "strategy": strategy_and_body(query)[0],
+    }

@@ -120,12 +120,12 @@ def _answers(request: Request, ranges: FirstPass) -> TaskAnswers:
     warn_of_one_task(request.choice, stacklevel=4)
     match ranges:
         case FileRanges():
-            found = answers_in_files(request, ranges)
+            task_answers = answers_in_files(request, ranges)
         case RowRanges(mode=mode, assignment=assignment, events=events):
-            found = answers_in_units(request, assignment, mode, events)
+            task_answers = answers_in_units(request, assignment, mode, events)
         case _:
             assert_never(ranges)
     rows = request.names
     if isinstance(rows, GroupRows) and not rows.are_final:  # tasks give parts of aggregates
-        return merged_groups(found.frame, request.source, rows)
-    return found
+        return merged_groups(task_answers.frame, request.source, rows)
+    return task_answers

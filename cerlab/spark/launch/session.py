@@ -35,8 +35,8 @@ LONG_LIVED = (
 )
 """Of Java, where rows go through it: a collector that works beside them costs more CPU.
 
-So does the second compiler on what is no loop over rows, but Spark's making of a plan; it has to
-see that ten times as often as by itself.
+So does the second compiler where it compiles Spark's planning, which runs once for each query: it
+waits until code has run ten times as often as by default.
 """
 
 

@@ -25,17 +25,17 @@ def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
 
 
 def attributes_of_job(
-    plan: Plan, time: TimeAxis | None, named: Iterable[str] | None
+    plan: Plan, time: TimeAxis | None, of_rows: Iterable[str] | None
 ) -> tuple[str, ...]:
     """The attributes that a task reads of the streams in FROM, which are all that it gets.
 
-    `named` are those that rows with names or aggregates are made of, for which answers are labelled
-    too; None where positions are asked for.
+    `of_rows` are those of rows with names or of aggregates, for which answers are labelled too;
+    None where positions are the answers.
     """
     read = attributes_read(replace(plan, streams=()), time)
-    if named is None:
+    if of_rows is None:
         return read
-    return tuple(dict.fromkeys((*read, *attributes_labelled(plan), *named)))
+    return tuple(dict.fromkeys((*read, *attributes_labelled(plan), *of_rows)))
 
 
 def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:

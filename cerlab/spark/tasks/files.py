@@ -53,15 +53,17 @@ def write_answers(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    name, answers = f"part-{uuid4().hex}.parquet", 0
+    name, rows = f"part-{uuid4().hex}.parquet", 0
     files, path = resolve(inside(folder, name))
-    made = evaluate(batches)
-    rows = (pa.RecordBatch.from_arrays(each.columns, schema.names).cast(schema) for each in made)
+    answers = (
+        pa.RecordBatch.from_arrays(each.columns, schema.names).cast(schema)
+        for each in evaluate(batches)
+    )
     with pq.ParquetWriter(path, schema, filesystem=files, **parquet_encoding(schema)) as writer:
-        for table in tables_of(rows, ROWS):
+        for table in tables_of(answers, ROWS):
             writer.write_table(table)
-            answers += table.num_rows
-    yield pa.RecordBatch.from_pydict({"name": [name], "answers": [answers]})
+            rows += table.num_rows
+    yield pa.RecordBatch.from_pydict({"name": [name], "answers": [rows]})
 
 
 def rows_of_files(batches: Iterable[Any], files: Sequence[str], schema: Any) -> Iterator[Any]:
