@@ -6,10 +6,9 @@ writes what one Spark, on so many cores of this machine, needs for the files of 
 JSON object. A design is a way from files to answers: the tasks read the files and write the answers
 (``written``), they read the files and hand the answers to Spark (``handed over``), or Spark reads
 the rows and hands relevant events to Python: of rows in order (``rows``), in no order
-(``unsorted``), and by key, where the query has PARTITION BY (``by key``). Each is measured warm: in
-a third run on the same rows, after one in the same session that counts the answers and another like
-it. In the second run Java still compiles; meanwhile on two cores two tasks go on uncompiled. CPU is
-that of all processes: Python's, the JVM's, the workers'.
+(``unsorted``), and by key, where the query has PARTITION BY (``by key``). Each is measured warm, in
+the third run on the same rows in one session, since Java compiles its code during the first two.
+CPU is that of all processes: Python's, the JVM's, the workers'.
 """
 
 from __future__ import annotations
@@ -245,7 +244,7 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
 
 
 def _cost(design: str, count_answers: Callable[[], int], job: Callable[[], object]) -> Cost:
-    """CPU of all processes and wall seconds of a job, after it and one that counts its answers."""
+    """CPU of all processes and wall seconds of a job, in its third run in this session."""
     count = count_answers()
     job()
     cpu, wall = cpu_of_all(), perf_counter()

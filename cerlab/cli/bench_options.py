@@ -131,8 +131,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="the pipeline on Spark on 1 and on N cores, on the events and on a tenth of them, "
-        "beside the local engine on one core; each design is measured warm: in a third run on the "
-        "same rows, after one in the same session that counts the answers and another like it",
+        "beside the local engine on one core; each design is measured warm: in the third "
+        "run on the same rows in one session",
     )
     parser.add_argument(
         "--keys",
