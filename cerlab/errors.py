@@ -199,8 +199,8 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     return f"known: {some}" if names else ""
 
 
-def outside() -> int:
-    """How far up the first caller is that is not cerlab's own, nor its decorators, for `warn`."""
+def stacklevel_of_caller() -> int:
+    """The `stacklevel` of `warn` that names the first caller outside cerlab and its decorators."""
     level, frame, ours = 1, sys._getframe(1), ("cerlab.", "contextlib")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
         level, frame = level + 1, frame.f_back

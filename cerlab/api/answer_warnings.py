@@ -5,7 +5,7 @@ from __future__ import annotations
 from warnings import warn
 
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.errors import AnswerWarning, outside
+from cerlab.errors import AnswerWarning, stacklevel_of_caller
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.model.stream import Stream
 
@@ -22,7 +22,7 @@ def warn_about_answers(
             "CER0913: SELECT asks for aggregates, and these are the answers that they are over"
         )
         hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
-        warn(AnswerWarning(f"{message}; {hint}"), stacklevel=outside())
+        warn(AnswerWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     requirements = requirements_of(pattern).read(stream)
     requirements.warn(len(stream) > 0, answers, f"{whose} says why")

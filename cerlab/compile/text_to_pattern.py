@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, get_args
 from warnings import warn
 
 from cerlab.compile.pattern import AnyPattern, Logic, Pattern, SremoPattern
-from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest, outside
+from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest, stacklevel_of_caller
 from cerlab.logic.cel.depth import refuse_deep
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql
@@ -55,7 +55,7 @@ def any_pattern(
         if logic == "fo":
             return pattern.first_order
         for remark in pattern.remarks if isinstance(what, str) else ():
-            warn(CerlabWarning(str(remark)), stacklevel=outside())
+            warn(CerlabWarning(str(remark)), stacklevel=stacklevel_of_caller())
     elif logic == "fo":
         message = 'a SREMO has no variables, so no meaning under logic="fo"'
         raise Unsupported("CER0480", message, hint="leave logic= out")

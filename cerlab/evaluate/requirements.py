@@ -13,7 +13,7 @@ from typing import Any
 from warnings import warn
 
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.errors import AnswerWarning, nearest, outside
+from cerlab.errors import AnswerWarning, nearest, stacklevel_of_caller
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.logic.sremo.syntax import Terminal, subexpressions
@@ -209,7 +209,7 @@ class Requirements:
         if answers == 0:
             lines.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
         for line in lines:
-            warn(AnswerWarning(line), stacklevel=outside())
+            warn(AnswerWarning(line), stacklevel=stacklevel_of_caller())
 
 
 def requirements_of(pattern: AnyPattern) -> Requirements:

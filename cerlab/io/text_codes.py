@@ -98,7 +98,7 @@ def coded_text(column: Any) -> Any | None:
         chunks = getattr(column, "chunks", [column])
         for chunk in chunks:
             end = begin + len(chunk)
-            if end > begin and not _is_read(numbers, chunk, number[begin:end]):
+            if end > begin and not _number_chunk(numbers, chunk, number[begin:end]):
                 return None
             begin = end
         is_string = pa.types.is_string(column.type)
@@ -120,7 +120,7 @@ def _nulls(chunk: Any) -> NDArray[np.bool_]:
     return numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
 
 
-def _is_read(numbers: TextNumbers, chunk: Any, number: Int32s) -> bool:
+def _number_chunk(numbers: TextNumbers, chunk: Any, number: Int32s) -> bool:
     """Write the number of each text of an Arrow array; False as `TextNumbers.read`.
 
     Raises ``pa.ArrowInvalid`` for views of text that are not sound.

@@ -62,10 +62,10 @@ _TABLE = pieces.Lookup._table
 def from_the_first_row(numbers: Any, chunk: Any, number: Any) -> Any:
     """A slice of a column begins where the column does."""
     chunk = pa.Array.from_buffers(chunk.type, len(chunk), chunk.buffers())
-    return _IS_READ(numbers, chunk, number)
+    return _NUMBER_CHUNK(numbers, chunk, number)
 
 
-_IS_READ = text_codes._is_read
+_NUMBER_CHUNK = text_codes._number_chunk
 
 
 def text_mutant(id: str, *places: Place) -> Mutant:
@@ -102,7 +102,7 @@ MUTANTS = [
     ),
     text_mutant(
         "a slice of texts begins at the first row",
-        Place(text_codes, "_is_read", from_the_first_row),
+        Place(text_codes, "_number_chunk", from_the_first_row),
     ),
 ]
 
