@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from cerlab.errors import BadData
 from cerlab.kernel_cache.folder import directory
-from cerlab.lab.build import Archive, fetch
+from cerlab.lab.serve import Archive, fetch
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 

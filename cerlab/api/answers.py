@@ -25,7 +25,7 @@ from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
-    from cerlab.why.answer import Why
+    from cerlab.why import Why
 
 
 @drawable

@@ -18,7 +18,7 @@ from cerlab.model.schema import Schema
 if TYPE_CHECKING:
     from cerlab.engine.explanation import Explanation
     from cerlab.viz.machines.deterministic import MintermTable
-    from cerlab.why.answer import Why
+    from cerlab.why import Why
     from cerlab.why.none import WhyNone
 
 

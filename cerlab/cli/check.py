@@ -10,8 +10,7 @@ from cerlab.cli.options import add_query, read_query
 from cerlab.cli.pairs import print_witness
 from cerlab.cli.status import NO, OK
 from cerlab.compile.pattern import Pattern
-from cerlab.decisions import Verdict, satisfiable
-from cerlab.decisions.report import dead_branches
+from cerlab.decisions import Verdict, dead_branches, satisfiable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import evaluators_for
 from cerlab.logic.cel.syntax import defined_labels, size

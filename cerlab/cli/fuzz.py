@@ -9,8 +9,7 @@ from contextlib import contextmanager
 
 from cerlab.cli.status import NO, OK, UNDECIDED
 from cerlab.errors import UsageError
-from cerlab.fuzz import Progress, Summary, engine, fuzz, wanted
-from cerlab.fuzz.features import CEL, CLAUSES, FAMILY
+from cerlab.fuzz import CEL, CLAUSES, FAMILY, Progress, Summary, engine, fuzz, wanted
 from cerlab.testing import ATTRIBUTES, SMALL
 
 _ABOUT = """

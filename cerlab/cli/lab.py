@@ -8,8 +8,7 @@ import webbrowser
 from pathlib import Path
 
 from cerlab.cli.status import OK
-from cerlab.lab.build import build
-from cerlab.lab.serve import Lab
+from cerlab.lab.serve import Lab, build
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 from cerlab.cli.options import text_of
 from cerlab.cli.status import NO, OK
 from cerlab.errors import UsageError
-from cerlab.trial import ADAPTERS, Trial, Verdict, adapter, trial
+from cerlab.trial import ADAPTERS, FAULTS, Trial, Verdict, adapter, trial
 from cerlab.trial.adapters import DEFAULT, PACKAGES
 from cerlab.trial.report import cause_text, write_report
-from cerlab.trial.verdicts import FAULTS
 
 _ABOUT = """
 Ask engines and the reference semantics the same random questions; make every fault small, and show
@@ -92,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _sqllogictest(folder: Path, file: str | None) -> int:
     """Every record that is not the same, with its message, and how many of each there are."""
-    from cerlab.trial.sqllogictest import check_files, settlements_in
+    from cerlab.trial.report import check_files, settlements_in
 
     for path in (folder, *([] if file is None else [Path(file)])):
         if not path.exists():

@@ -7,18 +7,22 @@ the verdict is that it is not decided.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cerlab import io
 from cerlab.automata.decide import Side
 from cerlab.budget import poll, step_budget
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern
-from cerlab.decisions.fragment import keys_of, outside
-from cerlab.decisions.question import Question
+from cerlab.decisions.question import Question, Verdict, Witness, keys_of, outside
 from cerlab.decisions.search import bounded_search
-from cerlab.decisions.verdict import Verdict, Witness
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import EvaluatorName, answers_of
+from cerlab.logic.cel.syntax import Formula, Or, children, part_at, with_child
 from cerlab.model.clauses import Consume
+
+__all__ = ["Verdict", "Witness", "contained", "equivalent", "satisfiable"]
+
 
 CHECKERS: dict[EvaluatorName, str] = {
     "reference": "the reference",
@@ -26,8 +30,6 @@ CHECKERS: dict[EvaluatorName, str] = {
     "tecs": "the tECS",
 }
 """The evaluators that check a witness, in the order in which they are tried."""
-
-__all__ = ["Verdict", "Witness", "contained", "equivalent", "satisfiable"]
 
 
 HINT = "ask about a smaller query, or about parts of it"
@@ -172,3 +174,51 @@ def _agrees(
         return on_left
     on_right = witness.complex_event in answers_of(right, stream, evaluator)
     return on_left != on_right and on_left == (witness.side == "left")
+
+
+MAX_BRANCHES = 64
+"""How many branches are looked at."""
+
+
+def dead_branches(query: Pattern) -> list[str]:
+    """The branches of OR through which no stream leads to an answer, as text.
+
+    Of nested ones the outermost. Empty where nothing is dead, where all is, or where it is not
+    decided.
+
+    >>> from cerlab.compile.text_to_pattern import as_pattern
+    >>> dead_branches(as_pattern("(A FILTER A[v = 1 AND v = 2] OR B) ; C"))
+    ['A FILTER A[v = 1 AND v = 2]']
+    """
+    paths: list[tuple[int, ...]] = []
+    for path in list(_branches(query.formula))[:MAX_BRANCHES]:
+        if any(path[: len(dead)] == dead for dead in paths):
+            continue
+        through = query.replaced(formula=_through(query.formula, path))
+        try:
+            verdict = satisfiable(through)
+        except ResourceLimit:
+            poll()
+            return []
+        if verdict.holds is False:
+            paths.append(path)
+    dead = [str(part_at(query.formula, path)) for path in paths]
+    return [] if len(dead) == len(list(_branches(query.formula))) else dead
+
+
+def _branches(phi: Formula, path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """Where the branches of OR stand, outermost first."""
+    below = children(phi)
+    if isinstance(phi, Or):
+        yield from ((*path, k) for k in range(2))
+    for k, child in enumerate(below):
+        yield from _branches(child, (*path, k))
+
+
+def _through(phi: Formula, path: tuple[int, ...]) -> Formula:
+    """The formula in which every OR on the way takes the branch of the path."""
+    if not path:
+        return phi
+    k, *rest = path
+    part = _through(children(phi)[k], tuple(rest))
+    return part if isinstance(phi, Or) else with_child(phi, k, part)

@@ -8,31 +8,141 @@ asked), `difference` (what two sets of answers do not share, and why), and here 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any, assert_never
 
-from cerlab.errors import CerlabError, UsageError
-from cerlab.fuzz.difference import Difference, difference, reference
+from cerlab.compile.pattern import Pattern
+from cerlab.errors import CerlabError, UsageError, nearest
 from cerlab.fuzz.engines import AnswerRows, Engine, Failure, Outcome, Refusal, engine
-from cerlab.fuzz.features import CEL, CLAUSES, COMPOSITE, FAMILY, features, wanted
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.syntax import Formula, subformulas
+from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
+from cerlab.model.clock import time_axis
 from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+from cerlab.predicates.condition import Condition, Correlation, alternatives
 from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
 from cerlab.testing.smaller import smallest
+from cerlab.why import why, why_text
 
 __all__ = ["Difference", "Summary", "engine", "fuzz", "wanted"]
 
+
+CEL = (";", ":", "+", ":+", "OR", "AS", "FILTER", "NOT", "PROJECT", "RENAME", ">")
+"""Operators that every automaton has; ``>`` is that of ``S>R``."""
+
+
+FAMILY = ("AND", "ALL", "UNLESS", "STRICT()", "NEXT()", "LAST()", "MAX()", "x.v=y.v")
+"""Operators of the rest of the family; the last is a comparison between labels."""
+
+
+CLAUSES = (
+    *("SELECT", "STRICT", "NEXT", "LAST", "MAX", "FROM", "PARTITION BY"),
+    *("EVENTS", "SECONDS", "[t]", "CONSUME BY"),
+)
+"""Clauses: a projection, a strategy, .., and WITHIN in events, in time, and by an attribute."""
+
+
+COMPOSITE = frozenset((";", ":", "+", ":+", "OR", "AND", "ALL", "UNLESS"))
+"""Operators that join parts, or repeat one."""
+
+
+FEATURES = (*CEL, *FAMILY, *CLAUSES)
+
+
+def wanted(text: str) -> frozenset[str]:
+    """Features from a list with commas, upper or lower case; raises `UsageError` for others."""
+    names = set()
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        by_name = {each.lower(): each for each in FEATURES}
+        if name.lower() not in by_name:
+            hint = nearest(name, FEATURES)
+            raise UsageError("CER0850", f"there is no feature '{name}' of queries", hint=hint)
+        names.add(by_name[name.lower()])
+    return frozenset(names)
+
+
+def features(query: CeqlQuery) -> frozenset[str]:
+    """What a query has.
+
+    >>> from cerlab.logic.ceql.parser import parse_ceql
+    >>> sorted(features(parse_ceql("SELECT LAST * WHERE A AS x ; B WITHIN 3 EVENTS")[0]))
+    [';', 'AS', 'EVENTS', 'LAST']
+    """
+    inside = (name for phi in subformulas(query.formula) for name in _operators(phi))
+    return frozenset(inside) | frozenset(_clauses(query))
+
+
+def _operators(phi: Formula) -> Iterable[str]:
+    match phi:
+        case cel.Atom(_, stream):
+            return () if stream is None else (">",)
+        case cel.Seq():
+            return (";",)
+        case cel.Concat():
+            return (":",)
+        case cel.Plus():
+            return ("+",)
+        case cel.ConcatPlus():
+            return (":+",)
+        case cel.Filter(_, condition):
+            return ("FILTER", "x.v=y.v") if _compares(condition) else ("FILTER",)
+        case cel.Select(strategy, _):
+            return (f"{strategy.value}()",)
+        case cel.Or() | cel.And() | cel.All() | cel.Unless() | cel.As() | cel.Not():
+            return (type(phi).__name__.upper(),)
+        case cel.Project() | cel.Rename():
+            return (type(phi).__name__.upper(),)
+        case _:
+            assert_never(phi)
+
+
+def _compares(condition: Condition) -> bool:
+    return any(isinstance(each, Correlation) for group in alternatives(condition) for each in group)
+
+
+def _clauses(query: CeqlQuery) -> Iterator[str]:
+    if query.items is not None:
+        yield "SELECT"
+    if query.strategy is not None:
+        yield query.strategy.value
+    if query.streams:
+        yield "FROM"
+    if query.partition:
+        yield "PARTITION BY"
+    match query.window:
+        case EventWindow():
+            yield "EVENTS"
+        case TimeWindow():
+            yield "SECONDS"
+        case AttributeWindow():
+            yield "[t]"
+        case None:
+            pass
+        case _:
+            assert_never(query.window)
+    if query.consume is not Consume.NONE:
+        yield "CONSUME BY"
+
+
 Progress = Callable[[int], None]
+
 
 _ATOMIC = 0.1
 """So large a part of the queries may have one type alone."""
 
+
 _OFTEN = 8
 """A feature that was refused so often, and never taken, is drawn no more."""
+
 
 _DRAWS = 20_000
 """So many queries are drawn before the features that are asked for are too few."""
@@ -170,3 +280,95 @@ def _smallest(
 
     smallest(query, events, fails)
     return best
+
+
+TIME = time_axis("t", "s")
+"""The time of all streams: the attribute t, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A case on which an engine and the reference differ.
+
+    `missing` are answers that the engine lacks, `extra` rows that are none, `twice` rows that it
+    gave more than once; or it is `broken`, and this says how.
+    """
+
+    query: CeqlQuery
+    events: tuple[Event, ...]
+    missing: tuple[ComplexEvent, ...] = ()
+    extra: tuple[dict[str, Any], ...] = ()
+    twice: tuple[dict[str, Any], ...] = ()
+    broken: str | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def reference(query: CeqlQuery, events: Sequence[Event]) -> list[ComplexEvent]:
+    """What the semantics says."""
+    return list(query_answers(query, Stream(events, time=TIME)))
+
+
+def difference(
+    query: CeqlQuery,
+    events: Sequence[Event],
+    expected: Sequence[ComplexEvent],
+    rows: Sequence[dict[str, Any]],
+) -> Difference | None:
+    """What differs, None for nothing; rows without an interval are compared by their positions."""
+    by_interval = all("start" in row and "end" in row for row in rows)
+    answers = {_key(m.start, m.end, m.positions, by_interval): m for m in expected}
+    counts = Counter(
+        _key(row.get("start"), row.get("end"), row["positions"], by_interval) for row in rows
+    )
+    missing = tuple(m for key, m in answers.items() if key not in counts)
+    extra = tuple(_row(key) for key in counts if key not in answers)
+    twice = tuple(_row(key) for key, times in counts.items() if times > 1 and key in answers)
+    if not (missing or extra or (twice and by_interval)):
+        return None
+    return Difference(query, tuple(events), missing, extra, twice)
+
+
+_Key = tuple[Any, Any, tuple[int, ...]]
+
+
+def _key(start: Any, end: Any, positions: Sequence[int], by_interval: bool) -> _Key:
+    interval = (start, end) if by_interval else (None, None)
+    return (*interval, tuple(sorted(positions)))
+
+
+def _row(key: _Key) -> dict[str, Any]:
+    start, end, positions = key
+    interval = {} if start is None else {"start": start, "end": end}
+    return {**interval, "positions": list(positions)}
+
+
+def _lines(one: Difference) -> Iterator[str]:
+    """The case, and what is wrong with the reason that the semantics gives."""
+    yield query_text(one.query)
+    yield f"on {len(one.events)} event{'' if len(one.events) == 1 else 's'}:"
+    yield from (f"  {json.dumps(as_dict(event))}" for event in one.events)
+    if one.broken is not None:
+        yield f"the engine fails: {one.broken}"
+    for m in one.missing:
+        yield f"missing: {json.dumps(_row((m.start, m.end, m.positions)))}"
+        yield from _reason(one, list(m.positions), m.start, m.end)
+    for row in one.extra:
+        yield f"too many: {json.dumps(row)}"
+        yield from _reason(one, row["positions"], row.get("start"), row.get("end"))
+    yield from (f"more than once: {json.dumps(row)}" for row in one.twice)
+
+
+def _reason(
+    one: Difference, positions: list[int], start: int | None, end: int | None
+) -> Iterator[str]:
+    query = Pattern(one.query)
+    stream = Stream(one.events, time=TIME)
+    if not positions and start is None:
+        return
+    try:
+        lines = why_text(why(query, stream, positions, start, end))
+    except CerlabError:
+        return  # what differs is said; only the reason is not
+    yield from (f"  {line}" for line in lines.splitlines())

@@ -3,3 +3,205 @@
 `answers` is what runs behind the page, in this process (`serve`) or in the browser by Pyodide
 (`build`, a folder of static files that needs no server).
 """
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import cerlab
+from cerlab.api.stages import WHAT, stage
+from cerlab.compile.pattern import Pattern, SremoPattern
+from cerlab.compile.text_to_pattern import any_pattern
+from cerlab.errors import CerlabError, SourcePlace, UsageError
+from cerlab.model.order import by_end
+from cerlab.viz.html import escape
+from cerlab.viz.notebook.filmstrip import Frames
+
+Request: TypeAlias = Mapping[str, Any]
+
+
+Reply: TypeAlias = dict[str, Any]
+
+
+MOST_ANSWERS = 200
+"""So many answers are listed."""
+
+
+MOST_EVENTS = 60
+"""Streams of so many events have a timeline; beyond, answers are listed alone."""
+
+
+MOST_STEPS = 40
+"""So many events are followed step by step."""
+
+
+def answer(request: Request) -> Reply:
+    """The reply to what a panel of the page asks.
+
+    `request` has ``panel`` (a key of `PANELS`), ``query``, ``events`` (text, see `stream_of`)
+    and what the panel needs besides. The reply has ``html`` or ``frames`` and what else it shows,
+    and ``warnings``; or ``error`` with ``message`` and, in a query, ``line``, ``column``, ``end``.
+    """
+    try:
+        with warnings.catch_warnings(record=True) as records:
+            warnings.simplefilter("always", cerlab.CerlabWarning)
+            reply = view(request)
+        ours = (each.message for each in records if issubclass(each.category, cerlab.CerlabWarning))
+        return {**reply, "warnings": list(dict.fromkeys(map(str, ours)))}
+    except CerlabError as error:
+        return {"error": _error(error)}
+    except ImportError as error:
+        missing = str(error.name or error)
+        message = f"this needs {missing}, which is not here; `cerlab lab` on your machine has it"
+        return {"error": {"message": message}}
+
+
+def view(request: Request) -> Reply:
+    """The reply, or what is raised on the way: any `CerlabError`, `ImportError`."""
+    if not isinstance(request, Mapping):
+        raise _unknown("request", request, ("objects",))
+    panel, positions = request.get("panel"), request.get("positions", ())
+    if not isinstance(panel, str) or panel not in PANELS:
+        raise _unknown("panel", panel, PANELS)
+    for name in ("query", "other" if panel == "compare" else "events"):
+        text = request.get(name)
+        if not isinstance(text, str) or re.search("[\ud800-\udfff]", text):
+            raise _unknown(name, text, ("texts",))
+    if not isinstance(positions, Sequence) or not all(type(n) is int for n in positions):
+        raise _unknown("positions", positions, ("lists of integers",))
+    return PANELS[panel](request)
+
+
+def _unknown(kind: str, name: object, choices: Iterable[str]) -> UsageError:
+    return UsageError(
+        "CER0895", f"the lab has no {kind} {name!r}", hint=f"it has {', '.join(choices)}"
+    )
+
+
+def _error(error: CerlabError) -> Reply:
+    reply: Reply = {"message": f"{error.code}: {error.message}", "hint": error.hint}
+    if isinstance(error.place, SourcePlace):
+        span = error.place.span
+        reply |= {"line": span.line, "column": span.column, "text": error.place.text}
+        reply["end"] = span.end_column if span.end_line == span.line else span.column + 1
+    elif error.place is not None:
+        reply["message"] += f" ({error.place.describe()})"
+    return reply
+
+
+def stream_of(text: str) -> cerlab.Stream:
+    """The events of a text: NDJSON, CSV, CORE's form, or nothing but types as in ``A B A C``."""
+    text = text.strip()
+    first = text.partition("\n")[0]
+    if re.fullmatch(r"[A-Za-z_]\w*(\s+[A-Za-z_]\w*)*", text) and first != "type":
+        return cerlab.Stream([cerlab.Event(word, {}) for word in text.split()])
+    suffix = ".ndjson" if text.startswith("{") else ".csv"
+    if re.match(r"\s*(\w+\s*>\s*)?\w+\s*\(", first):
+        suffix, text = ".core", "\n".join(re.split(r"(?<=\))[ \t]+", text))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"events{suffix}"
+        path.write_text(f"{text}\n" if text else "type\n", encoding="utf-8")
+        stream = cerlab.Stream.read(path)
+        list(islice(stream, 1))
+    return stream
+
+
+def _check(request: Request) -> Reply:
+    """Is the text a query? Says which events there are, too, for the strip of positions."""
+    any_pattern(request["query"])
+    events = stream_of(request["events"])
+    return {
+        "events": [str(event.type) for event in islice(events, MOST_EVENTS)],
+        "count": len(events),
+    }
+
+
+def _answers(request: Request) -> Reply:
+    pattern, stream = any_pattern(request["query"]), stream_of(request["events"])
+    answers = sorted(cerlab.evaluate(request["query"], stream, limit=MOST_ANSWERS), key=by_end)
+    total = len(answers) if len(answers) < MOST_ANSWERS else _count(pattern, stream)
+    reply: Reply = {
+        "total": str(total),
+        "answers": [[a.start, a.end, list(a.positions)] for a in answers],
+        "html": "",
+    }
+    if len(stream) <= MOST_EVENTS:
+        reply["html"] = _html(cerlab.timeline(request["query"], stream))
+    return reply
+
+
+def _count(pattern: Any, stream: cerlab.Stream) -> int | str:
+    if isinstance(pattern, SremoPattern):
+        return f"{MOST_ANSWERS} or more"
+    return cerlab.count(pattern.text, stream)
+
+
+def _machine(request: Request) -> Reply:
+    pattern, what = any_pattern(request["query"]), request.get("what", "cea")
+    if what not in WHAT:
+        raise _unknown("stage", what, WHAT)
+    if isinstance(pattern, SremoPattern) and what != "ast":
+        what = "srt"
+    return {"html": _html(stage(pattern, what))}
+
+
+def _steps(request: Request) -> Reply:
+    steps = cerlab.step(_as_query(request["query"]), stream_of(request["events"])[:MOST_STEPS])
+    return {"frames": list(Frames(steps, "auto").all())}
+
+
+def _why(request: Request) -> Reply:
+    stream = stream_of(request["events"])
+    positions = request.get("positions", ())
+    if positions:
+        why: Any = cerlab.why(request["query"], stream, positions)
+    else:
+        why = cerlab.why_none(request["query"], stream)
+    return {"html": _html(why), "holds": bool(getattr(why, "holds", False))}
+
+
+def _compare(request: Request) -> Reply:
+    verdict = cerlab.equivalent(request["query"], request["other"])
+    reply: Reply = {"html": _html(verdict), "holds": verdict.holds}
+    if verdict.witness is not None:
+        reply["witness"] = "\n".join(_core_text(event) for event in verdict.witness.events)
+    return reply
+
+
+def _core_text(event: Mapping[str, Any]) -> str:
+    """An event as one types it into the page."""
+    values = ",".join(f"{name}={value}" for name, value in event.items() if name != "type")
+    return f"{event['type']}({values})"
+
+
+def _as_query(text: str) -> str:
+    pattern = any_pattern(text)
+    is_formula = isinstance(pattern, Pattern) and not re.match(r"\s*(SELECT|CREATE)\b", text, re.I)
+    return f"SELECT * WHERE {text}" if is_formula else text
+
+
+def _html(value: Any) -> str:
+    """What a notebook shows of a value."""
+    bundle = value._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    for form in ("text/html", "image/svg+xml"):
+        if form in data:
+            return str(data[form])
+    return f"<pre>{escape(data['text/plain'])}</pre>"
+
+
+PANELS: dict[str, Callable[[Request], Reply]] = {
+    "check": _check,
+    "answers": _answers,
+    "machine": _machine,
+    "steps": _steps,
+    "why": _why,
+    "compare": _compare,
+}
+"""The function that replies to each panel of the page."""

@@ -6,16 +6,30 @@ another host's name, are refused.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
 import json
 import secrets
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
 
-from cerlab.lab.answers import answer
+import cerlab
+from cerlab.errors import BadData, DataPlace, UsageError
+from cerlab.lab import answer
 
 PAGE = Path(__file__).parent / "page"
+
+
 LARGEST = 64 * 1024 * 1024
 """The largest request, in bytes."""
 
@@ -65,3 +79,104 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A published archive, and which of its files the lab needs in which folder."""
+
+    url: str
+    sha512: str
+    files: tuple[str, ...]
+    folder: str
+
+
+ARCHIVES = (
+    Archive(
+        "https://registry.npmjs.org/pyodide/-/pyodide-314.0.7.tgz",
+        "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A==",
+        (
+            "package/pyodide.mjs",
+            "package/pyodide.asm.mjs",
+            "package/pyodide.asm.wasm",
+            "package/pyodide-lock.json",
+            "package/python_stdlib.zip",
+        ),
+        "pyodide",
+    ),
+    Archive(
+        "https://registry.npmjs.org/@hpcc-js/wasm-graphviz/-/wasm-graphviz-1.29.2.tgz",
+        "AkArBAZERT5OxH52/+kvCHB07cZ6ZNd9GnOvjw+S880bR88D6i27XfK6xj4dBhUDxNA2QPPMdgEcky3x4TJ3KA==",
+        ("package/dist/index.js",),
+        "graphviz",
+    ),
+)
+
+
+LARK = Archive(
+    "https://files.pythonhosted.org/packages/82/3d/14ce75ef66813643812f3093ab17e46d3a206942ce7376d31ec2d36229e7/lark-1.3.1-py3-none-any.whl",
+    "fE0u1XB1lvICQWwNwQp1FDerFu6D/glnIHwj0Jj+vJrzgcIKr0X5zq9u1igPTli+L6sVuNYcCH88Zv//AIPvTQ==",
+    ("lark/",),
+    "",
+)
+
+
+EXCLUSIONS = ("bench", "lab/page", "spark")
+"""The parts of cerlab that no browser needs."""
+
+
+def build(out: Path) -> None:
+    """Write the lab's files to a folder that is empty or not there.
+
+    Raises `UsageError` for a folder with something in it, `BadData` where an archive cannot be had
+    or is not the one that is expected.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise UsageError("CER0896", f"{out} is not empty", hint="name a new folder")
+    shutil.copytree(PAGE, out, dirs_exist_ok=True)
+    for archive in ARCHIVES:
+        (out / archive.folder).mkdir()
+        with tarfile.open(fileobj=io.BytesIO(fetch(archive))) as tar:
+            for name in archive.files:
+                member = tar.extractfile(name)
+                assert member is not None
+                (out / archive.folder / Path(name).name).write_bytes(member.read())
+    with zipfile.ZipFile(out / "libraries.zip", "w", zipfile.ZIP_DEFLATED) as libraries:
+        for name, content in _libraries():
+            libraries.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+
+
+def _libraries() -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(io.BytesIO(fetch(LARK))) as wheel:
+        for name in sorted(wheel.namelist()):
+            if name.startswith(LARK.files):
+                yield name, wheel.read(name)
+    package = Path(cerlab.__file__).parent
+    for path in sorted(package.rglob("*")):
+        name = path.relative_to(package).as_posix()
+        if path.is_file() and path.suffix != ".pyc" and not name.startswith(EXCLUSIONS):
+            yield f"cerlab/{name}", path.read_bytes()
+
+
+def fetch(archive: Archive) -> bytes:
+    """The archive's bytes; raises `BadData` where it cannot be had or has another digest."""
+    place = DataPlace(archive.url)
+    try:
+        with urlopen(archive.url, timeout=60) as answer:
+            content: bytes = answer.read()
+    except (URLError, OSError) as error:
+        raise BadData(
+            "CER0796",
+            f"this archive cannot be fetched: {error}",
+            place=place,
+            hint="building the lab needs the registries of npm and PyPI; `cerlab lab` does not",
+        ) from None
+    digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
+    if digest != archive.sha512:
+        raise BadData(
+            "CER0796",
+            f"this is not the archive that is expected: {digest}",
+            place=place,
+            hint="something between here and the registry changes what it sends",
+        )
+    return content

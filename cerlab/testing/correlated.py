@@ -15,10 +15,16 @@ from cerlab.logic.cel.syntax import Formula
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
-from cerlab.testing.conditions import random_condition
-from cerlab.testing.formulas import random_formula
-from cerlab.testing.shape import ATTRIBUTES, LABELS, TYPES, Shape, likely
-from cerlab.testing.streams import random_events
+from cerlab.testing.cel import (
+    ATTRIBUTES,
+    LABELS,
+    TYPES,
+    Shape,
+    likely,
+    random_condition,
+    random_events,
+    random_formula,
+)
 
 _KINDS = (
     *("seq", "seq", "seq", "concat", "or", "plus", "plus", "star"),

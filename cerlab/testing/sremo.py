@@ -19,8 +19,7 @@ from cerlab.model.registers import Registers
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import Guard, RegisterAttribute, RegisterComparison
 from cerlab.predicates.truth import satisfies
-from cerlab.testing.conditions import random_predicate
-from cerlab.testing.shape import ATTRIBUTES, TYPES, Shape, likely
+from cerlab.testing.cel import ATTRIBUTES, TYPES, Shape, likely, random_predicate
 
 SremoKind: TypeAlias = Literal["all", "core", "unary"]
 """``"core"`` has the operators of SRT Def. 15 only, ``"unary"`` no registers besides."""

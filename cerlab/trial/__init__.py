@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from enum import Enum
+from itertools import islice
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from cerlab.errors import UsageError
-from cerlab.trial.adapters import ADAPTERS, Adapter, adapter
-from cerlab.trial.causes import Cause, judge, size, smallest_case
+from cerlab.errors import CerlabError, UsageError
+from cerlab.fuzz.engines import Failure, Outcome, Refusal
+from cerlab.trial.adapters import ADAPTERS, Absent, Adapter, Running, adapter, running
 from cerlab.trial.languages import LANGUAGES, Case
-from cerlab.trial.process import Absent, Running, running
-from cerlab.trial.verdicts import FAULTS, Judgement, Verdict
 
 __all__ = ["ADAPTERS", "Cause", "Tally", "Trial", "Verdict", "adapter", "trial"]
+
 
 _ROUND = 25
 """So many queries are drawn at once."""
@@ -217,3 +218,128 @@ def _on(engine: Running, case: Case) -> Judgement:
     if lack := _lack(engine, case):
         return Judgement(Verdict.REFUSED, message=lack)
     return judge(engine, [case])[0][1]
+
+
+_AT_ONCE = 12
+"""So many smaller cases are asked together of an engine that takes many, at about a second each."""
+
+
+@dataclass(slots=True)
+class Cause:
+    """A verdict with the features that bring it about, and how many faults it explains."""
+
+    verdict: Verdict
+    features: frozenset[str]
+    case: Case
+    judgement: Judgement
+    others: dict[str, Judgement]
+    """What other engines of the language do on the case."""
+    after: float
+    """The second of the trial at which it was small."""
+    count: int = 1
+
+    def explains(self, verdict: Verdict, features: frozenset[str]) -> bool:
+        """Whether a fault may have this cause."""
+        return self.verdict is verdict and self.features <= features
+
+
+def judge(engine: Running, cases: Sequence[Case]) -> list[tuple[Case, Judgement]]:
+    """What an engine does on cases; those to which the reference has no answer are left out."""
+    expected = [(case, answers) for case in cases if (answers := _answers(case)) is not None]
+    outcomes = engine.ask([case for case, _ in expected])
+    return [
+        (case, judgement_of(case, answers, outcome, engine.adapter.orders(case)))
+        for (case, answers), outcome in zip(expected, outcomes, strict=True)
+    ]
+
+
+def _answers(case: Case) -> Sequence[object] | None:
+    try:
+        return LANGUAGES[case.language].answers(case)
+    except CerlabError:
+        return None
+
+
+def smallest_case(
+    engine: Running, case: Case, judgement: Judgement, in_time: Callable[[], bool]
+) -> tuple[Case, Judgement]:
+    """A case with the same verdict that no single step of `smaller` leads on from, if in time."""
+    while in_time():
+        smaller = next(_failing(engine, case, judgement.verdict, in_time), None)
+        if smaller is None:
+            break
+        case, judgement = smaller
+    return case, judgement
+
+
+def _failing(
+    engine: Running, case: Case, verdict: Verdict, in_time: Callable[[], bool]
+) -> Iterator[tuple[Case, Judgement]]:
+    """Smaller cases with a verdict: of those that are asked together, the smallest first."""
+    for together in _batches(LANGUAGES[case.language].smaller(case), engine.adapter.batch):
+        if not in_time():
+            return
+        verdicts = judge(engine, together)
+        yield from sorted(
+            ((c, j) for c, j in verdicts if j.verdict is verdict), key=lambda each: size(each[0])
+        )
+
+
+def _batches(cases: Iterable[Case], batch: int) -> Iterator[list[Case]]:
+    remaining = iter(cases)
+    while together := list(islice(remaining, min(batch, _AT_ONCE))):
+        yield together
+
+
+def size(case: Case) -> tuple[int, int]:
+    """The length of a query, and how much data there is."""
+    return len(case.text), sum(len(row) for row in case.rows)
+
+
+class Verdict(Enum):
+    """The value is how it is written."""
+
+    SAME = "same"
+    MISSING = "missing"
+    """Answers are missing; others may stand in their place."""
+    EXTRA = "extra"
+    """No answer is missing, but there are more, or some more often than once."""
+    ORDER = "order"
+    """The answers, in another order than is specified."""
+    CRASH = "crash"
+    """An error that is none of the query, an end of the process, or no answer that can be read."""
+    HANG = "hang"
+    """No answer in time."""
+    REFUSED = "refused"
+    """The engine does not take the query, and says so."""
+
+
+FAULTS = frozenset(Verdict) - {Verdict.SAME, Verdict.REFUSED}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, the answers that it is about, and the message of an engine that gave none."""
+
+    verdict: Verdict
+    missing: tuple[Any, ...] = ()
+    extra: tuple[Any, ...] = ()
+    message: str = ""
+
+
+def judgement_of(
+    case: Case, expected: Sequence[Any], outcome: Outcome, has_order: bool
+) -> Judgement:
+    """What an outcome is worth; `has_order` says whether the order of answers counts."""
+    match outcome:
+        case Refusal(why):
+            return Judgement(Verdict.REFUSED, message=why)
+        case Failure(how, hung):
+            return Judgement(Verdict.HANG if hung else Verdict.CRASH, message=how)
+    comparison = LANGUAGES[case.language].compare(case, expected, outcome.rows, has_order)
+    missing, extra, in_order = tuple(comparison[0]), tuple(comparison[1]), comparison[2]
+    if missing:
+        return Judgement(Verdict.MISSING, missing, extra)
+    if extra:
+        return Judgement(Verdict.EXTRA, missing, extra)
+    return Judgement(Verdict.SAME if in_order else Verdict.ORDER)

@@ -7,23 +7,29 @@ members of `Adapter`, a program there, and a place in `ADAPTERS`.
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from tempfile import TemporaryFile
+from typing import IO, Any, Protocol
 
 from cerlab.errors import UsageError, nearest
+from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, ServerProcess, reply
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
 from cerlab.model.clauses import TimeWindow
-from cerlab.trial import features as f
+from cerlab.trial import languages as f
 from cerlab.trial.languages import CEQL, COLUMNS, ROWS, Case
 
 CHILDREN = Path(__file__).parent / "children"
+
+
 GIGABYTE = 1 << 30
 
 
@@ -270,7 +276,7 @@ class PostgreSQL(_Common):
 
 
 class Command(_Common):
-    """A command in any language, which speaks as `cerlab.trial.process` says, on row patterns."""
+    """A command in any language, which speaks as `cerlab.trial.adapters` says, on row patterns."""
 
     name = "command"
 
@@ -295,8 +301,12 @@ ADAPTERS: Mapping[str, Callable[[str | None], Adapter]] = {
         *(Command, CeqlCommand),
     )
 }
+
+
 DEFAULT = ("cerlab", "cerlab-ceql", "pandas-match-recognize", "pycer", "flink", "duckdb")
 """The engines of a trial that names none."""
+
+
 PACKAGES = {
     "pandas-match-recognize": "pandas-match-recognize",
     "pycer": "pycer",
@@ -313,3 +323,102 @@ def adapter(text: str) -> Adapter:
         hint = nearest(name, ADAPTERS) or f"engines: {', '.join(ADAPTERS)}"
         raise UsageError("CER0855", f"there is no engine '{name}' for trials", hint=hint)
     return ADAPTERS[name](place or None)
+
+
+HELLO_SECONDS = 120.0
+
+
+class Absent(Exception):
+    """An engine that is not there, and why."""
+
+
+@dataclass(slots=True)
+class Running:
+    """An engine that has been started; it takes so many seconds for a batch at most."""
+
+    adapter: Adapter
+    version: str
+    seconds: float
+    serving: ServerProcess = field(repr=False)
+    log: IO[str] = field(repr=False)
+
+    def ask(self, cases: Sequence[Case]) -> list[Outcome]:
+        """What it says of each case; those that it does not take are refused without asking."""
+        outcomes: list[Outcome | None] = [
+            None if (why := self.adapter.refuses(case)) is None else Refusal(why) for case in cases
+        ]
+        remaining = [i for i, each in enumerate(outcomes) if each is None]
+        size = self.adapter.batch
+        for start in range(0, len(remaining), size):
+            chunk = remaining[start : start + size]
+            for i, each in zip(chunk, self._exchange([cases[i] for i in chunk]), strict=True):
+                outcomes[i] = each
+        return [each for each in outcomes if each is not None]
+
+    def _exchange(self, cases: list[Case]) -> list[Outcome]:
+        """Replies to one batch; where it breaks, to each half of it."""
+        questions = [self.adapter.question(case) for case in cases]
+        question = questions[0] if self.adapter.batch == 1 else {"batch": questions}
+        answer = self.serving.exchange(question, self.seconds)
+        if isinstance(answer, str) and self.adapter.batch == 1:
+            return [_outcome(cases[0].language, answer)]
+        if isinstance(answer, str):
+            match json.loads(answer):
+                case {"batch": [*replies]} if len(replies) == len(cases):
+                    pairs = zip(cases, replies, strict=True)
+                    return [_outcome(case.language, json.dumps(each)) for case, each in pairs]
+                case other:
+                    answer = Failure(f"no reply to a batch: {str(other)[:200]}")
+        if len(cases) == 1:
+            return [Failure(" ".join((answer.how, self._last_line())).strip(), answer.hung)]
+        half = len(cases) // 2
+        return [*self._exchange(cases[:half]), *self._exchange(cases[half:])]
+
+    def _last_line(self) -> str:
+        """What it has written to standard error last."""
+        end = self.log.tell()
+        self.log.seek(max(0, end - 2_000))
+        lines = self.log.read().strip().splitlines()
+        self.log.seek(0, 2)
+        return f"({lines[-1][:200]})" if lines else ""
+
+
+@contextmanager
+def running(adapter: Adapter, seconds: float) -> Iterator[Running]:
+    """The engine of an adapter, started; raises `Absent`."""
+    with TemporaryFile("w+", errors="replace") as log:
+        try:
+            serving = ServerProcess(adapter.command(), seconds, memory=adapter.memory, log=log)
+            answer = serving.exchange({"hello": True}, HELLO_SECONDS)
+        except UsageError as error:
+            raise Absent(error.message) from None
+        try:
+            yield Running(adapter, _version(answer), seconds, serving, log)
+        finally:
+            serving.stop()
+
+
+def _version(answer: str | Failure) -> str:
+    if isinstance(answer, Failure):
+        raise Absent(answer.how)
+    try:
+        hello = json.loads(answer)
+    except json.JSONDecodeError:
+        raise Absent(f"this is no JSON: {answer[:80]!r}") from None
+    if "absent" in hello:
+        raise Absent(hello["absent"])
+    return str(hello.get("version", "unknown"))
+
+
+def _outcome(language: str, line: str) -> Outcome:
+    try:
+        answer: Any = json.loads(line)
+    except json.JSONDecodeError:
+        return Failure(f"this is no JSON: {line[:80]!r}")
+    match answer:
+        case {"crash": how}:
+            return Failure(str(how))
+        case {"answers": [*rows]} if language == "rows" and all(isinstance(r, dict) for r in rows):
+            return AnswerRows(tuple(rows))
+        case _:
+            return reply(line)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from html import escape
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from cerlab import __version__
-from cerlab.trial import Tally, Trial
-from cerlab.trial.causes import Cause
-from cerlab.trial.languages import LANGUAGES, Row
-from cerlab.trial.verdicts import Judgement, Verdict
+from cerlab.api.sql import SqlSession
+from cerlab.errors import CerlabError, Unsupported, UsageError
+from cerlab.trial import Cause, Judgement, Tally, Trial, Verdict
+from cerlab.trial.languages import LANGUAGES, Row, surplus
 
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse}td,th{padding:.2em .7em;border-bottom:1px solid #ddd;text-align:left}
@@ -155,3 +159,201 @@ def _wrong(judgement: Judgement) -> Iterator[str]:
 def _short(judgement: Judgement) -> str:
     message = f" ({judgement.message[:120]})" if judgement.message else ""
     return judgement.verdict.value + message
+
+
+_CLAUSE = re.compile(r"\bMATCH_RECOGNIZE\b(?!')", re.IGNORECASE)
+"""The word, but not the text of it, which is in queries of a catalogue."""
+
+
+_NO_FILE = re.compile(r'No files found that match the pattern "([^"]+)"')
+
+
+_TABLE = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|VIEW)\s+(\w+)", re.IGNORECASE)
+
+
+_NO_TABLE = re.compile(r"Table with name (\w+) does not exist")
+
+
+_SORTS = ("nosort", "rowsort", "valuesort")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A statement or a query of a file.
+
+    `error` says whether one is expected; `rows` what a query gives, None of a statement.
+    """
+
+    line: int
+    sql: str
+    error: bool
+    rows: list[list[str]] | None = None
+    sort: str = "nosort"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCheck:
+    """A record with its verdict, and the message of an error or a difference."""
+
+    path: Path
+    record: Record
+    verdict: Verdict
+    message: str = ""
+    clause: str = ""
+    """What settles that the answer is another one."""
+    lacks: str = ""
+    """The file that it needs and that is not there."""
+
+
+class Settlement(NamedTuple):
+    """A record of a file, by a part of its SQL, and the clause by which its answer differs."""
+
+    file: str
+    clause: str
+    part: str
+
+
+def settlements_in(text: str) -> list[Settlement]:
+    """The records of a list: a line for each, ``FILE CLAUSE PART OF THE SQL``; # begins a comment.
+
+    >>> settlements_in("a.test 11.10 SELECT * FROM t")
+    [Settlement(file='a.test', clause='11.10', part='SELECT*FROMt')]
+    """
+    lines = (line.split(None, 2) for line in text.splitlines())
+    entries = [words for words in lines if words and not words[0].startswith("#")]
+    if any(len(words) < 3 for words in entries):
+        hint = "FILE CLAUSE PART OF THE SQL"
+        raise UsageError("CER0857", "a line of a list of settled records is cut off", hint=hint)
+    return [Settlement(file, clause, _without_spaces(part)) for file, clause, part in entries]
+
+
+def _without_spaces(text: str) -> str:
+    return "".join(text.split())
+
+
+def records(text: str) -> Iterator[Record]:
+    """The records of a file; settings of other engines' runners are left out."""
+    lines = text.splitlines()
+    at = 0
+    while at < len(lines):
+        words = lines[at].split()
+        if not words or words[0] not in ("statement", "query"):
+            at += 1
+            continue
+        first, at = at + 1, at + 1
+        sql: list[str] = []
+        while at < len(lines) and lines[at].strip() not in ("", "----"):
+            sql.append(lines[at])
+            at += 1
+        answer_lines: list[str] = []
+        if at < len(lines) and lines[at].strip() == "----":
+            at += 1
+            while at < len(lines) and lines[at].strip():
+                answer_lines.append(lines[at])
+                at += 1
+        if words[0] == "statement":
+            yield Record(first, "\n".join(sql), words[1] == "error")
+        else:
+            sort = next((word for word in words[2:] if word in _SORTS), "nosort")
+            yield Record(first, "\n".join(sql), False, _rows(answer_lines, len(words[1])), sort)
+
+
+def _rows(lines: Sequence[str], width: int) -> list[list[str]]:
+    """Rows of values: a row on a line between tabs, or a value on each."""
+    if any("\t" in line for line in lines) or width == 1:
+        return [line.split("\t") for line in lines]
+    return [list(lines[i : i + width]) for i in range(0, len(lines), width)]
+
+
+def check_files(folder: Path, settlements: Sequence[Settlement] = ()) -> Iterator[RecordCheck]:
+    """Every record that has to do with MATCH_RECOGNIZE of every ``*.test`` below a folder.
+
+    Raises `UsageError` where DuckDB is not installed.
+    """
+    for path in sorted(folder.rglob("*.test")):
+        session, missing_files = SqlSession(), dict[str, str]()
+        for record in records(path.read_text(encoding="utf-8")):
+            outcome = _with_lack(_check(session, path, record), missing_files)
+            if _CLAUSE.search(record.sql):
+                yield outcome if outcome.verdict is Verdict.SAME else _settle(outcome, settlements)
+
+
+def _settle(outcome: RecordCheck, settlements: Sequence[Settlement]) -> RecordCheck:
+    """A record that differs, with the clause of the list that it is in, if it is."""
+    name, sql = outcome.path.name, _without_spaces(outcome.record.sql)
+    clauses = (each.clause for each in settlements if each.file == name and each.part in sql)
+    return replace(outcome, clause=next(clauses, ""))
+
+
+def _with_lack(outcome: RecordCheck, missing_files: dict[str, str]) -> RecordCheck:
+    """A record with the file that it needs, itself or for one of the tables that were not made."""
+    if outcome.verdict is not Verdict.CRASH:
+        return outcome
+    if (file := _NO_FILE.search(outcome.message)) is not None:
+        if (table := _TABLE.match(outcome.record.sql)) is not None:
+            missing_files[table[1].lower()] = file[1]
+        return replace(outcome, lacks=file[1])
+    unknown = _NO_TABLE.search(outcome.message)
+    return replace(outcome, lacks=missing_files.get(unknown[1].lower(), "") if unknown else "")
+
+
+def _check(session: SqlSession, path: Path, record: Record) -> RecordCheck:
+    try:
+        result = session.run(record.sql)
+    except Unsupported as why:
+        verdict = Verdict.SAME if record.error else Verdict.REFUSED
+        return RecordCheck(path, record, verdict, why.message)
+    except CerlabError as error:
+        verdict = Verdict.SAME if record.error else Verdict.CRASH
+        return RecordCheck(path, record, verdict, error.message)
+    if record.error:
+        return RecordCheck(path, record, Verdict.EXTRA, "an error was expected")
+    if record.rows is None:
+        return RecordCheck(path, record, Verdict.SAME)
+    answers = [[value_text(v) for v in row.values()] for row in _dicts(result)]
+    expected = [[_plain(v) for v in row] for row in record.rows]
+    missing, extra, in_order = _compare(expected, answers, record.sort)
+    if missing or extra:
+        difference = f"missing {missing[:3]}, too many {extra[:3]}"
+        return RecordCheck(path, record, Verdict.MISSING if missing else Verdict.EXTRA, difference)
+    return RecordCheck(path, record, Verdict.SAME if in_order else Verdict.ORDER)
+
+
+def _dicts(result: Any) -> list[dict[str, Any]]:
+    return [] if result is None else list(result.to_pylist())
+
+
+def _compare(
+    expected: list[list[str]], answers: list[list[str]], sort: str
+) -> tuple[list[list[str]], list[list[str]], bool]:
+    if sort == "valuesort":
+        expected, answers = (
+            sorted([v] for row in rows for v in row) for rows in (expected, answers)
+        )
+    left, right = sorted(expected), sorted(answers)
+    missing, extra = surplus(left, right), surplus(right, left)
+    return missing, extra, sort != "nosort" or expected == answers
+
+
+def value_text(value: Any) -> str:
+    """A value as files have it, numbers by their value."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return _plain(str(value).lower())
+        case float() | Decimal():
+            return _plain(format(float(value), ".10g"))
+        case "":
+            return "(empty)"
+        case _:
+            return _plain(str(value))
+
+
+_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
+
+
+def _plain(text: str) -> str:
+    """Numbers in one spelling, truth as numbers; other texts as they are."""
+    text = {"true": "1", "false": "0"}.get(text, text)
+    return format(float(text), ".10g") if _NUMBER.fullmatch(text) else text

@@ -9,21 +9,47 @@ the deduction knows nothing of. `none` says why there is no answer at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from operator import index
 from typing import Any, Unpack
 
-from cerlab import io
+from cerlab import display, io
 from cerlab.compile.pattern import Logic, SremoPattern
 from cerlab.compile.text_to_pattern import AnyWhat, any_pattern
-from cerlab.errors import UsageError
-from cerlab.why.answer import Why
-from cerlab.why.deduction import Derivation, Reading, SremoDerivation
-from cerlab.why.explain import explain_query, explain_sremo
-from cerlab.why.failure import Failure, Kind, Repair
-from cerlab.why.question import Question
-from cerlab.why.sremo_candidates import SremoQuestion
-from cerlab.why.text import why_text
+from cerlab.display import drawable, tree_lines
+from cerlab.errors import Unsupported, UsageError
+from cerlab.logic.cel.syntax import Atom, Formula, Not
+from cerlab.logic.cel.text import node_text
+from cerlab.logic.ceql.syntax import selected_formula
+from cerlab.logic.ceql.text import window_text
+from cerlab.logic.focel.scope import check_first_order
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.check import check_sremo
+from cerlab.logic.sremo.semantics import check_times
+from cerlab.logic.sremo.text import node_text as expression_node_text
+from cerlab.model.answer import ComplexEvent, Positions, Valuation
+from cerlab.model.clauses import Consume
+from cerlab.model.event import Event
+from cerlab.predicates.text import name_text
+from cerlab.predicates.words import event_text, positions_text
+from cerlab.why.candidates import (
+    Candidate,
+    Region,
+    SremoQuestion,
+    candidates,
+    exact,
+    nearest,
+    nearest_reading,
+    regions,
+    starts,
+)
+from cerlab.why.clauses import confirm, confirm_sremo, first_passing
+from cerlab.why.deduction import CelDerivation, Derivation, Reading, SremoDerivation, part_text
+from cerlab.why.failure import Failure, Kind, Relax, Remark, Repair, Widen
+from cerlab.why.none import WhyNone
+from cerlab.why.question import Question, compares_with_all, other_interval, out_of_stream
+from cerlab.why.repairs import right_repairs
 
 __all__ = [
     "Derivation",
@@ -80,3 +106,288 @@ def _whole(position: int) -> int:
         raise UsageError(
             "CER0836", f"a position is a whole number, not {position!r}", hint="they count from 0"
         ) from None
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Whether some positions are an answer of a query or a SREMO, and why or why not.
+
+    `derivation` proves a match by the semantics; of what is no match it is the attempt that needs
+    the least to be mended, with its `failures` in the order of the clauses and of the formula, and
+    None where the positions are not in the stream, or far from any match. `searched` is the stretch
+    of the stream that was looked at, and `events` are the ones at the positions that the derivation
+    names.
+    """
+
+    holds: bool
+    positions: Positions
+    derivation: Derivation[Any, Any] | None
+    failures: tuple[Failure, ...]
+    searched: tuple[int, int] | None
+    events: Mapping[int, Event]
+    question: Question | SremoQuestion | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def failure(self) -> Failure | None:
+        """The first obligation that is not met; None of a match."""
+        return self.failures[0] if self.failures else None
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """What, alone, makes the positions an answer; none where one repair is not enough.
+
+        Each has been carried out, and the positions are an answer then. Where it is another event,
+        or one more, some event does it; one is not offered if none is found soon.
+        """
+        return () if self.question is None else right_repairs(self.question, self.failures)
+
+
+def explain_query(question: Question) -> Why:
+    """Why the positions are an answer of the query on the stream, or why not."""
+    if question.first_order:
+        check_first_order(selected_formula(question.ast))
+    if not question.positions and (question.start is None or question.end is None):
+        raise UsageError(
+            "CER0835", "no positions are given", hint="give start and end, for an empty answer"
+        )
+    if compares_with_all(question.formula) and question.ast.consume is not Consume.NONE:
+        raise Unsupported(
+            "CER0497",
+            "why takes no CONSUME BY where a strategy stands inside the formula",
+            hint="ask without CONSUME BY; cerlab.evaluate takes both",
+        )
+    if failures := out_of_stream(question.anchors, question.stream):
+        return Why(False, question.positions, None, failures, None, {})
+    searched_regions: list[Region] = []
+    for region in regions(question):
+        searched_regions.append(region)
+        if whole := candidates(question, region, 0):
+            confirm(question, whole)
+            best, failures = first_passing(question, whole)
+            return _of_query(question, best, failures, region)
+    confirm(question, [])
+    best = nearest(question, searched_regions[0])
+    return _of_query(question, best, best.failures, searched_regions[0])
+
+
+def _of_query(
+    question: Question, best: Candidate, failures: tuple[Failure, ...], region: Region
+) -> Why:
+    derivation = _in_whole_stream(best.derivation, best.place.substream.positions)
+    return _why(question, derivation, failures, region)
+
+
+def _in_whole_stream(d: CelDerivation, at: Sequence[int]) -> CelDerivation:
+    """A derivation of a substream in positions of the whole stream."""
+    V = d.valuation
+    if V is not None:
+        labels = {X: tuple(at[i] for i in D) for X, D in V.labels.items()}
+        V = Valuation(at[V.start], at[V.end], labels)
+    return replace(
+        d, valuation=V, children=tuple(_in_whole_stream(child, at) for child in d.children)
+    )
+
+
+def explain_sremo(question: SremoQuestion) -> Why:
+    """Why the stream shows e with these marks, and no others, at the last of them; or why not.
+
+    Raises as `cerlab.evaluate` with the reference does, except for the length of the stream.
+    """
+    check_sremo(question.e)
+    check_times(question.e, question.stream.events)
+    positions = question.positions
+    if not positions:
+        raise UsageError(
+            "CER0835",
+            "no positions are given",
+            hint="a stream shows a SREMO at the last event that it marks, so there is one",
+        )
+    if failures := out_of_stream(positions, question.stream):
+        return Why(False, positions, None, failures, None, {})
+    lo = positions[0]
+    for lo in starts(question):
+        if (proof := exact(question, lo)) is not None:
+            confirm_sremo(question, lo, holds=True)
+            interval = other_interval(proof.interval, question.start, question.end)
+            return _why(question, proof, interval, (lo, positions[-1]))
+    confirm_sremo(question, lo, holds=False)
+    best = nearest_reading(question)
+    if isinstance(best, Failure):
+        return Why(False, positions, None, (best,), None, {})
+    lo = min(best.derivation.valuation.start, positions[0])
+    return _why(question, best.derivation, best.failures, (lo, positions[-1]))
+
+
+def _why(
+    question: Question | SremoQuestion,
+    derivation: CelDerivation | SremoDerivation,
+    failures: tuple[Failure, ...],
+    region: Region,
+) -> Why:
+    """The answer, with the events at the positions that are asked for or that a node names."""
+    positions = {*question.positions}.union(*(_positions(n.valuation) for n in derivation))
+    events = {p: question.stream[p] for p in sorted(positions)}
+    return Why(not failures, question.positions, derivation, failures, region, events, question)
+
+
+def _positions(value: Valuation | Reading | None) -> Iterator[int]:
+    """The positions that a node names."""
+    match value:
+        case Valuation(start, end, labels):
+            yield from (start, end)
+            yield from (p for D in labels.values() for p in D)
+        case Reading(_, _, marks, registers):
+            yield from (*value.ends, *marks)
+            yield from (p for _, p in registers if p is not None)
+
+
+def why_text(why: Why) -> str:
+    """The verdict in a line, then the derivation; of a failure its words first."""
+    lines = list(verdict_lines(why))
+    if why.derivation is not None:
+        lines.append(derivation_text(why.derivation, why.events))
+    return "\n".join(lines)
+
+
+def verdict_lines(why: Why) -> Iterator[str]:
+    """The verdict, what fails, and which part of the stream was searched."""
+    positions = positions_text(why.positions)
+    if why.holds:
+        assert why.derivation is not None
+        start, end = why.derivation.interval
+        yield f"a match: {positions} in [{start}, {end}]"
+        return
+    yield f"no match: {positions}"
+    for failure in why.failures:
+        yield f"  {failure.words}"
+    if why.searched is not None:
+        yield f"searched from {why.searched[0]} to {why.searched[1]}; the nearest that there is:"
+
+
+def derivation_text(
+    root: CelDerivation | SremoDerivation, events: Mapping[int, Event] | None = None
+) -> str:
+    """One line for a node: the operator, the interval, what it adds; then those below.
+
+    Parts for one event have the event, as far as `events` are given by their positions.
+    """
+
+    def line(node: CelDerivation | SremoDerivation) -> str:
+        failing = any(failure.path == node.path for failure in node.failures)
+        words = f"{_part(node)} {_value_text(node, events or {})}".rstrip()
+        return f"{words} ✗" if failing else words
+
+    return tree_lines(root, line, lambda node: node.children)
+
+
+def _part(node: CelDerivation | SremoDerivation) -> str:
+    """The operator; of a SREMO without nodes below, all of it."""
+    if isinstance(node.part, Formula):
+        return node_text(node.part)
+    return expression_node_text(node.part) if node.children else part_text(node.part)
+
+
+def _value_text(node: CelDerivation | SremoDerivation, events: Mapping[int, Event]) -> str:
+    """``[0, 2]  A {0}  B {2}``, ``[0, 2]  ^ {0, 2}  r = 0``; of a part for one event the event."""
+    value = node.valuation
+    if value is None or (isinstance(value, Reading) and value.end == value.start):
+        return "no event"
+    i = value.start
+    if isinstance(node.part, Atom | Not | sre.Terminal):
+        return f"{i}: {event_text(events[i], None)}" if i in events else f"{i}"
+    if isinstance(value, Reading):
+        words = [f"[{i}, {value.end - 1}]"]
+        words += [f"^ {positions_text(value.marks)}"] if value.marks else []
+        words += [f"{name_text(r)} = {'?' if p is None else p}" for r, p in value.registers]
+        return "  ".join(words)
+    labels = [f"{name_text(X)} {positions_text(D)}" for X, D in value.labels.items()]
+    return "  ".join([f"[{i}, {value.end}]", *labels])
+
+
+display.register(Why, "text/plain", why_text)
+
+
+display.register(Derivation, "text/plain", derivation_text)
+
+
+def why_to_json(why: Why) -> dict[str, Any]:
+    """All of it."""
+    return {
+        "holds": why.holds,
+        "positions": list(why.positions),
+        "searched": None if why.searched is None else list(why.searched),
+        "failures": [failure_to_json(failure) for failure in why.failures],
+        "repairs": [repair_to_json(repair) for repair in why.repairs],
+        "derivation": None if why.derivation is None else derivation_to_json(why.derivation),
+    }
+
+
+def why_none_to_json(why: WhyNone) -> dict[str, Any]:
+    """Why there is no answer: what no event has, and the changes each of which gives one."""
+    return {
+        "events": why.events,
+        "answer": None if why.answer is None else _answer(why.answer),
+        "absent": [{"kind": each.kind, "name": each.name} for each in why.absent],
+        "changes": [
+            {
+                "words": change.words,
+                "repair": repair_to_json(change.repair),
+                "answer": _answer(change.answer),
+            }
+            for change in why.changes
+        ],
+        "untried": [{"words": words, "reason": reason} for words, reason in why.untried],
+    }
+
+
+def failure_to_json(failure: Failure) -> dict[str, Any]:
+    """An obligation that is not met."""
+    return {
+        "kind": failure.kind.value,
+        "words": failure.words,
+        "part": failure.part,
+        "path": list(failure.path),
+        "positions": list(failure.positions),
+        "repairs": [repair_to_json(repair) for repair in failure.repairs],
+        "rival": None if failure.rival is None else _answer(failure.rival),
+    }
+
+
+def repair_to_json(repair: Repair) -> dict[str, Any]:
+    """``do``, and what the repair is made of; formulas and windows are texts."""
+    match repair:
+        case Relax(path, into) | Remark(path, into):
+            parts: dict[str, Any] = {"path": list(path), "into": str(into)}
+        case Widen(window):
+            parts = {"window": window_text(window)}
+        case _:
+            parts = {field.name: getattr(repair, field.name) for field in fields(repair)}
+            parts = {name: list(v) if isinstance(v, tuple) else v for name, v in parts.items()}
+    return {"do": type(repair).__name__.lower(), **parts}
+
+
+def derivation_to_json(node: CelDerivation | SremoDerivation) -> dict[str, Any]:
+    """A node and those below."""
+    return {
+        "part": str(node.part),
+        "path": list(node.path),
+        **_value_to_json(node.valuation),
+        "children": [derivation_to_json(child) for child in node.children],
+    }
+
+
+def _value_to_json(value: Valuation | Reading | None) -> dict[str, Any]:
+    if isinstance(value, Reading):
+        there = value.end > value.start
+        start, end = (value.start, value.end - 1) if there else (None, None)
+        marks, registers = list(value.marks), dict(value.registers)
+        return {"start": start, "end": end, "marks": marks, "registers": registers}
+    if value is None:
+        return {"start": None, "end": None, "labels": {}}
+    labels = {X: list(D) for X, D in value.labels.items()}
+    return {"start": value.start, "end": value.end, "labels": labels}
+
+
+def _answer(answer: ComplexEvent) -> dict[str, Any]:
+    return {"start": answer.start, "end": answer.end, "positions": list(answer.positions)}

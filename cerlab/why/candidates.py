@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.logic.ceql.semantics import Substream
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.registers import reads
+from cerlab.logic.sremo.syntax import Sremo
+from cerlab.model.answer import Positions
 from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
-from cerlab.why.cel import derivations
-from cerlab.why.cel_atoms import Part
-from cerlab.why.deduction import CelDerivation, Goal, passes
-from cerlab.why.failure import Failure, Remove, blame, cost
+from cerlab.model.stream import Stream
+from cerlab.predicates.syntax import Guard, all_of
+from cerlab.why import failure as mend
+from cerlab.why.cel import Part, derivations
+from cerlab.why.conditions import conjuncts
+from cerlab.why.deduction import NEARBY, CelDerivation, Goal, SremoDerivation, passes
+from cerlab.why.failure import (
+    HEAVY,
+    Failure,
+    Kind,
+    Path,
+    Remove,
+    Repair,
+    blame,
+    cost,
+    dropped_by_strict,
+)
 from cerlab.why.focel import fo_derivations
-from cerlab.why.labels import unmarked_ends
-from cerlab.why.preference import dropped_by_strict
-from cerlab.why.question import Place, Question, compares_with_all, other_interval, places
-from cerlab.why.windows import Meter
+from cerlab.why.question import (
+    Meter,
+    Place,
+    Question,
+    compares_with_all,
+    other_interval,
+    places,
+    unmarked_ends,
+)
+from cerlab.why.sremo import MarkGoal, readings
+from cerlab.why.sremo import Part as SremoPart
 
 Region: TypeAlias = tuple[int, int]
 """The first and the last position of the stream that are searched."""
 
+
 FURTHER = 256
 """How many events before and after the positions are searched first for unmarked ends."""
+
 
 NEAR = 64
 """So many of them are looked at outside the window too, to say how far outside it an answer is."""
@@ -160,3 +187,223 @@ def nearest(question: Question, region: Region) -> Candidate:
     """The candidate that costs least to mend; there is always one, without any event at worst."""
     batches = (candidates(question, region, allowance) for allowance in passes())
     return next(some for some in batches if some)[0]
+
+
+FARTHEST = 12 * HEAVY
+"""The highest cost of what a derivation fails that is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SremoQuestion:
+    """Positions of a stream, at least one, and an interval as far as given: does it show them?"""
+
+    e: Sremo
+    stream: Stream
+    positions: Positions
+    start: int | None = None
+    end: int | None = None
+
+    def root(self, allowance: int, start: int) -> SremoPart:
+        """The whole expression, from an event up to the last position."""
+        S, first, last = self.stream.events, self.positions[0], self.positions[-1]
+        goal = MarkGoal(
+            S, range(len(S)), self.positions, first, last, allowance=allowance, read=reads(self.e)
+        )
+        return SremoPart(goal, self.e, (), start, ())
+
+
+class SremoCandidate(NamedTuple):
+    """A derivation, and all that keeps it from being what the stream shows."""
+
+    derivation: SremoDerivation
+    failures: tuple[Failure, ...]
+
+
+def starts(question: SremoQuestion) -> Iterator[int]:
+    """From where to search: the first position, or far before it where e may begin unmarked."""
+    first, further = question.positions[0], FURTHER
+    if _may_begin_unmarked(question.e):
+        while first - further > 0:
+            yield first - further
+            further *= 8
+        first = 0
+    yield first
+
+
+def exact(question: SremoQuestion, lo: int) -> SremoDerivation | None:
+    """A derivation with exactly these marks that ends with the last, the shortest."""
+    root = question.root(0, 0)
+    for i in range(question.positions[0], lo - 1, -1):
+        for d in readings(root._replace(i=i)):
+            if d.valuation.end == root.goal.stop:
+                return d
+    return None
+
+
+def nearest_reading(question: SremoQuestion) -> SremoCandidate | Failure:
+    """The derivation that costs least to mend, with all that it fails; or that all fail too much.
+
+    Of those that cost the same, the one that blames fewest events is first, then the shortest.
+    """
+    for allowance in takewhile(lambda cost: cost <= FARTHEST, passes()):
+        entries = [(_rank(each), each) for each in _candidates(question, allowance)]
+        if affordable := [each for each in entries if each[0][0] <= allowance]:
+            return min(affordable, key=lambda each: each[0])[1]
+    words = f"any reading fails more than {FARTHEST // HEAVY} obligations at these positions"
+    return Failure(Kind.FAR, words)
+
+
+def _rank(candidate: SremoCandidate) -> tuple[int, ...]:
+    """What it costs to mend; no event at all is never shown, so that is the last resort."""
+    d, failures = candidate
+    r = d.valuation
+    price = cost(failures) + (0 if r.end > r.start or d.failures else 2 * HEAVY)
+    return price, blame(failures), r.end - r.start, -r.start
+
+
+def _candidates(question: SremoQuestion, allowance: int) -> Iterator[SremoCandidate]:
+    """Derivations with failures, those of what they leave out before and after among them."""
+    root, first = question.root(allowance, 0), question.positions[0]
+    lo = max(0, first - (NEAR if _may_begin_unmarked(question.e) else NEARBY))
+    real = (first, question.positions[-1])
+    interval = other_interval(real, question.start, question.end)
+    for i in range(lo, root.goal.stop + 1):
+        before = root.goal.leftover_between(lo, i)
+        if HEAVY * len(before) > allowance:
+            return
+        for d in readings(root._replace(i=i)):
+            failures = tuple(_at_an_end(root, failure) for failure in d.failures)
+            if (inside := _failures_of_shown(d, _consistent_repairs(d, failures))) is not None:
+                after = root.goal.leftover_between(d.valuation.end, root.goal.stop)
+                yield SremoCandidate(d, before + inside + after + interval)
+
+
+def _at_an_end(root: SremoPart, failure: Failure) -> Failure:
+    """Before the first and after the last position, it is positions that are missing."""
+    match failure.repairs:
+        case (mend.Insert(path, None, int(before)), *_):
+            words = f"no position is given for {failure.part} before {before}"
+        case (mend.Insert(path, int(after), None), *_):
+            e = root.below(*path).e
+            if isinstance(e, sre.Terminal) and e.marked:
+                words = f"no position is given for {failure.part} after {after}"
+            else:
+                words = f"{failure.part} reads an event after {after}, where a match has ended"
+        case _:
+            return failure
+    return replace(failure, words=words)
+
+
+def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
+    """The failures, where what mends one event of a terminal in an iteration mends all of them."""
+
+    def repairs_of_all(failure: Failure) -> Iterator[Repair]:
+        same = [f for f in failures if (f.kind, f.path) == (failure.kind, failure.path)]
+        for repair in failure.repairs:
+            match repair:
+                case mend.Relax(path, sre.Terminal() as into) if len(same) > 1:
+                    yield mend.Relax(path, replace(into, guard=_weakest(same)))
+                case mend.Remark(path):
+                    if _events_taken(d, path) <= {p for f in same for p in f.positions}:
+                        yield repair
+                case _:
+                    yield repair
+
+    return tuple(replace(failure, repairs=tuple(repairs_of_all(failure))) for failure in failures)
+
+
+def _weakest(failures: list[Failure]) -> Guard:
+    """What is left of a guard for all the events that it fails on."""
+    ways = [
+        list(conjuncts(repair.into.guard))
+        for failure in failures
+        for repair in failure.repairs
+        if isinstance(repair, mend.Relax) and isinstance(repair.into, sre.Terminal)
+    ]
+    common = [side for side in ways[0] if all(side in way for way in ways)]
+    return all_of(common)
+
+
+def _events_taken(d: SremoDerivation, path: Path) -> set[int]:
+    """The events that the terminal at a path takes; iterations may keep them to themselves."""
+    nodes = (n for n in d if n.path == path or (n.path == path[:-1] and not n.children))
+    return {p for node in nodes for p in range(node.valuation.start, node.valuation.end)}
+
+
+def _failures_of_shown(
+    d: SremoDerivation, failures: tuple[Failure, ...]
+) -> tuple[Failure, ...] | None:
+    """The failures of a derivation that a stream shows once they are mended; None of others.
+
+    Its last event is marked then (SRT Def. 32).
+    """
+    last = d.valuation.end - 1
+    if last < d.valuation.start or last in d.valuation.marks:
+        return failures
+    marking = [
+        tuple(repair for repair in failure.repairs if isinstance(repair, mend.Remark))
+        if failure.kind is Kind.LEFTOVER and failure.positions == (last,)
+        else ()
+        for failure in failures
+    ]
+    if not any(marking):
+        return None
+    return tuple(
+        replace(failure, repairs=remarks) if remarks else failure
+        for failure, remarks in zip(failures, marking, strict=True)
+    )
+
+
+def _may_begin_unmarked(e: Sremo) -> bool:
+    """Whether the first event that it consumes may be one that it does not mark.
+
+    It may say yes where that cannot happen.
+    """
+    match e:
+        case sre.Epsilon() | sre.Empty():
+            return False
+        case sre.Terminal(_, marked):
+            return not marked
+        case sre.Negation():
+            return True
+        case sre.Concat(left, right):
+            return _may_begin_unmarked(left) or (_may_be_empty(left) and _may_begin_unmarked(right))
+        case sre.Alternation(left, right):
+            return _may_begin_unmarked(left) or _may_begin_unmarked(right)
+        case sre.Intersection(left, right):
+            return _may_begin_unmarked(left) and _may_begin_unmarked(right)
+        case sre.SkipAny((first, *others)) | sre.SkipNext((first, *others)):
+            gap = _may_be_empty(first) and (bool(others) or isinstance(first, sre.Star | sre.Plus))
+            return gap or _may_begin_unmarked(first)
+        case sre.SkipAny() | sre.SkipNext():
+            return False
+        case (
+            sre.SpanWindow()
+            | sre.LengthWindow()
+            | sre.Within()
+            | sre.Star()
+            | sre.Plus()
+            | sre.Option()
+        ):
+            return _may_begin_unmarked(e.body)
+        case _:
+            assert_never(e)
+
+
+def _may_be_empty(e: Sremo) -> bool:
+    """Whether it may consume nothing; it may say yes where that cannot happen."""
+    match e:
+        case sre.Terminal():
+            return False
+        case sre.Epsilon() | sre.Empty() | sre.Star() | sre.Option() | sre.Negation():
+            return True
+        case sre.Concat(left, right) | sre.Intersection(left, right):
+            return _may_be_empty(left) and _may_be_empty(right)
+        case sre.Alternation(left, right):
+            return _may_be_empty(left) or _may_be_empty(right)
+        case sre.SkipAny(operands) | sre.SkipNext(operands):
+            return all(map(_may_be_empty, operands))
+        case sre.SpanWindow() | sre.LengthWindow() | sre.Within() | sre.Plus():
+            return _may_be_empty(e.body)
+        case _:
+            assert_never(e)

@@ -5,26 +5,37 @@ Each is asked of an evaluator: what it answers is what stands in the way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import takewhile
+from typing import NamedTuple, TypeAlias
 
+from cerlab.automata.automaton import IntervalCea, Mark, outgoing
 from cerlab.automata.machine import machine_of
+from cerlab.automata.plan import Plan
+from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
+from cerlab.budget import poll
+from cerlab.compile.pattern import Pattern
+from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.clauses import Consume, Limit, Strategy
+from cerlab.logic.sremo.semantics import duration
+from cerlab.logic.sremo.syntax import Sremo
+from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import Key, partition_key
+from cerlab.predicates.truth import satisfies
 from cerlab.predicates.words import positions_text
-from cerlab.why.candidates import Candidate
-from cerlab.why.evaluation import answers, plan_of
-from cerlab.why.failure import Failure, Kind, Without
-from cerlab.why.marked_runs import larger_answer
-from cerlab.why.preference import dropped_for, first_preferred
-from cerlab.why.question import Question, places
+from cerlab.why.candidates import Candidate, SremoQuestion, not_strict
+from cerlab.why.failure import Failure, Kind, Without, dropped_for, first_preferred
+from cerlab.why.question import Meter, Question, places, unmarked_ends
 
 
 def first_passing(
@@ -158,3 +169,181 @@ class Checks:
             repairs=(Without("limit"),),
             rival=of_end[0] if of_end else None,
         )
+
+
+def answers(ast: CeqlQuery, stream: Stream, *, first_order: bool = False) -> Iterator[ComplexEvent]:
+    """What the best evaluator that there is answers, by end."""
+    return answers_of(Pattern(ast, logic="fo" if first_order else "so"), stream)
+
+
+def plan_of(ast: CeqlQuery, *, first_order: bool) -> Plan | None:
+    """The plan of a query, or of one in SO-CEL with the same answers; None without an automaton."""
+    try:
+        return Pattern(ast, logic="fo" if first_order else "so").plan
+    except (Unsupported, ResourceLimit):
+        poll()
+        return None
+
+
+PositionList: TypeAlias = "tuple[int, PositionList] | None"
+"""The positions that a run has taken, the last first, as a linked list: runs share their tails."""
+
+
+def accepts(cea: IntervalCea, events: Sequence[Event], marks: Positions) -> bool:
+    """Whether some run over all the events takes exactly the marked ones."""
+    states = {cea.q0}
+    for i, t in enumerate(events):
+        mark = Mark.TAKE if i in marks else Mark.SKIP
+        states = {
+            move.target
+            for move in cea.Delta
+            if move.source in states and move.mark is mark and satisfies(t, move.predicate)
+        }
+    return bool(states & cea.F)
+
+
+class Run(NamedTuple):
+    """A run: where it began, what it has taken, and whether that is more than the marked ones."""
+
+    start: int
+    positions: PositionList
+    more: bool
+
+
+def larger_answer(
+    cea: IntervalCea, events: Sequence[Event], marks: Positions
+) -> ComplexEvent | None:
+    """An answer that ends with the last event and takes the marked ones and others, if any does.
+
+    Of the runs in one state, one that has taken more and one that has not are enough: the first may
+    go on as the second does. Linear in the events.
+    """
+    goal = frozenset(marks)
+    first = min(marks, default=len(events) - 1)
+    runs: dict[tuple[int, bool], Run] = {}
+    for i, t in enumerate(events):
+        step: dict[tuple[int, bool], Run] = {}
+        for q, run in _to_continue(cea, runs, i, first):
+            for move in cea.Delta:
+                takes = move.mark is Mark.TAKE
+                if move.source != q or (i in goal and not takes):
+                    continue
+                if (move.target, run.more) in step and not takes:
+                    continue
+                if satisfies(t, move.predicate):
+                    positions = (i, run.positions) if takes else run.positions
+                    more = run.more or (takes and i not in goal)
+                    step.setdefault((move.target, more), Run(run.start, positions, more))
+        runs = step
+    for (q, more), run in runs.items():
+        if q in cea.F and more:
+            return ComplexEvent(run.start, len(events) - 1, _as_tuple(run.positions))
+    return None
+
+
+def _to_continue(
+    cea: IntervalCea, runs: dict[tuple[int, bool], Run], i: int, first: int
+) -> Iterator[tuple[int, Run]]:
+    """The runs so far, by their state, and one that begins here if none of the marked is behind."""
+    yield from ((q, run) for (q, _), run in runs.items())
+    if i <= first:
+        yield cea.q0, Run(i, None, False)
+
+
+def _as_tuple(positions: PositionList) -> Positions:
+    numbers = []
+    while positions is not None:
+        position, positions = positions
+        numbers.append(position)
+    return tuple(reversed(numbers))
+
+
+MAX_CONFIGURATIONS = 1_000
+"""With more of them at once, a SREMO has no second opinion."""
+
+
+def confirm(question: Question, exact: Sequence[Candidate]) -> None:
+    """Check what the deduction says of the formula, where the query has an automaton."""
+    if (plan := plan_of(question.ast, first_order=question.first_order)) is None:
+        return
+    for candidate in exact[:1]:
+        agrees = _automaton_accepts(plan.cea, question, *candidate.interval)
+        assert agrees, "a derivation was found that the automaton does not accept"
+    if not exact and (interval := _only_interval(question)) is not None:
+        agrees = not _automaton_accepts(plan.cea, question, *interval)
+        assert agrees, "the automaton accepts what no derivation was found for"
+
+
+def _only_interval(question: Question) -> tuple[int, int] | None:
+    """The interval of an answer with these positions, if there can be only one."""
+    opens, closes = unmarked_ends(question.formula, question.context)
+    start, end = question.start, question.end
+    if start is None and not opens:
+        start = question.positions[0]
+    if end is None and not closes:
+        end = question.positions[-1]
+    return None if start is None or end is None else (start, end)
+
+
+def _automaton_accepts(cea: IntervalCea, question: Question, start: int, end: int) -> bool:
+    """Whether the automaton accepts the marks on an interval that the window holds."""
+    (place, *others) = places(question, start, end)
+    if (
+        others
+        or place.failures
+        or not_strict(question, place)
+        or -1 in (place.local(start), place.local(end))
+    ):
+        return False
+    substream = place.substream
+    marks = tuple(map(place.local, question.positions))
+    meter = Meter(question.ast.window, question.time, substream)
+    inside = all(0 <= p < len(substream.events) for p in marks)
+    return (
+        inside
+        and meter.fits(0, len(substream.events) - 1)
+        and accepts(cea, substream.events, marks)
+    )
+
+
+def confirm_sremo(question: SremoQuestion, lo: int, *, holds: bool) -> None:
+    """Check what the deduction says, where the expression has a transducer of reasonable size."""
+    if (plan := _plan(question.e)) is None:
+        return
+    shows = _shows(plan, question.stream.events, question.positions, lo)
+    assert shows in (None, holds), f"the transducer says {shows}, the search {holds}"
+
+
+@lru_cache(maxsize=8)
+def _plan(e: Sremo) -> RegisterPlan | None:
+    """The transducer, kept for the next question about the same expression; None without one."""
+    try:
+        return register_plan(e)
+    except (Unsupported, ResourceLimit):
+        poll()
+        return None
+
+
+def _shows(plan: RegisterPlan, events: Sequence[Event], marks: Positions, lo: int) -> bool | None:
+    """Whether some run from `lo` on marks exactly these positions; None where that costs much."""
+    if not all(_fits(window, events, marks) for window in plan.windows):
+        return False
+    leaving = outgoing(plan.srt)
+    configurations = {(plan.srt.q0, Registers())}
+    for i in range(lo, marks[-1] + 1):
+        t, mark = events[i], Mark.TAKE if i in marks else Mark.SKIP
+        configurations = {
+            (move.target, v.written(move.writes, t))
+            for q, v in configurations
+            for move in leaving[q]
+            if move.mark is mark and satisfies(t, move.guard, v)
+        }
+        if len(configurations) > MAX_CONFIGURATIONS:
+            return None
+    return any(q in plan.srt.F for q, _ in configurations)
+
+
+def _fits(window: MarkWindow, events: Sequence[Event], marks: Positions) -> bool:
+    if isinstance(window, EventWindow):
+        return marks[-1] - marks[0] <= window.width
+    return duration(marks, events, window.attribute) <= window.width

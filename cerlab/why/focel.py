@@ -22,8 +22,16 @@ from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.answer import Positions, Valuation
 from cerlab.predicates.condition import labels_of
 from cerlab.predicates.text import name_text
-from cerlab.why.cel import false_filter, iterations, relabelled, selection, sequences
-from cerlab.why.cel_atoms import Part, chart, of_atom
+from cerlab.why.cel import (
+    Part,
+    chart,
+    false_filter,
+    iterations,
+    of_atom,
+    relabelled,
+    selection,
+    sequences,
+)
 from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import LIGHT, Failure, Kind, Relax
 

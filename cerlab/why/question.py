@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+from typing import assert_never
 
+from cerlab.errors import Unsupported
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, Select, subformulas
+from cerlab.logic.cel.text import label_text
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
+from cerlab.logic.ceql.text import window_text
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.semantics import duration
+from cerlab.logic.sremo.text import node_text
 from cerlab.model.answer import Positions
-from cerlab.model.clauses import Strategy
-from cerlab.model.clock import TimeAxis, axis_for
+from cerlab.model.clauses import AttributeWindow, EventWindow, Strategy, TimeWindow, Window
+from cerlab.model.clock import Clock, Instant, TimeAxis, axis_for, clock_for
 from cerlab.model.event import Event, is_of_streams, value_of
 from cerlab.model.stream import Stream
+from cerlab.predicates.condition import labels_of
 from cerlab.predicates.keys import Key, partition_key
 from cerlab.predicates.text import name_text, value_text
 from cerlab.predicates.truth import kind_of
-from cerlab.why.failure import Alter, Failure, Kind, Path, Reach, Relax, Repair, Without
-from cerlab.why.filters import value_words
-from cerlab.why.labels import Context, labels_in, refuse_streams
+from cerlab.why.conditions import value_words
+from cerlab.why.deduction import Reading
+from cerlab.why.failure import Alter, Failure, Kind, Path, Reach, Relax, Repair, Widen, Without
 
 
 @dataclass(frozen=True)
@@ -195,3 +206,237 @@ def compares_with_all(phi: Formula) -> bool:
     return any(
         isinstance(psi, Select) and psi.strategy is not Strategy.STRICT for psi in subformulas(phi)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is above a subformula.
+
+    `every` are all labels of the formula, `visible` those whose events are in the answer, `read`
+    those that something above looks at. `leading` and `trailing`: it begins or ends the whole.
+    `loose`: what it leaves out may be marked by the other side of an ALL.
+    """
+
+    every: frozenset[str]
+    visible: frozenset[str]
+    read: frozenset[str] = frozenset()
+    leading: bool = True
+    trailing: bool = True
+    loose: bool = False
+
+
+def refuse_streams(of_streams: Collection[tuple[str, str]]) -> None:
+    """Raise `Unsupported` for a projection to the events of one stream.
+
+    Whether a label's events are in the answer is here a question of the label alone.
+    """
+    for stream, label in sorted(of_streams):
+        raise Unsupported(
+            "CER0417",
+            f"why does not follow {label_text(stream, label)} in SELECT and PROJECT",
+            hint=f"leave {name_text(stream)}> out, or put FROM {name_text(stream)} instead",
+        )
+
+
+def labels_in(phi: Formula) -> frozenset[str]:
+    """All labels that events have in valuations of a formula."""
+    labels: set[str] = set()
+    for psi in subformulas(phi):
+        match psi:
+            case cel.Atom(R, _):
+                labels.add(R)
+            case cel.As(_, X):
+                labels.add(X)
+            case cel.Rename(old, new, _):
+                labels |= {old, new}
+            case cel.Project():
+                refuse_streams(psi.of_streams)
+            case _:
+                pass
+    return frozenset(labels)
+
+
+def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
+    """The contexts of the children of a formula, from left to right."""
+    match phi:
+        case cel.Atom():
+            return ()
+        case cel.As(_, X):
+            visible = above.every if X in above.visible else above.visible
+            read = above.every if X in above.read else above.read
+            return (replace(above, visible=visible, read=read),)
+        case cel.Filter(_, condition):
+            return (replace(above, read=above.read | labels_of(condition)),)
+        case cel.Project(labels, _, _):
+            return (replace(above, visible=above.visible & labels, read=above.read & labels),)
+        case cel.Rename(old, new, _):
+            visible, read = (_before_renaming(L, old, new) for L in (above.visible, above.read))
+            return (replace(above, visible=visible, read=read),)
+        case cel.Select():
+            return (replace(above, read=above.every),)
+        case cel.And():
+            side = replace(above, read=above.every)
+            return (side, side)
+        case cel.All():
+            side = replace(above, leading=False, trailing=False, loose=True)
+            return (side, side)
+        case cel.Or() | cel.Unless():
+            return (above, above)
+        case cel.Seq() | cel.Concat():
+            return (replace(above, trailing=False), replace(above, leading=False))
+        case cel.Plus() | cel.ConcatPlus():
+            return (replace(above, leading=False, trailing=False),)
+        case cel.Not():
+            return (above,)
+        case _:
+            assert_never(phi)
+
+
+def _before_renaming(labels: frozenset[str], old: str, new: str) -> frozenset[str]:
+    """The labels below a renaming that end up in some labels above it."""
+    return (labels - {old}) | ({old, new} if new in labels else frozenset())
+
+
+def unmarked_ends(phi: Formula, context: Context) -> tuple[bool, bool]:
+    """Whether a valuation may begin, and may end, with an event that is not in the answer."""
+    match phi:
+        case cel.Atom(R, _):
+            is_hidden = R not in context.visible
+            return is_hidden, is_hidden
+        case cel.Not():
+            return True, True
+        case cel.Seq(left, right) | cel.Concat(left, right):
+            before, after = contexts(phi, context)
+            return unmarked_ends(left, before)[0], unmarked_ends(right, after)[1]
+        case cel.Unless(left, _):
+            return unmarked_ends(left, context)
+        case cel.Or(left, right) | cel.And(left, right) | cel.All(left, right):
+            first, second = (
+                unmarked_ends(side, below)
+                for side, below in zip((left, right), contexts(phi, context), strict=True)
+            )
+            return first[0] or second[0], first[1] or second[1]
+        case _:
+            (below,) = contexts(phi, context)
+            return unmarked_ends(phi.body, below)
+
+
+class Meter:
+    """Measures intervals of a substream as the window does."""
+
+    def __init__(self, window: Window | None, time: TimeAxis | None, substream: Substream) -> None:
+        self.window = window
+        self._substream = substream
+        self._clock: Clock | None = None
+        if isinstance(window, AttributeWindow | TimeWindow):
+            self._clock = clock_for(window, time)
+
+    def instant(self, i: int) -> Instant:
+        """The time of an event of the substream, or its number there."""
+        if self._clock is None:
+            return i
+        return self._clock(self._substream.events[i], self._substream.positions[i])
+
+    def span(self, start: int, end: int) -> Instant:
+        """``end - start``."""
+        return self.instant(end) - self.instant(start)
+
+    def fits(self, start: int, end: int) -> bool:
+        """Whether the window holds the interval; always without a window."""
+        return self.window is None or self.span(start, end) <= _width(self.window)
+
+    def failures(self, start: int, end: int) -> tuple[Failure, ...]:
+        """How far the interval is outside the window."""
+        if self.window is None or self.fits(start, end):
+            return ()
+        at, span = self._substream.positions, self.span(start, end)
+        part = f"WITHIN {window_text(self.window)}"
+        more = _amount(self.window, span)
+        return (_outside(part, (), more, (at[start], at[end]), Widen(_wide(self.window, span))),)
+
+
+def out_of_window(e: sre.Window, path: Path, d: Reading, S: Sequence[Event]) -> Iterator[Failure]:
+    """By how much a reading of the body is outside the window around it."""
+    extent = _extent(e, d, S)
+    if extent > e.width:
+        part = node_text(e)
+        ends = (
+            (d.start, d.end - 1) if isinstance(e, sre.LengthWindow) else (d.marks[0], d.marks[-1])
+        )
+        more = number_text(extent - (e.width if isinstance(e.width, int) else Fraction(e.width)))
+        wider = Relax(path, _wider(e, extent))
+        yield _outside(part, path, more, ends, wider)
+
+
+def _wider(e: sre.Window, extent: Instant) -> sre.Window:
+    """The smallest window of its kind that holds so much."""
+    if isinstance(e, sre.Within):
+        return replace(e, width=_number(extent))
+    return replace(e, width=int(extent))
+
+
+def _outside(part: str, path: Path, more: str, ends: tuple[int, int], repair: Repair) -> Failure:
+    words = f"outside {part} by {more}: from {ends[0]} to {ends[1]}"
+    return Failure(Kind.WINDOW, words, part, path, tuple(dict.fromkeys(ends)), (repair,))
+
+
+def _extent(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
+    match e:
+        case sre.SpanWindow():
+            return d.marks[-1] - d.marks[0] + 1 if d.marks else 0
+        case sre.LengthWindow():
+            return d.end - d.start
+        case sre.Within(_, _, attribute):
+            return duration(d.marks, S, attribute)
+        case _:
+            assert_never(e)
+
+
+def _amount(window: Window, span: Instant) -> str:
+    """By how much the span is more than the window."""
+    more = span - _width(window)
+    match window:
+        case EventWindow():
+            return f"{more:,} event{'' if more == 1 else 's'}"
+        case AttributeWindow():
+            return number_text(more)
+        case TimeWindow():
+            for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+                if more % size == 0:
+                    return f"{number_text(more / Fraction(size))} {unit}"
+            return f"{number_text(more)} ns"
+        case _:
+            assert_never(window)
+
+
+def _width(window: Window) -> int | Fraction:
+    width = window.nanoseconds if isinstance(window, TimeWindow) else window.width
+    return width if isinstance(width, int) else Fraction(width)
+
+
+def number_text(amount: Instant) -> str:
+    """``1,200``, ``2.5``."""
+    whole = Fraction(amount)
+    return f"{int(whole):,}" if whole.denominator == 1 else f"{float(whole):,}"
+
+
+def _wide(window: Window, span: Instant) -> Window:
+    """The smallest window of its kind that holds so much."""
+    match window:
+        case EventWindow():
+            return EventWindow(int(span))
+        case TimeWindow():
+            return TimeWindow(math.ceil(span))
+        case AttributeWindow():
+            return replace(window, width=_number(span))
+        case _:
+            assert_never(window)
+
+
+def _number(span: Instant) -> int | float:
+    """The smallest number, whole if it can be, that is not less than the span."""
+    whole = Fraction(span)
+    if whole.denominator == 1:
+        return int(whole)
+    near = float(whole)
+    return near if near >= whole else math.nextafter(near, math.inf)

@@ -24,12 +24,11 @@ from cerlab.predicates.condition import LabelAttribute
 from cerlab.predicates.second_order import SetOf
 from cerlab.predicates.syntax import Attribute, Constant, RegisterAttribute
 from cerlab.why import failure as mend
-from cerlab.why.candidates import candidates, regions
+from cerlab.why.candidates import SremoQuestion, candidates, exact, regions, starts
 from cerlab.why.clauses import first_passing
 from cerlab.why.failure import Failure, Path, Repair, single_repairs
+from cerlab.why.none import without
 from cerlab.why.question import Question, compares_with_all, other_interval
-from cerlab.why.sremo_candidates import SremoQuestion, exact, starts
-from cerlab.why.weaker import without
 
 AnyQuestion: TypeAlias = Question | SremoQuestion
 

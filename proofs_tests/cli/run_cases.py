@@ -8,8 +8,7 @@ from collections.abc import Callable
 from random import Random
 
 from cerlab.model.answer import ComplexEvent
-from cerlab.testing import Shape
-from cerlab.testing.strategies import as_dict
+from cerlab.testing import Shape, as_dict
 from proofs_tests.random_cases import Case, random_case
 
 SHAPE = Shape(depth=2, events=8, family=True)

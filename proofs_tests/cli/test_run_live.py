@@ -29,13 +29,13 @@ from cerlab.model.answer import complex_event
 from cerlab.model.event import Event
 from cerlab.testing import (
     Shape,
+    as_dict,
     random_correlated_events,
     random_correlated_formula,
     random_sremo,
     random_sremo_events,
     with_limit,
 )
-from cerlab.testing.strategies import as_dict
 from proofs_tests.cli.run_cases import Lines, Pieces
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite

@@ -10,7 +10,7 @@ import pytest
 import cerlab
 from cerlab import Timestamp, contained, equivalent, evaluate, satisfiable
 from cerlab.compile.text_to_pattern import as_pattern
-from cerlab.decisions.report import dead_branches
+from cerlab.decisions import dead_branches
 
 SCHEMA = """CREATE STREAM S {
     EVENT A { v:int, k:string, t:int }, EVENT B { v:int?, k:string, t:int }

@@ -12,8 +12,7 @@ import pytest
 from cerlab import Timestamp, contained, equivalent, satisfiable
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.decisions import Verdict, Witness, confirm
-from cerlab.decisions.pool import Pool, pool_of
-from cerlab.decisions.search import _small_streams
+from cerlab.decisions.search import Pool, _small_streams, pool_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Value
 from cerlab.model.schema import Schema

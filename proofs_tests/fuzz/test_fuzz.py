@@ -14,10 +14,19 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.fuzz import Difference, fuzz, wanted
-from cerlab.fuzz.difference import difference, reference
+from cerlab.fuzz import (
+    CEL,
+    CLAUSES,
+    FAMILY,
+    FEATURES,
+    Difference,
+    difference,
+    features,
+    fuzz,
+    reference,
+    wanted,
+)
 from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, engine
-from cerlab.fuzz.features import CEL, CLAUSES, FAMILY, FEATURES, features
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.event import Event

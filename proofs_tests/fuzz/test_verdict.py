@@ -13,9 +13,8 @@ import pytest
 import cerlab
 from cerlab import fuzz as package
 from cerlab.cli import main
-from cerlab.fuzz import Summary, fuzz, wanted
+from cerlab.fuzz import COMPOSITE, Summary, features, fuzz, wanted
 from cerlab.fuzz.engines import AnswerRows, Outcome, Refusal
-from cerlab.fuzz.features import COMPOSITE, features
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text

@@ -27,8 +27,8 @@ from cerlab.compile.vcea_to_cea import vcea_to_cea
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
 from cerlab.io.machine_json import machine_from_json, machine_to_json
-from cerlab.lab.answers import PANELS
-from cerlab.lab.answers import answer as lab_answer
+from cerlab.lab import PANELS
+from cerlab.lab import answer as lab_answer
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.gcq import Delete, Insert, answers_after_each
 from cerlab.logic.sremo.text import sremo_text

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.lab.answers import MOST_STEPS, PANELS, answer, stream_of
+from cerlab.lab import MOST_STEPS, PANELS, answer, stream_of
 from cerlab.logic.ceql.text import query_text
 from cerlab.testing import as_dict
 from cerlab.viz.timeline.style import own_numbers
@@ -34,7 +34,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import json
-from cerlab.lab.answers import answer
+from cerlab.lab import answer
 for line in sys.stdin:
     print(json.dumps(answer(json.loads(line))))
 """

@@ -19,7 +19,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.lab.build import build
+from cerlab.lab.serve import build
 from cerlab.logic.ceql.text import query_text
 from cerlab.testing import as_dict
 from proofs_tests.random_cases import random_case

@@ -31,13 +31,8 @@ from cerlab.logic.focel.semantics import Sets, complex_events
 from cerlab.logic.focel.translate import fo_to_so, so_to_fo
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event
-from cerlab.testing import (
-    Shape,
-    any_fo_formula,
-    random_events,
-    random_fo_formula,
-)
-from cerlab.testing.conditions import random_condition
+from cerlab.testing import Shape, any_fo_formula, random_events, random_fo_formula
+from cerlab.testing.cel import random_condition
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(events=4, rich=False)

@@ -18,6 +18,7 @@ from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
 from cerlab.testing import (
     ATTRIBUTES,
+    LANGUAGES,
     Shape,
     cases,
     formulas,
@@ -28,7 +29,6 @@ from cerlab.testing import (
     random_query,
     streams,
 )
-from cerlab.testing.strategies import LANGUAGES
 
 SMALL = Shape(depth=2, events=4)
 

@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TypeAlias
 
-from cerlab.fuzz.features import FEATURES
+from cerlab.fuzz import FEATURES
 from proofs_tests.pairs.search import Tally
 from proofs_tests.pairs.ways import SECONDS, WAYS
 

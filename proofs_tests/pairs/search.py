@@ -14,7 +14,7 @@ from traceback import format_exception
 
 from cerlab.errors import CerlabError, CerlabWarning
 from cerlab.evaluate import AUTO
-from cerlab.fuzz.features import features
+from cerlab.fuzz import features
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow, Consume, Strategy, TimeWindow

@@ -13,15 +13,8 @@ import cerlab
 from cerlab.api.sql import SqlSession, _first_clause, _with_before
 from cerlab.cli import main
 from cerlab.errors import CerlabError, UsageError
-from cerlab.trial.sqllogictest import (
-    Record,
-    _compare,
-    check_files,
-    records,
-    settlements_in,
-    value_text,
-)
-from cerlab.trial.verdicts import Verdict
+from cerlab.trial import Verdict
+from cerlab.trial.report import Record, _compare, check_files, records, settlements_in, value_text
 
 MR = "MATCH_RECOGNIZE (ORDER BY t MEASURES {} AS m PATTERN (A+) DEFINE A AS x > 1)"
 COUNT = MR.format("COUNT(*)")

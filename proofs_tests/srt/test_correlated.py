@@ -29,12 +29,7 @@ from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Operator
 from cerlab.predicates.truth import kind_of
-from cerlab.testing import (
-    Shape,
-    random_correlated_events,
-    random_correlated_formula,
-    with_limit,
-)
+from cerlab.testing import Shape, random_correlated_events, random_correlated_formula, with_limit
 from cerlab.testing.correlated import comparisons
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.random_cases import Case, random_case

@@ -9,10 +9,9 @@ import pytest
 
 from cerlab.api.row_patterns import parse_rows
 from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
-from cerlab.trial.adapters import adapter
+from cerlab.trial.adapters import Absent, adapter, running
 from cerlab.trial.children.flink_child import failure
 from cerlab.trial.languages import Case
-from cerlab.trial.process import Absent, running
 
 
 def case(pattern: str, clauses: str = "") -> Case:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import pytest
 
-from cerlab.fuzz.difference import reference
+from cerlab.fuzz import reference
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text

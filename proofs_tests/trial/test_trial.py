@@ -20,16 +20,21 @@ from cerlab.cli import main
 from cerlab.errors import UsageError
 from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
 from cerlab.logic.rows import syntax as rp
-from cerlab.testing.rows import random_row_pattern
-from cerlab.testing.smaller_rows import smaller_rows
-from cerlab.trial import Trial, Verdict, adapter, trial
-from cerlab.trial.adapters import ADAPTERS
-from cerlab.trial.causes import size
-from cerlab.trial.features import OUTPUT, PATTERN, SKIP, row_features
-from cerlab.trial.languages import CEQL, LANGUAGES, ROWS, Case, arrow
-from cerlab.trial.process import Running, running
+from cerlab.testing.rows import random_row_pattern, smaller_rows
+from cerlab.trial import Trial, Verdict, adapter, judgement_of, size, trial
+from cerlab.trial.adapters import ADAPTERS, Running, running
+from cerlab.trial.languages import (
+    CEQL,
+    LANGUAGES,
+    OUTPUT,
+    PATTERN,
+    ROWS,
+    SKIP,
+    Case,
+    arrow,
+    row_features,
+)
 from cerlab.trial.report import write_report
-from cerlab.trial.verdicts import judgement_of
 
 Answers = list[dict[str, Any]]
 

@@ -16,13 +16,7 @@ from cerlab.compile.vcea_to_cea import vcea_to_cea
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import Formula
 from cerlab.model.clauses import Strategy
-from cerlab.testing import (
-    SMALL,
-    random_fo_formula,
-    random_formula,
-    random_query,
-    random_sremo,
-)
+from cerlab.testing import SMALL, random_fo_formula, random_formula, random_query, random_sremo
 from cerlab.viz.machines.deterministic import minterm_table
 from cerlab.viz.machines.minterms import listed_minterms
 from cerlab.viz.tecs import tecs_snapshot

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Generic, Protocol, TypeVar
 
-from cerlab.why import Why
-from cerlab.why.encoding import why_to_json
+from cerlab.why import Why, why_to_json
 from cerlab.why.failure import Repair
 from proofs_tests.suite import Suite
 

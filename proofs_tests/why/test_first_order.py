@@ -27,7 +27,7 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.condition import Correlation, LabelAttribute, On, labels_of
 from cerlab.predicates.syntax import Operator
 from cerlab.testing import Shape, random_events, random_predicate
-from cerlab.testing.fo import random_fo_formula
+from cerlab.testing.cel import random_fo_formula
 from cerlab.why import Derivation, Kind, Why, why
 from cerlab.why.deduction import CelDerivation
 from cerlab.why.failure import Repair

@@ -17,11 +17,13 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.model.answer import Valuation
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.testing import Shape
+from cerlab.why import cel as cel_atoms
 from cerlab.why import cel as table
-from cerlab.why import cel_atoms, clauses, deduction, why, windows
+from cerlab.why import clauses, deduction, why
+from cerlab.why import question as windows
 from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import Failure, Kind, Retype
-from cerlab.why.labels import Context, contexts
+from cerlab.why.question import Context, contexts
 from proofs_tests.clauses.tables import word
 from proofs_tests.why.test_agreement import agree
 from proofs_tests.why.test_mutations import blames

@@ -17,7 +17,7 @@ from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.testing import Shape
 from cerlab.why.failure import Widen
-from cerlab.why.weaker import shorter, weaker
+from cerlab.why.none import shorter, weaker
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.mending import mend

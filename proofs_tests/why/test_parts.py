@@ -12,13 +12,10 @@ from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
 from cerlab.logic.cel.syntax import Atom
 from cerlab.why import Kind, repairs
 from cerlab.why.candidates import regions
-from cerlab.why.cel import derivations
-from cerlab.why.cel_atoms import Part
+from cerlab.why.cel import Part, derivations
 from cerlab.why.deduction import Goal, passes
-from cerlab.why.failure import HEAVY, LIGHT, Failure, Relax, cost
-from cerlab.why.labels import Context, unmarked_ends
-from cerlab.why.preference import ending_at
-from cerlab.why.question import Question
+from cerlab.why.failure import HEAVY, LIGHT, Failure, Relax, cost, ending_at
+from cerlab.why.question import Context, Question, unmarked_ends
 from proofs_tests.clauses.tables import c, word
 
 

@@ -13,10 +13,9 @@ from cerlab.logic.sremo.syntax import Terminal
 from cerlab.model.answer import Positions
 from cerlab.viz import graph_of, svg
 from cerlab.viz.graph import NodeKind
-from cerlab.why import Derivation, Kind, Repair, Why, deduction, why
-from cerlab.why.encoding import why_to_json
+from cerlab.why import Derivation, Kind, Repair, Why, deduction, why, why_to_json
+from cerlab.why.candidates import SremoQuestion, starts
 from cerlab.why.failure import Alter, Drop, Give, Insert, Reach, Relax, Remark, Remove, Retype
-from cerlab.why.sremo_candidates import SremoQuestion, starts
 from proofs_tests.clauses.tables import word
 from proofs_tests.sremo.tables import sre
 from proofs_tests.why.sremo_rows import ROWS

@@ -19,7 +19,9 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SpanWindow, Sremo, Terminal, Window, subexpressions
 from cerlab.predicates.syntax import And
 from cerlab.testing import Shape
-from cerlab.why import sremo, sremo_terminals, windows
+from cerlab.why import question as windows
+from cerlab.why import sremo
+from cerlab.why import sremo as sremo_terminals
 from cerlab.why.deduction import Contents, Reading
 from cerlab.why.failure import Failure, Kind, Path, Relax
 from proofs_tests.why.test_sremo_agreement import agree, random_question

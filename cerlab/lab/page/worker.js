@@ -20,7 +20,7 @@ class AGraph:
 
 sys.modules["pygraphviz"] = types.SimpleNamespace(AGraph=AGraph)
 import json
-from cerlab.lab.answers import answer
+from cerlab.lab import answer
 `;
 
 async function main() {

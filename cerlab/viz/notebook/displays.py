@@ -40,11 +40,10 @@ from cerlab.viz.notebook import answers, filmstrip, plans, streams, verdicts
 from cerlab.viz.tecs import snapshot_text
 from cerlab.viz.timeline import svg as timeline_svg
 from cerlab.viz.timeline import text as timeline_text
-from cerlab.why.answer import Why
+from cerlab.why import Why, verdict_lines
 from cerlab.why.deduction import Derivation
 from cerlab.why.failure import Failure
 from cerlab.why.none import WhyNone
-from cerlab.why.text import verdict_lines
 
 __all__ = [
     "answers",

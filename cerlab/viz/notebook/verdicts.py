@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cerlab import display
-from cerlab.decisions.verdict import Verdict, Witness
+from cerlab.decisions.question import Verdict, Witness
 from cerlab.predicates.words import answer_text, count_text, event_text
 from cerlab.viz.html import block, note, pre, strong
 from cerlab.viz.timeline import Timeline, timeline
