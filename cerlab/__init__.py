@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cerlab.api.row_questions import rows_to_cel as rows_to_cel
     from cerlab.api.row_questions import satisfiable_rows as satisfiable_rows
     from cerlab.api.sql import sql as sql
-    from cerlab.api.stages import show as show
+    from cerlab.api.timelines import show as show
     from cerlab.budget import limits as limits
     from cerlab.decisions import Verdict as Verdict
     from cerlab.decisions import Witness as Witness
@@ -105,7 +105,7 @@ _HOMES = {
     "cerlab.api.row_questions": "InCel RowVerdict contained_rows equivalent_rows row_remarks "
     "rows_to_cel satisfiable_rows",
     "cerlab.api.sql": "sql",
-    "cerlab.api.stages": "show",
+    "cerlab.api.timelines": "show",
     "cerlab.why": "Why why",
     "cerlab.why.none": "WhyNone why_none",
     "cerlab.why.row_answer": "WhyRows",

@@ -8,16 +8,17 @@ from functools import cached_property
 from itertools import chain
 from operator import index
 from typing import TYPE_CHECKING, Any, Unpack
+from warnings import warn
 
 from cerlab import io
-from cerlab.api.answer_warnings import warn_about_answers
-from cerlab.compile.pattern import Pattern
+from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import drawable, rich_display
 from cerlab.engine.random_access.by_number import Access, BatchAccess, ListAccess, sample
+from cerlab.errors import AnswerWarning, stacklevel_of_caller
 from cerlab.evaluate import AUTO
-from cerlab.evaluate.aggregate_request import Aggregates, request_of
-from cerlab.evaluate.aggregated import group_totals
+from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
+from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.sink import ROWS
 from cerlab.io.write import table_of_batches
 from cerlab.model.answer import ComplexEvent
@@ -228,3 +229,21 @@ class Answers:
     def count(self) -> int:
         """How many there are."""
         return len(self.answers)
+
+
+def warn_about_answers(
+    pattern: AnyPattern, stream: Stream, answers: int | None, *, as_list: bool = True
+) -> None:
+    """Warn of what a stream lacks for a pattern, and that there are no answers on it.
+
+    And that aggregates in SELECT say nothing of answers that come `as_list`.
+    """
+    if as_list and isinstance(pattern, Pattern) and pattern.ast.aggregates:
+        message = (
+            "CER0913: SELECT asks for aggregates, and these are the answers that they are over"
+        )
+        hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
+        warn(AnswerWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
+    whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
+    requirements = requirements_of(pattern).read(stream)
+    requirements.warn(len(stream) > 0, answers, f"{whose} says why")

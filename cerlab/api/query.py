@@ -10,7 +10,7 @@ from cerlab.api.answers import Matches
 from cerlab.api.session import AggregateSession, RowSession, Session
 from cerlab.compile.pattern import Logic, Pattern
 from cerlab.compile.text_to_pattern import Language, What, as_pattern
-from cerlab.evaluate.aggregate_request import Aggregates, request_of
+from cerlab.evaluate.aggregates import Aggregates, request_of
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.schema import Schema

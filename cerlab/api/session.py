@@ -169,9 +169,9 @@ class RowSession:
         """All that has to be known to go on elsewhere: ``query.tabulating(.., state=..)``.
 
         The session's own state with the events that it keeps, in a versioned format that runs no
-        code when it is read (`cerlab.evaluate.session_state`).
+        code when it is read (`cerlab.evaluate.running`).
         """
-        from cerlab.evaluate.session_state import state_to_bytes
+        from cerlab.evaluate.running import state_to_bytes
 
         events = [(e.type, e.stream, list(e.attributes.items())) for e in self._events]
         body = self._session.state().hex(), self._offset, events
@@ -184,7 +184,7 @@ class RowSession:
 def _rows_of_state(query: Pattern, state: bytes) -> tuple[bytes, int, list[Event]]:
     """The session's own state, the position of the first of its events, and these."""
     from cerlab.engine.general.state_check import bad_state, expect
-    from cerlab.evaluate.session_state import UNREADABLE, state_from_bytes
+    from cerlab.evaluate.running import UNREADABLE, state_from_bytes
 
     _, body = state_from_bytes("rows", query.plan, state)
     try:
@@ -230,7 +230,7 @@ class AggregateSession:
     def state(self) -> bytes:
         """All that has to be known to go on elsewhere: ``query.aggregating(.., state=..)``.
 
-        A versioned format that runs no code when it is read (`cerlab.evaluate.session_state`).
+        A versioned format that runs no code when it is read (`cerlab.evaluate.running`).
         """
         return self._totals.state()
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any, Unpack
 
 from cerlab import io
-from cerlab.api.answer_warnings import warn_about_answers
+from cerlab.api.answers import warn_about_answers
 from cerlab.compile.pattern import Logic
 from cerlab.compile.text_to_pattern import AnyWhat, Language, any_pattern
 from cerlab.errors import UsageError

@@ -20,9 +20,7 @@ from io import TextIOWrapper
 from typing import Any
 
 from cerlab import __version__
-from cerlab.cli.examples import EXAMPLES
-from cerlab.cli.limits import add_limits, within_limits
-from cerlab.cli.status import BAD, INTERNAL, INTERRUPTED, OK
+from cerlab.cli.command import BAD, EXAMPLES, INTERNAL, INTERRUPTED, OK, add_limits, within_limits
 from cerlab.errors import CerlabError, CerlabWarning
 
 __all__ = ["main"]
@@ -109,24 +107,49 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 COMMANDS = {
-    "run": ("run", "run", "evaluate a query on events"),
-    "check": ("check", "check", "what can be said of a query without events"),
-    "show": ("show", "show", "draw a query and its automata"),
-    "equivalent": ("pairs", "compare", "decide: have A and B the same answers on every stream"),
-    "contained": ("pairs", "compare", "decide: is each answer of A one of B, on every stream"),
-    "why": ("why", "run", "why positions are an answer, or why not"),
-    "fuzz": ("fuzz", "run", "compare another engine with the reference"),
-    "trial": ("trial", "run", "compare many engines side by side"),
-    "bench": ("bench", "bench", "measure the compiled engine"),
-    "spark": ("spark", "run", "evaluate a query on files by Spark"),
-    "convert": ("convert", "run", "events from one format to another"),
-    "explain": ("explain", "run", "what an error code means, with an example and its mend"),
-    "lab": ("lab", "run", "a page to try queries on, in the browser"),
-    "fmt": ("fmt", "fmt", "print a query in its canonical form"),
-    "demo": ("tour", "run", "the tour that the README starts with"),
-    "completion": ("completion", "run", "a script by which a shell completes what is typed"),
+    "run": ("run", "add_options", "run", "evaluate a query on events"),
+    "check": ("decide", "check_options", "check", "what can be said of a query without events"),
+    "show": ("show", "add_options", "show", "draw a query and its automata"),
+    "equivalent": (
+        "decide",
+        "pair_options",
+        "compare",
+        "decide: have A and B the same answers on every stream",
+    ),
+    "contained": (
+        "decide",
+        "pair_options",
+        "compare",
+        "decide: is each answer of A one of B, on every stream",
+    ),
+    "why": ("why", "add_options", "run", "why positions are an answer, or why not"),
+    "fuzz": (
+        "comparisons",
+        "fuzz_options",
+        "run_fuzz",
+        "compare another engine with the reference",
+    ),
+    "trial": ("comparisons", "trial_options", "run_trial", "compare many engines side by side"),
+    "bench": ("bench", "add_options", "bench", "measure the compiled engine"),
+    "spark": ("spark", "add_options", "run", "evaluate a query on files by Spark"),
+    "convert": ("tools", "convert_options", "convert", "events from one format to another"),
+    "explain": (
+        "tools",
+        "explain_options",
+        "explain",
+        "what an error code means, with an example and its mend",
+    ),
+    "lab": ("tools", "lab_options", "lab", "a page to try queries on, in the browser"),
+    "fmt": ("show", "fmt_options", "fmt", "print a query in its canonical form"),
+    "demo": ("tools", "no_options", "tour", "the tour that the README starts with"),
+    "completion": (
+        "tools",
+        "completion_options",
+        "completion",
+        "a script by which a shell completes what is typed",
+    ),
 }
-"""The commands: the module of each, with its options; the function; and what it is for."""
+"""The commands: the module of each, what adds its options, what runs it, and its purpose."""
 
 
 def parser_of(names: Collection[str]) -> argparse.ArgumentParser:
@@ -136,11 +159,11 @@ def parser_of(names: Collection[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"cerlab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="called")
-    for name, (module, function, purpose) in COMMANDS.items():
+    for name, (module, options, function, purpose) in COMMANDS.items():
         command = commands.add_parser(name, help=purpose)
         if name in names:
             implementation = import_module(f"cerlab.cli.{module}")
-            implementation.add_options(command)
+            getattr(implementation, options)(command)
             add_limits(command)
             add_examples(command, name)
             command.set_defaults(command=getattr(implementation, function))

@@ -12,8 +12,8 @@ from typing import Any
 from cerlab.api import Query, parse_query
 from cerlab.cli.bench_options import PATH_RUNS, STREAMS, add_options, check, whole_numbers
 from cerlab.cli.bench_papers import PAPERS, paper_rows
+from cerlab.cli.command import OK
 from cerlab.cli.options import output
-from cerlab.cli.status import OK
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.stream import Stream
 

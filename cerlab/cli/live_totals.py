@@ -13,7 +13,7 @@ from cerlab.cli.options import input_options, output, time_option
 from cerlab.cli.streaming import Enough, arriving
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import BadData, TypeMismatch
-from cerlab.evaluate.aggregate_request import Request, check_attributes
+from cerlab.evaluate.aggregates import Request, check_attributes
 from cerlab.evaluate.running import RunningTotals
 from cerlab.io.row_lines import csv_rows, ndjson_rows
 from cerlab.model.clock import axis_of_options

@@ -6,10 +6,9 @@ import argparse
 from itertools import chain, islice
 
 from cerlab.cli.answer_warnings import AnswerWarnings
-from cerlab.cli.options import comma_separated
-from cerlab.cli.progress import whole_stream
+from cerlab.cli.command import OK
+from cerlab.cli.options import comma_separated, whole_stream
 from cerlab.cli.rows import write_tables
-from cerlab.cli.status import OK
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import answers_of
@@ -48,8 +47,7 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
 
 def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
     """Write the table of ``SELECT COUNT(*), ..``."""
-    from cerlab.evaluate.aggregate_request import selected_request
-    from cerlab.evaluate.aggregated import group_totals
+    from cerlab.evaluate.aggregates import group_totals, selected_request
 
     conflicts = {
         "--columns": arguments.columns,

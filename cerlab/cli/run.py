@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from cerlab import io
 from cerlab.cli.answer_warnings import AnswerWarnings
+from cerlab.cli.command import OK
 from cerlab.cli.live import Answers, Live, live_labels, live_run
 from cerlab.cli.options import (
+    WatchedStream,
     add_input,
     add_query,
     add_quiet,
@@ -19,16 +21,15 @@ from cerlab.cli.options import (
     output,
     read_pattern,
     time_option,
+    whole_stream,
 )
-from cerlab.cli.progress import WatchedStream, whole_stream
-from cerlab.cli.status import OK
 from cerlab.cli.streaming import Enough, LimitSink, answers_on_file
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.compile.text_to_pattern import LANGUAGES
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import EVALUATORS, answers_of, evaluator_for, valuations_of
+from cerlab.evaluate.labelled import shown_attributes
 from cerlab.evaluate.protocol import SHORT
-from cerlab.evaluate.selected import shown_attributes
 from cerlab.io import NdjsonSink, Sink, parquet_sink
 from cerlab.io.formats import is_pipe
 from cerlab.model.answer import ComplexEvent, Valuation

@@ -1,26 +1,21 @@
-"""``cerlab show``: a query, and what is made of it, as text and drawings."""
+"""``cerlab show`` and ``fmt``: a query as pictures, and in its canonical form."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from cerlab.api.stages import WHAT, stage
+from cerlab.api.timelines import WHAT, stage
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Ucea, Vcea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
-from cerlab.cli.options import (
-    add_input,
-    add_query,
-    output,
-    read_pattern,
-)
-from cerlab.cli.progress import whole_stream
-from cerlab.cli.status import OK
+from cerlab.cli.command import OK
+from cerlab.cli.options import add_input, add_query, output, read_pattern, read_query, whole_stream
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
 from cerlab.io.machine_json import machine_to_json
@@ -40,6 +35,7 @@ from cerlab.viz.theme import THEMES
 from cerlab.viz.timeline import Timeline
 
 FORMATS = ("text", "dot", *FORMS, "tikz", "json", "mata")
+
 
 _WRITERS: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea | Ucea], str]] = {
     "tikz": machine_tikz,
@@ -137,3 +133,19 @@ def _write_bytes(data: bytes, arguments: argparse.Namespace) -> None:
         )
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
+
+
+def fmt_options(parser: argparse.ArgumentParser) -> None:
+    """QUERY, and how to read it."""
+    add_query(parser)
+
+
+def fmt(arguments: argparse.Namespace) -> int:
+    """``cerlab fmt``."""
+    query = read_query(arguments)
+    if re.search(r"--|/\*", query.source.text):
+        print("warning: comments are not part of the canonical form", file=sys.stderr)
+    if query.schema is not None and arguments.schema is None:
+        print(query.schema)
+    print(query if query.source.is_query else query.formula)
+    return OK

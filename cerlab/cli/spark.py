@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from cerlab.cli.command import BAD, OK
 from cerlab.cli.options import add_quiet, comma_separated, read_query, time_option
-from cerlab.cli.status import BAD, OK
 from cerlab.errors import BadData, CerlabError, CerlabWarning, UsageError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cerlab import io
-from cerlab.cli.progress import about, bar
+from cerlab.cli.options import about, bar
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import BadData
 from cerlab.evaluate import evaluator_of

@@ -7,15 +7,9 @@ import json
 from collections.abc import Callable
 from typing import TypeVar
 
-from cerlab.cli.options import (
-    add_input,
-    add_query,
-    query_text,
-    read_pattern,
-)
-from cerlab.cli.progress import whole_stream
+from cerlab.cli.command import NO, OK
+from cerlab.cli.options import add_input, add_query, query_text, read_pattern, whole_stream
 from cerlab.cli.rows import refuse_options
-from cerlab.cli.status import NO, OK
 from cerlab.compile.pattern import AnyPattern, SremoPattern
 from cerlab.compile.text_to_pattern import LANGUAGES
 from cerlab.errors import Unsupported, UsageError

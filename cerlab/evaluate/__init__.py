@@ -10,14 +10,10 @@ from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access.by_number import Access, BatchAccess
 from cerlab.errors import BadData, Unsupported, UsageError, nearest
 from cerlab.evaluate import protocol
-from cerlab.evaluate.automaton import Automaton
-from cerlab.evaluate.compiled import CompiledEvaluator
+from cerlab.evaluate.compiled import CompiledEvaluator, Registers
 from cerlab.evaluate.labelled import has_labels, labelled_valuations
-from cerlab.evaluate.lists import Lists
 from cerlab.evaluate.protocol import Evaluator
-from cerlab.evaluate.reference import Reference
-from cerlab.evaluate.registers import Registers
-from cerlab.evaluate.tecs import TecsEvaluator
+from cerlab.evaluate.stepwise import Automaton, Lists, Reference, TecsEvaluator
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event

@@ -17,15 +17,18 @@ from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference.registers.labelled import Marks, labels_of_answer
+from cerlab.engine.reference.relabel import labels_of_answer as labels_of_short_answer
+from cerlab.engine.reference.relabel import substream
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
+from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import Atom, defined_labels, subformulas
 from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.clock import TimeAxis
-from cerlab.model.event import Event
+from cerlab.model.event import Event, is_of_stream
 from cerlab.model.order import valuation_latest_first
 from cerlab.model.stream import Stream
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from cerlab.engine.kernels.arrays import Int64s
     from cerlab.engine.labelled_rows import LabelledAnswers
     from cerlab.engine.labelling import Label
+
 
 _SOME = 1 << 12
 """So many answers are labelled at once where they come one by one."""
@@ -255,3 +259,56 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
     if pattern.has_registers:
         return repeated_labels(pattern.labelled_registers)
     return selected_labels(pattern)
+
+
+def shown_attributes(
+    pattern: Pattern, events: Sequence[Event], answer: ComplexEvent
+) -> dict[int, frozenset[str]]:
+    """What ``SELECT x[attr, ..]`` chooses to show at the positions of an answer.
+
+    A position of several labels shows what any of them chooses; one of a label without brackets
+    shows everything and is left out.
+    """
+    items = pattern.ast.items or ()
+    if not any(item.attributes for item in items):
+        return {}
+    by_position = {}
+    for position, labels in _labels(pattern, events, answer).items():
+        event = events[position]
+        groups = [
+            item.attributes
+            for item in items
+            if item.label in labels and (item.stream is None or is_of_stream(event, item.stream))
+        ]
+        if groups and all(groups):
+            by_position[position] = frozenset[str]().union(*groups)
+    return by_position
+
+
+def _labels(
+    pattern: Pattern, events: Sequence[Event], answer: ComplexEvent
+) -> dict[int, frozenset[str]]:
+    """The labels that the positions of an answer have in some valuation.
+
+    By the automaton; by the reference on the answer's events where filters compare labels; else by
+    the reference on all events up to its end.
+    """
+    if pattern.has_automaton:
+        return labels_of_short_answer(pattern.plan, events, answer)
+    if not pattern.has_registers:
+        whole = replace(pattern.ast, limit=None)
+        return _labels_in(query_valuations(whole, Stream(events[: answer.end + 1])), answer)
+    inside = substream(pattern.registers, events, answer)
+    among = tuple(inside.index(p) for p in answer.positions)
+    inner_valuations = valuations(selected_formula(pattern.ast), [events[i] for i in inside])
+    labels = _labels_in(inner_valuations, ComplexEvent(0, len(inside) - 1, among))
+    return {inside[i]: names for i, names in labels.items()}
+
+
+def _labels_in(candidates: Iterable[Valuation], answer: ComplexEvent) -> dict[int, frozenset[str]]:
+    """The labels of an answer's positions in those of some valuations that give it."""
+    giving = [V for V in candidates if complex_event(V) == answer]
+    return {
+        i: frozenset(label for V in giving for label, D in V.labels.items() if i in D)
+        for i in answer.positions
+    }

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import cerlab
-from cerlab.api.stages import WHAT, stage
+from cerlab.api.timelines import WHAT, stage
 from cerlab.compile.pattern import Pattern, SremoPattern
 from cerlab.compile.text_to_pattern import any_pattern
 from cerlab.errors import CerlabError, SourcePlace, UsageError

@@ -24,7 +24,7 @@ from sphinx.util.typing import stringify_annotation
 import cerlab
 from cerlab import catalogue
 from cerlab.cli import COMMANDS, main
-from cerlab.evaluate.aggregate_request import Aggregates
+from cerlab.evaluate.aggregates import Aggregates
 from cerlab.io import HowToRead
 from cerlab.spark.batch.match import Options
 from cerlab.spark.stream.match_stream import StreamOptions

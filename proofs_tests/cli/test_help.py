@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cerlab.cli import COMMANDS, main, parser_of
-from cerlab.cli.examples import EXAMPLES
+from cerlab.cli.command import EXAMPLES
 
 EVENTS = "type,name,price,t\nBUY,INTC,27,1\nSELL,INTC,28,3\nBUY,AMAT,5,4\n"
 LINES = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cerlab.cli import progress
+from cerlab.cli import options as progress
 from cerlab.model.event import Event
 
 EVENTS = [Event("A", {"n": n}) for n in range(3_000)]

@@ -16,7 +16,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.cli import main, progress, run
+from cerlab.cli import main, run
+from cerlab.cli import options as progress
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.cli.run_cases import answers_of_lines, compilable, ndjson_lines

@@ -81,7 +81,7 @@ def test_constants_shrink(formula: str, expected: str) -> None:
 
 
 def verdict(engine: Any, monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
-    from cerlab.cli import fuzz as command
+    from cerlab.cli import comparisons as command
 
     class EngineContext:
         def __enter__(self) -> Any:

@@ -22,7 +22,7 @@ import pytest
 import cerlab
 from cerlab import budget
 from cerlab.cli import main
-from cerlab.cli.limits import BETWEEN_ALARMS, within_limits
+from cerlab.cli.command import BETWEEN_ALARMS, within_limits
 from cerlab.engine.answers import Buffer
 from cerlab.engine.batches import whole
 from cerlab.engine.growth import double_room, join_arrays
@@ -296,7 +296,7 @@ def test_without_a_timer_a_command_ends_at_its_limit(
         while True:
             sleep(0.01)
 
-    monkeypatch.setattr("cerlab.cli.check.check", forever)
+    monkeypatch.setattr("cerlab.cli.decide.check", forever)
     assert main(["check", "A ; B", "--time-limit", "0.3"]) == 2
     assert "CER0620" in capsys.readouterr().err
 

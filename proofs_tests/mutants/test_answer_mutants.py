@@ -18,7 +18,8 @@ from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sl
 from cerlab.engine.registers import labelling as registers
 from cerlab.engine.registers import program as program_of_registers
 from cerlab.engine.registers.program import Slot
-from cerlab.evaluate import aggregated, running
+from cerlab.evaluate import aggregates as aggregated
+from cerlab.evaluate import running
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from proofs_tests.engine import test_aggregates, test_labelled_answers

@@ -21,9 +21,9 @@ from typing import Any, TypeAlias
 import cerlab
 from cerlab.api.session import Session
 from cerlab.cli import parser_of
+from cerlab.cli.command import OK
 from cerlab.cli.options import read_pattern
 from cerlab.cli.run import run_pattern
-from cerlab.cli.status import OK
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed.ranges import why_not_by_ranges

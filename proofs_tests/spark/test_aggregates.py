@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from cerlab.errors import ResourceLimit
-from cerlab.evaluate import aggregated
-from cerlab.evaluate.aggregate_request import Request, selected_request
+from cerlab.evaluate import aggregates as aggregated
+from cerlab.evaluate.aggregates import Request, selected_request
 from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.syntax import Aggregate, partition_attributes
 from cerlab.spark.plan.footers import NoProof

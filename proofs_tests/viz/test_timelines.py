@@ -15,8 +15,7 @@ import cerlab
 from cerlab import ComplexEvent, UsageError, evaluate
 from cerlab.api import Query
 from cerlab.api import timeline as asked
-from cerlab.api.stages import show
-from cerlab.api.timelines import MOST_ANSWERS
+from cerlab.api.timelines import MOST_ANSWERS, show
 from cerlab.errors import BadData, CerlabError
 from cerlab.model.order import by_end
 from cerlab.viz.timeline.layout import ANSWERS, EVENTS, timeline

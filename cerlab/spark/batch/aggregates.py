@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.measures import no_sum
 from cerlab.errors import UsageError
-from cerlab.evaluate.aggregate_request import PLACES, Measure, check_attributes, selected_request
+from cerlab.evaluate.aggregates import PLACES, Measure, check_attributes, selected_request
 from cerlab.spark.batch.frame import FLOATS, WHOLE, Source, arrow_schema
 from cerlab.spark.batch.writer import TaskAnswers
 from cerlab.spark.tasks.aggregates import GroupRows, merge_parts
@@ -35,7 +35,7 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
 
 
 def group_types(source: Source, rows: GroupRows) -> StructType:
-    """The schema of aggregates, as `cerlab.evaluate.aggregated` has them on one machine."""
+    """The schema of aggregates, as `cerlab.evaluate.aggregates` has them on one machine."""
     from pyspark.sql.types import LongType, StructType
 
     request, schema = rows.request, StructType()

@@ -23,8 +23,7 @@ from cerlab.spark.plan.reads import engine_column
 from cerlab.spark.tasks.named_rows import in_types
 
 if TYPE_CHECKING:
-    from cerlab.evaluate.aggregate_request import Request
-    from cerlab.evaluate.aggregated import GroupTotals
+    from cerlab.evaluate.aggregates import GroupTotals, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ class GroupEvaluation:
         """The rows of the groups, as record batches."""
         import pyarrow as pa
 
-        from cerlab.evaluate.aggregated import GroupTotals  # the languages load here
+        from cerlab.evaluate.aggregates import GroupTotals  # the languages load here
 
         if not self.read:
             return
@@ -118,7 +117,7 @@ def _parts(totals: GroupTotals, request: Request) -> Any:
     """The columns of parts."""
     import pyarrow as pa
 
-    from cerlab.evaluate.aggregated import EXPONENT
+    from cerlab.evaluate.aggregates import EXPONENT
 
     columns = {f"g{n}": totals.group(name) for n, name in enumerate(request.groups)}
     columns["runs"] = _binary(totals.totals.runs.tolist())
@@ -142,7 +141,7 @@ def merge_parts(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
     """The rows of groups, each with the lists of all its parts but for ``m0 m1 ..``."""
     import pyarrow as pa
 
-    from cerlab.evaluate.aggregated import EXPONENT, integer_column, sum_column
+    from cerlab.evaluate.aggregates import EXPONENT, integer_column, sum_column
 
     request = rows.request
     for batch in batches:

@@ -1,4 +1,4 @@
-"""``"reference"``: the denotational semantics, on streams short enough to list it."""
+"""The evaluators in pure Python: the reference, all runs of an automaton, the tECS, lists."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
+from cerlab.engine.random_access.by_number import Access, TecsAccess
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.lists import lists_recogniser
+from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.errors import Unsupported
-from cerlab.evaluate.protocol import Evaluator
+from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, query
 from cerlab.logic.cel.semantics import valuations as so_valuations
 from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
@@ -69,3 +74,55 @@ def _meaning(pattern: Pattern) -> Meaning:
         return so_valuations
     check_first_order(selected_formula(pattern.ast))
     return fo_valuations
+
+
+class Automaton(StepByStep):
+    """The runs of the CEA for answers, of the VCEA for valuations."""
+
+    name = "automaton"
+
+    def recogniser(self, pattern: Pattern) -> Recognition:
+        """The runs of the CEA."""
+        plan = pattern.plan
+        return plan, lambda: CeaRuns(plan.cea, plan.strategy)
+
+    def valuations(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[Valuation]:
+        """The valuations by the runs of the VCEA, each when its last event is read."""
+        plan, vcea = query(pattern, self.name).plan, query(pattern, self.name).labelled
+        return driver.run(plan, lambda: VceaRuns(vcea, plan.strategy), events, time)
+
+
+class TecsEvaluator(StepByStep):
+    """One tECS for each partition."""
+
+    name = "tecs"
+
+    def recogniser(self, pattern: Pattern) -> Recognition:
+        """Algorithm 1 on the determinised automaton, or on that of the strategy."""
+        plan, machine = pattern.plan, pattern.machine
+        return plan, lambda: TecsEvaluation(machine, latest_first=plan.limit is not None)
+
+    def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
+        """By the numbers of answers below the nodes of the tECS."""
+        cea_query = query(pattern, self.name)
+        return TecsAccess(cea_query.plan, cea_query.machine, stream)
+
+
+class Lists(StepByStep):
+    """What Foundations defines: a formula of its operators and a strategy, without clauses."""
+
+    name = "lists"
+
+    def takes(self, pattern: AnyPattern) -> bool:
+        """Whether the formula is one of Foundations', and nothing is around it."""
+        try:
+            return isinstance(pattern, Pattern) and pattern.anchored is not None
+        except Unsupported:
+            return False
+
+    def recogniser(self, pattern: Pattern) -> Recognition:
+        """The algorithm of the strategy."""
+        cea, strategy = pattern.anchored
+        return pattern.plan, lambda: lists_recogniser(cea, strategy)

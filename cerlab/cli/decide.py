@@ -1,16 +1,16 @@
-"""``cerlab check``: what can be said of a query without events."""
+"""``cerlab check``, ``equivalent`` and ``contained``: what is decided of queries without events."""
 
 from __future__ import annotations
 
 import argparse
 
+from cerlab import io
 from cerlab.automata.growth import growth_of
 from cerlab.budget import poll
+from cerlab.cli.command import NO, OK, UNDECIDED
 from cerlab.cli.options import add_query, read_query
-from cerlab.cli.pairs import print_witness
-from cerlab.cli.status import NO, OK
 from cerlab.compile.pattern import Pattern
-from cerlab.decisions import Verdict, dead_branches, satisfiable
+from cerlab.decisions import Verdict, contained, dead_branches, equivalent, satisfiable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import evaluators_for
 from cerlab.logic.cel.syntax import defined_labels, size
@@ -18,7 +18,7 @@ from cerlab.logic.focel.report import describe_fo
 from cerlab.predicates.minterms import minterms
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def check_options(parser: argparse.ArgumentParser) -> None:
     """QUERY, and how to read it."""
     add_query(parser)
 
@@ -79,3 +79,29 @@ def _growth(query: Pattern) -> str:
     if plan.window is None or growth.degree == 0:
         return f"{growth} in the events before"
     return f"bounded by the window; {growth} in the events inside it"
+
+
+def pair_options(parser: argparse.ArgumentParser) -> None:
+    """A and B, and how to read them."""
+    add_query(parser, "a", "b")
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """``cerlab equivalent`` and ``contained``: exit 0 yes, 1 no, 3 not decided."""
+    decide = {"equivalent": equivalent, "contained": contained}[arguments.called]
+    left, right = (read_query(arguments, text) for text in (arguments.a, arguments.b))
+    verdict = decide(left, right)
+    print({True: "yes: ", False: "no: ", None: ""}[verdict.holds] + verdict.reason)
+    if verdict.witness is not None:
+        print_witness(verdict)
+    return {True: OK, False: NO, None: UNDECIDED}[verdict.holds]
+
+
+def print_witness(verdict: Verdict) -> None:
+    """The witness: its events as NDJSON, and the answer that one side has."""
+    assert verdict.witness is not None
+    for event in verdict.witness.events:
+        print("  " + io.row_text(event))
+    answer = verdict.witness.complex_event
+    whose = f", on the {verdict.witness.side} only" if verdict.witness.side else ""
+    print(f"  answer: [{answer.start}, {answer.end}] at {list(answer.positions)}{whose}")
