@@ -20,7 +20,9 @@ from cerlab.errors import Unsupported
 from cerlab.evaluate import answers_of
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.text import query_text
-from cerlab.logic.flinkcep import FlinkPattern, begin, flink_matches
+from cerlab.logic.flinkcep.pattern import FlinkPattern
+from cerlab.logic.flinkcep.pattern import begin
+from cerlab.logic.flinkcep.semantics import flink_matches
 from cerlab.logic.flinkcep.syntax import EVERY_MATCH, SkipTo
 from cerlab.model.answer import Positions, Valuation, complex_event
 

@@ -9,7 +9,9 @@ from cerlab.engine.explanation import Explanation
 from cerlab.errors import UsageError, nearest
 from cerlab.evaluate import rows as by_rows
 from cerlab.io.tables import as_table, column_kinds, result_table, value_rows
-from cerlab.logic.rows import RowPattern, bind, result_rows
+from cerlab.logic.rows.syntax import RowPattern
+from cerlab.logic.rows.types import bind
+from cerlab.logic.rows.semantics import result_rows
 
 __all__ = ["RowEvaluator", "RowPattern", "explain_rows", "match_recognize", "parse_rows"]
 

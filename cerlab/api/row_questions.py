@@ -13,7 +13,8 @@ from cerlab.decisions.row_ends import two_ends
 from cerlab.decisions.row_patterns import RowVerdict, Same
 from cerlab.display import drawable
 from cerlab.io.tables import as_table, column_kinds
-from cerlab.logic.rows import RowPattern, bind
+from cerlab.logic.rows.syntax import RowPattern
+from cerlab.logic.rows.types import bind
 
 __all__ = [
     "InCel",

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from cerlab.compile.rows_to_search import Machine, machine, result_positions
 from cerlab.errors import Unsupported
 from cerlab.io.tables import column_kinds, result_table, value_columns
-from cerlab.logic.rows import Binding, RowPattern, bind
+from cerlab.logic.rows.types import Binding
+from cerlab.logic.rows.syntax import RowPattern
+from cerlab.logic.rows.types import bind
 
 if TYPE_CHECKING:
     from cerlab.compile.rows_to_walk import CompiledScan, Result

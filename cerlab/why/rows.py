@@ -10,7 +10,9 @@ from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.compile.rows_to_search import Machine, machine, partitions, search_of
 from cerlab.errors import UsageError
 from cerlab.io.tables import as_table, column_kinds, value_columns
-from cerlab.logic.rows import Binding, RowPattern, bind
+from cerlab.logic.rows.types import Binding
+from cerlab.logic.rows.syntax import RowPattern
+from cerlab.logic.rows.types import bind
 from cerlab.logic.rows.evaluation import Partition
 from cerlab.logic.rows.text import expression_text, name_text, skip_text
 from cerlab.model.event import Value

@@ -6,7 +6,8 @@ from random import Random
 from typing import Any
 
 from cerlab.errors import IllFormed
-from cerlab.logic.flinkcep import FlinkPattern, begin
+from cerlab.logic.flinkcep.pattern import FlinkPattern
+from cerlab.logic.flinkcep.pattern import begin
 from cerlab.logic.flinkcep.syntax import AnyPart, EventTest, NotPart, Part, SkipTo
 from cerlab.predicates.syntax import Comparison, Constant
 

@@ -16,7 +16,8 @@ import cerlab
 from cerlab.api import flink
 from cerlab.api.flink import begin
 from cerlab.errors import IllFormed, Unsupported
-from cerlab.logic.flinkcep import FlinkPattern, semantics
+from cerlab.logic.flinkcep import semantics
+from cerlab.logic.flinkcep.pattern import FlinkPattern
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
 

@@ -13,7 +13,7 @@ from cerlab.api import flink
 from cerlab.api.flink import begin
 from cerlab.compile import flinkcep_to_cel as compiled
 from cerlab.errors import Unsupported
-from cerlab.logic.flinkcep import FlinkPattern
+from cerlab.logic.flinkcep.pattern import FlinkPattern
 from cerlab.logic.flinkcep.syntax import SkipTo
 from proofs_tests.flinkcep.drawn import random_flink_pattern, random_flink_stream
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds

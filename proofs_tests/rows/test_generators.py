@@ -8,7 +8,7 @@ from random import Random
 
 from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.errors import CerlabError
-from cerlab.logic.rows import check_row_pattern
+from cerlab.logic.rows.check import check_row_pattern
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
 from cerlab.testing.rows import random_row_pattern, random_row_table

@@ -17,7 +17,7 @@ from cerlab.engine import row_search
 from cerlab.engine.row_search import GrowingMapping, Memory, Search
 from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.io.tables import as_table, column_kinds, value_columns
-from cerlab.logic.rows import bind
+from cerlab.logic.rows.types import bind
 from cerlab.logic.rows import syntax as rp
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds

@@ -18,7 +18,7 @@ from cerlab.engine.register_search import RegisterSearch
 from cerlab.engine.row_walk import Walk
 from cerlab.errors import Unsupported
 from cerlab.io.tables import as_table, column_kinds
-from cerlab.logic.rows import bind
+from cerlab.logic.rows.types import bind
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.tables import EVALUATORS, rows_of, typed_table

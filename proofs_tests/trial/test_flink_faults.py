@@ -15,7 +15,7 @@ import pytest
 
 from cerlab.api import flink
 from cerlab.api.row_patterns import match_recognize, parse_rows
-from cerlab.logic.flinkcep import FlinkPattern
+from cerlab.logic.flinkcep.pattern import FlinkPattern
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
 from cerlab.trial.adapters import adapter

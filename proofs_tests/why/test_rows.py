@@ -15,7 +15,7 @@ from cerlab.cli import main
 from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.errors import CerlabError
 from cerlab.io.tables import column_kinds, value_rows
-from cerlab.logic.rows import bind
+from cerlab.logic.rows.types import bind
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.evaluation import Partition
 from cerlab.logic.rows.matching import Start, derivations

@@ -1,22 +1,10 @@
-"""Row patterns, the MATCH_RECOGNIZE clause of SQL (rows.md; ISO/IEC 9075-2).
+"""Row patterns, the MATCH_RECOGNIZE clause of SQL (ISO/IEC 9075-2).
 
-Syntax, text, checks, and the semantics that everything else is tested against. The parser, which
-loads sqlglot, is `cerlab.logic.rows.parser`.
+The clause: `syntax`, `expressions`, `text`, `types` (on a table's columns), and its reading:
+`tokens`, `builder`, `parser`. The meaning: `evaluation`, `semantics`; everything else is tested
+against it. Machines: `machine` (prioritised automata and their search), `engine` and its kernels.
+From clauses to machines: `compile`, `functions`, `columns`, `measures`, `programs`, `scan`. Verbs:
+`recognise`, `questions`, `why`, `sql`. A meaning imports no machine, a machine no meaning.
 """
 
-from cerlab.logic.rows.check import check_row_pattern
-from cerlab.logic.rows.semantics import ResultRow, result_rows
-from cerlab.logic.rows.syntax import RowPattern
-from cerlab.logic.rows.text import row_pattern_text
-from cerlab.logic.rows.types import Binding, Kind, bind
-
-__all__ = [
-    "Binding",
-    "Kind",
-    "ResultRow",
-    "RowPattern",
-    "bind",
-    "check_row_pattern",
-    "result_rows",
-    "row_pattern_text",
-]
+from __future__ import annotations

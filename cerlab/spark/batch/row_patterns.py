@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate.rows import recognise
 from cerlab.io.tables import column_kinds
-from cerlab.logic.rows import RowPattern, bind
+from cerlab.logic.rows.syntax import RowPattern
+from cerlab.logic.rows.types import bind
 from cerlab.spark.batch.frame import quoted
 
 if TYPE_CHECKING:
