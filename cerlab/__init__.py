@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     from cerlab.api import step as step
     from cerlab.api import timeline as timeline
     from cerlab.api import valuations as valuations
-    from cerlab.api.row_patterns import RowPattern as RowPattern
-    from cerlab.api.row_patterns import explain_rows as explain_rows
-    from cerlab.api.row_patterns import match_recognize as match_recognize
-    from cerlab.api.row_patterns import parse_rows as parse_rows
-    from cerlab.api.row_questions import InCel as InCel
-    from cerlab.api.row_questions import RowVerdict as RowVerdict
-    from cerlab.api.row_questions import contained_rows as contained_rows
-    from cerlab.api.row_questions import equivalent_rows as equivalent_rows
-    from cerlab.api.row_questions import row_remarks as row_remarks
-    from cerlab.api.row_questions import rows_to_cel as rows_to_cel
-    from cerlab.api.row_questions import satisfiable_rows as satisfiable_rows
-    from cerlab.api.sql import sql as sql
     from cerlab.api.timelines import show as show
     from cerlab.budget import limits as limits
     from cerlab.decisions import Verdict as Verdict
@@ -67,15 +55,27 @@ if TYPE_CHECKING:
     from cerlab.model.event import TypeColumn as TypeColumn
     from cerlab.model.schema import Schema as Schema
     from cerlab.predicates.second_order import predicate as predicate
+    from cerlab.rows.questions import InCel as InCel
+    from cerlab.rows.questions import RowVerdict as RowVerdict
+    from cerlab.rows.questions import contained_rows as contained_rows
+    from cerlab.rows.questions import equivalent_rows as equivalent_rows
+    from cerlab.rows.questions import row_remarks as row_remarks
+    from cerlab.rows.questions import rows_to_cel as rows_to_cel
+    from cerlab.rows.questions import satisfiable_rows as satisfiable_rows
+    from cerlab.rows.recognise import RowPattern as RowPattern
+    from cerlab.rows.recognise import explain_rows as explain_rows
+    from cerlab.rows.recognise import match_recognize as match_recognize
+    from cerlab.rows.recognise import parse_rows as parse_rows
+    from cerlab.rows.sql import sql as sql
+    from cerlab.rows.why import WhyRows as WhyRows
+    from cerlab.rows.why import why_rows as why_rows
     from cerlab.why import Why as Why
     from cerlab.why import why as why
     from cerlab.why.none import WhyNone as WhyNone
     from cerlab.why.none import why_none as why_none
-    from cerlab.why.row_answer import WhyRows as WhyRows
-    from cerlab.why.rows import why_rows as why_rows
 
     flink: ModuleType
-    """FlinkCEP's pattern API (`cerlab.api.flink`), imported when it is first used."""
+    """FlinkCEP's pattern API (`cerlab.flinkcep`), imported when it is first used."""
     spark: ModuleType
     """The pipeline on Spark (`cerlab.spark`), imported when it is first used."""
 
@@ -101,20 +101,19 @@ _HOMES = {
     "cerlab.model.schema": "Schema",
     "cerlab.io": "Stream",
     "cerlab.predicates.second_order": "predicate",
-    "cerlab.api.row_patterns": "RowPattern explain_rows match_recognize parse_rows",
-    "cerlab.api.row_questions": "InCel RowVerdict contained_rows equivalent_rows row_remarks "
+    "cerlab.rows.recognise": "RowPattern explain_rows match_recognize parse_rows",
+    "cerlab.rows.questions": "InCel RowVerdict contained_rows equivalent_rows row_remarks "
     "rows_to_cel satisfiable_rows",
-    "cerlab.api.sql": "sql",
+    "cerlab.rows.sql": "sql",
     "cerlab.api.timelines": "show",
     "cerlab.why": "Why why",
     "cerlab.why.none": "WhyNone why_none",
-    "cerlab.why.row_answer": "WhyRows",
-    "cerlab.why.rows": "why_rows",
+    "cerlab.rows.why": "WhyRows why_rows",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 """Where each public name is defined; its module is imported when the name is first used."""
 
-_MODULES = {"flink": "cerlab.api.flink", "spark": "cerlab.spark"}
+_MODULES = {"flink": "cerlab.flinkcep", "spark": "cerlab.spark"}
 """Public modules, imported when they are first used."""
 
 __all__ = sorted(_HOME)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grimp
 
-ENTRIES = ("cerlab", "cerlab.__main__", "cerlab.magic", "cerlab.api.flink")
+ENTRIES = ("cerlab", "cerlab.__main__", "cerlab.magic", "cerlab.flinkcep")
 
 BY_NAME = ("cerlab.viz", "cerlab.cli", "cerlab.trial.children")
 """Packages whose modules are imported by name, or started, when they are needed."""

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cerlab.api.row_patterns import explain_rows, match_recognize, parse_rows
 from cerlab.bench.flink import against, flink_figures
 from cerlab.bench.timing import Against, timing_of
+from cerlab.rows.recognise import explain_rows, match_recognize, parse_rows
 
 
 class Benchmark(NamedTuple):

@@ -9,12 +9,12 @@ from datetime import date, datetime
 from typing import Any, TextIO
 from warnings import warn
 
-from cerlab.api.row_patterns import match_recognize
 from cerlab.cli.command import OK
 from cerlab.cli.options import output, query_text
 from cerlab.errors import AnswerWarning, Unsupported
 from cerlab.io.output import whole_columns
 from cerlab.io.row_lines import csv_rows, ndjson_rows
+from cerlab.rows.recognise import match_recognize
 
 
 def run(arguments: argparse.Namespace) -> int:

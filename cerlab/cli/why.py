@@ -14,10 +14,9 @@ from cerlab.compile.pattern import AnyPattern, SremoPattern
 from cerlab.compile.text_to_pattern import LANGUAGES
 from cerlab.errors import Unsupported, UsageError
 from cerlab.model.stream import Stream
+from cerlab.rows.why import why_rows, why_rows_text, why_rows_to_json
 from cerlab.why import why, why_none_to_json, why_text, why_to_json
 from cerlab.why.none import why_none, why_none_text
-from cerlab.why.row_answer import why_rows_text, why_rows_to_json
-from cerlab.why.rows import why_rows
 
 T = TypeVar("T")
 

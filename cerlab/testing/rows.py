@@ -11,9 +11,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Literal, TypeAlias, get_args
 
-from cerlab.logic.rows import expressions as ex
-from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.syntax import RowPattern
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.syntax import RowPattern
 from cerlab.testing.cel import likely
 from cerlab.testing.smaller import fewer
 

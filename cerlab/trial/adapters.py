@@ -21,9 +21,9 @@ from typing import IO, Any, Protocol
 
 from cerlab.errors import UsageError, nearest
 from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, ServerProcess, reply
-from cerlab.logic.rows import expressions as ex
-from cerlab.logic.rows import syntax as rp
 from cerlab.model.clauses import TimeWindow
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
 from cerlab.trial import languages as f
 from cerlab.trial.languages import CEQL, COLUMNS, ROWS, Case
 

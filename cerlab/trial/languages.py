@@ -13,19 +13,19 @@ from typing import Any, Protocol, TypeAlias, TypeVar, assert_never, cast
 
 import pyarrow as pa
 
-from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.errors import CerlabError, Unsupported
 from cerlab.fuzz import CEL, CLAUSES, FAMILY, difference, reference
 from cerlab.fuzz import features as of_query
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
-from cerlab.logic.rows import expressions as ex
-from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.syntax import RowPattern
 from cerlab.model.event import Event
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.recognise import match_recognize, parse_rows
+from cerlab.rows.syntax import RowPattern
 from cerlab.testing import SMALL, as_dict, random_events, random_query
 from cerlab.testing.cel import Shape, likely
 from cerlab.testing.rows import (
@@ -86,7 +86,7 @@ ROW_FEATURES = (
 def row_features(query: RowPattern, table: Sequence[Mapping[str, Any]]) -> frozenset[str]:
     """What a row pattern and its table have.
 
-    >>> from cerlab.logic.rows.parser import parse_rows
+    >>> from cerlab.rows.parser import parse_rows
     >>> clause = "MATCH_RECOGNIZE (MEASURES A.x AS m PATTERN (A* B) DEFINE A AS x > PREV(x))"
     >>> sorted(row_features(parse_rows(clause), [{"x": 1}]))
     ['*', 'A B', 'DEFINE PREV', 'TRUE', 'v.x', 'x > y']

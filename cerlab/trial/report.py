@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cerlab import __version__
-from cerlab.api.sql import SqlSession
 from cerlab.errors import CerlabError, Unsupported, UsageError
+from cerlab.rows.sql import SqlSession
 from cerlab.trial import Cause, Judgement, Tally, Trial, Verdict
 from cerlab.trial.languages import LANGUAGES, Row, surplus
 

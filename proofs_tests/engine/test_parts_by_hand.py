@@ -13,7 +13,6 @@ import cerlab
 from cerlab.engine import answers
 from cerlab.engine.columns import rows_of_streams
 from cerlab.engine.general.evaluation import GeneralEvaluation
-from cerlab.engine.kernels.row_folds import running_best
 from cerlab.engine.kernels.windowed.window import window_starts_by_group
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.measures import limbs
@@ -28,6 +27,7 @@ from cerlab.predicates.syntax import (
     RegisterComparison,
 )
 from cerlab.predicates.truth import RELATIONS
+from cerlab.rows.value_kernels import running_best
 
 
 @pytest.mark.parametrize(

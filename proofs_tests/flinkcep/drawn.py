@@ -6,9 +6,7 @@ from random import Random
 from typing import Any
 
 from cerlab.errors import IllFormed
-from cerlab.logic.flinkcep.pattern import FlinkPattern
-from cerlab.logic.flinkcep.pattern import begin
-from cerlab.logic.flinkcep.syntax import AnyPart, EventTest, NotPart, Part, SkipTo
+from cerlab.flinkcep.pattern import AnyPart, EventTest, FlinkPattern, NotPart, Part, SkipTo, begin
 from cerlab.predicates.syntax import Comparison, Constant
 
 TYPES = "ABC"

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api import flink
-from cerlab.api.flink import begin
+from cerlab import flinkcep as flink
 from cerlab.errors import IllFormed, Unsupported
-from cerlab.logic.flinkcep import semantics
-from cerlab.logic.flinkcep.pattern import FlinkPattern
+from cerlab.flinkcep import begin, semantics
+from cerlab.flinkcep.pattern import FlinkPattern
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
 

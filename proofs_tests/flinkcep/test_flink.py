@@ -15,8 +15,8 @@ from random import Random
 
 import pytest
 
-from cerlab.api import flink
-from cerlab.logic.flinkcep.syntax import SkipTo
+from cerlab import flinkcep as flink
+from cerlab.flinkcep.pattern import SkipTo
 from cerlab.model.answer import Valuation
 from proofs_tests.flinkcep.drawn import case_line, random_flink_pattern, random_flink_stream
 

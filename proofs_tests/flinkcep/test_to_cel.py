@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api import flink
-from cerlab.api.flink import begin
-from cerlab.compile import flinkcep_to_cel as compiled
+from cerlab import flinkcep as flink
 from cerlab.errors import Unsupported
-from cerlab.logic.flinkcep.pattern import FlinkPattern
-from cerlab.logic.flinkcep.syntax import SkipTo
+from cerlab.flinkcep import begin
+from cerlab.flinkcep import translation as compiled
+from cerlab.flinkcep.pattern import FlinkPattern, SkipTo
 from proofs_tests.flinkcep.drawn import random_flink_pattern, random_flink_stream
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.suite import Suite

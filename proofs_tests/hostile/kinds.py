@@ -17,7 +17,6 @@ import pyarrow as pa
 
 import cerlab
 import cerlab.io.text
-from cerlab.api.row_patterns import RowEvaluator
 from cerlab.automata.machine import machine_of
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import _digest, plan_from_json, plan_to_json
@@ -33,6 +32,7 @@ from cerlab.logic.ceql.text import query_text
 from cerlab.logic.gcq import Delete, Insert, answers_after_each
 from cerlab.logic.sremo.text import sremo_text
 from cerlab.magic import ceql_magic
+from cerlab.rows.recognise import RowEvaluator
 from cerlab.testing import (
     Shape,
     any_fo_formula,

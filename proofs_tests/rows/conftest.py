@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cerlab.evaluate import rows
+from cerlab.rows import recognise as rows
 
 
 @pytest.fixture(autouse=True)

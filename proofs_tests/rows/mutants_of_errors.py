@@ -8,16 +8,18 @@ from typing import Any
 
 from sqlglot import exp
 
-from cerlab.api import row_patterns
-from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.errors import BadData, CerlabError, IllFormed, Unsupported
-from cerlab.io import tables
-from cerlab.logic.rows import builder, check, clauses, parser, pattern_builder, semantics, types
-from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows import text as printed
-from cerlab.logic.rows.builder import ExpressionBuilder
-from cerlab.logic.rows.errors import CODES
-from cerlab.logic.rows.pattern_builder import _PatternBuilder
+from cerlab.rows import builder, parser, semantics, types
+from cerlab.rows import builder as pattern_builder
+from cerlab.rows import parser as clauses
+from cerlab.rows import recognise as row_patterns
+from cerlab.rows import recognise as tables
+from cerlab.rows import syntax as check
+from cerlab.rows import syntax as rp
+from cerlab.rows import text as printed
+from cerlab.rows.builder import ExpressionBuilder, _PatternBuilder
+from cerlab.rows.recognise import match_recognize, parse_rows
+from cerlab.rows.syntax import CODES
 from proofs_tests.mutants.driver import Judge, Mutant, Place, mutant, on_rows
 from proofs_tests.rows import test_data, test_errors, test_scan, test_text, test_types
 from proofs_tests.rows.mutants_of_reading import keys_of_any_input

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from cerlab.logic.rows import evaluation, matching, semantics
-from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.evaluation import Context
-from cerlab.logic.rows.matching import Derivation, RowMapping, Start
+from cerlab.rows import evaluation, semantics
+from cerlab.rows import semantics as matching
+from cerlab.rows import syntax as rp
+from cerlab.rows.evaluation import Context
+from cerlab.rows.semantics import Derivation, RowMapping, Start
 from proofs_tests.mutants.driver import mutant
 from proofs_tests.rows.judges import PATTERNS, RESULTS, VALUES
 

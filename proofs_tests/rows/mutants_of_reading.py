@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.errors import CerlabError
-from cerlab.logic.rows import clauses, semantics, types
-from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.builder import ExpressionBuilder
-from cerlab.logic.rows.cursor import Cursor
-from cerlab.logic.rows.errors import ill_formed
-from cerlab.logic.rows.evaluation import Partition
-from cerlab.logic.rows.matching import Start, match_at
-from cerlab.logic.rows.pattern_builder import parse_pattern
+from cerlab.rows import parser as clauses
+from cerlab.rows import semantics, types
+from cerlab.rows import syntax as rp
+from cerlab.rows.builder import ExpressionBuilder, parse_pattern
+from cerlab.rows.evaluation import Partition
+from cerlab.rows.recognise import match_recognize, parse_rows
+from cerlab.rows.semantics import Start, match_at
+from cerlab.rows.syntax import ill_formed
+from cerlab.rows.tokens import Cursor
 from proofs_tests.mutants.driver import Judge, Mutant, mutant, on_rows
 from proofs_tests.rows import test_data, test_patterns, test_scan
 from proofs_tests.rows.judges import PATTERNS, RESULTS

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from cerlab.logic.rows import matching, semantics, types
-from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.matching import RowLabel, RowMapping, Start
+from cerlab.rows import semantics, types
+from cerlab.rows import semantics as matching
+from cerlab.rows import syntax as rp
+from cerlab.rows.semantics import RowLabel, RowMapping, Start
 from proofs_tests.mutants.driver import mutant
 from proofs_tests.rows.judges import CLAUSES, RESULTS, SCAN
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cerlab.logic.rows import evaluation, matching, semantics, values
-from cerlab.logic.rows import expressions as ex
-from cerlab.logic.rows.evaluation import Context
+from cerlab.rows import evaluation, semantics
+from cerlab.rows import evaluation as values
+from cerlab.rows import expressions as ex
+from cerlab.rows import semantics as matching
+from cerlab.rows.evaluation import Context
 from proofs_tests.mutants.driver import (
     Judge,
     Mutant,

@@ -9,12 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.api.row_patterns import (
-    RowEvaluator,
-    RowPattern,
-    match_recognize,
-    parse_rows,
-)
+from cerlab.rows.recognise import RowEvaluator, RowPattern, match_recognize, parse_rows
 
 EVALUATORS: tuple[RowEvaluator, ...] = ("reference", "search", "auto")
 """In these tests ``"auto"`` is what is compiled wherever it takes a query."""

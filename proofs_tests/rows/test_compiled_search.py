@@ -12,14 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cerlab.api.row_patterns import explain_rows
-from cerlab.compile import row_order, row_programs, rows_to_walk
-from cerlab.compile.row_codes import Label
-from cerlab.compile.row_columns import ranks, spread
-from cerlab.engine import register_search, row_search
-from cerlab.engine.kernels import row_values
-from cerlab.engine.register_search import RegisterSearch
 from cerlab.errors import ResourceLimit
+from cerlab.rows import columns as row_order
+from cerlab.rows import engine as register_search
+from cerlab.rows import machine as row_search
+from cerlab.rows import programs as row_programs
+from cerlab.rows import scan as rows_to_walk
+from cerlab.rows import value_kernels as row_values
+from cerlab.rows.columns import ranks, spread
+from cerlab.rows.engine import RegisterSearch
+from cerlab.rows.programs import Label
+from cerlab.rows.recognise import explain_rows
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.rows.tables import rows_of
 from proofs_tests.rows.test_walk import agree, walk_of
@@ -232,7 +235,7 @@ MATCH_CONDITIONS = row_programs.match_conditions
 
 
 def first_is_last(self: Any, e: Any) -> Any:
-    from cerlab.logic.rows import expressions as ex
+    from cerlab.rows import expressions as ex
 
     return LANDING(self, ex.Last(e.body, e.offset))
 

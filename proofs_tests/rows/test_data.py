@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.api.row_patterns import RowEvaluator, match_recognize
+from cerlab.rows.recognise import RowEvaluator, match_recognize
 from proofs_tests.rows.tables import EVALUATORS, case, letters, numbers, rows_of
 
 G = [{"g": g, "x": x} for g, x in ((2, 1), (1, 5), (2, 0), (None, 7), (1, 4), (None, 8))]

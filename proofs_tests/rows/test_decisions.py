@@ -10,19 +10,16 @@ from typing import Any, get_args
 
 import pytest
 
-from cerlab.api.row_patterns import parse_rows
-from cerlab.decisions import row_letters, row_patterns, row_regions, row_scans
-from cerlab.decisions.row_patterns import (
-    Same,
-    contained_rows,
-    equivalent_rows,
-    row_remarks,
-    satisfiable_rows,
-)
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
-from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.evaluation import Partition
-from cerlab.logic.rows.semantics import Scan, scan
+from cerlab.rows import decide as row_patterns
+from cerlab.rows import decide as row_scans
+from cerlab.rows import regions as row_letters
+from cerlab.rows import regions as row_regions
+from cerlab.rows import syntax as rp
+from cerlab.rows.decide import Same, contained_rows, equivalent_rows, row_remarks, satisfiable_rows
+from cerlab.rows.evaluation import Partition
+from cerlab.rows.recognise import parse_rows
+from cerlab.rows.semantics import Scan, scan
 from cerlab.testing.rows import random_row_pattern, random_row_regex
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite

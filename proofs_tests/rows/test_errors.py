@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.errors import (
     CerlabError,
     IllFormed,
@@ -17,7 +16,8 @@ from cerlab.errors import (
     TypeMismatch,
     Unsupported,
 )
-from cerlab.logic.rows.errors import CODES
+from cerlab.rows.recognise import match_recognize, parse_rows
+from cerlab.rows.syntax import CODES
 from proofs_tests.rows.tables import numbers
 
 TABLE = pa.table({"i": [0], "x": [1], "t": ["a"], "o": [[1]], "ab": [1], "aB": [2]})

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from cerlab.api.row_patterns import RowEvaluator
-from cerlab.compile.row_codes import Code, common
-from cerlab.compile.row_columns import NotColumnar
-from cerlab.compile.row_operators import remainder
+from cerlab.rows.columns import NotColumnar
+from cerlab.rows.functions import remainder
+from cerlab.rows.programs import Code, common
+from cerlab.rows.recognise import RowEvaluator
 from proofs_tests.rows.tables import EVALUATORS, numbers, rows_of
 
 N = numbers("3 5 . 8 2")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cerlab.engine.row_search import Search
 from cerlab.errors import CerlabError
+from cerlab.rows.machine import Search
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.rows import test_expressions
 from proofs_tests.rows.mutants_of_errors import OF_ERRORS

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from cerlab.api.row_patterns import RowEvaluator
+from cerlab.rows.recognise import RowEvaluator
 from proofs_tests.rows.tables import EVALUATORS, pattern_case, scan_of
 
 GRAMMAR = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cerlab.decisions.row_ends import two_ends
+from cerlab.rows.cel import two_ends
 from proofs_tests.rows.test_decisions import query
 
 

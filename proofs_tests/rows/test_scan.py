@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cerlab.api.row_patterns import RowEvaluator
 from cerlab.errors import BadData
+from cerlab.rows.recognise import RowEvaluator
 from proofs_tests.rows.tables import (
     EVALUATORS,
     case,

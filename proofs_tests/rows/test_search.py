@@ -8,17 +8,23 @@ from typing import Any, get_args
 
 import pytest
 
-from cerlab.api.row_patterns import RowEvaluator, match_recognize, parse_rows
-from cerlab.automata.prioritised import ACCEPT, Step
-from cerlab.compile import row_expressions, rows_to_prioritised, rows_to_search
-from cerlab.compile.rows_to_prioritised import Loop, Stack, Todo, prioritised_automaton
-from cerlab.compile.rows_to_search import machine
-from cerlab.engine import row_search
-from cerlab.engine.row_search import GrowingMapping, Memory, Search
 from cerlab.errors import CerlabError, ResourceLimit
-from cerlab.io.tables import as_table, column_kinds, value_columns
-from cerlab.logic.rows.types import bind
-from cerlab.logic.rows import syntax as rp
+from cerlab.rows import compile as rows_to_prioritised
+from cerlab.rows import compile as rows_to_search
+from cerlab.rows import functions as row_expressions
+from cerlab.rows import machine as row_search
+from cerlab.rows import syntax as rp
+from cerlab.rows.compile import Loop, Stack, Todo, machine, prioritised_automaton
+from cerlab.rows.machine import ACCEPT, GrowingMapping, Memory, Search, Step
+from cerlab.rows.recognise import (
+    RowEvaluator,
+    as_table,
+    column_kinds,
+    match_recognize,
+    parse_rows,
+    value_columns,
+)
+from cerlab.rows.types import bind
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.rows import test_expressions
@@ -251,7 +257,7 @@ REGISTER = row_expressions._register
 
 
 def first_by_the_other_end(e: Any) -> Any:
-    from cerlab.logic.rows import expressions as ex
+    from cerlab.rows import expressions as ex
 
     mirror = ex.Last(e.body, e.offset, e.final) if isinstance(e, ex.First) else e
     return LANDING(mirror)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api.sql import SqlSession, _first_clause, _with_before
 from cerlab.cli import main
 from cerlab.errors import CerlabError, UsageError
+from cerlab.rows.sql import SqlSession, _first_clause, _with_before
 from cerlab.trial import Verdict
 from cerlab.trial.report import Record, _compare, check_files, records, settlements_in, value_text
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.api.row_patterns import RowEvaluator
+from cerlab.rows.recognise import RowEvaluator
 from proofs_tests.rows.tables import EVALUATORS, numbers, rows_of
 
 PRICES = ((8, 50), (9, 60), (10, 49), (11, 40), (12, 35), (15, 45), (16, 45), (17, 45), (18, 43))

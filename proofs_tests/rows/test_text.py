@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from cerlab import QuerySyntaxError, ResourceLimit
-from cerlab.api.row_patterns import parse_rows
-from cerlab.logic.rows import expressions as ex
-from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.pattern_builder import MAX_DEPTH
-from cerlab.logic.rows.text import expression_text, pattern_text
 from cerlab.model.clauses import TimeWindow
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.recognise import parse_rows
+from cerlab.rows.text import expression_text, pattern_text
 from proofs_tests.rows import test_data, test_expressions, test_patterns, test_scan
 
 CLAUSES = [
@@ -135,7 +134,7 @@ def test_what_is_left_out_of_a_text_is_left_out_of_the_node(node: Any, text: str
 @pytest.mark.parametrize("opening", ["(", "{-"])
 def test_as_many_brackets_as_said_are_taken(opening: str) -> None:
     closing = {"(": ")", "{-": "-}"}[opening]
-    deepest, too_deep = (of_pattern(opening * n + "A" + closing * n) for n in (50, MAX_DEPTH + 1))
+    deepest, too_deep = (of_pattern(opening * n + "A" + closing * n) for n in (50, 101))
     assert parse_rows(deepest)
     with pytest.raises(ResourceLimit, match="CER0602"):
         parse_rows(too_deep)

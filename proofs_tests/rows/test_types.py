@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from cerlab.api.row_patterns import RowEvaluator, match_recognize
+from cerlab.rows.recognise import RowEvaluator, match_recognize
 
 TYPES = [
     ("COUNT(*)", pa.int64()), ("MATCH_NUMBER()", pa.int64()), ("AVG(i)", pa.float64()),

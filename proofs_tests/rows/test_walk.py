@@ -10,15 +10,23 @@ from typing import Any, get_args
 import pyarrow as pa
 import pytest
 
-from cerlab.api.row_patterns import RowPattern, explain_rows, match_recognize, parse_rows
-from cerlab.automata import live
-from cerlab.compile import row_columns, row_measures, row_order, rows_to_walk
-from cerlab.compile.rows_to_search import machine
-from cerlab.engine.register_search import RegisterSearch
-from cerlab.engine.row_walk import Walk
 from cerlab.errors import Unsupported
-from cerlab.io.tables import as_table, column_kinds
-from cerlab.logic.rows.types import bind
+from cerlab.rows import columns as row_columns
+from cerlab.rows import columns as row_order
+from cerlab.rows import machine as live
+from cerlab.rows import measures as row_measures
+from cerlab.rows import scan as rows_to_walk
+from cerlab.rows.compile import machine
+from cerlab.rows.engine import RegisterSearch, Walk
+from cerlab.rows.recognise import (
+    RowPattern,
+    as_table,
+    column_kinds,
+    explain_rows,
+    match_recognize,
+    parse_rows,
+)
+from cerlab.rows.types import bind
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.tables import EVALUATORS, rows_of, typed_table
@@ -197,7 +205,7 @@ def test_partitions_and_orders_of_every_kind() -> None:
 
 
 def test_long_results_come_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cerlab.engine import row_walk
+    from cerlab.rows import engine as row_walk
 
     monkeypatch.setattr(row_walk, "BATCH", 7)
     table = pa.table({"x": [i % 4 for i in range(300)], "s": [f"t{i}" for i in range(300)]})

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from cerlab.api import flink
-from cerlab.api.row_patterns import match_recognize, parse_rows
-from cerlab.logic.flinkcep.pattern import FlinkPattern
-from cerlab.logic.rows import expressions as ex
-from cerlab.logic.rows import syntax as rp
+from cerlab import flinkcep as flink
+from cerlab.flinkcep.pattern import FlinkPattern
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.trial.adapters import adapter
 from cerlab.trial.languages import Case, arrow
 

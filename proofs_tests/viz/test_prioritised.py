@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import cerlab
-from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.errors import ResourceLimit
+from cerlab.rows.compile import prioritised_automaton
 from cerlab.viz.graph import Graph
 from cerlab.viz.machines.prioritised import row_pattern_graph
 

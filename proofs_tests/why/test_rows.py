@@ -12,18 +12,17 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.errors import CerlabError
-from cerlab.io.tables import column_kinds, value_rows
-from cerlab.logic.rows.types import bind
-from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.evaluation import Partition
-from cerlab.logic.rows.matching import Start, derivations
-from cerlab.logic.rows.semantics import Scan, ScanResult, partitions, scan
+from cerlab.rows import syntax as rp
+from cerlab.rows import why as row_reading
+from cerlab.rows import why as why_module
+from cerlab.rows.compile import prioritised_automaton
+from cerlab.rows.evaluation import Partition
+from cerlab.rows.recognise import column_kinds, value_rows
+from cerlab.rows.semantics import Scan, ScanResult, Start, derivations, partitions, scan
+from cerlab.rows.types import bind
+from cerlab.rows.why import RowKind, why_rows_to_json
 from cerlab.testing.rows import random_row_pattern, random_row_table
-from cerlab.why import row_reading
-from cerlab.why import rows as why_module
-from cerlab.why.row_answer import RowKind, why_rows_to_json
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.tables import letters, typed_table
 from proofs_tests.suite import Suite

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, Unsupported
-from cerlab.evaluate.rows import recognise
-from cerlab.io.tables import column_kinds
-from cerlab.logic.rows.syntax import RowPattern
-from cerlab.logic.rows.types import bind
+from cerlab.rows.recognise import column_kinds, recognise
+from cerlab.rows.syntax import RowPattern
+from cerlab.rows.types import bind
 from cerlab.spark.batch.frame import quoted
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class PartitionTask:
 
 
 def _row_pattern(query: str | RowPattern) -> RowPattern:
-    from cerlab.logic.rows.parser import parse_rows  # loads sqlglot
+    from cerlab.rows.parser import parse_rows  # loads sqlglot
 
     pattern = parse_rows(query) if isinstance(query, str) else query
     for clause, columns in (("PARTITION BY", pattern.partition_by), ("ORDER BY", pattern.order_by)):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cerlab import Stream, __version__
 from cerlab.api import evaluate, parse_query
-from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.errors import Unsupported
+from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.trial.children.line import Reply, serve
 from cerlab.trial.languages import arrow
 

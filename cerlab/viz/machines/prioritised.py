@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cerlab.automata.live import step_table
-from cerlab.automata.prioritised import Accept, PrioritisedAutomaton, Steps
-from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.errors import ResourceLimit
-from cerlab.logic.rows.syntax import RowPattern
+from cerlab.rows.compile import prioritised_automaton
+from cerlab.rows.machine import Accept, PrioritisedAutomaton, Steps, step_table
+from cerlab.rows.syntax import RowPattern
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 from cerlab.viz.machines.states import state_graph
 

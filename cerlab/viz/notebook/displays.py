@@ -15,15 +15,15 @@ from cerlab import display
 from cerlab.automata.automaton import AnchoredCea, EpsilonCea, IntervalCea, Ucea, Vcea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explicit import ExplicitCea
-from cerlab.automata.prioritised import PrioritisedAutomaton
 from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.gcq.syntax import Atom, Gcq
-from cerlab.logic.rows.syntax import RowPattern
 from cerlab.model.event import Timestamp
+from cerlab.rows.machine import PrioritisedAutomaton
+from cerlab.rows.syntax import RowPattern
 from cerlab.viz import html, render
 from cerlab.viz.derivations import derivation_graph
 from cerlab.viz.dot import dot_text

@@ -1,0 +1,129 @@
+"""FlinkCEP's pattern sequences: its builder, and what they mean (documentation of FlinkCEP).
+
+Reading order: `syntax` (the parts of a sequence), `pattern` (FlinkCEP's words that make them),
+`semantics` (its partial matches as one relation). Which are CEL says `cerlab.compile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Unpack
+
+from cerlab import io
+from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.display import drawable
+from cerlab.errors import Unsupported
+from cerlab.evaluate import answers_of
+from cerlab.flinkcep.pattern import EVERY_MATCH, FlinkPattern, SkipTo, begin
+from cerlab.flinkcep.semantics import check_ending, flink_matches
+from cerlab.flinkcep.translation import flink_query
+from cerlab.logic.cel.text import formula_text
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.answer import Positions, Valuation, complex_event
+
+__all__ = [
+    "Difference",
+    "FlinkPattern",
+    "begin",
+    "check_ending",
+    "difference",
+    "flink_matches",
+    "matches",
+    "to_cel",
+]
+
+
+OTHER = "X"
+"""The type of an event that no part takes, in the streams of `difference`."""
+
+
+def matches(pattern: FlinkPattern, events: Any, **how: Unpack[io.HowToRead]) -> list[Valuation]:
+    """What FlinkCEP finds, in the order in which it finds it: the events of each part by its name.
+
+    `start` is the first event and `end` the one at which the match is found, which need not be
+    taken. Options as `cerlab.evaluate`; it is a reference, for short streams.
+
+    >>> stream = [{"type": "A"}, {"type": "C"}, {"type": "B"}, {"type": "B"}]
+    >>> [match.labels for match in matches(begin("A").followedBy("B"), stream)]
+    [{'A': (0,), 'B': (2,)}]
+    >>> [match.labels["B"] for match in matches(begin("A").followedByAny("B"), stream)]
+    [(2,), (3,)]
+    """
+    return flink_matches(pattern, io.as_stream(events, **how).events)
+
+
+def to_cel(pattern: FlinkPattern) -> str:
+    """The formula whose answers are the matches, or the query, if there is a window.
+
+    Raises `Unsupported` for what CEL has no word for.
+
+    >>> to_cel(begin("A").followedByAny("B").oneOrMore().allowCombinations())
+    'A ; B+'
+    >>> to_cel(begin("A").followedBy("B"))
+    'A : (B OR NOT(B):+ : B)'
+    >>> print(to_cel(begin("A").next("B").within(10, "t")))
+    SELECT *
+    WHERE A : B
+    WITHIN 9 [t]
+    """
+    if pattern.skip.to is not SkipTo.NO_SKIP:
+        raise _skip_error(pattern)
+    query = flink_query(pattern)
+    return formula_text(query.formula) if query.window is None else query_text(query)
+
+
+def _skip_error(pattern: FlinkPattern) -> Unsupported:
+    """The error that CEL has no skip strategy, with a shortest stream on which it makes one."""
+    message = f"CEL cannot say this of FlinkCEP: {pattern.skip.to.value} prunes by matches"
+    every = to_cel(replace(pattern, skip=EVERY_MATCH))
+    if (example := difference(pattern, every, at_most=4)) is not None:
+        types = " ".join(event["type"] for event in example.events)
+        message += f", and on {types} the query '{every}' has {example.of_cel[0]}, which is pruned"
+    return Unsupported(
+        "CER0455", message, hint="without it FlinkCEP gives all matches, as CEL does"
+    )
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A stream on which a pattern and a query take different events.
+
+    `of_flink` are the positions that the pattern alone takes together, `of_cel` those of the query
+    alone.
+    """
+
+    events: list[dict[str, Any]]
+    of_flink: list[Positions]
+    of_cel: list[Positions]
+
+
+def difference(
+    pattern: FlinkPattern,
+    query: What,
+    events: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    at_most: int = 5,
+) -> Difference | None:
+    """A shortest stream on which FlinkCEP's matches are not the answers of a query.
+
+    Streams of up to `at_most` events are tried, of the types of the pattern and of another one, or
+    of the given `events`. None if there is no difference on these. Intervals are not compared.
+
+    >>> print(difference(begin("A").followedBy("B"), "A ; B"))
+    Difference(events=[{'type': 'A'}, {'type': 'B'}, {'type': 'B'}], of_flink=[], of_cel=[(0, 2)])
+    """
+    cel_pattern = as_pattern(query)
+    kinds = dict.fromkeys((*(part.test.type for part in pattern.parts), OTHER))
+    alphabet = [{"type": kind} for kind in kinds] if events is None else list(map(dict, events))
+    for length in range(1, at_most + 1):
+        for word in product(alphabet, repeat=length):
+            stream = [dict(each) for each in word]
+            read = io.as_stream(stream)
+            theirs = {complex_event(m).positions for m in flink_matches(pattern, read.events)}
+            answers = {answer.positions for answer in answers_of(cel_pattern, read, "auto")}
+            if theirs != answers:
+                return Difference(stream, sorted(theirs - answers), sorted(answers - theirs))
+    return None

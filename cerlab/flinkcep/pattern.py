@@ -1,0 +1,324 @@
+"""FlinkCEP's pattern sequences, as values (Flink, documentation of FlinkCEP, "The Pattern API").
+
+A sequence is one part after another. Each takes events of one type under one condition; a negative
+part keeps events away from between two others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, TypeAlias
+
+from cerlab.display import rich_display
+from cerlab.errors import IllFormed, Unsupported
+from cerlab.logic.cel.syntax import Filter
+from cerlab.logic.ceql.parser import parse_cel
+from cerlab.model.event import Event
+from cerlab.predicates.condition import On
+from cerlab.predicates.syntax import And, Or, Predicate
+from cerlab.predicates.text import name_text, predicate_text
+from cerlab.predicates.truth import satisfies
+
+
+class Contiguity(Enum):
+    """Which events may stand before an event that is taken; the value is FlinkCEP's word."""
+
+    STRICT = "next"
+    """None."""
+    RELAXED = "followedBy"
+    """Those that could not be taken."""
+    ANY = "followedByAny"
+    """Any."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventTest:
+    """``where``: a type, and a condition on the event itself."""
+
+    type: str
+    predicate: Predicate | None = None
+
+    def holds(self, t: Event) -> bool:
+        """Whether an event passes."""
+        return t.type == self.type and (self.predicate is None or satisfies(t, self.predicate))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """``next("b")``, ``followedBy("b").oneOrMore().greedy()``: takes from `lo` to `hi` events.
+
+    `hi` is None without a bound. `contiguity` is that before its first event, `inner` that between
+    its events; both are strict or more relaxed as FlinkCEP's words say.
+    """
+
+    name: str
+    test: EventTest
+    contiguity: Contiguity
+    lo: int = 1
+    hi: int | None = 1
+    quantified: bool = False
+    optional: bool = False
+    greedy: bool = False
+    inner: Contiguity = Contiguity.RELAXED
+    until: EventTest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotPart:
+    """``notNext("n")``, or, if `anywhere`, ``notFollowedBy("n")``."""
+
+    name: str
+    test: EventTest
+    anywhere: bool
+
+
+AnyPart: TypeAlias = Part | NotPart
+
+
+class SkipTo(Enum):
+    """After-match skip strategies; the value is FlinkCEP's word."""
+
+    NO_SKIP = "noSkip"
+    NEXT = "skipToNext"
+    PAST_LAST = "skipPastLastEvent"
+    FIRST = "skipToFirst"
+    LAST = "skipToLast"
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """``AfterMatchSkipStrategy``; `name` is that of a part."""
+
+    to: SkipTo = SkipTo.NO_SKIP
+    name: str | None = None
+
+
+EVERY_MATCH = Skip()
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """``within(width)``, in units of an attribute: less than that from the first event on."""
+
+    width: int
+    attribute: str
+
+
+@rich_display
+@dataclass(frozen=True, slots=True)
+class FlinkPattern:
+    """A pattern sequence; each method adds to its last part, or appends one, and gives a new one.
+
+    The methods have FlinkCEP's names and refuse what FlinkCEP refuses (`IllFormed`). A part takes
+    events of the type that its name is, or that is given besides.
+    """
+
+    parts: tuple[AnyPart, ...]
+    skip: Skip = EVERY_MATCH
+    window: Within | None = None
+
+    def next(self, name: str, type: str | None = None) -> FlinkPattern:
+        """The very next event."""
+        return self._then(_part(name, type, Contiguity.STRICT))
+
+    def followedBy(self, name: str, type: str | None = None) -> FlinkPattern:
+        """The first event after it that passes."""
+        return self._then(_part(name, type, Contiguity.RELAXED))
+
+    def followedByAny(self, name: str, type: str | None = None) -> FlinkPattern:
+        """Any later event that passes."""
+        return self._then(_part(name, type, Contiguity.ANY))
+
+    def notNext(self, name: str, type: str | None = None) -> FlinkPattern:
+        """The very next event does not pass."""
+        return self._not(name, type, anywhere=False)
+
+    def notFollowedBy(self, name: str, type: str | None = None) -> FlinkPattern:
+        """No event that passes, until the next part takes one."""
+        return self._not(name, type, anywhere=True)
+
+    def where(self, condition: str) -> FlinkPattern:
+        """A condition on the event of the last part, as CEL writes it; several are all to hold."""
+        return self._condition(condition, And)
+
+    def or_(self, condition: str) -> FlinkPattern:
+        """Another condition that is enough."""
+        return self._condition(condition, Or)
+
+    def oneOrMore(self) -> FlinkPattern:
+        """One event or more."""
+        return self._with_quantifier(1, None)
+
+    def timesOrMore(self, lo: int) -> FlinkPattern:
+        """So many events or more."""
+        return self._with_quantifier(lo, None)
+
+    def times(self, lo: int, hi: int | None = None) -> FlinkPattern:
+        """So many events, or from `lo` to `hi`; a `lo` of 0 is also optional."""
+        if lo == 0 and hi is not None:
+            return self._with_quantifier(1, hi)._last(True, "", optional=True)
+        return self._with_quantifier(lo, lo if hi is None else hi)
+
+    def optional(self) -> FlinkPattern:
+        """No event will do as well."""
+        before = self.parts[-2] if len(self.parts) > 1 else None
+        if isinstance(before, Part) and before.greedy:
+            raise _refusal("an optional part right after a greedy one")
+        return self._last(not self._positive.optional, "it is optional already", optional=True)
+
+    def greedy(self) -> FlinkPattern:
+        """As many events as there are, before the next part."""
+        last = self._positive
+        may = last.quantified and last.inner is not Contiguity.ANY
+        return self._last(may, "greedy takes a quantifier without combinations", greedy=True)
+
+    def consecutive(self) -> FlinkPattern:
+        """No other event between those of the last part."""
+        return self._inner(Contiguity.STRICT)
+
+    def allowCombinations(self) -> FlinkPattern:
+        """Any events between those of the last part, also such that could be taken."""
+        return self._inner(Contiguity.ANY)
+
+    def until(self, type: str, condition: str | None = None) -> FlinkPattern:
+        """From such an event on the last part takes no more."""
+        last = self._positive
+        may = last.hi is None and last.until is None
+        test = EventTest(type, None if condition is None else _predicate(type, condition))
+        return self._last(may, "one until goes with oneOrMore or timesOrMore", until=test)
+
+    def within(self, width: int, attribute: str) -> FlinkPattern:
+        """Less than so much from the first event to the last; of several the least counts."""
+        least = width if self.window is None else min(width, self.window.width)
+        return replace(self, window=Within(least, attribute))
+
+    def after(self, to: SkipTo | str, name: str | None = None) -> FlinkPattern:
+        """The skip strategy, ``after("skipToLast", "b")``; FlinkCEP takes it in ``begin``."""
+        skip = Skip(SkipTo(to), name)
+        if (name is not None) is not (skip.to in (SkipTo.FIRST, SkipTo.LAST)):
+            raise _refusal(f"{skip.to.value} with a name, or without one")
+        if name is not None and name not in [part.name for part in self.parts]:
+            raise _refusal(f"there is no part '{name}' to skip to")
+        return replace(self, skip=skip)
+
+    @property
+    def _positive(self) -> Part:
+        """The last part, which has to be one that takes events."""
+        last = self.parts[-1]
+        if isinstance(last, NotPart):
+            raise _refusal("a negative part has no quantifier")
+        return last
+
+    def _then(self, part: AnyPart) -> FlinkPattern:
+        if part.name in [each.name for each in self.parts]:
+            raise _refusal(f"two parts are called '{part.name}'")
+        return replace(self, parts=(*self.parts, part))
+
+    def _not(self, name: str, type: str | None, *, anywhere: bool) -> FlinkPattern:
+        last = self.parts[-1]
+        if isinstance(last, Part) and last.optional:
+            raise _refusal("a negative part stands after an optional one")
+        return self._then(NotPart(name, _of_type(name, type), anywhere))
+
+    def _condition(self, text: str, combine: Any) -> FlinkPattern:
+        *rest, last = self.parts
+        condition, test = _predicate(last.test.type, text), last.test
+        both = condition if test.predicate is None else combine(test.predicate, condition)
+        return replace(self, parts=(*rest, replace(last, test=EventTest(test.type, both))))
+
+    def _with_quantifier(self, lo: int, hi: int | None) -> FlinkPattern:
+        may = not self._positive.quantified and lo >= 1 and (hi is None or hi >= lo)
+        words = "one quantifier, of counts from 1 on"
+        return self._last(may, words, lo=lo, hi=hi, quantified=True)
+
+    def _inner(self, inner: Contiguity) -> FlinkPattern:
+        last = self._positive
+        may = last.quantified and last.inner is Contiguity.RELAXED
+        return self._last(may, "a quantifier is consecutive or has combinations", inner=inner)
+
+    def _last(self, may: bool, words: str, **changes: Any) -> FlinkPattern:
+        """The last part with changes, if it may have them."""
+        if not may:
+            raise _refusal(words)
+        return replace(self, parts=(*self.parts[:-1], replace(self._positive, **changes)))
+
+    def __str__(self) -> str:
+        return "".join(map(_text, range(len(self.parts)), self.parts)) + _clauses_text(self)
+
+
+def begin(name: str, type: str | None = None) -> FlinkPattern:
+    """A sequence of one part: events of a type, which is the name if it is not given.
+
+    >>> print(begin("A").followedBy("b", "B").where("v > 1").oneOrMore().greedy())
+    begin("A").followedBy("b", "B").where("v > 1").oneOrMore().greedy()
+    """
+    return FlinkPattern((_part(name, type, Contiguity.STRICT),))
+
+
+def _part(name: str, type: str | None, contiguity: Contiguity) -> Part:
+    return Part(name, _of_type(name, type), contiguity)
+
+
+def _of_type(name: str, type: str | None) -> EventTest:
+    """The test of a part by its name; raises `Unsupported` for a group."""
+    if isinstance(name, FlinkPattern):
+        hint = "of a group without a quantifier write the parts one after the other"
+        raise Unsupported("CER0457", "groups of patterns of FlinkCEP are not read", hint=hint)
+    return EventTest(type or name)
+
+
+def _predicate(type: str, text: str) -> Predicate:
+    """A condition on one event; raises `QuerySyntaxError`, and `Unsupported` for a function."""
+    if callable(text):
+        hint = "a text is a condition on the event itself; CEL's FILTER compares several"
+        raise Unsupported("CER0457", "iterative conditions of FlinkCEP are not read", hint=hint)
+    name = name_text(type)
+    formula, _ = parse_cel(f"{name} FILTER {name}[{text}]")
+    match formula:
+        case Filter(_, On(_, predicate)):
+            return predicate
+        case _:
+            raise _refusal(f"'{text}' is no condition on one event")
+
+
+def _refusal(words: str) -> IllFormed:
+    return IllFormed("CER0286", f"FlinkCEP refuses this: {words}", hint="leave it out")
+
+
+def _text(i: int, part: AnyPart) -> str:
+    type_text = "" if part.test.type == part.name else f', "{part.test.type}"'
+    match part:
+        case NotPart(anywhere=anywhere):
+            word, rest = ("notFollowedBy" if anywhere else "notNext"), ""
+        case Part(contiguity=contiguity):
+            word, rest = (contiguity.value if i else "begin"), _quantifier_text(part)
+    predicate = part.test.predicate
+    condition = "" if predicate is None else f'.where("{predicate_text(predicate)}")'
+    return f'{"." if i else ""}{word}("{part.name}"{type_text}){condition}{rest}'
+
+
+def _quantifier_text(part: Part) -> str:
+    words = ""
+    if part.quantified:
+        bounds = f"{part.lo}" if part.hi == part.lo else f"{part.lo}, {part.hi}"
+        many = "oneOrMore()" if part.lo == 1 else f"timesOrMore({part.lo})"
+        words = f".{many if part.hi is None else f'times({bounds})'}"
+    words += ".greedy()" * part.greedy + ".optional()" * part.optional
+    inner = {
+        Contiguity.STRICT: ".consecutive()",
+        Contiguity.ANY: ".allowCombinations()",
+    }
+    words += inner.get(part.inner, "")
+    if part.until is not None:
+        u = part.until.predicate
+        words += f'.until("{part.until.type}"' + ("" if u is None else f', "{predicate_text(u)}"')
+        words += ")"
+    return words
+
+
+def _clauses_text(pattern: FlinkPattern) -> str:
+    skip, window = pattern.skip, pattern.window
+    argument = "" if skip.name is None else f', "{skip.name}"'
+    words = "" if window is None else f'.within({window.width}, "{window.attribute}")'
+    return words + (f'.after("{skip.to.value}"{argument})' if skip.to is not SkipTo.NO_SKIP else "")

@@ -1,0 +1,323 @@
+"""What a pattern sequence means on a stream: FlinkCEP's partial matches, event by event.
+
+A partial match waits in a part. At an event it may *take* it, *ignore* it and wait on, or *proceed*
+without it to what follows, which then does the same with the event. These are the transitions of
+`org.apache.flink.cep.nfa` (`NFACompiler` says which there are, `NFA.computeNextStates` what comes
+of them), stated here as one relation. Where that differs from FlinkCEP's documentation it is said.
+
+This is the oracle. It is written to be read, never to be fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from cerlab.budget import poll
+from cerlab.errors import BadData, ResourceLimit, Unsupported
+from cerlab.flinkcep.pattern import Contiguity, EventTest, FlinkPattern, NotPart, Part, SkipTo
+from cerlab.model.answer import Valuation
+from cerlab.model.clauses import AttributeWindow
+from cerlab.model.clock import check_order, clock_for
+from cerlab.model.event import Event
+
+MAX_PARTIAL = 20_000
+"""How many partial matches the reference follows at once."""
+
+
+class Partial(NamedTuple):
+    """A partial match: it waits in part `k`, which has taken `taken_here` events.
+
+    `has_waited`: an event was ignored since. `free`: the greedy part before was left at its
+    ``until``. `last` is the part that took the last event, and `events` has each event with the
+    name of its part.
+    """
+
+    k: int = 0
+    taken_here: int = 0
+    has_waited: bool = False
+    free: bool = False
+    last: int = -1
+    events: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def start(self) -> int:
+        """The first event."""
+        return self.events[0][1]
+
+
+class Action(Enum):
+    """What a partial match does at an event."""
+
+    TAKE = "take"
+    IGNORE = "ignore"
+    STOP = "stop"
+    FINISH = "finish"
+
+
+class Edge(NamedTuple):
+    """An action, and where the partial match is then."""
+
+    action: Action
+    k: int = 0
+    taken_here: int = 0
+    has_waited: bool = False
+    free: bool = False
+    by: int = -1
+
+
+def flink_matches(pattern: FlinkPattern, events: Sequence[Event]) -> list[Valuation]:
+    """The matches in the order in which FlinkCEP gives them out.
+
+    A match is the events that each part took, by its name, from its first event to the one at which
+    it was found, which need not be taken. Raises `BadData` for an event without the attribute of
+    `within`, or earlier than the one before, and `ResourceLimit`.
+    """
+    check_ending(pattern)
+    partials, waiting, result = [Partial()], list[Valuation](), list[Valuation]()
+    times = _times(pattern, events)
+    for i, t in enumerate(events):
+        poll()
+        successors: list[Partial] = []
+        for partial in partials:
+            if times and partial.events and times[i] - times[partial.start] >= _width(pattern):
+                continue
+            more, matches = _advance(pattern, partial, t, i)
+            successors += more
+            waiting += matches
+        partials, output, waiting = _apply_skip(pattern, successors, waiting)
+        result += output
+        if len(partials) > MAX_PARTIAL:
+            raise ResourceLimit(
+                "CER0698",
+                f"the reference of FlinkCEP follows up to {MAX_PARTIAL:,} partial matches",
+                hint="use a shorter stream",
+            )
+    return result
+
+
+def check_ending(pattern: FlinkPattern) -> None:
+    """Raise `Unsupported` for a sequence that ends with ``notFollowedBy``."""
+    last = pattern.parts[-1]
+    if isinstance(last, NotPart) and last.anywhere:
+        message = "what ends with notFollowedBy is found when time has passed, not at an event"
+        raise Unsupported("CER0456", message, hint="let a part that takes an event be the last")
+
+
+def _width(pattern: FlinkPattern) -> int:
+    return pattern.window.width if pattern.window is not None else 0
+
+
+def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
+    """The times of the events, if there is a window to keep to."""
+    if pattern.window is None:
+        return []
+    clock = clock_for(AttributeWindow(0, pattern.window.attribute), None)
+    times: list[int] = []
+    for i, t in enumerate(events):
+        time = clock(t, i)
+        if times:
+            check_order(times[-1], time, i)
+        if not isinstance(time, int):
+            message = f"event {i}: {pattern.window.attribute} is {time}, no whole number"
+            raise BadData("CER0790", message, hint="count in a finer unit")
+        times.append(time)
+    return times
+
+
+def _advance(
+    pattern: FlinkPattern, partial: Partial, t: Event, i: int
+) -> tuple[list[Partial], list[Valuation]]:
+    """The partial matches and the matches that one partial match comes to at an event."""
+    parts = pattern.parts
+    partials: list[Partial] = []
+    matches: list[Valuation] = []
+    edges = list(_edges(pattern, partial, t))
+    for edge in edges:
+        if edge.action is Action.IGNORE and partial.events:
+            _, k, count, has_waited, free, _ = edge
+            partials.append(
+                partial._replace(k=k, taken_here=count, has_waited=has_waited, free=free)
+            )
+        elif edge.action is Action.FINISH and partial.events:
+            matches.append(_valuation(partial.events, i))
+        elif edge.action is Action.TAKE:
+            path = (*partial.events, (parts[edge.by].name, i))
+            after = Partial(edge.k, edge.taken_here, last=edge.by, events=path)
+            if edge.k < len(parts):
+                partials.append(after)
+            if _may_end(pattern, after, t):
+                matches.append(_valuation(path, i))
+    if any(edge.action is Action.STOP for edge in edges):
+        partials = []
+    return ([*partials, partial] if not partial.events else partials), matches
+
+
+def _valuation(events: Sequence[tuple[str, int]], end: int) -> Valuation:
+    labels: dict[str, tuple[int, ...]] = {}
+    for name, i in events:
+        labels[name] = (*labels.get(name, ()), i)
+    return Valuation(events[0][1], end, labels)
+
+
+def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
+    """What may be done with an event, proceeding as far as may be; what is nearer comes first."""
+    if at.k == len(pattern.parts) or _is_withheld(pattern, at, t):
+        return
+    part = pattern.parts[at.k]
+    following = at._replace(
+        k=at.k + 1, taken_here=0, has_waited=False, free=_is_free(pattern, at, t)
+    )
+    if isinstance(part, NotPart):
+        if part.anywhere:  # it is in the stops of what follows
+            yield from _edges(pattern, following, t)
+        elif part.test.holds(t):
+            yield Edge(Action.STOP)
+        elif at.k + 1 == len(pattern.parts):
+            yield Edge(Action.FINISH)
+        else:
+            yield from _edges(pattern, following, t)
+        return
+    if _takes(part, t):
+        k, count = _after_taking(part, at.k, at.taken_here)
+        yield Edge(Action.TAKE, k, count, by=at.k)
+    enough = _may_leave(part, at.taken_here)
+    if _ignores(part, at.taken_here, t):
+        yield Edge(Action.IGNORE, at.k, at.taken_here, at.has_waited or enough, at.free)
+    if any(test.holds(t) for test in _stops(pattern, at)):
+        yield Edge(Action.STOP)
+    if enough and not at.has_waited:  # else it was on its way already
+        yield from _edges(pattern, following, t)
+
+
+def _is_withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
+    """Whether a greedy part before withholds the event: it could take it, so nothing else may."""
+    if at.free or at.taken_here or at.has_waited:
+        return False
+    j = at.k - 1
+    while j >= 0 and isinstance(each := pattern.parts[j], NotPart) and each.anywhere:
+        j -= 1
+    part = pattern.parts[j] if j >= 0 else None
+    if not isinstance(part, Part) or not part.greedy or part.lo == part.hi:
+        return False
+    is_skipped = at.last != j and part.hi is None and part.optional
+    return _takes(part, t) and not (is_skipped and any(_nots_before(pattern, j)))
+
+
+def _is_free(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
+    """Whether a greedy part hands an event on that ends it; it withholds nothing then."""
+    part = pattern.parts[at.k]
+    if isinstance(part, NotPart):
+        return part.anywhere and at.free
+    return part.greedy and part.until is not None and part.until.holds(t)
+
+
+def _after_taking(part: Part, k: int, count: int) -> tuple[int, int]:
+    """Where a partial match is after one event more: a loop forgets counts that say nothing."""
+    if part.hi == count + 1:
+        return k + 1, 0
+    return k, count + 1 if part.hi is not None else min(count + 1, part.lo)
+
+
+def _takes(part: Part, t: Event) -> bool:
+    return part.test.holds(t) and not (part.until is not None and part.until.holds(t))
+
+
+def _ignores(part: Part, count: int, t: Event) -> bool:
+    """Contiguity: before the first event that of the part, then the inner one, until the stop."""
+    if count and part.until is not None and part.until.holds(t):
+        return False
+    match part.inner if count else part.contiguity:
+        case Contiguity.STRICT:
+            return False
+        case Contiguity.RELAXED:
+            return not part.test.holds(t)
+        case Contiguity.ANY:
+            return True
+
+
+def _may_leave(part: Part, count: int) -> bool:
+    """Whether the part has enough events, or none and needs none."""
+    return count >= part.lo or (part.optional and count == 0)
+
+
+def _stops(pattern: FlinkPattern, at: Partial) -> list[EventTest]:
+    """The tests of ``notFollowedBy`` that end a partial match where it waits.
+
+    Before the first event of a part those since the last event. Then, between its events, that of
+    the part that follows: FlinkCEP keeps it away from there, too. Once a part with an upper bound
+    has ignored an event between two of its own it is those before the part instead.
+    """
+    part = pattern.parts[at.k]
+    assert isinstance(part, Part)
+    before = [(j, each.test) for j, each in _nots_before(pattern, at.k)]
+    if not at.taken_here:
+        return [test for j, test in before if j > at.last]
+    if at.has_waited and part.hi is not None:
+        return [test for _, test in before]
+    after = pattern.parts[at.k + 1] if at.k + 1 < len(pattern.parts) else None
+    return [after.test] if isinstance(after, NotPart) and after.anywhere else []
+
+
+def _nots_before(pattern: FlinkPattern, k: int) -> Iterator[tuple[int, NotPart]]:
+    """Those of ``notFollowedBy`` before a part, back to one that takes an event for certain.
+
+    A ``notNext`` in between makes FlinkCEP forget those before it.
+    """
+    for j in range(k - 1, -1, -1):
+        each = pattern.parts[j]
+        if isinstance(each, NotPart) and each.anywhere:
+            yield j, each
+        elif not (isinstance(each, Part) and each.optional):
+            return
+
+
+def _may_end(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
+    """Whether nothing more is needed; FlinkCEP asks this of the event that was taken last."""
+    if at.k == len(pattern.parts):
+        return True
+    if _is_withheld(pattern, at, t):
+        return False
+    part = pattern.parts[at.k]
+    following = at._replace(k=at.k + 1, taken_here=0)
+    if isinstance(part, NotPart):
+        last = at.k + 1 == len(pattern.parts)
+        passes = part.anywhere or (not last and not part.test.holds(t))
+        return passes and _may_end(pattern, following, t)
+    return _may_leave(part, at.taken_here) and _may_end(pattern, following, t)
+
+
+def _apply_skip(
+    pattern: FlinkPattern, partials: list[Partial], waiting: list[Valuation]
+) -> tuple[list[Partial], list[Valuation], list[Valuation]]:
+    """The partial matches that stay, the matches given out by the skip strategy, and the others.
+
+    The match that begins first is given out as soon as no partial match began before; what it
+    prunes is neither given out nor followed. Of matches that begin and end together it is the one
+    that was found first, of which FlinkCEP says nothing.
+    """
+    if pattern.skip.to is SkipTo.NO_SKIP:
+        return partials, waiting, []
+    output: list[Valuation] = []
+    while waiting:
+        first = min(waiting, key=lambda match: match.start)
+        if any(p.events and p.start < first.start for p in partials):
+            break
+        waiting.remove(first)
+        output.append(first)
+        before = _pruned_before(pattern, first)
+        waiting = [match for match in waiting if match.start >= before]
+        partials = [p for p in partials if not p.events or p.start >= before]
+    return partials, output, waiting
+
+
+def _pruned_before(pattern: FlinkPattern, match: Valuation) -> int:
+    """What begins before this position is pruned; without events of the named part nothing is."""
+    skip = pattern.skip
+    if skip.name is not None:
+        positions = match.labels.get(skip.name, (0,))
+        return positions[0] if skip.to is SkipTo.FIRST else positions[-1]
+    if skip.to is SkipTo.NEXT:
+        return match.start + 1
+    return max(i for D in match.labels.values() for i in D) + 1

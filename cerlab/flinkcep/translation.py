@@ -1,0 +1,237 @@
+"""FlinkCEP's pattern sequences to CEL, where they are CEL.
+
+``next`` is ``:``, ``followedByAny`` is ``;``, and ``followedBy`` is ``:`` after any events that the
+part could not take, each of them ``NOT(R)``, which marks nothing. A loop with combinations is
+``+``, a consecutive one ``:+``, and the usual one ``:+`` with such gaps. The answers are the
+matches: their events by the names of the parts, from the first to the one where they are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from cerlab.errors import Unsupported
+from cerlab.flinkcep.pattern import (
+    AnyPart,
+    Contiguity,
+    EventTest,
+    FlinkPattern,
+    NotPart,
+    Part,
+    SkipTo,
+)
+from cerlab.flinkcep.semantics import check_ending
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.model.clauses import AttributeWindow
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import On
+
+MAX_NODES = 2_000
+"""Bounds of quantifiers are written out; so many nodes a formula may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefix:
+    """What was read so far, up to an event that was taken; None at the beginning.
+
+    The next events are none of `away`, and the very next one none of `at_once` either. `greedy` is
+    the part that was left, if it is greedy: what it could take it withholds.
+    """
+
+    formula: cel.Formula | None
+    away: tuple[EventTest, ...] = ()
+    at_once: tuple[EventTest, ...] = ()
+    greedy: Part | None = None
+    nots: bool = False
+    """Whether some of `away` are of ``notFollowedBy``."""
+
+
+def flink_query(pattern: FlinkPattern) -> CeqlQuery:
+    """The query whose answers are the matches; raises `Unsupported` for what CEL has no word for.
+
+    Times are whole numbers: FlinkCEP's window excludes what CEL's window of one less includes.
+    """
+    check_ending(pattern)
+    if pattern.skip.to is not SkipTo.NO_SKIP:
+        raise _no_cel(f"{pattern.skip.to.value} prunes by matches, CEL gives all")
+    _check_labels(pattern)
+    prefixes = [_Prefix(None)]
+    for k, part in enumerate(pattern.parts):
+        if isinstance(part, NotPart):
+            prefixes = [_forbid(pattern, k, part, prefix) for prefix in prefixes]
+        else:
+            without_part = prefixes if part.optional else []
+            after = [_take(pattern, k, part, prefix) for prefix in prefixes]
+            prefixes = [_withhold(pattern, k, part, prefix) for prefix in (*without_part, *after)]
+    matches = [formula for prefix in prefixes for formula in _matches_of(prefix)]
+    formula = reduce(cel.Or, matches)
+    if cel.size(formula) > MAX_NODES:
+        raise _no_cel("the formula is too long; use smaller bounds")
+    window = pattern.window
+    if window is None:
+        return CeqlQuery(formula)
+    if window.width < 1:
+        raise _no_cel("no event is within 0 of itself")
+    return CeqlQuery(formula, window=AttributeWindow(window.width - 1, window.attribute))
+
+
+def _no_cel(why: str) -> Unsupported:
+    return Unsupported("CER0455", f"CEL cannot say this of FlinkCEP: {why}", hint=_HINT)
+
+
+_HINT = "cerlab.flink.matches gives the matches, cerlab.flink.difference a shortest stream"
+
+
+def _check_labels(pattern: FlinkPattern) -> None:
+    """Names that are types of other parts would label their events, too."""
+    for part in pattern.parts:
+        others = {each.test.type for each in pattern.parts} - {part.test.type}
+        if part.name in others or (
+            any(each.test.type == part.name and each is not part for each in pattern.parts)
+        ):
+            raise _no_cel(f"the name '{part.name}' is the type of another part")
+
+
+def _forbid(pattern: FlinkPattern, k: int, part: NotPart, prefix: _Prefix) -> _Prefix:
+    """``notFollowedBy`` holds for all events up to the next that is taken, ``notNext`` for one."""
+    following = pattern.parts[k + 1] if k + 1 < len(pattern.parts) else None
+    if isinstance(following, Part):
+        _disjoint(part, following)
+        if following.optional and not part.anywhere:
+            raise _no_cel("notNext before an optional part reads the event before it")
+    if prefix.greedy is not None and not part.anywhere:
+        raise _no_cel("notNext after a greedy part")
+    if part.anywhere:
+        before = pattern.parts[k - 1]
+        if isinstance(following, NotPart) and not following.anywhere:
+            raise _no_cel("notFollowedBy right before notNext has no effect in FlinkCEP")
+        if isinstance(before, NotPart) and isinstance(pattern.parts[k - 2], Part):
+            _refuse_loop(pattern.parts[k - 2], "several negative parts after a loop")
+        if isinstance(before, Part) and before.quantified:
+            _disjoint(part, before)
+        return replace(prefix, away=(*prefix.away, part.test), nots=True)
+    return replace(prefix, at_once=(*prefix.at_once, part.test))
+
+
+def _refuse_loop(part: object, words: str) -> None:
+    if isinstance(part, Part) and part.quantified:
+        raise _no_cel(words)
+
+
+def _disjoint(one: AnyPart, other: AnyPart) -> None:
+    if one.test.type == other.test.type:
+        raise _no_cel(f"an event may be both {one.name} and {other.name}")
+
+
+def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
+    """The prefix after a part that takes events."""
+    following = pattern.parts[k + 1] if k + 1 < len(pattern.parts) else None
+    inner: tuple[EventTest, ...] = ()
+    if isinstance(following, NotPart) and following.anywhere:
+        inner = (following.test,)
+    is_bounded = part.quantified and part.hi != part.lo and part.hi is not None
+    if is_bounded and (inner or prefix.nots):
+        raise _no_cel("notFollowedBy beside times(n, m), where FlinkCEP forgets it in part")
+    if prefix.greedy is not None:
+        if part.optional:
+            raise _no_cel("an optional part after a greedy one")
+        _disjoint(prefix.greedy, part)
+    return _Prefix(_then(prefix, part, _body(part, part.lo, part.hi, inner)))
+
+
+def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
+    """A greedy part keeps away what it could take, until the next part takes an event."""
+    if not part.greedy or part.lo == part.hi or k + 1 == len(pattern.parts):
+        return prefix
+    if part.until is not None or (part.optional and prefix.nots):
+        raise _no_cel("a greedy part with an until, or an optional one after notFollowedBy")
+    return replace(prefix, away=(*prefix.away, part.test), greedy=part)
+
+
+def _then(prefix: _Prefix, part: Part, body: cel.Formula) -> cel.Formula:
+    """The body after the prefix, and after what may stand between them."""
+    if prefix.formula is None:
+        return body
+    match part.contiguity:
+        case Contiguity.STRICT:
+            return cel.Concat(prefix.formula, body)
+        case Contiguity.RELAXED:
+            return _with_gap(prefix.formula, (part.test, *prefix.away), prefix.at_once, body)
+        case Contiguity.ANY:
+            return _with_gap(prefix.formula, prefix.away, prefix.at_once, body)
+
+
+def _with_gap(
+    left: cel.Formula, away: Sequence[EventTest], at_once: Sequence[EventTest], right: cel.Formula
+) -> cel.Formula:
+    """right after left, and between them only what is none of `away`, nor at first of `at_once`."""
+    if not away:
+        later = cel.Seq(_none_of(at_once), right) if at_once else None
+        return cel.Concat(left, cel.Or(right, later)) if later else cel.Seq(left, right)
+    gap = cel.ConcatPlus(_none_of(away))
+    after = cel.Or(right, cel.Concat(gap, right))
+    if at_once:
+        after = cel.Or(right, cel.Concat(_none_of((*away, *at_once)), after))
+    return cel.Concat(left, after)
+
+
+def _none_of(tests: Sequence[EventTest]) -> cel.Formula:
+    """One event that passes none of the tests; it is not marked."""
+    each: list[cel.Formula] = [
+        cel.Not(_filter(cel.Atom(test.type), test.type, test)) for test in dict.fromkeys(tests)
+    ]
+    return reduce(cel.And, each)
+
+
+def _filter(phi: cel.Formula, label: str, test: EventTest) -> cel.Formula:
+    return phi if test.predicate is None else cel.Filter(phi, On(label, test.predicate))
+
+
+def _body(part: Part, lo: int, hi: int | None, away: tuple[EventTest, ...]) -> cel.Formula:
+    """The events of a part, from its first one to its last."""
+    once = step = _once(part)
+    own_test = (part.test,) if part.inner is Contiguity.RELAXED else ()
+    tests = (*own_test, *(() if part.until is None else (part.until,)), *away)
+    anything = part.inner is Contiguity.ANY and not tests
+    if part.inner is not Contiguity.STRICT and not anything:
+        step = cel.Or(once, cel.Concat(cel.ConcatPlus(_none_of(tests)), once))
+    then, many = (cel.Seq, cel.Plus) if anything else (cel.Concat, cel.ConcatPlus)
+    if hi is None and lo == 1 and step is once:
+        return many(once)
+    body: cel.Formula = once
+    for _ in range(lo - 1):
+        body = then(body, step)
+    if hi is None:
+        return cel.Or(body, then(body, many(step)))
+    longer = body
+    for _ in range(hi - lo):
+        longer = then(longer, step)
+        body = cel.Or(body, longer)
+    return body
+
+
+def _once(part: Part) -> cel.Formula:
+    """One event of a part; the until is a condition on the event itself, if it may be one."""
+    test = part.test
+    if part.until is not None and part.until.type == test.type:
+        if part.until.predicate is None:
+            raise _no_cel("an until that is all that the part takes")
+        stop = pred.Not(part.until.predicate)
+        test = EventTest(
+            test.type, stop if test.predicate is None else pred.And(test.predicate, stop)
+        )
+    atom: cel.Formula = cel.Atom(test.type)
+    variable = atom if part.name == test.type else cel.As(atom, part.name)
+    return _filter(variable, part.name, test)
+
+
+def _matches_of(prefix: _Prefix) -> list[cel.Formula]:
+    """The formula of a prefix that is a match; where nothing was taken there is none."""
+    if prefix.formula is None:
+        return []
+    if not prefix.at_once:
+        return [prefix.formula]
+    return [cel.Concat(prefix.formula, _none_of(prefix.at_once))]

@@ -1,0 +1,483 @@
+"""Expressions from sqlglot's nodes, patterns from parse trees.
+
+Unsupported SQL raises an error that names the construct.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from lark import Transformer, v_args
+from lark.tree import Meta
+from sqlglot import exp
+
+from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span, nearest
+from cerlab.logic.reading import Language, build, place_at, read, value
+from cerlab.model.event import Value
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.syntax import ill_formed, unsupported
+from cerlab.rows.tokens import MODE, canonical
+
+MAX_DEPTH = 200
+"""The deepest expression that is read; a chain of n operators is n deep."""
+
+
+_ARITHMETIC = {
+    exp.Add: ex.ArithmeticOperator.ADD,
+    exp.Sub: ex.ArithmeticOperator.SUB,
+    exp.Mul: ex.ArithmeticOperator.MUL,
+    exp.Div: ex.ArithmeticOperator.DIV,
+    exp.Mod: ex.ArithmeticOperator.MOD,
+}
+
+
+_COMPARISONS = {
+    exp.EQ: ex.ComparisonOperator.EQ,
+    exp.NEQ: ex.ComparisonOperator.NE,
+    exp.LT: ex.ComparisonOperator.LT,
+    exp.LTE: ex.ComparisonOperator.LE,
+    exp.GT: ex.ComparisonOperator.GT,
+    exp.GTE: ex.ComparisonOperator.GE,
+}
+
+
+_NAVIGATION: dict[str, type[ex.First | ex.Last | ex.Prev | ex.Next]] = {
+    "FIRST": ex.First,
+    "LAST": ex.Last,
+    "PREV": ex.Prev,
+    "NEXT": ex.Next,
+}
+
+
+_AGGREGATES = {function.value: function for function in ex.AggregateFunction}
+
+
+_FUNCTIONS = {
+    **{function.value: function for function in ex.Function},
+    "CHARACTER_LENGTH": ex.Function.CHAR_LENGTH,
+    "LENGTH": ex.Function.CHAR_LENGTH,
+}
+
+
+_ARGUMENTS = {
+    ex.Function.ABS: (1, 1),
+    ex.Function.CHAR_LENGTH: (1, 1),
+    ex.Function.COALESCE: (1, None),
+    ex.Function.LOWER: (1, 1),
+    ex.Function.UPPER: (1, 1),
+    ex.Function.MOD: (2, 2),
+    ex.Function.NULLIF: (2, 2),
+}
+"""How many arguments a function takes, at least and at most."""
+
+
+_CALLS = (*_NAVIGATION, *_AGGREGATES, *_FUNCTIONS, "CLASSIFIER", "MATCH_NUMBER")
+
+
+class ExpressionBuilder:
+    """Builds the expressions of one text; `spans` has the place of each by identity.
+
+    `names` are the variables and unions, `inputs` the names of the input (rows.md 2.4).
+    """
+
+    def __init__(self, text: str, names: Collection[str], inputs: Collection[str]) -> None:
+        self.text = text
+        self.names = names
+        self.inputs = inputs
+        self.spans: dict[int, Span] = {}
+        self.nodes: list[object] = []
+        self._around: SourcePlace | None = None
+        self._depth = 0
+
+    def record(self, node: object, place: SourcePlace) -> None:
+        """Record the place of a node, which the builder keeps alive."""
+        self.spans[id(node)] = place.span
+        self.nodes.append(node)
+
+    def expression(self, node: exp.Expr, around: SourcePlace) -> ex.Expression:
+        """The expression of a node; `around` is the place of errors at what has no place itself.
+
+        Raises `IllFormed` (`arguments`, `offset`, `running-final`), `Unsupported`, and
+        `ResourceLimit` for what is too deep.
+        """
+        self._around, self._depth = around, 0
+        return self._build(node)
+
+    def _build(self, node: object) -> ex.Expression:
+        assert isinstance(node, exp.Expr)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ResourceLimit(
+                "CER0602",
+                f"an expression nests or chains more than {MAX_DEPTH} operators",
+                place=self._around,
+                hint="IN (..) is a choice of many values",
+            )
+        if MODE in node.meta and not self._takes_mode(node):
+            raise ill_formed(
+                "running-final",
+                f"{node.meta[MODE]} stands only before FIRST, LAST and aggregates",
+                self._place(node),
+                "PREV(FINAL LAST(x.c)) steps from the final row",
+            )
+        expression = self._operation(node) or self._leaf(node)
+        self._depth -= 1
+        self.record(expression, self._place(node))
+        return expression
+
+    def _takes_mode(self, node: exp.Expr) -> bool:
+        return isinstance(node, exp.Anonymous) and (
+            node.name.upper() in ("FIRST", "LAST", *_AGGREGATES)
+        )
+
+    def _operation(self, node: exp.Expr) -> ex.Expression | None:
+        """The expression of an operator, None of others."""
+        if (kind := type(node)) in _ARITHMETIC:
+            return ex.Arithmetic(_ARITHMETIC[kind], *self._sides(node))
+        if kind in _COMPARISONS:
+            return ex.Comparison(_COMPARISONS[kind], *self._sides(node))
+        match node:
+            case exp.And():
+                return ex.And(*self._sides(node))
+            case exp.Or():
+                return ex.Or(*self._sides(node))
+            case exp.DPipe():
+                return ex.Concatenation(*self._sides(node))
+            case exp.Not():
+                return ex.Not(self._build(node.this))
+            case exp.Neg():
+                return ex.Negative(self._build(node.this))
+            case exp.Paren():
+                return self._build(node.this)
+            case exp.Is():
+                return self._is(node)
+            case exp.In() if set(node.args) == {"this", "expressions"} and node.expressions:
+                return ex.In(self._build(node.this), tuple(map(self._build, node.expressions)))
+            case exp.Between():
+                parts = (node.this, node.args["low"], node.args["high"])
+                return ex.Between(*map(self._build, parts))
+            case exp.Case():
+                return self._case(node)
+        return None
+
+    def _leaf(self, node: exp.Expr) -> ex.Expression:
+        match node:
+            case exp.Literal():
+                return ex.Literal(self._constant(node))
+            case exp.Boolean():
+                return ex.Literal(bool(node.this))
+            case exp.Null():
+                return ex.Literal(None)
+            case exp.Column():
+                return self._column(node)
+            case exp.Anonymous():
+                return self._call(node)
+        raise unsupported(_construct_name(node), self._place(node))
+
+    def _sides(self, node: exp.Expr) -> tuple[ex.Expression, ex.Expression]:
+        return self._build(node.this), self._build(node.args["expression"])
+
+    def _is(self, node: exp.Is) -> ex.Expression:
+        match node.args["expression"]:
+            case exp.Null():
+                truth = None
+            case exp.Boolean(this=value):
+                truth = bool(value)
+            case other:
+                raise unsupported(f"IS {_construct_name(other)}", self._place(node))
+        test = ex.Is(self._build(node.this), truth)
+        return ex.Not(test) if node.args.get("negate") else test
+
+    def _case(self, node: exp.Case) -> ex.Case:
+        operand, otherwise = node.this, node.args.get("default")
+        return ex.Case(
+            self._build(operand) if operand else None,
+            tuple(
+                (self._build(arm.this), self._build(arm.args["true"])) for arm in node.args["ifs"]
+            ),
+            self._build(otherwise) if otherwise else None,
+        )
+
+    def _constant(self, node: exp.Literal) -> Value:
+        if node.is_string:
+            return str(node.this)
+        digits = str(node.this)
+        if digits.isdecimal():
+            return int(digits)
+        try:
+            number = float(digits)
+        except ValueError:
+            number = float("inf")
+        if number == float("inf"):
+            assert self._around is not None
+            message = f"'{digits}' is no number of 64 bits"
+            raise QuerySyntaxError("CER0101", message, place=self._around, expected=())
+        return number
+
+    def _column(self, node: exp.Column) -> ex.Column:
+        if node.args.get("db") is not None or not isinstance(node.this, exp.Identifier):
+            raise unsupported(f"'{node.sql()}'", self._place(node), "write x.c or c")
+        table, name = node.args.get("table"), str(node.this.this)
+        if table is None:
+            return ex.Column(name)
+        qualifier = canonical(table)
+        if qualifier not in self.names and qualifier in self.inputs:
+            return ex.Column(name)
+        return ex.Column(name, self._variable(qualifier, self._place(node)))
+
+    def _variable(self, name: str, place: SourcePlace) -> str:
+        if name not in self.names:
+            message = f"'{name}' is no variable of PATTERN and no SUBSET"
+            raise ill_formed("unknown-variable", message, place, nearest(name, self.names))
+        return name
+
+    def key(self, node: exp.Expr, place: SourcePlace, clause: str) -> ex.Column:
+        """The column of PARTITION BY, ORDER BY or SELECT that `inputs` may qualify.
+
+        Raises `Unsupported` for other expressions, `IllFormed` (`unknown-variable`).
+        """
+        if not isinstance(node, exp.Column) or node.is_star or node.args.get("db") is not None:
+            raise unsupported(f"an expression in {clause}", place, "name a column")
+        table = node.args.get("table")
+        if table is not None and canonical(table) not in self.inputs:
+            message = f"'{canonical(table)}' is no name of the table"
+            raise ill_formed("unknown-variable", message, place, nearest(table.name, self.inputs))
+        column = ex.Column(str(node.this.this))
+        self.record(column, place)
+        return column
+
+    def _call(self, node: exp.Anonymous) -> ex.Expression:
+        name, arguments = node.name.upper(), node.expressions
+        final = node.meta.get(MODE) == "FINAL"
+        if name in _NAVIGATION:
+            return self._navigation(node, _NAVIGATION[name], final)
+        if name in _AGGREGATES:
+            return self._aggregate(node, _AGGREGATES[name], final)
+        if name in _FUNCTIONS:
+            least, most = _ARGUMENTS[_FUNCTIONS[name]]
+            self._count(node, least, most)
+            return ex.Call(_FUNCTIONS[name], tuple(map(self._build, arguments)))
+        if name == "MATCH_NUMBER":
+            self._count(node, 0, 0)
+            return ex.MatchNumber()
+        if name == "CLASSIFIER":
+            return self._classifier(node)
+        raise unsupported(f"the function {name}", self._place(node), nearest(name, _CALLS))
+
+    def _classifier(self, node: exp.Anonymous) -> ex.Classifier:
+        self._count(node, 0, 1)
+        if not node.expressions:
+            return ex.Classifier()
+        match node.expressions[0]:
+            case exp.Column(this=exp.Identifier() as name) as column if not column.table:
+                return ex.Classifier(self._variable(canonical(name), self._place(node)))
+        message = "CLASSIFIER takes a variable, or nothing"
+        raise ill_formed("arguments", message, self._place(node))
+
+    def _navigation(
+        self, node: exp.Anonymous, kind: type[ex.First | ex.Last | ex.Prev | ex.Next], final: bool
+    ) -> ex.Expression:
+        self._count(node, 1, 2)
+        body, *rest = node.expressions
+        if isinstance(body, exp.Star) or body.is_star:
+            raise ill_formed("arguments", f"{node.name.upper()} takes no *", self._place(node))
+        offset = 1 if kind in (ex.Prev, ex.Next) else 0
+        for literal in rest:
+            if not (isinstance(literal, exp.Literal) and str(literal.this).isdecimal()) or (
+                literal.is_string
+            ):
+                raise ill_formed(
+                    "offset",
+                    f"the offset of {node.name.upper()} is an integer from 0 on, as a literal",
+                    self._place(node),
+                )
+            offset = int(literal.this)
+        if kind is ex.Prev or kind is ex.Next:
+            return kind(self._build(body), offset)
+        return kind(self._build(body), offset, final)  # type: ignore[call-arg]
+
+    def _aggregate(
+        self, node: exp.Anonymous, function: ex.AggregateFunction, final: bool
+    ) -> ex.Aggregate:
+        self._count(node, 1, 1)
+        (body,) = node.expressions
+        if not body.is_star:
+            return ex.Aggregate(function, self._build(body), final)
+        if function is not ex.AggregateFunction.COUNT:
+            message = f"{function.value} takes an expression; only COUNT takes *"
+            raise ill_formed("arguments", message, self._place(node))
+        qualifier = canonical(body.args["table"]) if isinstance(body, exp.Column) else None
+        rows = ex.AllRows(qualifier)
+        self.record(rows, self._place(body))
+        return ex.Aggregate(function, rows, final)
+
+    def _count(self, node: exp.Anonymous, least: int, most: int | None) -> None:
+        count = len(node.expressions)
+        if count < least or (most is not None and count > most):
+            bounds = f"{least}" if most == least else f"{least} to {most or 'any number'}"
+            message = f"{node.name.upper()} takes {bounds} arguments, not {count}"
+            raise ill_formed("arguments", message, self._place(node))
+
+    def _place(self, node: exp.Expr) -> SourcePlace:
+        """From the first to the last of its parts whose place sqlglot knows."""
+        ends = [
+            (each.meta["start"], each.meta["end"]) for each in node.walk() if "start" in each.meta
+        ]
+        if not ends:
+            assert self._around is not None
+            return self._around
+        start, end = min(start for start, _ in ends), max(end for _, end in ends)
+        return place_at(self.text, start, end - start + 1)
+
+
+_CONSTRUCTS: dict[type[exp.Expr], str] = {
+    exp.Subquery: "a subquery",
+    exp.Select: "a subquery",
+    exp.Exists: "a subquery",
+    exp.Cast: "a cast",
+    exp.Distinct: "DISTINCT",
+    exp.Filter: "FILTER",
+    exp.Window: "OVER",
+    exp.Interval: "INTERVAL outside WITHIN",
+    exp.Ordered: "ORDER BY in an aggregate",
+    exp.Order: "ORDER BY in an aggregate",
+    exp.Star: "*",
+}
+
+
+def _construct_name(node: exp.Expr) -> str:
+    """What an error calls a construct of SQL that is not ours."""
+    return _CONSTRUCTS.get(type(node), type(node).__name__.upper())
+
+
+MAX_PATTERN_DEPTH = 100
+"""The deepest pattern that is read."""
+
+
+MAX_PERMUTE_PARTS = 8
+"""How many parts PERMUTE takes: 8! orders."""
+
+
+def parse_pattern(
+    text: str, start: int, end: int
+) -> tuple[rp.Pattern, dict[int, Span], list[object]]:
+    """The pattern in ``text[start:end]``, the spans of its variables by identity, and these.
+
+    Raises `QuerySyntaxError`, `IllFormed` (`quantifier`), `Unsupported`, `ResourceLimit`.
+    """
+    if not text[start:end].strip():
+        place, expected = place_at(text, end, 1), ("a pattern",)
+        hint = _hint("", 0, ())
+        raise QuerySyntaxError("CER0101", "no pattern", place=place, expected=expected, hint=hint)
+    blank = re.sub(r"[^\n]", " ", text[:start]) + text[start:end]
+    builder = _PatternBuilder(text)
+    _refuse_deep(text, start, end)
+    try:
+        pattern: rp.Pattern = build(builder, read(_PATTERN, blank, "pattern"))
+    except QuerySyntaxError as error:
+        raise _error_in_text(error, text) from None
+    return pattern, builder.spans, builder.nodes
+
+
+def _error_in_text(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
+    """The error with its place in the whole text."""
+    assert isinstance(error.place, SourcePlace)
+    place = SourcePlace(text, error.place.span)
+    result = QuerySyntaxError(error.code, error.message, place=place, expected=error.expected)
+    result.hint = error.hint
+    return result
+
+
+def _refuse_deep(text: str, start: int, end: int) -> None:
+    depth = 0
+    for sign in re.findall(r"[()]|\{-|-\}", text[start:end]):
+        depth += 1 if sign in ("(", "{-") else -1
+        if depth > MAX_PATTERN_DEPTH:
+            message = f"the pattern nests more than {MAX_PATTERN_DEPTH} parentheses"
+            hint = "leave out parentheses that change nothing"
+            raise ResourceLimit("CER0602", message, hint=hint)
+
+
+@v_args(meta=True)
+class _PatternBuilder(Transformer[Any, Any]):
+    """One method per rule of ``grammar.lark``."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+        self.spans: dict[int, Span] = {}
+        self.nodes: list[object] = []
+
+    def _place(self, meta: Meta) -> SourcePlace:
+        span = Span(meta.line, meta.column, meta.end_line, meta.end_column)
+        return SourcePlace(self.text, span)
+
+    regular_name = value(lambda token: str(token).upper())
+    quoted_name = value(lambda token: str(token)[1:-1].replace('""', '"'))
+    name = value(str)
+
+    def variable(self, meta: Meta, children: list[str]) -> rp.Variable:
+        variable = rp.Variable(children[0])
+        self.spans[id(variable)] = self._place(meta).span
+        self.nodes.append(variable)
+        return variable
+
+    empty = value(rp.Empty)
+    partition_start = value(rp.PartitionStart)
+    partition_end = value(rp.PartitionEnd)
+    sequence = value(lambda *parts: rp.Concat(parts))
+    alternation = value(lambda *parts: rp.Alternation(parts))
+    exclusion = value(rp.Exclusion)
+
+    def permute(self, meta: Meta, children: list[Any]) -> rp.Permute:
+        parts = tuple(children[1:])
+        if len(parts) > MAX_PERMUTE_PARTS:
+            raise unsupported(
+                f"PERMUTE of {len(parts)} parts (more than {MAX_PERMUTE_PARTS})", self._place(meta)
+            )
+        return rp.Permute(parts)
+
+    def repetition(self, meta: Meta, children: list[Any]) -> rp.Repetition:
+        body, (lo, hi), reluctant = children
+        if hi is not None and (hi < lo or hi < 1):
+            raise ill_formed(
+                "quantifier",
+                f"{{{lo},{hi}}} allows no count: the bounds are lo <= hi and hi >= 1",
+                self._place(meta),
+                "() is the pattern of no row",
+            )
+        return rp.Repetition(body, lo, hi, reluctant is not None)
+
+    star = value(lambda: (0, None))
+    plus = value(lambda: (1, None))
+    option = value(lambda sign: (0, 1))
+    exactly = value(lambda n: (int(n), int(n)))
+    at_least = value(lambda low: (int(low), None))
+    at_most = value(lambda high: (0, int(high)))
+    from_to = value(lambda low, high: (int(low), int(high)))
+
+
+def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
+    if text[at : at + 1] in ("*", "+", "?", "{"):
+        return "a quantified pattern takes a second quantifier in parentheses only: (A*)+"
+    if not text.strip():
+        return "the empty pattern is written (), so PATTERN (()) has no row"
+    return ""
+
+
+_PATTERN = Language(
+    "cerlab.rows",
+    ("pattern",),
+    noun="pattern",
+    hint=_hint,
+    words={
+        "REGULAR": "a variable",
+        "QUOTED": "a variable",
+        "PERMUTE": "PERMUTE",
+        "INT": "a number",
+        "RELUCTANT": "'?'",
+    },
+)

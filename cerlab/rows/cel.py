@@ -1,0 +1,216 @@
+"""Row patterns to CEL, where they are CEL (rows.md 4, 5).
+
+CEL has contiguous sequences ``:``, OR and iterations ``:+``, and gives every way to match; a row
+pattern gives one of those that begin at a row, by preference. What CEL cannot say: anchors, empty
+matches, conditions on other rows, any skip but TO NEXT ROW, which of several ends is preferred.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, assert_never
+
+from cerlab.errors import Unsupported
+from cerlab.logic.cel import syntax as cel
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import On
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.compile import prioritised_automaton
+from cerlab.rows.machine import Accept, States, StepTable, step_table
+from cerlab.rows.regions import Row, conditions_of, of_all, undecidable
+from cerlab.rows.text import expression_text
+
+ROW = "row"
+"""The event type of rows."""
+
+
+MAX_NODES = 2_000
+"""Bounds of quantifiers are written out; so many nodes a formula may have."""
+
+
+class Translation(NamedTuple):
+    """A pattern as a formula of its matches that map rows, None if there are none, and whether it
+    may map none.
+    """
+
+    formula: cel.Formula | None
+    empty: bool
+
+
+def formula_of(query: rp.RowPattern) -> cel.Formula:
+    """The formula whose answers are the matches that some choices lead to; raises `Unsupported`."""
+    if not isinstance(query.skip, rp.ToNextRow):
+        raise no_cel(
+            "AFTER MATCH SKIP PAST LAST ROW consumes what CEL matches again", "TO NEXT ROW"
+        )
+    if query.within is not None:
+        raise no_cel("WITHIN steers the preference", "leave it out")
+    conditions = {d.variable: d.condition for d in query.define}
+    atoms = {v: _atom(v, conditions.get(v)) for v in rp.variables(query.pattern)}
+    translation = _translate(query.pattern, atoms)
+    if translation.empty or translation.formula is None:
+        raise no_cel("empty matches are no complex events", "a pattern that needs a row")
+    return translation.formula
+
+
+def no_cel(why: str, hint: str) -> Unsupported:
+    """The error that CEL cannot say a row pattern."""
+    return Unsupported("CER0454", f"CEL cannot say this: {why}", hint=f"{hint} is CEL")
+
+
+def _atom(v: str, condition: ex.Expression | None) -> cel.Formula:
+    variable = cel.As(cel.Atom(ROW), v)
+    if condition is None or condition == ex.Literal(True):
+        return variable
+    return cel.Filter(variable, On(v, _predicate(condition, v)))
+
+
+_OPERATORS = {
+    ex.ComparisonOperator.EQ: pred.Operator.EQ,
+    ex.ComparisonOperator.NE: pred.Operator.NE,
+    ex.ComparisonOperator.LT: pred.Operator.LT,
+    ex.ComparisonOperator.LE: pred.Operator.LE,
+    ex.ComparisonOperator.GT: pred.Operator.GT,
+    ex.ComparisonOperator.GE: pred.Operator.GE,
+}
+
+
+def _predicate(e: ex.Expression, v: str) -> pred.Predicate:
+    """The condition, which is TRUE where the predicate holds: NULL makes comparisons false."""
+    match e:
+        case ex.And(left, right):
+            return pred.And(_predicate(left, v), _predicate(right, v))
+        case ex.Or(left, right):
+            return pred.Or(_predicate(left, v), _predicate(right, v))
+        case ex.Comparison(operator, left, right):
+            return pred.Comparison(_OPERATORS[operator], _operand(left, v), _operand(right, v))
+        case ex.In(body, members):
+            return pred.Member(_operand(body, v), tuple(_constant(member) for member in members))
+        case ex.Between(body, low, high):
+            return pred.Between(_operand(body, v), _constant(low), _constant(high))
+        case _:
+            raise no_cel(f"{expression_text(e)} is no comparison", "a comparison")
+
+
+def _operand(e: ex.Expression, v: str) -> pred.Expression:
+    match e:
+        case ex.Column(name, qualifier) if qualifier in (None, v):
+            return pred.Attribute(name)
+        case _:
+            return _constant(e)
+
+
+def _constant(e: ex.Expression) -> pred.Constant:
+    if isinstance(e, ex.Literal) and e.value is not None:
+        return pred.Constant(e.value)
+    raise no_cel(
+        f"{expression_text(e)} is neither a column of the row nor a constant", "one of them"
+    )
+
+
+def _translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
+    """One arm per production; exclusions only mark rows."""
+    match p:
+        case rp.Variable(v):
+            return Translation(atoms[v], False)
+        case rp.Empty():
+            return Translation(None, True)
+        case rp.PartitionStart() | rp.PartitionEnd():
+            raise no_cel("an anchor", "a pattern without ^ and $")
+        case rp.Concat(parts):
+            whole = Translation(None, True)
+            for part in parts:
+                whole = _then(whole, _translate(part, atoms))
+            return whole
+        case rp.Alternation(parts):
+            whole = Translation(None, False)
+            for part in parts:
+                each = _translate(part, atoms)
+                whole = Translation(_either(whole.formula, each.formula), whole.empty or each.empty)
+            return whole
+        case rp.Permute():
+            return _translate(rp.expand_permute(p), atoms)
+        case rp.Exclusion(body):
+            return _translate(body, atoms)
+        case rp.Repetition(body, lo, hi):
+            return _iterate(_translate(body, atoms), lo, hi)
+        case _:
+            assert_never(p)
+
+
+def _iterate(body: Translation, lo: int, hi: int | None) -> Translation:
+    """The least number of iterations one after the other, then any number or up to the rest."""
+    whole = Translation(None, True)
+    for _ in range(lo if hi is not None else lo - 1):
+        whole = _then(whole, body)
+    if hi is None:
+        many = None if body.formula is None else cel.ConcatPlus(body.formula)
+        return _then(whole, Translation(many, lo == 0 or body.empty))
+    rest = Translation(None, True)
+    for _ in range(hi - lo):
+        rest = Translation(_then(body, rest).formula, True)
+    return _then(whole, rest)
+
+
+def _then(left: Translation, right: Translation) -> Translation:
+    both: cel.Formula | None = None
+    if left.formula is not None and right.formula is not None:
+        both = cel.Concat(left.formula, right.formula)
+        if cel.size(both) > MAX_NODES:
+            raise no_cel("the formula is too long", "smaller bounds")
+    if left.empty:
+        both = _either(both, right.formula)
+    if right.empty:
+        both = _either(both, left.formula)
+    return Translation(both, left.empty and right.empty)
+
+
+def _either(left: cel.Formula | None, right: cel.Formula | None) -> cel.Formula | None:
+    if left is None or right is None:
+        return left if right is None else right
+    return cel.Or(left, right)
+
+
+def two_ends(query: rp.RowPattern) -> list[Row] | None:
+    """A shortest table with two matches of different length from its first row, None if none.
+
+    The pattern has no anchors. Raises `Unsupported` as `equivalent_rows`.
+    """
+    steps = step_table(prioritised_automaton(query.pattern, every=True))
+    if steps is None:
+        raise undecidable("the pattern has too many states")
+    graph = of_all(conditions_of((query,)))
+    level: list[tuple[tuple[States, bool], list[int]]] = [((1, False), [])]
+    visited_states = set[tuple[States, bool, int]]()
+    while level:
+        after = []
+        for (states, has_end), path in level:
+            for node in graph.following[path[-1]] if path else graph.first:
+                letter = frozenset(v for _, v in graph.letters[node])
+                targets = _after(steps, states, letter)
+                ends = _accepts(steps, targets)
+                if has_end and ends:
+                    return graph.rows([*path, node])
+                there = targets, has_end or ends
+                if targets and (*there, node) not in visited_states:
+                    visited_states.add((*there, node))
+                    after.append((there, [*path, node]))
+        level = after
+    return None
+
+
+def _after(steps: StepTable, states: States, letter: frozenset[str]) -> States:
+    targets = 0
+    for q, choices in enumerate(steps.steps[:-1]):
+        if states >> q & 1:
+            for step in choices:
+                if not isinstance(step, Accept) and step.variable in letter:
+                    targets |= 1 << step.target
+    return targets
+
+
+def _accepts(steps: StepTable, states: States) -> bool:
+    return any(
+        states >> q & 1 and any(isinstance(step, Accept) for step in choices)
+        for q, choices in enumerate(steps.steps[:-1])
+    )

@@ -1,0 +1,399 @@
+"""Expressions of row patterns as Arrow columns (rows.md 6).
+
+`at_rows` has the value of an expression at every row at once. What Arrow has no exact form of
+(numbers that are none, integers beyond 64 bits, lower case, labels of a match) raises `NotColumnar`
+or an error of Arrow, and is computed value by value instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import Bytes, Int64s
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.columns import decoded, is_moment, is_text, nanoseconds
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.search_kernels import admitted_ends
+from cerlab.rows.syntax import RowPattern
+from cerlab.rows.types import Binding
+
+Values: TypeAlias = Any
+"""A pyarrow Array, or a Scalar for what is the same everywhere."""
+
+
+WHOLE = 1 << 53
+"""Integers up to here are doubles exactly."""
+
+
+class NotColumnar(Exception):
+    """Arrow has no exact form of an expression on these columns."""
+
+
+REFUSALS = (
+    NotColumnar,
+    OverflowError,
+    pa.ArrowInvalid,
+    pa.ArrowNotImplementedError,
+    pa.ArrowTypeError,
+)
+"""What may be raised where Arrow has no form of an expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedRows:
+    """The rows of all partitions, one after the other, each in its order.
+
+    `order` are their places in the table, None if they stand as there; `columns` the columns that
+    are read, by the names that the query has for them.
+    """
+
+    order: Int64s | None
+    last: Bytes
+    """Whether a row is the last of its partition."""
+    partition: Int64s | None
+    """The number of a row's partition; None if there is one."""
+    table: Any
+    names: Mapping[str, str]
+    read: dict[str, Values] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.last)
+
+    def raw(self, name: str) -> Values:
+        """A column in the order of the rows, of its own type."""
+        column = self.table.column(self.names[name]).combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # without rows, or too long for one array
+            column = pa.concat_arrays(column.chunks) if column.chunks else pa.nulls(0, column.type)
+        return column if self.order is None else column.take(pa.array(self.order))
+
+    def column(self, name: str) -> Values:
+        """A column as booleans, int64, doubles or text; moments are nanoseconds."""
+        if name not in self.read:
+            self.read[name] = _plain(self.raw(name), name)
+        return self.read[name]
+
+
+def _plain(column: Values, name: str) -> Values:
+    if pa.types.is_dictionary(column.type):
+        column = decoded(column)
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return column
+    if pa.types.is_integer(kind):
+        return column.cast(pa.int64())
+    if pa.types.is_floating(kind):
+        return _numbers(column.cast(pa.float64()))
+    if is_text(kind):
+        return column.cast(pa.large_string())
+    if is_moment(kind):
+        return nanoseconds(column, name)
+    raise NotColumnar
+
+
+def _numbers(values: Values) -> Values:
+    """Doubles; NaN, which SQL orders and Arrow does not, is refused."""
+    if pc.any(pc.is_nan(values)).as_py():
+        raise NotColumnar
+    return values
+
+
+def at_rows(e: ex.Expression, R: OrderedRows) -> Values:
+    """The values at all rows; what they are is `at_row` in `cerlab.rows.functions`."""
+    match e:
+        case ex.Literal(constant):
+            return literal(constant)
+        case ex.Column(name):
+            return R.column(name)
+        case ex.Prev(body, j) | ex.Next(body, j):
+            rows = np.arange(len(R)) + (-j if isinstance(e, ex.Prev) else j)
+            return take_rows(spread(at_rows(body, R), len(R)), rows, inside(R, rows))
+        case ex.Classifier() | ex.MatchNumber() | ex.First() | ex.Last() | ex.Aggregate():
+            raise NotColumnar
+        case _:
+            return operation(e, lambda part: at_rows(part, R))
+
+
+def literal(constant: object) -> Values:
+    """A constant as a scalar."""
+    match constant:
+        case bool():
+            return pa.scalar(constant)
+        case int():
+            return pa.scalar(constant, pa.int64())
+        case float():
+            return _numbers(pa.scalar(constant, pa.float64()))
+        case str():
+            return pa.scalar(constant, pa.large_string())
+        case None:
+            return pa.scalar(None)
+        case _:
+            raise NotColumnar
+
+
+def inside(R: OrderedRows, rows: Int64s) -> NDArray[np.bool_]:
+    """Whether these rows, one for each row, lie in its partition."""
+    return in_same_partition(R, np.arange(len(R)), rows)
+
+
+def in_same_partition(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[np.bool_]:
+    """Whether rows lie in the partitions of the rows that a step begins at."""
+    within: NDArray[np.bool_] = (rows >= 0) & (rows < len(R))
+    if R.partition is not None:
+        there = np.where(within, rows, 0)
+        within &= R.partition[there] == R.partition[np.where(within, origin, 0)]
+    return within
+
+
+def take_rows(values: Values, rows: Int64s, there: NDArray[np.bool_]) -> Values:
+    """The values at rows, NULL for those that are not there."""
+    return values.take(pa.array(rows, mask=None if there.all() else ~there))
+
+
+def spread(values: Values, length: int) -> Values:
+    """An array, also of what is the same everywhere."""
+    return pa.repeat(values, length) if isinstance(values, pa.Scalar) else values
+
+
+def ranks(values: Values) -> Values:
+    """The places of texts or integers among those there are, in order; NULL where one is."""
+    codes = pc.dictionary_encode(values)
+    order = pc.sort_indices(pc.sort_indices(codes.dictionary))
+    return order.cast(pa.int64()).take(codes.indices)
+
+
+_COMPARISONS: dict[ex.ComparisonOperator, Callable[[Values, Values], Values]] = {
+    ex.ComparisonOperator.EQ: pc.equal,
+    ex.ComparisonOperator.NE: pc.not_equal,
+    ex.ComparisonOperator.LT: pc.less,
+    ex.ComparisonOperator.LE: pc.less_equal,
+    ex.ComparisonOperator.GT: pc.greater,
+    ex.ComparisonOperator.GE: pc.greater_equal,
+}
+
+
+def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Values:
+    """An operator on columns, whatever its operands are."""
+    match e:
+        case ex.And(left, right):
+            return pc.and_kleene(part(left), part(right))
+        case ex.Or(left, right):
+            return pc.or_kleene(part(left), part(right))
+        case ex.Not(body):
+            return pc.invert(part(body))
+        case ex.Is(body, None):
+            return pc.is_null(part(body))
+        case ex.Is(body, truth):
+            operand = part(body)
+            return pc.fill_null(operand if truth else pc.invert(operand), False)
+        case ex.In(body, members):
+            operand = part(body)
+            tests = [comparison(ex.ComparisonOperator.EQ, operand, part(m)) for m in members]
+            return _any_of(tests)
+        case ex.Between(body, low, high):
+            operand = part(body)
+            return pc.and_kleene(
+                comparison(ex.ComparisonOperator.GE, operand, part(low)),
+                comparison(ex.ComparisonOperator.LE, operand, part(high)),
+            )
+        case ex.Comparison(sign, left, right):
+            return comparison(sign, part(left), part(right))
+        case ex.Negative(body):
+            return pc.negate_checked(part(body))
+        case ex.Arithmetic(sign, left, right):
+            return _arithmetic(sign, part(left), part(right))
+        case ex.Concatenation(left, right):
+            return pc.binary_join_element_wise(part(left), part(right), _NOTHING)
+        case ex.Call(function, arguments):
+            return _function_values(function, [part(each) for each in arguments])
+        case ex.Case():
+            return _case(e, part)
+        case _:
+            assert_never(e)
+
+
+_NOTHING = pa.scalar("", pa.large_string())
+
+
+def _any_of(tests: list[Values]) -> Values:
+    either = tests[0]
+    for each in tests[1:]:
+        either = pc.or_kleene(either, each)
+    return either
+
+
+def comparison(sign: ex.ComparisonOperator, left: Values, right: Values) -> Values:
+    """A comparison; of an integer and a double, only where both are exact."""
+    if left.type != right.type:
+        left, right = _exact(left), _exact(right)
+    return _COMPARISONS[sign](left, right)
+
+
+def _exact(values: Values) -> Values:
+    """Numbers as doubles, where that is exact."""
+    if not pa.types.is_int64(values.type):
+        return values
+    ends = pc.min_max(values) if isinstance(values, pa.Array) else {"min": values, "max": values}
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    if least is not None and not -WHOLE <= least <= most <= WHOLE:
+        raise NotColumnar
+    return values.cast(pa.float64())
+
+
+def _arithmetic(sign: ex.ArithmeticOperator, left: Values, right: Values) -> Values:
+    division = sign is ex.ArithmeticOperator.DIV
+    if division or left.type != right.type:
+        left, right = _exact(left), _exact(right)
+    match sign:
+        case ex.ArithmeticOperator.ADD:
+            result = pc.add_checked(left, right)
+        case ex.ArithmeticOperator.SUB:
+            result = pc.subtract_checked(left, right)
+        case ex.ArithmeticOperator.MUL:
+            result = pc.multiply_checked(left, right)
+        case ex.ArithmeticOperator.DIV:
+            result = pc.divide(left, _not_zero(right))
+        case ex.ArithmeticOperator.MOD:
+            if not pa.types.is_int64(left.type):
+                raise NotColumnar
+            divisor = _not_zero(right)
+            whole = pc.multiply_checked(pc.divide_checked(left, divisor), divisor)
+            result = pc.subtract_checked(left, whole)
+        case _:
+            assert_never(sign)
+    return _numbers(result) if pa.types.is_float64(result.type) else result
+
+
+def _not_zero(values: Values) -> Values:
+    return pc.if_else(pc.equal(values, 0), pa.scalar(None, values.type), values)
+
+
+def _function_values(function: ex.Function, arguments: list[Values]) -> Values:
+    if len({each.type for each in arguments}) > 1:
+        raise NotColumnar
+    match function:
+        case ex.Function.COALESCE:
+            return pc.coalesce(*arguments)
+        case ex.Function.NULLIF:
+            left, right = arguments
+            equal = pc.fill_null(comparison(ex.ComparisonOperator.EQ, left, right), False)
+            return pc.if_else(equal, pa.scalar(None, left.type), left)
+        case ex.Function.ABS:
+            return pc.abs_checked(*arguments)
+        case ex.Function.CHAR_LENGTH:
+            return pc.utf8_length(*arguments).cast(pa.int64())
+        case ex.Function.MOD:
+            return _arithmetic(ex.ArithmeticOperator.MOD, *arguments)
+        case ex.Function.LOWER | ex.Function.UPPER:  # Arrow's letters are not quite Python's
+            raise NotColumnar
+        case _:
+            assert_never(function)
+
+
+def _case(e: ex.Case, part: Callable[[ex.Expression], Values]) -> Values:
+    operand = None if e.operand is None else part(e.operand)
+    results = [part(result) for _, result in e.branches]
+    result = pa.scalar(None, results[0].type) if e.otherwise is None else part(e.otherwise)
+    if len({each.type for each in (*results, result)}) > 1:
+        raise NotColumnar
+    for (test, _), value in zip(reversed(e.branches), reversed(results), strict=True):
+        condition = part(test)
+        if operand is not None:
+            condition = comparison(ex.ComparisonOperator.EQ, operand, condition)
+        result = pc.if_else(pc.fill_null(condition, False), value, result)
+    return result
+
+
+def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows:
+    """All partitions of a table, by first appearance; raises as `row_columns` says."""
+    n = table.num_rows
+    table_rows = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names)
+    partition = _partitions(query, table_rows)
+    keys = [key for item in query.order_by for key in _keys(item, table_rows)]
+    if partition is not None:
+        keys.insert(0, partition)
+    order = None if _is_sorted(keys) else np.lexsort(keys[::-1])
+    last = np.zeros(n, np.uint8)
+    last[-1:] = 1
+    if partition is not None:
+        partition = partition if order is None else partition[order]
+        last[:-1] = partition[1:] != partition[:-1]
+    return OrderedRows(order, last, partition, table, binding.names)
+
+
+def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
+    """The number of each row's partition, None without PARTITION BY; NULL equals NULL."""
+    number: Int64s | None = None
+    for column in query.partition_by:
+        codes = pc.dictionary_encode(R.column(column.name), null_encoding="encode").indices
+        code = codes.to_numpy(zero_copy_only=False).astype(np.int64)
+        if number is None:
+            number = code
+        else:
+            pairs = pa.array(number * (int(code.max(initial=0)) + 1) + code)
+            number = pc.dictionary_encode(pairs).indices.to_numpy().astype(np.int64)
+    return number
+
+
+def _keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
+    """What rows are sorted by, the first key first: whether there is a value, and the value."""
+    column = R.column(item.column.name)
+    if pa.types.is_large_string(column.type):
+        column = ranks(column)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int64())
+    keys: list[NDArray[Any]] = []
+    if column.null_count:
+        absent = pc.is_null(column).to_numpy(zero_copy_only=False)
+        keys.append(absent != item.nulls_first)
+        column = pc.fill_null(column, 0)
+    values = column.to_numpy(zero_copy_only=False)
+    if not item.descending:
+        return [*keys, values]
+    return [*keys, -values if values.dtype == np.float64 else ~values]
+
+
+def _is_sorted(keys: list[NDArray[Any]]) -> bool:
+    """Whether rows stand in the order of their keys already."""
+    if not keys:
+        return True
+    ties = np.ones(max(0, len(keys[0]) - 1), np.bool_)
+    for key in keys:
+        if (ties & (key[1:] < key[:-1])).any():
+            return False
+        ties &= key[1:] == key[:-1]
+    return True
+
+
+def window_ends(query: RowPattern, R: OrderedRows) -> Int64s:
+    """Where the rows end that WITHIN admits to a match, by its first row (rows.md 9.1).
+
+    Without WITHIN there are none of these.
+    """
+    if query.within is None:
+        return np.zeros(0, np.int64)
+    column = R.column(query.order_by[0].column.name)
+    null = pc.is_null(column).to_numpy(zero_copy_only=False).astype(np.uint8)
+    times = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    d = query.within
+    width = d.nanoseconds if isinstance(d, TimeWindow) else d
+    if times.dtype == np.float64:
+        if width > WHOLE:
+            raise NotColumnar
+        width = float(width)
+    else:
+        ends = pc.min_max(column).as_py()
+        width = math.ceil(width)  # of integers, which differ by less than d or by less than that
+        if max((ends["max"] or 0) - (ends["min"] or 0), width) >= 1 << 63:
+            raise NotColumnar
+    end = np.empty(len(R), np.int64)
+    admitted_ends(times, null, R.last, width, end)
+    return end

@@ -1,0 +1,368 @@
+"""Row patterns to prioritised automata (rows.md 5.2, 5.7).
+
+A macro-state is what is still to be read: a stack of patterns, and of loops that are under way,
+each with how many of its iterations are done and whether the last one has mapped a row. Two runs in
+one macro-state at one row have the same future, and the one met first is preferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, assert_never
+
+from cerlab.budget import TRANSITION, spend, step_budget
+from cerlab.errors import BadData, DataPlace
+from cerlab.model.clauses import TimeWindow
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.functions import (
+    OfMapping,
+    Register,
+    at_row,
+    of_mapping,
+    of_row,
+    registers_of,
+    registers_read,
+)
+from cerlab.rows.machine import (
+    ACCEPT,
+    Accept,
+    GrowingMapping,
+    Memory,
+    Open,
+    PrioritisedAutomaton,
+    ScanResult,
+    Search,
+)
+from cerlab.rows.syntax import CODES, RowPattern
+from cerlab.rows.types import Binding
+
+
+class Todo(NamedTuple):
+    """A pattern that is to be read, and whether its rows are excluded."""
+
+    pattern: rp.Pattern
+    is_excluded: bool
+
+
+class Loop(NamedTuple):
+    """A quantifier after `iterations`, as many as matter; `has_mapped`: the last has a row."""
+
+    pattern: rp.Repetition
+    is_excluded: bool
+    iterations: int
+    has_mapped: bool
+
+
+Stack: TypeAlias = tuple[Todo | Loop, ...]
+
+
+def prioritised_automaton(p: rp.Pattern, *, every: bool = False) -> PrioritisedAutomaton[Stack]:
+    """The automaton whose preferred accepting run from a row is the match there (rows.md 5.4).
+
+    With `every` it has the steps that are preferred less than to accept, too.
+    """
+    return PrioritisedAutomaton((Todo(p, False),), partial(follow, every=every))
+
+
+def follow(
+    w: Stack, at_start: bool, at_end: bool, *, every: bool = False
+) -> tuple[Open[Stack] | Accept, ...]:
+    """What can be done in a macro-state, in order of preference.
+
+    Choices that map no row are taken in order, depth first; a macro-state that was met before is
+    left out, as its future is the same and its choices come later.
+    """
+    with step_budget("the automaton of a row pattern", "make bounds smaller", own=1):
+        return _steps(w, at_start, at_end, every=every)
+
+
+def _steps(
+    w: Stack, at_start: bool, at_end: bool, *, every: bool
+) -> tuple[Open[Stack] | Accept, ...]:
+    steps: list[Open[Stack] | Accept] = []
+    visited_stacks = set[Stack]()
+    pending = [w]
+    while pending:
+        spend(TRANSITION)
+        w = pending.pop()
+        if w in visited_stacks:
+            continue
+        visited_stacks.add(w)
+        if not w:
+            steps.append(ACCEPT)
+            if not every:
+                break
+            continue
+        head, rest = w[0], w[1:]
+        if isinstance(head, Todo) and isinstance(head.pattern, rp.Variable):
+            steps.append(Open(head.pattern.name, head.is_excluded, _after_row(rest)))
+        else:
+            pending.extend(reversed(_choices(head, rest, at_start, at_end)))
+    return tuple(steps)
+
+
+def _after_row(w: Stack) -> Stack:
+    """The stack after a row: every loop under way has mapped one."""
+    return tuple(each._replace(has_mapped=True) if isinstance(each, Loop) else each for each in w)
+
+
+def _choices(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> list[Stack]:
+    """The stacks that the head may be replaced by, in order of preference (rows.md 5.2 b to f)."""
+    if isinstance(head, Loop):
+        return _iterations(head, rest)
+    p, is_excluded = head
+    match p:
+        case rp.Variable():
+            raise AssertionError("a variable reads a row")
+        case rp.Empty():
+            return [rest]
+        case rp.PartitionStart():
+            return [rest] if at_start else []
+        case rp.PartitionEnd():
+            return [rest] if at_end else []
+        case rp.Concat(parts):
+            return [(*(Todo(part, is_excluded) for part in parts), *rest)]
+        case rp.Alternation(parts):
+            return [(Todo(part, is_excluded), *rest) for part in parts]
+        case rp.Permute():
+            return [(Todo(rp.expand_permute(p), is_excluded), *rest)]
+        case rp.Exclusion(body):
+            return [(Todo(body, True), *rest)]
+        case rp.Repetition():
+            return [(Loop(p, is_excluded, 0, True), *rest)]
+        case _:
+            assert_never(p)
+
+
+def _iterations(loop: Loop, rest: Stack) -> list[Stack]:
+    """Stop or more, at the end of an iteration and before the first (rows.md 5.2 f)."""
+    p, is_excluded, n, has_mapped = loop
+    if n >= p.lo and (not has_mapped or n == p.hi):
+        return [rest]
+    iterations = n + 1 if p.hi is not None else min(n + 1, p.lo)
+    more: Stack = (Todo(p.body, is_excluded), Loop(p, is_excluded, iterations, False), *rest)
+    if n < p.lo:
+        return [more]
+    return [rest, more] if p.reluctant else [more, rest]
+
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A query as what runs it: an automaton, functions for conditions and measures."""
+
+    query: RowPattern
+    names: Mapping[str, str]
+    automaton: PrioritisedAutomaton[Any]
+    at_row: Mapping[str, Callable[[GrowingMapping, int], bool]]
+    of_mapping: Mapping[str, Callable[[GrowingMapping], bool]]
+    measures: tuple[OfMapping, ...]
+    names_of: Mapping[str, Sequence[str | None]]
+    memory: Memory
+    registers: Callable[[GrowingMapping], Hashable] | None
+    read: frozenset[Register]
+    """What conditions read of the mapping."""
+
+
+def machine(query: RowPattern, binding: Binding) -> Machine:
+    """The machine of a query on a table with these columns."""
+    sets = rp.members(query)
+    reads = {definition.variable: definition.condition for definition in query.define}
+    rowwise = {v for v, e in reads.items() if of_row(e, _own(v, sets))}
+    read = [r for v, e in reads.items() for r in registers_read(e, _own(v, sets))]
+    bodies = (*reads.values(), *(measure.expression for measure in query.measures))
+    qualifiers = {None, *(x for body in bodies for x in ex.qualifiers(body))}
+    names, registers = binding.names, registers_of(read)
+    return Machine(
+        query,
+        names,
+        prioritised_automaton(query.pattern),
+        {v: _truth(at_row(e, names)) for v, e in reads.items() if v in rowwise},
+        {v: _truth(of_mapping(e, names)) for v, e in reads.items() if v not in rowwise},
+        tuple(of_mapping(measure.expression, names) for measure in query.measures),
+        {v: [x for x in qualifiers if v in sets[x]] for v in rp.variables(query.pattern)},
+        _memory(query, read, registers),
+        registers,
+        frozenset(read),
+    )
+
+
+def _own(v: str, sets: Mapping[str | None, frozenset[str]]) -> frozenset[str | None]:
+    return frozenset(x for x, members in sets.items() if v in members)
+
+
+def _memory(
+    query: RowPattern,
+    read: Sequence[Register],
+    registers: Callable[[GrowingMapping], Hashable] | None,
+) -> Memory:
+    """The shortest that any condition needs; WITHIN reads where the match begins."""
+    reads_number = any(
+        isinstance(part, ex.MatchNumber)
+        for definition in query.define
+        for part in ex.subexpressions(definition.condition)
+    )
+    if read and registers is None:
+        return Memory.NONE
+    return Memory.MATCH if reads_number or query.within is not None else Memory.PARTITION
+
+
+def _truth(function: Callable[..., Any]) -> Callable[..., bool]:
+    return lambda *at: function(*at) is True
+
+
+def result_positions(
+    M: Machine, columns: Columns, length: int
+) -> tuple[list[int], list[list[Any]]]:
+    """The rows of the table that the result has, and the values of each measure (rows.md 8).
+
+    Raises `BadData` (`skip-absent`, `skip-first`) and `ResourceLimit`.
+    """
+    rows: list[int] = []
+    measures: list[list[Any]] = [[] for _ in M.measures]
+    for positions in partitions(M, columns, length):
+        for row, values in _of_partition(M, columns, positions):
+            rows.append(row)
+            for column, value in zip(measures, values, strict=True):
+                column.append(value)
+    return rows, measures
+
+
+def partitions(M: Machine, columns: Columns, length: int) -> list[list[int]]:
+    """The positions of each partition, in its order (rows.md 1.2, 1.3)."""
+    keys = [columns[M.names[column.name]] for column in M.query.partition_by]
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for i in range(length):
+        groups.setdefault(tuple(_same(key[i]) for key in keys), []).append(i)
+    for positions in groups.values():
+        for item in reversed(M.query.order_by):
+            _sort(positions, columns[M.names[item.column.name]], item)
+    return list(groups.values())
+
+
+def _same(value: Any) -> Any:
+    """A NaN is one value."""
+    return "NaN" if value != value else (value,)
+
+
+def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> None:
+    """Stable; a NULL comes last or first, a NaN after all numbers."""
+    edge = -1 if item.nulls_first != item.descending else 1
+
+    def key(i: int) -> tuple[Any, ...]:
+        value = column[i]
+        if value is None:
+            return (edge, False, 0)
+        return (0, True, 0) if value != value else (0, False, value)
+
+    positions.sort(key=key, reverse=item.descending)
+
+
+def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
+    """The search for matches in the partition of these rows."""
+    values = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
+    mapping = GrowingMapping(values, len(positions), M.names_of)
+    resume, within = _resume(M.query, positions), _within(M, values)
+    return Search(
+        M.automaton, mapping, M.at_row, M.of_mapping, within, resume, M.memory, M.registers
+    )
+
+
+def _of_partition(
+    M: Machine, columns: Columns, positions: Sequence[int]
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows that the result has of one partition, with their measures."""
+    search = search_of(M, columns, positions)
+    mapping = search.mapping
+    matched_end = 0
+    for result in search.scan():
+        for j, values in _result_rows(M, mapping, result, matched_end):
+            yield positions[j], values
+        if result.labels:
+            matched_end = max(matched_end, result.s + len(result.labels))
+
+
+def _result_rows(
+    M: Machine, mapping: GrowingMapping, result: ScanResult, matched_end: int
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Rows of the partition and measures; rows before `matched_end` are in earlier matches."""
+    rows, s = M.query.rows, result.s
+    if result.labels is None:
+        if rows is rp.Rows.WITH_UNMATCHED and s >= matched_end:
+            yield s, (None,) * len(M.measures)
+    elif rows is rp.Rows.ONE:
+        yield 0, tuple(measure(mapping) for measure in M.measures)
+    elif not result.labels:
+        if rows is not rp.Rows.OMIT_EMPTY:
+            yield s, tuple(measure(mapping) for measure in M.measures)
+    else:
+        for j, is_excluded in enumerate(result.is_excluded):
+            if not is_excluded:
+                mapping.visible = j + 1
+                yield s + j, tuple(measure(mapping) for measure in M.measures)
+        mapping.visible = None
+
+
+def _within(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
+    """Whether WITHIN admits a row to a match (rows.md 9.1)."""
+    d = M.query.within
+    if d is None:
+        return None
+    column = columns[M.names[M.query.order_by[0].column.name]]
+    times = column
+    width: int | float
+    if isinstance(d, TimeWindow):
+        times = [None if t is None else t.nanoseconds for t in column]
+        width = d.nanoseconds
+    else:
+        width = d
+
+    def admits(s: int, i: int) -> bool:
+        return times[s] is not None and times[i] is not None and times[i] - times[s] < width
+
+    return admits
+
+
+def _resume(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Sequence[str]], int]:
+    """Where the scan goes on after a match (rows.md 7.2)."""
+    skip = query.skip
+    if isinstance(skip, rp.PastLastRow):
+        return lambda s, labels: s + len(labels)
+    if isinstance(skip, rp.ToNextRow):
+        return lambda s, labels: s + 1
+    targets = rp.members(query)[skip.name]
+
+    def to_variable(s: int, labels: Sequence[str]) -> int:
+        indices = range(len(labels))
+        order = indices if isinstance(skip, rp.ToFirst) else reversed(indices)
+        i = next((i for i in order if labels[i] in targets), None)
+        if not i:
+            raise stuck(positions[s], skip, absent=i is None)
+        return s + i
+
+    return to_variable
+
+
+def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
+    """The error `skip-absent` or `skip-first` of the match at a row of the table."""
+    name, hint = "skip-first", "SKIP TO NEXT ROW goes on at the row after"
+    variable = skip.name if isinstance(skip, rp.ToFirst | rp.ToLast) else ""
+    message = f"to skip to {variable} is to find the same match again"
+    if absent:
+        name, hint, message = "skip-absent", "", f"the match has no row of {variable}"
+    place = DataPlace("the table", row + 1)
+    return BadData(CODES[name], f"{name}: {message}", place=place, hint=hint)
+
+
+def failures(M: Machine) -> str:
+    """For how long the search knows what has failed, in words."""
+    if M.memory is Memory.NONE:
+        return "it backtracks: what conditions read of the match is not of bounded size"
+    scope = "the partition" if M.memory is Memory.PARTITION else "the search of one match"
+    registers = "" if M.registers is None else " with the same registers, the rows that are read,"
+    return f"what fails in a state at a row{registers} is not tried again in {scope}"

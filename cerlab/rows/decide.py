@@ -1,0 +1,433 @@
+"""Questions about two row patterns on all tables, each with a shortest table as witness.
+
+They are asked of the scans of both (`cerlab.rows.decide`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from cerlab.budget import poll
+from cerlab.display import drawable
+from cerlab.errors import ResourceLimit, UsageError, nearest
+from cerlab.rows import syntax as rp
+from cerlab.rows.compile import prioritised_automaton
+from cerlab.rows.machine import Letter, LiveSets, step_table
+from cerlab.rows.regions import (
+    Row,
+    RowGraph,
+    columns_of,
+    conditions_of,
+    of_all,
+    of_rows,
+    undecidable,
+)
+from cerlab.rows.text import pattern_text
+
+Same: TypeAlias = Literal["labels", "matches", "rows"]
+"""What has to be the same: matches with their labels (what CLASSIFIER says), matches whatever their
+labels, or the rows that lie in some match."""
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class RowVerdict:
+    """Whether it holds on all tables; where not, a shortest table on which it does not."""
+
+    holds: bool
+    table: list[Row] | None
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+
+def equivalent_rows(
+    left: rp.RowPattern,
+    right: rp.RowPattern,
+    *,
+    same: Same = "labels",
+    rows: Sequence[Row] | None = None,
+) -> RowVerdict:
+    """Whether two row patterns find the same on every table, or on every table of these `rows`.
+
+    Raises `Unsupported` where that is not decided, and `ResourceLimit`.
+    """
+
+    def bad(a: ScanStep, b: ScanStep) -> bool:
+        return _observation(a, same) != _observation(b, same)
+
+    return _decide(left, right, same, rows, bad)
+
+
+def contained_rows(
+    left: rp.RowPattern,
+    right: rp.RowPattern,
+    *,
+    same: Same = "labels",
+    rows: Sequence[Row] | None = None,
+) -> RowVerdict:
+    """Whether the right one finds everything that the left one finds; as `equivalent_rows`."""
+
+    def bad(a: ScanStep, b: ScanStep) -> bool:
+        if same == "rows":
+            return a.label is not None and b.label is None
+        if a.ends > b.ends or a.empty > b.empty or a.begins > b.begins:
+            return True
+        if a.label is None:
+            return False
+        return b.begins != a.begins or _observation(a, same)[-1] != _observation(b, same)[-1]
+
+    return _decide(left, right, same, rows, bad)
+
+
+def satisfiable_rows(query: rp.RowPattern, *, rows: Sequence[Row] | None = None) -> RowVerdict:
+    """Whether a row pattern has a match that maps a row; the table is a shortest one with it."""
+    none = rp.RowPattern(
+        _NOTHING,
+        measures=query.measures,
+        order_by=query.order_by,
+        partition_by=query.partition_by,
+        skip=query.skip,
+    )
+    verdict = contained_rows(query, none, same="rows", rows=rows)
+    return RowVerdict(not verdict.holds, verdict.table)
+
+
+_NOTHING = rp.Concat((rp.Variable("A"), rp.PartitionStart()))
+"""What no row matches."""
+
+
+def row_remarks(query: rp.RowPattern, *, rows: Sequence[Row] | None = None) -> list[str]:
+    """What a row pattern says to no effect, on all tables or on those of these `rows`.
+
+    Conditions that never or always hold, quantifiers that may as well be greedy as reluctant, a
+    pattern without matches.
+    """
+    conditions = conditions_of((query,))
+    graph = of_all(conditions) if rows is None else of_rows(conditions, rows)
+    remarks = []
+    for definition in query.define:
+        holds = {(0, definition.variable) in letter for letter in graph.letters}
+        if len(holds) == 1:
+            how = "always" if True in holds else "never"
+            remarks.append(f"the condition of {definition.variable} {how} holds")
+    if not satisfiable_rows(query, rows=rows):
+        return [*remarks, "no table has a match"]
+    for part, pattern in _reluctance_variants(query.pattern):
+        if equivalent_rows(query, replace(query, pattern=pattern), rows=rows):
+            words = "reluctant or greedy" if part.reluctant else "greedy or reluctant"
+            remarks.append(f"{pattern_text(part)} is the same, {words}")
+    return remarks
+
+
+def _reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Pattern]]:
+    """Each quantifier, and the pattern with it turned from greedy to reluctant or back."""
+    if isinstance(p, rp.Repetition):
+        yield p, replace(p, reluctant=not p.reluctant)
+    below = rp.children(p)
+    for i, part in enumerate(below):
+        for quantifier, variant in _reluctance_variants(part):
+            if isinstance(p, rp.Concat | rp.Alternation | rp.Permute):
+                yield quantifier, type(p)((*below[:i], variant, *below[i + 1 :]))
+            elif isinstance(p, rp.Repetition | rp.Exclusion):
+                yield quantifier, replace(p, body=variant)
+
+
+def _observation(step: ScanStep, same: Same) -> tuple[object, ...]:
+    """What of a scan has to be the same."""
+    is_mapped = step.label is not None
+    if same == "rows":
+        return (is_mapped,)
+    return step.empty, step.begins, step.label if same == "labels" else is_mapped
+
+
+def _decide(
+    left: rp.RowPattern, right: rp.RowPattern, same: Same, rows: Sequence[Row] | None, bad: Bad
+) -> RowVerdict:
+    if same not in get_args(Same):
+        hint = nearest(same, get_args(Same))
+        raise UsageError("CER0858", f"same is '{same}'", hint=hint or "labels, matches or rows")
+    _check_scans(left, right)
+    conditions = conditions_of((left, right))
+    _check_keys(left, {c.name.casefold() for e in conditions.values() for c in columns_of(e)})
+    graph = of_all(conditions) if rows is None else of_rows(conditions, rows)
+    sides = Side(left, 0, graph), Side(right, 1, graph)
+    if isinstance(left.skip, rp.PastLastRow):
+        both: Scans | Starts | Covers = Scans(sides, bad)
+    else:
+        both = (Covers if same == "rows" else Starts)(sides, bad)
+    path = shortest_path(graph, both)
+    if path is None:
+        return RowVerdict(True, None)
+    return RowVerdict(False, _with_keys(left, graph.rows(path)))
+
+
+def _check_scans(left: rp.RowPattern, right: rp.RowPattern) -> None:
+    """Raise `Unsupported` for clauses that scans are not compared under."""
+    for name in ("partition_by", "order_by", "skip"):
+        if getattr(left, name) != getattr(right, name):
+            what = name.replace("_", " ").upper()
+            raise undecidable(f"{what} is not the same in both", "make it the same")
+    if not isinstance(left.skip, rp.PastLastRow | rp.ToNextRow):
+        raise undecidable("SKIP TO a variable", "take PAST LAST ROW or TO NEXT ROW")
+    if left.within is not None or right.within is not None:
+        raise undecidable("WITHIN", "leave it out")
+
+
+def _check_keys(query: rp.RowPattern, columns: set[str]) -> None:
+    for column in (*query.partition_by, *(item.column for item in query.order_by)):
+        if column.name.casefold() in columns:
+            raise undecidable(f"a condition reads the key {column.name}", "read another column")
+
+
+def _with_keys(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
+    """The rows of one partition, in the order that the query has."""
+    keys: list[Row] = []
+    for i in range(len(rows)):
+        partition: Row = {column.name: 0 for column in query.partition_by}
+        order: Row = {item.column.name: -i if item.descending else i for item in query.order_by}
+        keys.append(partition | order)
+    return [key | row for key, row in zip(keys, rows, strict=True)]
+
+
+MAX_NODES = 200_000
+"""Nodes and configurations that a search may meet."""
+
+
+class ScanStep(NamedTuple):
+    """What a scan does at a row."""
+
+    ends: bool = False
+    """The match that it was in ends before the row."""
+    empty: bool = False
+    """An empty match begins."""
+    begins: bool = False
+    """A match begins that maps the row."""
+    label: str | None = None
+    """The variable that the row is mapped to."""
+
+
+class Side:
+    """The scan of a query, row by row; a state is that of the match it is in, or None."""
+
+    def __init__(self, query: rp.RowPattern, number: int, graph: RowGraph) -> None:
+        table = step_table(prioritised_automaton(query.pattern))
+        if table is None:
+            raise undecidable("a pattern has too many states")
+        self.query, self.live = query, LiveSets(table)
+        self.letters: list[Letter] = [
+            frozenset(v for side, v in letter if side == number) for letter in graph.letters
+        ]
+
+    def before(self, following: int, node: int) -> int:
+        """The live set at a row, from that at the next one."""
+        return self.live.before(following, self.letters[node])
+
+    def go_on(self, q: int, R: SideRow) -> tuple[str | None, int | None]:
+        """What a match in a state does: a label and the state after it, or it ends."""
+        step = self.live.step(q, self.letters[R.node], R.following)
+        return (None, None) if step is None else (step.variable, step.target)
+
+    def begin(self, R: SideRow) -> tuple[ScanStep, int | None]:
+        """What begins at a row: a match, an empty one, or nothing."""
+        q = self.live.table.first_row if R.first else 0
+        if not self.live.lives(self.before(R.following, R.node), q):
+            return ScanStep(), None
+        label, target = self.go_on(q, R)
+        return ScanStep(empty=label is None, begins=label is not None, label=label), target
+
+    def scan(self, q: int | None, R: SideRow) -> tuple[ScanStep, int | None]:
+        """What a scan past the last row of each match does."""
+        if q is None:
+            return self.begin(R)
+        label, target = self.go_on(q, R)
+        if label is not None:
+            return ScanStep(label=label), target
+        step, target = self.begin(R)
+        return step._replace(ends=True), target
+
+
+class SideRow(NamedTuple):
+    """A row of a side: its node, the live set at the next row, whether it is the first one."""
+
+    node: int
+    following: int
+    first: bool
+
+
+Bad: TypeAlias = Callable[[ScanStep, ScanStep], bool]
+"""Whether what the two scans do at a row is a difference."""
+
+
+Moves: TypeAlias = Iterator[tuple[bool, Hashable]]
+"""Of a configuration at a row: whether there is a difference, and the next configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scans:
+    """Both scans go on past the last row of each match; a configuration is the state of each."""
+
+    sides: tuple[Side, Side]
+    bad: Bad
+    initial: Hashable = (None, None)
+
+    def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
+        """The one thing that both do."""
+        (left, p), (right, q) = (
+            side.scan(state, R) for side, state, R in zip(self.sides, config, at, strict=True)
+        )
+        yield self.bad(left, right), (p, q)
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Matches begin at every row, each by itself: the configuration is where one of each is."""
+
+    sides: tuple[Side, Side]
+    bad: Bad
+    initial: Hashable = None
+
+    def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
+        """Pass a row over, or let the match of each begin there; then go on in both."""
+        if config is None:
+            yield False, None
+            steps = [side.begin(R) for side, R in zip(self.sides, at, strict=True)]
+        else:
+            steps = [
+                (ScanStep(ends=label is None, label=label), q)
+                for label, q in (
+                    (None, None) if state is None else side.go_on(state, R)
+                    for side, state, R in zip(self.sides, config, at, strict=True)
+                )
+            ]
+        (left, p), (right, q) = steps
+        bad = self.bad(left, right)
+        if bad or (p is not None and (config is None or not left.ends)):
+            yield bad, (p, q)
+
+
+@dataclass(frozen=True, slots=True)
+class Covers:
+    """Matches begin at every row, and may overlap: the states of all that a row may be in."""
+
+    sides: tuple[Side, Side]
+    bad: Bad
+    initial: Hashable = (frozenset(), frozenset())
+
+    def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
+        """All matches go on together."""
+        steps, after = [], []
+        for side, states, R in zip(self.sides, config, at, strict=True):
+            step, target = side.begin(R)
+            going = {side.go_on(q, R)[1] for q in states} | {target}
+            after.append(frozenset(q for q in going if q is not None))
+            steps.append(step._replace(label="" if after[-1] else None))
+        yield self.bad(*steps), tuple(after)
+
+
+# -- the search ------------------------------------------------------------------------------------
+
+
+class Rest(NamedTuple):
+    """A node with the live sets of both sides: all there is to know of the rows from it on."""
+
+    node: int
+    live: tuple[int, int]
+
+
+@dataclass(slots=True)
+class Future:
+    """Of each `Rest` those at the next row, None for no row, and how many rows it has at least."""
+
+    following: dict[Rest, list[Rest | None]] = field(default_factory=dict)
+    length: dict[Rest, int] = field(default_factory=dict)
+
+
+def _future(G: RowGraph, sides: tuple[Side, Side]) -> Future:
+    """All that tables may end with, from the last row backwards."""
+    F, pending = Future(), deque[Rest]()
+    preceding: list[list[int]] = [[] for _ in G.letters]
+    for n, nexts in enumerate(G.following):
+        for m in nexts:
+            preceding[m].append(n)
+
+    def reach(n: int, following: Rest | None) -> None:
+        live = following.live if following else (0, 0)
+        left, right = (side.before(b, n) for side, b in zip(sides, live, strict=True))
+        rest = Rest(n, (left, right))
+        if rest not in F.following:
+            F.following[rest] = []
+            F.length[rest] = 1 + (F.length[following] if following else 0)
+            pending.append(rest)
+        F.following[rest].append(following)
+
+    for n in sorted(G.last):
+        reach(n, None)
+    while pending:
+        _limit(len(F.following))
+        rest = pending.popleft()
+        for n in preceding[rest.node]:
+            reach(n, rest)
+    return F
+
+
+class SearchRow(NamedTuple):
+    """A row of the search: whether it is the first, what both are in, all that may follow."""
+
+    first: bool
+    config: Hashable
+    rest: Rest
+
+
+def shortest_path(G: RowGraph, both: Scans | Starts | Covers) -> list[int] | None:
+    """The nodes of a shortest table with a difference, None if there is no such table."""
+    F, first = _future(G, both.sides), frozenset(G.first)
+    level = [SearchRow(True, both.initial, rest) for rest in F.following if rest.node in first]
+    parents: dict[SearchRow, SearchRow | None] = dict.fromkeys(level)
+    depth, best = 1, None
+    end: tuple[SearchRow, Rest | None] | None = None
+    while level and (best is None or depth < best):
+        _limit(len(parents))
+        after = []
+        for row in level:
+            for following in F.following[row.rest]:
+                live = following.live if following else (0, 0)
+                left, right = (SideRow(row.rest.node, b, row.first) for b in live)
+                for bad, target in both.moves(row.config, (left, right)):
+                    length = depth + (F.length[following] if following else 0)
+                    if bad and (best is None or length < best):
+                        best, end = length, (row, following)
+                    if bad or following is None:
+                        continue
+                    if (next_row := SearchRow(False, target, following)) not in parents:
+                        parents[next_row] = row
+                        after.append(next_row)
+        level, depth = after, depth + 1
+    return None if end is None else _path(F, parents, *end)
+
+
+def _path(
+    F: Future, parents: dict[SearchRow, SearchRow | None], row: SearchRow, following: Rest | None
+) -> list[int]:
+    """The nodes up to a row, and the shortest rest."""
+    path: list[int] = []
+    at: SearchRow | None = row
+    while at is not None:
+        path.append(at.rest.node)
+        at = parents[at]
+    path.reverse()
+    while following is not None:
+        path.append(following.node)
+        shorter = F.length[following] - 1
+        following = next(f for f in F.following[following] if (F.length[f] if f else 0) == shorter)
+    return path
+
+
+def _limit(count: int) -> None:
+    poll()
+    if count > MAX_NODES:
+        message = f"the question has more than {MAX_NODES:,} configurations"
+        raise ResourceLimit("CER0694", message, hint="give fewer rows, or smaller bounds")

@@ -1,0 +1,307 @@
+"""What an expression means in a context: the table of rows.md 6.1 to 6.8, one arm per row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from cerlab.model.event import Value
+from cerlab.rows import expressions as ex
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """T: the rows of one ordered partition; `names` has the column that each name stands for."""
+
+    rows: Sequence[Mapping[str, Value]]
+    names: Mapping[str, str]
+
+    def value(self, i: int, column: str) -> Value:
+        """``T[i].column``."""
+        return self.rows[i].get(self.names[column])
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """(T, s, m, k, z, N) (rows.md 6.0), and set(x) of every name."""
+
+    T: Partition
+    s: int
+    m: Sequence[str]
+    """The variable that each row from s on is mapped to."""
+    k: int
+    """How many rows of the mapping RUNNING sees."""
+    z: int
+    """How many labels CLASSIFIER at a row sees."""
+    N: int
+    members: Mapping[str | None, frozenset[str]]
+
+
+def rows_of(x: str | None, c: Context, *, final: bool = False) -> list[int]:
+    """rows(x, RUNNING), rows(x, FINAL): ascending (rows.md 6.1)."""
+    visible = len(c.m) if final else c.k
+    return [c.s + i for i in range(visible) if c.m[i] in c.members[x]]
+
+
+def value(e: ex.Expression, c: Context) -> Value:
+    """The value of an expression (rows.md 6.2 to 6.7)."""
+    match e:
+        case ex.Literal(constant):
+            return constant
+        case ex.Column(name, x):
+            R = rows_of(x, c)
+            return c.T.value(R[-1], name) if R else None
+        case ex.Classifier(x):
+            R = rows_of(x, c)
+            return c.m[R[-1] - c.s] if R else None
+        case ex.MatchNumber():
+            return c.N
+        case ex.First(body) | ex.Last(body):
+            p = navigated_row(e, c)
+            return None if p is None else value_at(body, p, c)
+        case ex.Prev(body, j):
+            return _step(body, -j, c)
+        case ex.Next(body, j):
+            return _step(body, j, c)
+        case ex.Aggregate(function, body, final):
+            R = rows_of(ex.variable_of(body), c, final=final)
+            if isinstance(body, ex.AllRows):
+                return len(R)
+            return aggregate(function, [value_at(body, p, c) for p in R])
+        case _:
+            return operation(e, lambda operand: value(operand, c))
+
+
+def navigated_row(e: ex.First | ex.Last, c: Context) -> int | None:
+    """The row that FIRST or LAST lands on, None if there are too few (rows.md 6.4)."""
+    R = rows_of(ex.variable_of(e.body), c, final=e.final)
+    if len(R) <= e.offset:
+        return None
+    return R[e.offset] if isinstance(e, ex.First) else R[-1 - e.offset]
+
+
+def _step(body: ex.Expression, j: int, c: Context) -> Value:
+    """PREV (j < 0) and NEXT, a physical step from where their argument stands (rows.md 6.5)."""
+    operand = body
+    if isinstance(body, ex.First | ex.Last):
+        p, operand = navigated_row(body, c), body.body
+    else:
+        R = rows_of(ex.variable_of(body), c)
+        p = R[-1] if R else None
+    if p is None or not 0 <= p + j < len(c.T.rows):
+        return None
+    return value_at(operand, p + j, c)
+
+
+def value_at(e: ex.Expression, p: int, c: Context) -> Value:
+    """e at row p: columns are read there, whatever their qualifier (rows.md 6.3)."""
+    match e:
+        case ex.Literal(constant):
+            return constant
+        case ex.Column(name):
+            return c.T.value(p, name)
+        case ex.Classifier():
+            return c.m[p - c.s] if 0 <= p - c.s < c.z else None
+        case ex.MatchNumber():
+            return c.N
+        case ex.First() | ex.Last() | ex.Prev() | ex.Next() | ex.Aggregate():
+            raise AssertionError("navigation does not nest here: see check_row_pattern")
+        case _:
+            return operation(e, lambda operand: value_at(operand, p, c))
+
+
+Operand = Callable[[ex.Expression], Value]
+"""The value of an operand, in the context of the operator."""
+
+
+def order_key(value: Any) -> tuple[bool, Any]:
+    """What values of one kind are ordered by: NaN after all numbers."""
+    not_a_number = isinstance(value, float) and math.isnan(value)
+    return (not_a_number, 0 if not_a_number else value)
+
+
+def operation(e: ex.Operation, operand: Operand) -> Value:
+    """The value of an operator or function (rows.md 6.10, 6.11)."""
+    match e:
+        case ex.And(left, right):
+            return conjunction((truth(operand(left)), truth(operand(right))))
+        case ex.Or(left, right):
+            return disjunction((truth(operand(left)), truth(operand(right))))
+        case ex.Not(body):
+            return negation(truth(operand(body)))
+        case ex.Is(body, None):
+            return operand(body) is None
+        case ex.Is(body, target):
+            return operand(body) is target
+        case ex.In(body, members):
+            return disjunction([equal(operand(body), operand(each)) for each in members])
+        case ex.Between(body, low, high):
+            at_least = compare(ex.ComparisonOperator.GE, operand(body), operand(low))
+            at_most = compare(ex.ComparisonOperator.LE, operand(body), operand(high))
+            return conjunction((at_least, at_most))
+        case ex.Comparison(operator, left, right):
+            return compare(operator, operand(left), operand(right))
+        case ex.Negative(body):
+            number: Any = operand(body)
+            return None if number is None else -number
+        case ex.Arithmetic(operator, left, right):
+            return arithmetic(operator, operand(left), operand(right))
+        case ex.Concatenation(left, right):
+            a, b = operand(left), operand(right)
+            return a + b if isinstance(a, str) and isinstance(b, str) else None
+        case ex.Case():
+            return _case(e, operand)
+        case ex.Call(function, arguments):
+            return _function_value(function, [operand(each) for each in arguments])
+        case _:
+            assert_never(e)
+
+
+def truth(value: Value) -> bool | None:
+    """The value as a truth value; other kinds do not come here (`type`)."""
+    return value if isinstance(value, bool) else None
+
+
+def negation(a: bool | None) -> bool | None:
+    """NOT."""
+    return None if a is None else not a
+
+
+def conjunction(values: Iterable[bool | None]) -> bool | None:
+    """AND: FALSE if one is, else NULL if one is."""
+    truths = list(values)
+    if False in truths:
+        return False
+    return None if None in truths else True
+
+
+def disjunction(values: Iterable[bool | None]) -> bool | None:
+    """OR: TRUE if one is, else NULL if one is."""
+    truths = list(values)
+    if True in truths:
+        return True
+    return None if None in truths else False
+
+
+def equal(a: Value, b: Value) -> bool | None:
+    """``a = b``."""
+    return compare(ex.ComparisonOperator.EQ, a, b)
+
+
+def compare(operator: ex.ComparisonOperator, a: Value, b: Value) -> bool | None:
+    """``a operator b``, NULL where one is; integers and doubles compare by exact value."""
+    if a is None or b is None:
+        return None
+    x, y = order_key(a), order_key(b)
+    match operator:
+        case ex.ComparisonOperator.EQ:
+            return x == y
+        case ex.ComparisonOperator.NE:
+            return x != y
+        case ex.ComparisonOperator.LT:
+            return x < y
+        case ex.ComparisonOperator.LE:
+            return x <= y
+        case ex.ComparisonOperator.GT:
+            return x > y
+        case ex.ComparisonOperator.GE:
+            return x >= y
+        case _:
+            assert_never(operator)
+
+
+def arithmetic(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Value:
+    """``a operator b``: integers are exact, ``/`` is a double, by zero NULL; % has a's sign."""
+    if a is None or b is None:
+        return None
+    result: Value
+    try:
+        match operator:
+            case ex.ArithmeticOperator.ADD:
+                result = a + b
+            case ex.ArithmeticOperator.SUB:
+                result = a - b
+            case ex.ArithmeticOperator.MUL:
+                result = a * b
+            case ex.ArithmeticOperator.DIV:
+                result = a / b if b else None
+            case ex.ArithmeticOperator.MOD:
+                result = _remainder(a, b) if b else None
+            case _:
+                assert_never(operator)
+    except OverflowError:  # an integer that no double is near
+        return None
+    return result
+
+
+def _remainder(a: int | float, b: int | float) -> int | float:
+    if isinstance(a, int) and isinstance(b, int):
+        return abs(a) % abs(b) * (-1 if a < 0 else 1)
+    return math.nan if math.isinf(a) else math.fmod(a, b)
+
+
+def _case(e: ex.Case, operand: Operand) -> Value:
+    """The result of the first branch that holds; without one ELSE, which is NULL if absent."""
+    for test, result in e.branches:
+        if e.operand is None:
+            holds = truth(operand(test))
+        else:
+            holds = equal(operand(e.operand), operand(test))
+        if holds is True:
+            return operand(result)
+    return None if e.otherwise is None else operand(e.otherwise)
+
+
+def _function_value(function: ex.Function, arguments: Sequence[Any]) -> Value:
+    if function is ex.Function.COALESCE:
+        return next((value for value in arguments if value is not None), None)
+    if function is ex.Function.NULLIF:
+        return None if equal(*arguments) is True else arguments[0]
+    if None in arguments:
+        return None
+    value = arguments[0]
+    match function:
+        case ex.Function.ABS:
+            return abs(value)  # type: ignore[no-any-return]
+        case ex.Function.CHAR_LENGTH:
+            return len(value)
+        case ex.Function.LOWER:
+            return str(value).lower()
+        case ex.Function.UPPER:
+            return str(value).upper()
+        case ex.Function.MOD:
+            return arithmetic(ex.ArithmeticOperator.MOD, *arguments)
+        case _:
+            assert_never(function)
+
+
+def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
+    """An aggregate of the values that are not NULL; over none COUNT is 0, the others NULL."""
+    present = [value for value in values if value is not None]
+    if function is ex.AggregateFunction.COUNT:
+        return len(present)
+    if not present:
+        return None
+    match function:
+        case ex.AggregateFunction.SUM:
+            return total(present)
+        case ex.AggregateFunction.AVG:
+            return arithmetic(ex.ArithmeticOperator.DIV, total(present), len(present))
+        case ex.AggregateFunction.MIN:
+            return min(present, key=order_key)  # type: ignore[no-any-return]
+        case ex.AggregateFunction.MAX:
+            return max(present, key=order_key)  # type: ignore[no-any-return]
+        case _:
+            assert_never(function)
+
+
+def total(numbers: Sequence[Any]) -> int | float:
+    """The sum: exact of integers, correctly rounded of doubles."""
+    if all(isinstance(number, int) for number in numbers):
+        return int(sum(numbers))
+    try:
+        return math.fsum(numbers)
+    except (OverflowError, ValueError):  # infinities come in, or the sum is one
+        return sum(map(float, numbers))

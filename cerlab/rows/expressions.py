@@ -1,0 +1,329 @@
+"""Expressions of DEFINE and MEASURES, one dataclass per production (rows.md 6).
+
+A qualifier is the canonical name of a variable or union, and None where none is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from cerlab.display import drawable
+from cerlab.model.event import Value
+
+
+class ArithmeticOperator(Enum):
+    """The value is how the operator is written."""
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"
+    MOD = "%"
+
+
+class ComparisonOperator(Enum):
+    """The value is how the operator is written."""
+
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+
+
+class Function(Enum):
+    """The scalar functions (rows.md 6.11)."""
+
+    ABS = "ABS"
+    CHAR_LENGTH = "CHAR_LENGTH"
+    COALESCE = "COALESCE"
+    LOWER = "LOWER"
+    UPPER = "UPPER"
+    MOD = "MOD"
+    NULLIF = "NULLIF"
+
+
+class AggregateFunction(Enum):
+    """The aggregates (rows.md 6.6)."""
+
+    COUNT = "COUNT"
+    SUM = "SUM"
+    AVG = "AVG"
+    MIN = "MIN"
+    MAX = "MAX"
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """``1``, ``1.5``, ``'text'``, ``TRUE``, ``NULL``."""
+
+    value: Value
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``x.c``, ``c``: column c at the last row of x."""
+
+    name: str
+    qualifier: str | None = None
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """``CLASSIFIER()``, ``CLASSIFIER(x)``: the variable that the last row of x is mapped to."""
+
+    qualifier: str | None = None
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class MatchNumber:
+    """``MATCH_NUMBER()``."""
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class First:
+    """``FIRST(e, j)``, ``FINAL FIRST(e, j)``: e at the (j+1)-th of its variable's rows."""
+
+    body: Expression
+    offset: int = 0
+    final: bool = False
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Last:
+    """``LAST(e, j)``, ``FINAL LAST(e, j)``: e at the (j+1)-th of its rows from the back."""
+
+    body: Expression
+    offset: int = 0
+    final: bool = False
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Prev:
+    """``PREV(e, j)``: e j rows of the partition before the row where it stands."""
+
+    body: Expression
+    offset: int = 1
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Next:
+    """``NEXT(e, j)``: e j rows of the partition after the row where it stands."""
+
+    body: Expression
+    offset: int = 1
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class AllRows:
+    """``*``, ``x.*`` of COUNT: the rows themselves."""
+
+    qualifier: str | None = None
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``SUM(e)``, ``FINAL SUM(e)``, ``COUNT(x.*)``: over the rows of the variable of e."""
+
+    function: AggregateFunction
+    body: Expression | AllRows
+    final: bool = False
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """``-e``."""
+
+    body: Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``e + e``, and so on."""
+
+    operator: ArithmeticOperator
+    left: Expression
+    right: Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    """``e || e``, of texts."""
+
+    left: Expression
+    right: Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``e < e``, and so on."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class And:
+    """``e AND e``."""
+
+    left: Expression
+    right: Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Or:
+    """``e OR e``."""
+
+    left: Expression
+    right: Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``NOT e``; ``e NOT IN (..)`` and the like are read as ``NOT e IN (..)``."""
+
+    body: Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class In:
+    """``e IN (e, ..)``."""
+
+    body: Expression
+    members: tuple[Expression, ...]
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Between:
+    """``e BETWEEN low AND high``, both included."""
+
+    body: Expression
+    low: Expression
+    high: Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Is:
+    """``e IS NULL``, ``e IS TRUE``, ``e IS FALSE``."""
+
+    body: Expression
+    truth: bool | None
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``CASE [e] WHEN e THEN e .. [ELSE e] END``."""
+
+    operand: Expression | None
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None = None
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``ABS(e)``, ``COALESCE(e, ..)``, and so on."""
+
+    function: Function
+    arguments: tuple[Expression, ...]
+
+
+Leaf: TypeAlias = Literal | Column | Classifier | MatchNumber
+
+
+Edge: TypeAlias = First | Last
+
+
+Step: TypeAlias = Prev | Next
+
+
+Navigation: TypeAlias = Edge | Step
+
+
+Operation: TypeAlias = (
+    Negative
+    | Arithmetic
+    | Concatenation
+    | Comparison
+    | And
+    | Or
+    | Not
+    | In
+    | Between
+    | Is
+    | Case
+    | Call
+)
+
+
+Expression: TypeAlias = Leaf | Navigation | Aggregate | Operation
+
+
+def children(e: Expression | AllRows) -> tuple[Expression | AllRows, ...]:
+    """The direct subexpressions, from left to right."""
+    match e:
+        case Literal() | Column() | Classifier() | MatchNumber() | AllRows():
+            return ()
+        case Arithmetic(_, left, right) | Comparison(_, left, right):
+            return (left, right)
+        case Concatenation(left, right) | And(left, right) | Or(left, right):
+            return (left, right)
+        case In(body, members):
+            return (body, *members)
+        case Between(body, low, high):
+            return (body, low, high)
+        case Case(operand, branches, otherwise):
+            parts = (operand, *(part for branch in branches for part in branch), otherwise)
+            return tuple(part for part in parts if part is not None)
+        case Call(_, arguments):
+            return arguments
+        case _:
+            return (e.body,)
+
+
+def subexpressions(e: Expression | AllRows) -> Iterator[Expression | AllRows]:
+    """The expression and all its subexpressions, outermost first, left to right."""
+    yield e
+    for child in children(e):
+        yield from subexpressions(child)
+
+
+def qualifiers(e: Expression | AllRows) -> frozenset[str | None]:
+    """The qualifiers of its column references and CLASSIFIER calls; None where none is written."""
+    return frozenset(
+        each.qualifier
+        for each in subexpressions(e)
+        if isinstance(each, Column | Classifier | AllRows)
+    )
+
+
+def variable_of(e: Expression | AllRows) -> str | None:
+    """The variable of an argument of navigation, None for the universal one (rows.md 6.3)."""
+    names = qualifiers(e)
+    return next(iter(names)) if len(names) == 1 else None

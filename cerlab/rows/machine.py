@@ -1,0 +1,391 @@
+"""Prioritised automata: the transitions of a state stand in order of preference (rows.md 5.5).
+
+They are made as far as runs need them. Empty moves are gone: a step reads a row, or accepts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from cerlab.budget import poll
+from cerlab.display import drawable
+from cerlab.errors import ResourceLimit
+
+State = TypeVar("State", bound=Hashable)
+
+
+class Step(NamedTuple):
+    """Read a row as a variable, and go on in `target`; `excluded` rows are not shown."""
+
+    variable: str
+    excluded: bool
+    target: int
+
+
+class Accept(NamedTuple):
+    """Read no more: what was read so far is the match."""
+
+
+ACCEPT: Final = Accept()
+
+
+Steps: TypeAlias = tuple[Step | Accept, ...]
+"""Steps, the most preferred first; none follows `ACCEPT`, which never fails."""
+
+
+class Open(NamedTuple, Generic[State]):
+    """A step whose target has no number yet."""
+
+    variable: str
+    excluded: bool
+    target: State
+
+
+@drawable
+class PrioritisedAutomaton(Generic[State]):
+    """The automaton of an initial macro-state and what `follow` says can be done in each.
+
+    ``follow(w, at_start, at_end)`` are the steps of the macro-state w, in order of preference,
+    before the first row of the partition or not, and after its last row or not. States are numbered
+    as runs meet them, `initial` is 0.
+    """
+
+    initial: Final = 0
+
+    def __init__(
+        self,
+        initial: State,
+        follow: Callable[[State, bool, bool], tuple[Open[State] | Accept, ...]],
+    ) -> None:
+        self._follow = follow
+        self._numbers = {initial: 0}
+        self._states = [initial]
+        self._steps: dict[tuple[int, bool, bool], Steps] = {}
+
+    def __len__(self) -> int:
+        """How many states runs have met so far."""
+        return len(self._states)
+
+    def steps(self, q: int, at_start: bool, at_end: bool) -> Steps:
+        """The steps of a state, in order of preference."""
+        key = (q, at_start, at_end)
+        if key not in self._steps:
+            open_steps = self._follow(self._states[q], at_start, at_end)
+            self._steps[key] = tuple(
+                ACCEPT
+                if isinstance(step, Accept)
+                else Step(step.variable, step.excluded, self._number(step.target))
+                for step in open_steps
+            )
+        return self._steps[key]
+
+    def _number(self, w: State) -> int:
+        if w not in self._numbers:
+            self._numbers[w] = len(self._states)
+            self._states.append(w)
+        return self._numbers[w]
+
+
+MAX_STATES = 1_000
+"""Automata of more states are not taken: their live sets are too large."""
+
+
+States: TypeAlias = int
+"""A set of states: bit q is state q."""
+
+
+Letter: TypeAlias = frozenset[str]
+"""The variables that hold at a row."""
+
+
+class StepTable(NamedTuple):
+    """All states of an automaton, numbered; state 0 begins a match.
+
+    The last state is another beginning, before the first row of a partition.
+    """
+
+    steps: tuple[Steps, ...]
+    final: States
+    """Those that accept after the last row."""
+
+    @property
+    def first_row(self) -> int:
+        """The state that begins a match before the first row of a partition."""
+        return len(self.steps) - 1
+
+
+def step_table(A: PrioritisedAutomaton[Any], at_most: int = MAX_STATES) -> StepTable | None:
+    """The table of an automaton; None where it has more states than that."""
+    at_start = A.steps(A.initial, True, False)
+    steps: list[Steps] = []
+    while len(steps) < len(A):
+        if len(A) > at_most:
+            return None
+        steps.append(A.steps(len(steps), False, False))
+    final = [q for q in range(len(steps)) if _accepts(A.steps(q, False, True))]
+    return StepTable((*steps, at_start), sum(1 << q for q in final))
+
+
+def _accepts(steps: Steps) -> bool:
+    return any(isinstance(step, Accept) for step in steps)
+
+
+class LiveSets:
+    """The sets of live states that rows lead to, numbered as they are met; 0 is after all rows."""
+
+    def __init__(self, table: StepTable) -> None:
+        self.table = table
+        self.sets: list[States] = [table.final]
+        self._numbers = {table.final: 0}
+        self._before: dict[tuple[int, Letter], int] = {}
+
+    def before(self, following: int, letter: Letter) -> int:
+        """The live states at a row where these variables hold, from those at the next row."""
+        key = (following, letter)
+        if key not in self._before:
+            live = live_before(self.table.steps, self.sets[following], letter)
+            if live not in self._numbers:
+                self._numbers[live] = len(self.sets)
+                self.sets.append(live)
+            self._before[key] = self._numbers[live]
+        return self._before[key]
+
+    def lives(self, number: int, q: int) -> bool:
+        """Whether a state is in a set."""
+        return bool(self.sets[number] >> q & 1)
+
+    def step(self, q: int, letter: Letter, following: int) -> Step | None:
+        """What a live state does at a row: the first step that leads on, None to accept."""
+        for step in self.table.steps[q]:
+            if isinstance(step, Accept):
+                return None
+            if step.variable in letter and self.lives(following, step.target):
+                return step
+        raise AssertionError("the state is not live")
+
+
+def live_before(steps: Sequence[Steps], following: States, letter: Letter) -> States:
+    """The states with a step that accepts, or that reads the row and leads to a live state."""
+    return sum(1 << q for q, choices in enumerate(steps) if _leads(choices, following, letter))
+
+
+def _leads(steps: Iterable[Step | Accept], following: States, letter: Letter) -> bool:
+    return any(
+        isinstance(step, Accept) or (step.variable in letter and following >> step.target & 1)
+        for step in steps
+    )
+
+
+MAX_STEPS = 2_000_000
+"""How many steps the search for the match at one row may try, and more on long partitions."""
+
+
+STEPS_PER_ROW = 8
+"""So many more for each row of the partition, as a match may be as long."""
+
+
+MOST_FAILURES = 500_000
+"""With more that registers tell apart, the search for the next match begins with none."""
+
+
+BETWEEN_POLLS = 4096
+"""Steps between two looks at the limits."""
+
+
+class Memory(Enum):
+    """For how long a failed search holds: what conditions read decides."""
+
+    PARTITION = "partition"
+    """Conditions read the row under test and its neighbours."""
+    MATCH = "match"
+    """They read where the match begins, or its number, besides."""
+    NONE = "none"
+    """They read the mapping."""
+
+
+@dataclass(slots=True)
+class GrowingMapping:
+    """A mapping that grows and shrinks, as conditions and measures see it."""
+
+    columns: Mapping[str, Sequence[Any]]
+    length: int
+    names_of: Mapping[str, Sequence[str | None]]
+    """The names under which the rows of a variable are looked up."""
+    s: int = 0
+    number: int = 0
+    labels: list[str] = field(default_factory=list)
+    is_excluded: list[bool] = field(default_factory=list)
+    positions: dict[str | None, list[int]] = field(default_factory=dict)
+    visible: int | None = None
+    """How many of its rows RUNNING sees; None for all."""
+    folds: dict[int, tuple[str | None, list[Any]]] = field(default_factory=dict)
+    """Of each aggregate, by its identity, the states after each row of its name so far."""
+
+    def begin(self, s: int, number: int) -> None:
+        """The empty mapping from s on."""
+        self.s, self.number, self.visible = s, number, None
+        self.labels, self.is_excluded, self.folds = [], [], {}
+        self.positions = {name: [] for names in self.names_of.values() for name in names}
+
+    def push(self, variable: str, is_excluded: bool) -> None:
+        """Map the next row."""
+        row = self.s + len(self.labels)
+        self.labels.append(variable)
+        self.is_excluded.append(is_excluded)
+        for name in self.names_of[variable]:
+            self.positions[name].append(row)
+
+    def pop(self) -> None:
+        """Map the last row no more."""
+        variable = self.labels.pop()
+        self.is_excluded.pop()
+        for name in self.names_of[variable]:
+            self.positions[name].pop()
+        for name, states in self.folds.values():
+            del states[len(self.positions.get(name, ())) + 1 :]
+
+    def count_rows(self, name: str | None, final: bool) -> int:
+        """How many rows of a name there are: of those that RUNNING sees, or of all."""
+        rows = self.positions.get(name, [])
+        if final or self.visible is None:
+            return len(rows)
+        return bisect_left(rows, self.s + self.visible)
+
+    def fold(
+        self, key: int, name: str | None, final: bool, empty: Any, step: Callable[[Any, int], Any]
+    ) -> Any:
+        """The state of an aggregate after the rows of a name, each stepped through once."""
+        _, states = self.folds.setdefault(key, (name, [empty]))
+        count = self.count_rows(name, final)
+        for i in range(len(states) - 1, count):
+            states.append(step(states[i], self.positions[name][i]))
+        return states[count]
+
+
+Condition: TypeAlias = Callable[[GrowingMapping], bool]
+
+
+RowCondition: TypeAlias = Callable[[GrowingMapping, int], bool]
+
+
+class ScanResult(NamedTuple):
+    """What the scan meets at s: the labels and marks of the match and its number, or None."""
+
+    s: int
+    labels: Sequence[str] | None
+    is_excluded: Sequence[bool]
+    number: int
+
+
+@dataclass(slots=True)
+class Search:
+    """The search for matches in one partition.
+
+    `at_row` are the conditions that read a row and its neighbours only, `of_mapping` the others;
+    a variable in neither is always true. ``within(s, i)`` is whether row i may belong to a match
+    from s on. ``resume(s, labels)`` is where the scan goes on after a match that is not empty.
+    """
+
+    automaton: PrioritisedAutomaton[Any]
+    mapping: GrowingMapping
+    at_row: Mapping[str, RowCondition]
+    of_mapping: Mapping[str, Condition]
+    within: Callable[[int, int], bool] | None
+    resume: Callable[[int, Sequence[str]], int]
+    memory: Memory
+    registers: Callable[[GrowingMapping], Hashable] | None = None
+    """What conditions read of the mapping, None if nothing or not only registers."""
+    failures: set[tuple[int, int, Hashable]] = field(default_factory=set)
+    truths: dict[tuple[str, int], bool] = field(default_factory=dict)
+    attempts: int = 0
+    """How many steps were tried, for tests of cost."""
+
+    def scan(self) -> Iterator[ScanResult]:
+        """The result at each row where the scan stands (rows.md 7.1).
+
+        A match is given as it stands in `mapping`, which changes when the scan goes on.
+        """
+        s = number = 0
+        while s < self.mapping.length:
+            self.mapping.begin(s, number + 1)
+            if not self._match(s):
+                yield ScanResult(s, None, (), number)
+                s += 1
+                continue
+            number += 1
+            labels = self.mapping.labels
+            yield ScanResult(s, labels, self.mapping.is_excluded, number)
+            s = self.resume(s, labels) if labels else s + 1
+
+    def _match(self, s: int) -> bool:
+        """Whether there is a match at s; it is what is mapped then (rows.md 5.4)."""
+        many = self.registers is not None and len(self.failures) > MOST_FAILURES
+        if many or self.memory is not Memory.PARTITION:
+            self.failures.clear()
+        length, mapping, look = self.mapping.length, self.mapping, self.attempts
+        budget = self.attempts + MAX_STEPS + STEPS_PER_ROW * length
+        path = [(self.automaton.initial, iter(self._steps(self.automaton.initial, s)))]
+        while path:
+            q, choices = path[-1]
+            row = s + len(path) - 1
+            for step in choices:
+                self.attempts += 1
+                if isinstance(step, Accept):
+                    return True
+                if row < length and self._takes(step.variable, step.excluded, s, row):
+                    if self._place(step.target, row + 1) not in self.failures:
+                        steps = self._steps(step.target, row + 1)
+                        path.append((step.target, iter(steps)))
+                        break
+                    mapping.pop()
+            else:
+                path.pop()
+                if self.memory is not Memory.NONE:
+                    self.failures.add(self._place(q, row))
+                if path:
+                    mapping.pop()
+            if self.attempts > look:
+                poll()
+                look = self.attempts + BETWEEN_POLLS
+            if self.attempts > budget:
+                raise too_long()
+        return False
+
+    def _place(self, q: int, row: int) -> tuple[int, int, Hashable]:
+        """What a failure depends on: the state, the row, and what of the mapping is read."""
+        return q, row, None if self.registers is None else self.registers(self.mapping)
+
+    def _steps(self, q: int, row: int) -> Steps:
+        return self.automaton.steps(q, row == 0, row == self.mapping.length)
+
+    def _takes(self, variable: str, is_excluded: bool, s: int, row: int) -> bool:
+        """Map the row to the variable, if its condition holds and WITHIN admits it."""
+        if self.within is not None and not self.within(s, row):
+            return False
+        if variable in self.at_row and not self._holds_at(variable, row):
+            return False
+        self.mapping.push(variable, is_excluded)
+        if variable in self.of_mapping and not self.of_mapping[variable](self.mapping):
+            self.mapping.pop()
+            return False
+        return True
+
+    def _holds_at(self, variable: str, row: int) -> bool:
+        key = (variable, row)
+        if key not in self.truths:
+            self.truths[key] = self.at_row[variable](self.mapping, row)
+        return self.truths[key]
+
+
+def too_long() -> ResourceLimit:
+    """The error of a search that tries too many steps."""
+    return ResourceLimit(
+        "CER0693",
+        f"the search for the match at one row tries more than {MAX_STEPS:,} steps",
+        hint="conditions that read other rows of the match have to backtrack; bound the "
+        "quantifiers before them",
+    )

@@ -1,0 +1,231 @@
+"""MEASURES as Arrow columns, over many matches at once (rows.md 6).
+
+A row of the result sees the rows of its match that RUNNING sees. `ResultRows` says which match a
+row of the result is of and how many rows it sees; rows of a variable are found by counting up to
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import Int64s
+from cerlab.rows import expressions as ex
+from cerlab.rows.columns import (
+    NotColumnar,
+    OrderedRows,
+    Values,
+    at_rows,
+    in_same_partition,
+    literal,
+    operation,
+    spread,
+    take_rows,
+)
+from cerlab.rows.engine import Matches
+from cerlab.rows.value_kernels import running_best
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+class ResultRows(NamedTuple):
+    """The rows of a result that batches of matches have."""
+
+    match: Int64s
+    """The match it is of, counted in the batch."""
+    row: Int64s
+    """The row whose columns it has."""
+    visible: Int64s
+    """How many rows of the match RUNNING sees."""
+
+
+class Rows(NamedTuple):
+    """rows(x, mode) of every row of the result: where they begin among all, and how many."""
+
+    begin: Int64s
+    length: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureInput:
+    """What measures read: the rows, a batch of matches, the rows of the result.
+
+    `members` are the variables, by index, of each name.
+    """
+
+    R: OrderedRows
+    M: Matches
+    result: ResultRows
+    variables: Sequence[str]
+    members: Mapping[str | None, frozenset[str]]
+    offsets: Int64s
+    """Where the labels of each match begin."""
+    of_name: dict[str | None, tuple[Int64s, Int64s]] = field(default_factory=dict)
+
+    def has_all(self, x: str | None) -> bool:
+        """Whether every row of a match is one of a name."""
+        return len(self.members[x]) == len(self.variables)
+
+    def places_of(self, x: str | None) -> tuple[Int64s, Int64s]:
+        """The places of the labels that are in set(x), and how many there are before each place."""
+        if x not in self.of_name:
+            taking = np.array([v in self.members[x] for v in self.variables], np.bool_)
+            is_member = taking[self.M.variable]
+            counts = np.concatenate([[0], np.cumsum(is_member)])
+            self.of_name[x] = np.flatnonzero(is_member), counts
+        return self.of_name[x]
+
+    def rows(self, x: str | None, *, final: bool = False) -> Rows:
+        """rows(x, RUNNING), rows(x, FINAL)."""
+        match = self.result.match
+        begin = self.offsets[match]
+        visible = np.maximum(self.M.length[match], 0) if final else self.result.visible
+        if self.has_all(x):
+            return Rows(begin, visible)
+        _, counts = self.places_of(x)
+        first = counts[begin]
+        return Rows(first, counts[begin + visible] - first)
+
+    def landing(self, e: ex.Edge) -> tuple[Int64s, Flags]:
+        """The label that FIRST or LAST lands on, and whether there is one."""
+        x = ex.variable_of(e.body)
+        begin, length = self.rows(x, final=e.final)
+        there = length > e.offset
+        nth = begin + (e.offset if isinstance(e, ex.First) else length - 1 - e.offset)
+        if self.has_all(x):
+            return np.where(there, nth, 0), there
+        places, _ = self.places_of(x)
+        if not len(places):
+            return np.zeros(len(there), np.int64), there
+        return places[np.where(there, nth, 0)], there
+
+    def row_of(self, label: Int64s) -> Int64s:
+        """The row that a label stands at, in the match of each row of the result."""
+        match = self.result.match
+        return self.M.start[match] + label - self.offsets[match]
+
+
+def measure(e: ex.Expression, S: MeasureInput) -> Values:
+    """The value of a measure in each row of the result; raises as `row_columns` says."""
+    match e:
+        case ex.Literal(constant):
+            return literal(constant)
+        case ex.Column():
+            return _value_at_landing(ex.Last(e), S, 0)
+        case ex.Classifier():
+            return _label(ex.Last(e), S)
+        case ex.MatchNumber():
+            return pa.array(S.M.number[S.result.match])
+        case ex.First(ex.Classifier()) | ex.Last(ex.Classifier()):
+            return _label(e, S)
+        case ex.First() | ex.Last():
+            return _value_at_landing(e, S, 0)
+        case ex.Prev(body, j) | ex.Next(body, j):
+            edge = body if isinstance(body, ex.First | ex.Last) else ex.Last(body)
+            return _value_at_landing(edge, S, -j if isinstance(e, ex.Prev) else j)
+        case ex.Aggregate():
+            return _aggregate(e, S)
+        case _:
+            return operation(e, lambda part: measure(part, S))
+
+
+def _value_at_landing(edge: ex.Edge, S: MeasureInput, step: int) -> Values:
+    """The argument at the row where FIRST or LAST lands, or some rows on from there."""
+    label, there = S.landing(edge)
+    row = S.row_of(label)
+    if step:
+        target = row + step
+        there = there & in_same_partition(S.R, np.where(there, row, 0), target)
+        row = target
+    return take_rows(spread(at_rows(edge.body, S.R), len(S.R)), row, there)
+
+
+def _label(edge: ex.Edge, S: MeasureInput) -> Values:
+    label, there = S.landing(edge)
+    names = pa.array(S.variables, pa.large_string())
+    if not len(S.M.variable):
+        return pa.nulls(len(there), pa.large_string())
+    return take_rows(names, S.M.variable[np.where(there, label, 0)].astype(np.int64), there)
+
+
+def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
+    x = ex.variable_of(e.body)
+    rows = S.rows(x, final=e.final)
+    if isinstance(e.body, ex.AllRows):
+        return pa.array(rows.length)
+    places, _ = S.places_of(x)
+    values = _of_labels(spread(at_rows(e.body, S.R), len(S.R)), places, S)
+    present = pc.is_valid(values).to_numpy(zero_copy_only=False)
+    count = _sums(present.astype(np.int64), rows)
+    match e.function:
+        case ex.AggregateFunction.COUNT:
+            return pa.array(count)
+        case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
+            return _best(e.function, values, present, rows, S, x)
+        case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
+            if not pa.types.is_int64(values.type):  # sums of doubles are rounded once
+                raise NotColumnar
+            whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+            if int(np.abs(whole, dtype=np.float64).max(initial=0)) * len(whole) >= 1 << 52:
+                raise NotColumnar
+            total = pa.array(_sums(whole, rows), mask=count == 0)
+            if e.function is ex.AggregateFunction.SUM:
+                return total
+            return pc.divide(total.cast(pa.float64()), pa.array(np.maximum(count, 1)))
+
+
+def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
+    """The values at the rows of labels."""
+    match = np.searchsorted(S.offsets, places, "right") - 1
+    return values.take(pa.array(S.M.start[match] + places - S.offsets[match]))
+
+
+def _sums(values: Int64s, rows: Rows) -> Int64s:
+    totals = np.concatenate([[0], np.cumsum(values)])
+    sums: Int64s = totals[rows.begin + rows.length] - totals[rows.begin]
+    return sums
+
+
+def _best(
+    function: ex.AggregateFunction,
+    values: Values,
+    present: Flags,
+    rows: Rows,
+    S: MeasureInput,
+    x: str | None,
+) -> Values:
+    """MIN and MAX, as the best so far of the rows of each match."""
+    if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
+        raise NotColumnar
+    places, counts = S.places_of(x)
+    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).copy()
+    there = present.astype(np.uint8)
+    begins = np.zeros(len(places) + 1, np.uint8)
+    begins[counts[S.offsets]] = 1  # where the rows of a match begin
+    running_best(numbers, there, begins, function is ex.AggregateFunction.MAX)
+    if not len(places):
+        return pa.nulls(len(rows.length), values.type)
+    at = np.where(rows.length > 0, rows.begin + rows.length - 1, 0)
+    return take_rows(pa.array(numbers), at, (rows.length > 0) & (there[at] > 0))
+
+
+def null_where(values: Values, length: int, absent: Flags) -> Values:
+    """A measure as an array, NULL where a row is unmatched."""
+    values = spread(values, length)
+    if not absent.any():
+        return values
+    return pc.if_else(pa.array(absent), pa.scalar(None, values.type), values)
+
+
+def offsets_of(M: Matches) -> Int64s:
+    """Where the labels of each match begin."""
+    lengths = np.maximum(M.length, 0)
+    offsets: Int64s = np.cumsum(lengths) - lengths
+    return offsets

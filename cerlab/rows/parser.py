@@ -1,0 +1,389 @@
+"""Text to row patterns: clauses by their words, PATTERN by our grammar, expressions by sqlglot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span
+from cerlab.logic.ceql.parser import Source
+from cerlab.logic.reading import MAX_CHARACTERS
+from cerlab.model.clauses import TimeWindow
+from cerlab.rows import syntax as rp
+from cerlab.rows.builder import ExpressionBuilder, parse_pattern
+from cerlab.rows.syntax import check_row_pattern, unsupported
+from cerlab.rows.tokens import Cursor
+
+
+def parse_rows(text: str) -> rp.RowPattern:
+    """Read ``MATCH_RECOGNIZE (..)``, or the SELECT around it (rows.md 3, 12.1).
+
+    Raises `QuerySyntaxError`, `IllFormed` (the query errors of rows.md 10 that need no schema),
+    `Unsupported` for what is refused by name, and `ResourceLimit` for a text that is too long or
+    too deep.
+
+    >>> print(parse_rows('''match_recognize (
+    ...     pattern (a b+?) define b as b.x > prev(b.x) measures last(x) as y)'''))
+    MATCH_RECOGNIZE (
+      MEASURES LAST(x) AS y
+      PATTERN (A B+?)
+      DEFINE B AS B.x > PREV(B.x)
+    )
+    """
+    if len(text) > MAX_CHARACTERS:
+        message = f"the query has {len(text):,} characters, more than {MAX_CHARACTERS:,}"
+        raise ResourceLimit("CER0601", message, hint="a table is the second argument")
+    cursor = Cursor(text)
+    around = _before(cursor) if cursor.at_words("SELECT") else None
+    cursor.need_words("MATCH_RECOGNIZE")
+    clauses = read_clauses(cursor)
+    if around is not None and (cursor.take_words("AS") or _at_alias(cursor)):
+        around.alias = cursor.canonical_name()
+    cursor.take_sign(TokenType.SEMICOLON)
+    if cursor.token() is not None:
+        if around is not None:
+            raise unsupported(_outer_text(cursor), cursor.place())
+        raise cursor.syntax_error("the end")
+    query = _row_pattern(text, clauses, around)
+    check_row_pattern(query)
+    return query
+
+
+@dataclass(slots=True)
+class _OuterQuery:
+    """What stands around the clause; `items` is None for ``*``."""
+
+    items: list[tuple[SqlExpression, str | None]] | None
+    table: str
+    input: str | None
+    alias: str | None = None
+
+
+def _before(cursor: Cursor) -> _OuterQuery:
+    """``SELECT items FROM name [AS alias]``."""
+    cursor.need_words("SELECT")
+    if cursor.take_words("DISTINCT"):
+        raise unsupported("SELECT DISTINCT", cursor.place(-1))
+    items = None
+    if not cursor.take_sign(TokenType.STAR):
+        items = cursor.comma_list(lambda: _item(cursor))
+    cursor.need_words("FROM")
+    if cursor.at_sign(TokenType.L_PAREN):
+        raise unsupported("a subquery in FROM", cursor.place())
+    table = cursor.canonical_name()
+    alias = None
+    if cursor.take_words("AS") or (cursor.at_name() and not cursor.at_words("MATCH_RECOGNIZE")):
+        alias = cursor.canonical_name()
+    if cursor.token() is not None and not cursor.at_words("MATCH_RECOGNIZE"):
+        raise unsupported(_outer_text(cursor), cursor.place())
+    return _OuterQuery(items, table, alias)
+
+
+def _item(cursor: Cursor) -> tuple[SqlExpression, str | None]:
+    item = SqlExpression(*cursor.expression())
+    return item, cursor.name() if cursor.take_words("AS") else None
+
+
+_AFTER_FROM = ("WHERE", "GROUP", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "UNION")
+"""Words that go on a query, and are no alias."""
+
+
+def _at_alias(cursor: Cursor) -> bool:
+    return cursor.at_name() and not any(cursor.at_words(*each.split()) for each in _AFTER_FROM)
+
+
+def _outer_text(cursor: Cursor) -> str:
+    token = cursor.token()
+    return f"'{token.text.upper() if token else ''}' around the clause"
+
+
+def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPattern:
+    """The query of the clauses, names resolved (rows.md 2.4)."""
+    assert clauses.pattern is not None
+    names = (*rp.variables(clauses.pattern), *(union.name for union, _ in clauses.subsets))
+    inputs = [each for each in (around.table, around.input) if each] if around else []
+    builder = ExpressionBuilder(text, names, inputs)
+    builder.spans.update(clauses.pattern_spans)
+    builder.nodes.extend(clauses.pattern_nodes)
+    for union, place in clauses.subsets:
+        builder.record(union, place)
+    if clauses.skip_place is not None:
+        builder.record(clauses.skip, clauses.skip_place)
+    if clauses.within_place is not None:
+        builder.record(clauses.within, clauses.within_place)
+    return rp.RowPattern(
+        clauses.pattern,
+        tuple(_definition(builder, each) for each in clauses.define),
+        tuple(_measure(builder, each) for each in clauses.measures),
+        tuple(builder.key(each.node, each.place, "PARTITION BY") for each in clauses.partition_by),
+        tuple(
+            rp.OrderItem(builder.key(each.node, each.place, "ORDER BY"), *direction)
+            for each, *direction in clauses.order_by
+        ),
+        tuple(union for union, _ in clauses.subsets),
+        clauses.rows or rp.Rows.ONE,
+        clauses.skip or rp.PastLastRow(),
+        clauses.within,
+        _select(builder, around) if around else None,
+        Source(text, builder.spans, tuple(builder.nodes)),
+    )
+
+
+def _measure(builder: ExpressionBuilder, item: SqlExpression) -> rp.Measure:
+    measure = rp.Measure(builder.expression(item.node, item.place), item.name)
+    assert item.name_place is not None
+    builder.record(measure, item.name_place)
+    return measure
+
+
+def _definition(builder: ExpressionBuilder, item: SqlExpression) -> rp.Definition:
+    condition = builder.expression(item.node, item.place)
+    definition = rp.Definition(item.name, condition)
+    assert item.name_place is not None
+    builder.record(definition, item.name_place)
+    return definition
+
+
+def _select(builder: ExpressionBuilder, around: _OuterQuery) -> rp.Select:
+    builder.inputs = [around.alias] if around.alias else []
+    items = None
+    if around.items is not None:
+        items = tuple(
+            rp.SelectItem(builder.key(item.node, item.place, "SELECT"), name)
+            for item, name in around.items
+        )
+    return rp.Select(items, around.table, around.input, around.alias)
+
+
+_NANOSECONDS = {
+    "DAY": 86_400 * 10**9,
+    "HOUR": 3600 * 10**9,
+    "MINUTE": 60 * 10**9,
+    "SECOND": 10**9,
+    "MILLISECOND": 10**6,
+    "MICROSECOND": 10**3,
+    "NANOSECOND": 1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SqlExpression:
+    """An expression as sqlglot has it, the place of its first token, and its name if it has one."""
+
+    node: exp.Expr
+    place: SourcePlace
+    name: str = ""
+    name_place: SourcePlace | None = None
+
+
+@dataclass(slots=True)
+class Clauses:
+    """What the clauses say, expressions not built yet; None and empty where a clause is absent."""
+
+    pattern: rp.Pattern | None = None
+    pattern_spans: dict[int, Span] = field(default_factory=dict)
+    pattern_nodes: list[object] = field(default_factory=list)
+    define: list[SqlExpression] = field(default_factory=list)
+    measures: list[SqlExpression] = field(default_factory=list)
+    partition_by: list[SqlExpression] = field(default_factory=list)
+    order_by: list[tuple[SqlExpression, bool, bool]] = field(default_factory=list)
+    subsets: list[tuple[rp.Subset, SourcePlace]] = field(default_factory=list)
+    rows: rp.Rows | None = None
+    skip: rp.Skip | None = None
+    skip_place: SourcePlace | None = None
+    within: int | float | TimeWindow | None = None
+    within_place: SourcePlace | None = None
+
+
+def read_clauses(cursor: Cursor) -> Clauses:
+    """Go past ``( clause .. )``; raises `QuerySyntaxError`, `IllFormed`, `Unsupported`."""
+    cursor.need_sign(TokenType.L_PAREN, "(")
+    kinds, clauses = set[str](), Clauses()
+    while not cursor.take_sign(TokenType.R_PAREN):
+        clause = next((words for words in _CLAUSES if cursor.at_words(*words.split())), None)
+        if clause is None:
+            for words in ("SEEK", "INITIAL"):
+                if cursor.at_words(words):
+                    raise unsupported(words, cursor.place())
+            raise cursor.syntax_error(*(each for each in _CLAUSES if each not in kinds), "')'")
+        kind, reader = _CLAUSES[clause]
+        if kind in kinds:
+            place = cursor.place()
+            message = f"a second {clause}"
+            raise QuerySyntaxError(
+                "CER0101", message, place=place, expected=("one of each clause",)
+            )
+        kinds.add(kind)
+        cursor.take_words(*clause.split())
+        reader(cursor, clauses)
+    if clauses.pattern is None:
+        cursor.at -= 1
+        raise cursor.syntax_error("PATTERN")
+    return clauses
+
+
+def _partition_by(cursor: Cursor, clauses: Clauses) -> None:
+    clauses.partition_by = cursor.comma_list(lambda: SqlExpression(*cursor.expression()))
+
+
+def _order_by(cursor: Cursor, clauses: Clauses) -> None:
+    clauses.order_by = cursor.comma_list(lambda: _order_item(cursor))
+
+
+def _order_item(cursor: Cursor) -> tuple[SqlExpression, bool, bool]:
+    item = SqlExpression(*cursor.expression())
+    descending = cursor.take_words("DESC")
+    if not descending:
+        cursor.take_words("ASC")
+    nulls_first = False
+    if cursor.take_words("NULLS"):
+        nulls_first = cursor.take_words("FIRST")
+        if not nulls_first:
+            cursor.need_words("LAST")
+    return item, descending, nulls_first
+
+
+def _measures(cursor: Cursor, clauses: Clauses) -> None:
+    clauses.measures = cursor.comma_list(lambda: _read_measure(cursor))
+
+
+def _read_measure(cursor: Cursor) -> SqlExpression:
+    node, place = cursor.expression()
+    cursor.need_words("AS")
+    name_place = cursor.place()
+    return SqlExpression(node, place, cursor.name(), name_place)
+
+
+def _one_row(cursor: Cursor, clauses: Clauses) -> None:
+    clauses.rows = rp.Rows.ONE
+
+
+def _all_rows(cursor: Cursor, clauses: Clauses) -> None:
+    clauses.rows = rp.Rows.ALL
+    if cursor.take_words("OMIT"):
+        cursor.need_words("EMPTY", "MATCHES")
+        clauses.rows = rp.Rows.OMIT_EMPTY
+    elif cursor.take_words("WITH"):
+        cursor.need_words("UNMATCHED", "ROWS")
+        clauses.rows = rp.Rows.WITH_UNMATCHED
+    elif cursor.take_words("SHOW"):
+        cursor.need_words("EMPTY", "MATCHES")
+
+
+def _skip(cursor: Cursor, clauses: Clauses) -> None:
+    if cursor.take_words("PAST"):
+        cursor.need_words("LAST", "ROW")
+        clauses.skip = rp.PastLastRow()
+        return
+    cursor.need_words("TO")
+    if cursor.take_words("NEXT", "ROW"):
+        clauses.skip = rp.ToNextRow()
+        return
+    kind: type[rp.ToFirst | rp.ToLast] = rp.ToLast
+    if cursor.at_name(1) and not _at_clause(cursor, 1):
+        if cursor.take_words("FIRST"):
+            kind = rp.ToFirst
+        else:
+            cursor.take_words("LAST")
+    clauses.skip_place = cursor.place()
+    clauses.skip = kind(cursor.canonical_name())
+
+
+def _at_clause(cursor: Cursor, ahead: int) -> bool:
+    """Whether a clause begins some tokens ahead, and not a variable that is spelled like one."""
+    cursor.at += ahead
+    words = next((words for words in _CLAUSES if cursor.at_words(*words.split())), None)
+    follows = {
+        "PATTERN": cursor.at_sign(TokenType.L_PAREN, 1),
+        "SUBSET": cursor.at_sign(TokenType.EQ, 2),
+        "DEFINE": cursor.at_sign(TokenType.ALIAS, 2),
+    }
+    cursor.at -= ahead
+    return words is not None and follows.get(words, True)
+
+
+def _pattern(cursor: Cursor, clauses: Clauses) -> None:
+    start, end = cursor.take_parentheses()
+    result = parse_pattern(cursor.text, start, end)
+    clauses.pattern, clauses.pattern_spans, clauses.pattern_nodes = result
+
+
+def _within(cursor: Cursor, clauses: Clauses) -> None:
+    clauses.within_place = place = cursor.place()
+    node, _ = cursor.expression()
+    match node:
+        case exp.Literal(is_string=False):
+            digits = str(node.this)
+            try:
+                clauses.within = int(digits) if digits.isdecimal() else float(digits)
+            except ValueError:  # an exponent without digits
+                raise _no_duration(place) from None
+        case exp.Interval(this=exp.Literal() as number, unit=exp.Var() as unit):
+            name = unit.name.upper().removesuffix("S")
+            if name not in _NANOSECONDS:
+                raise unsupported(f"an interval in {unit.name.upper()}", place)
+            clauses.within = TimeWindow(_duration(str(number.this), _NANOSECONDS[name], place))
+        case _:
+            raise _no_duration(place)
+
+
+def _duration(number: str, unit: int, place: SourcePlace) -> int:
+    try:
+        nanoseconds = Fraction(number) * unit
+    except ValueError:
+        raise _no_duration(place) from None
+    if nanoseconds < 0 or nanoseconds.denominator != 1:
+        raise _no_duration(place)
+    return int(nanoseconds)
+
+
+def _no_duration(place: SourcePlace) -> QuerySyntaxError:
+    expected = ("a number from 0 on", "an INTERVAL")
+    return QuerySyntaxError("CER0101", "this is no width", place=place, expected=expected)
+
+
+def _subset(cursor: Cursor, clauses: Clauses) -> None:
+    clauses.subsets = cursor.comma_list(lambda: _union(cursor))
+
+
+def _union(cursor: Cursor) -> tuple[rp.Subset, SourcePlace]:
+    place = cursor.place()
+    name = cursor.canonical_name()
+    cursor.need_sign(TokenType.EQ, "=")
+    cursor.need_sign(TokenType.L_PAREN, "(")
+    union = rp.Subset(name, tuple(cursor.comma_list(cursor.canonical_name)))
+    cursor.need_sign(TokenType.R_PAREN, ")")
+    return union, place
+
+
+def _define(cursor: Cursor, clauses: Clauses) -> None:
+    if cursor.at_words("AUTO") and not cursor.at_words("AUTO", "AS"):
+        raise unsupported("DEFINE AUTO", cursor.place())
+    clauses.define = cursor.comma_list(lambda: _read_definition(cursor))
+
+
+def _read_definition(cursor: Cursor) -> SqlExpression:
+    name_place = cursor.place()
+    name = cursor.canonical_name()
+    cursor.need_words("AS")
+    node, place = cursor.expression()
+    return SqlExpression(node, place, name, name_place)
+
+
+_CLAUSES: dict[str, tuple[str, Callable[[Cursor, Clauses], None]]] = {
+    "PARTITION BY": ("partition", _partition_by),
+    "ORDER BY": ("order", _order_by),
+    "MEASURES": ("measures", _measures),
+    "ONE ROW PER MATCH": ("rows", _one_row),
+    "ALL ROWS PER MATCH": ("rows", _all_rows),
+    "AFTER MATCH SKIP": ("skip", _skip),
+    "PATTERN": ("pattern", _pattern),
+    "WITHIN": ("within", _within),
+    "SUBSET": ("subset", _subset),
+    "DEFINE": ("define", _define),
+}
+"""The words that a clause begins with, which clause it is, and what reads the rest of it."""

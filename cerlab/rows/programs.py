@@ -1,0 +1,431 @@
+"""Operands of programs: operators for a stack, columns and labels, and where these are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cerlab.engine.kernels.arrays import Int32s
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows import value_kernels as do
+from cerlab.rows.columns import WHOLE, NotColumnar, OrderedRows, Values, at_rows, ranks, spread
+from cerlab.rows.compile import Machine
+from cerlab.rows.engine import MatchConditions, longest_of
+from cerlab.rows.functions import of_row
+from cerlab.rows.machine import Memory
+
+Kind: TypeAlias = Literal["boolean", "integer", "double", "ranked", "null"]
+
+
+class Code(NamedTuple):
+    """Operators with their arguments, the kind of their value and, of integers, the greatest."""
+
+    ops: tuple[tuple[int, int], ...]
+    kind: Kind
+    most: int = 0
+
+
+class Landing(NamedTuple):
+    """Where a column is read: at the row under test, or at a first or last row of a name."""
+
+    where: int
+    name: str | None = None
+    offset: int = 0
+
+
+class Read(NamedTuple):
+    """A column or constant, and where it is read."""
+
+    values: Values
+    landing: Landing
+
+
+class Label(NamedTuple):
+    """What each variable has for its label, the row whose label it is, and the step from there."""
+
+    values: Values
+    landing: Landing
+    step: int
+
+
+OWN = Landing(do.OWN)
+
+
+def label_read(e: ex.Expression) -> tuple[ex.Edge, int] | None:
+    """The FIRST or LAST row of the match whose label an expression reads, and the step from it."""
+    match e:
+        case ex.Classifier():
+            return ex.Last(e), 0
+        case ex.First(ex.Classifier()) | ex.Last(ex.Classifier()):
+            return e, 0
+        case ex.Prev(body, j) | ex.Next(body, j):
+            inner = label_read(body)
+            return None if inner is None else (inner[0], -j if isinstance(e, ex.Prev) else j)
+        case _:
+            return None
+
+
+def operator_code(kind: Kind, *codes: Code, op: tuple[int, int], most: int = 0) -> Code:
+    """An operator after its operands."""
+    return Code((*(each for code in codes for each in code.ops), op), kind, most)
+
+
+def common(codes: list[Code]) -> tuple[Any, ...]:
+    """The kind that results have in common, and the codes."""
+    kinds = {code.kind for code in codes} - {"null"}
+    if len(kinds) > 1:
+        raise NotColumnar
+    return (kinds.pop() if kinds else "null", *codes)
+
+
+def within(most: int) -> None:
+    """Refuse integers that are no doubles."""
+    if most > WHOLE:
+        raise NotColumnar
+
+
+def kind_of(values: Values) -> tuple[Kind, int]:
+    """The kind of a column of numbers, and a bound of its integers."""
+    kind = values.type
+    if pa.types.is_null(kind):
+        return "null", 0
+    if pa.types.is_boolean(kind):
+        return "boolean", 1
+    if pa.types.is_float64(kind):
+        return "double", 0
+    if not pa.types.is_int64(kind):
+        raise NotColumnar
+    most = greatest(values)
+    within(most)
+    return "integer", most
+
+
+def greatest(values: Values) -> int:
+    """The greatest magnitude of integers."""
+    ends = pc.min_max(pa.array([values]) if isinstance(values, pa.Scalar) else values).as_py()
+    return max(abs(int(ends["min"] or 0)), abs(int(ends["max"] or 0)))
+
+
+def by_rank(left: Values, right: Values) -> bool:
+    """Whether two columns are compared by ranks: texts, and integers that are no doubles."""
+    if pa.types.is_null(left.type) or pa.types.is_null(right.type):
+        return False
+    if left.type != right.type:
+        return False
+    if pa.types.is_int64(left.type):
+        return max(greatest(left), greatest(right)) > WHOLE
+    return bool(pa.types.is_large_string(left.type))
+
+
+_COMPARISONS = {
+    ex.ComparisonOperator.EQ: do.EQ,
+    ex.ComparisonOperator.NE: do.NE,
+    ex.ComparisonOperator.LT: do.LT,
+    ex.ComparisonOperator.LE: do.LE,
+    ex.ComparisonOperator.GT: do.GT,
+    ex.ComparisonOperator.GE: do.GE,
+}
+
+
+_ARITHMETIC = {
+    ex.ArithmeticOperator.ADD: do.ADD,
+    ex.ArithmeticOperator.SUB: do.SUBTRACT,
+    ex.ArithmeticOperator.MUL: do.MULTIPLY,
+    ex.ArithmeticOperator.DIV: do.DIVIDE,
+    ex.ArithmeticOperator.MOD: do.REMAINDER,
+}
+
+
+_FOLDS = {
+    ex.AggregateFunction.COUNT: do.COUNT,
+    ex.AggregateFunction.SUM: do.SUM,
+    ex.AggregateFunction.AVG: do.AVG,
+    ex.AggregateFunction.MIN: do.MIN,
+    ex.AggregateFunction.MAX: do.MAX,
+}
+
+
+_LABEL = {do.FIRST: do.FIRST_LABEL, do.LAST: do.LAST_LABEL}
+
+
+MOST_REGISTERS = 64
+"""A failure is kept with that many numbers at most."""
+
+
+@dataclass(slots=True)
+class Compiler:
+    """The programs of conditions, as far as they are made.
+
+    `sets` are the variables of each name, `longest` bounds the rows of a match.
+    """
+
+    R: OrderedRows
+    sets: Mapping[str | None, frozenset[str]]
+    variables: tuple[str, ...]
+    longest: int
+    own: frozenset[str | None] = frozenset()
+    """The names whose last row is the row under test of the condition being compiled."""
+    names: list[str | None] = field(default_factory=list)
+    constants: list[float] = field(default_factory=list)
+    loads: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    columns: list[tuple[Any, Any]] = field(default_factory=list)
+    labels: list[Any] = field(default_factory=list)
+    folds: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def name(self, x: str | None) -> int:
+        """The number of a name."""
+        if x not in self.names:
+            self.names.append(x)
+        return self.names.index(x)
+
+    def code(self, e: ex.Expression) -> Code:
+        """The operators that leave the value of an expression on the stack."""
+        operand = self._operand(e)
+        return operand if isinstance(operand, Code) else self._number(operand)
+
+    def _operand(self, e: ex.Expression) -> Code | Read | Label:
+        if of_row(e, self.own):
+            return Read(at_rows(e, self.R), OWN)
+        if (label := label_read(e)) is not None:
+            edge, step = label
+            names = pa.array(self.variables, pa.large_string())
+            step = max(-self.longest, min(step, self.longest))
+            return Label(names, self._landing(edge), step)
+        match e:
+            case ex.Column(_, x):
+                return Read(at_rows(e, self.R), Landing(do.LAST, x))
+            case ex.First(body) | ex.Last(body):
+                return Read(at_rows(body, self.R), self._landing(e))
+            case ex.Prev(body, j) | ex.Next(body, j):
+                edge = body if isinstance(body, ex.First | ex.Last) else ex.Last(body)
+                neighbour = type(e)(edge.body, j)
+                return Read(at_rows(neighbour, self.R), self._landing(edge))
+            case ex.MatchNumber():
+                return self._load(do.NUMBER, 0, 0, 0, "integer", len(self.R))
+            case ex.Aggregate():
+                return self._aggregate(e)
+            case ex.Literal() | ex.Classifier():
+                raise AssertionError("a literal is of the row, and a label is read above")
+            case _:
+                return self._operation(e)
+
+    def _landing(self, e: ex.Edge) -> Landing:
+        where = do.FIRST if isinstance(e, ex.First) else do.LAST
+        return Landing(where, ex.variable_of(e.body), min(e.offset, self.longest))
+
+    def _number(self, read: Read | Label) -> Code:
+        """A column, constant or label as numbers."""
+        kind, most = kind_of(read.values)
+        if isinstance(read.values, pa.Scalar) and read.landing == OWN:
+            value = read.values.as_py()
+            self.constants.append(float("nan") if value is None else float(value))
+            return Code(((do.CONSTANT, len(self.constants) - 1),), kind, most)
+        return self._column(read, kind, most)
+
+    def _column(self, read: Read | Label, kind: Kind, most: int = 0) -> Code:
+        where, name, offset = read.landing
+        if isinstance(read, Label):
+            self.labels.append(read.values.cast(pa.float64()).to_numpy())
+            where, table = _LABEL[where], len(self.labels) - 1
+            return self._load(where, self.name(name), offset, table, kind, most, read.step)
+        k = self.name(name) if where != do.OWN else 0
+        return self._load(where, k, offset, self._column_number(read.values), kind, most)
+
+    def _column_number(self, values: Values) -> int:
+        """The number of a column of doubles."""
+        column = spread(values, len(self.R))
+        null = pc.is_null(column).to_numpy(zero_copy_only=False).astype(np.uint8)
+        doubles = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+        self.columns.append((doubles, null))
+        return len(self.columns) - 1
+
+    def _load(
+        self,
+        where: int,
+        name: int,
+        offset: int,
+        column: int,
+        kind: Kind,
+        most: int = 0,
+        step: int = 0,
+    ) -> Code:
+        self.loads.append((where, name, offset, column, step))
+        return Code(((do.LOAD, len(self.loads) - 1),), kind, most)
+
+    def _aggregate(self, e: ex.Aggregate) -> Code:
+        x = self.name(ex.variable_of(e.body))
+        labels = isinstance(e.body, ex.Classifier) and e.function is ex.AggregateFunction.COUNT
+        if isinstance(e.body, ex.AllRows) or labels:  # a row of the match has a label
+            return self._load(do.SIZE, x, 0, 0, "integer", self.longest)
+        values = at_rows(e.body, self.R)
+        kind, most = kind_of(values)
+        which = _FOLDS[e.function]
+        if which in (do.SUM, do.AVG):
+            if kind == "double":
+                raise NotColumnar  # sums of doubles are rounded once
+            most *= self.longest
+        within(most)
+        self.folds.append((which, x, self._column_number(values)))
+        if which == do.COUNT:
+            kind, most = "integer", self.longest
+        elif which == do.AVG:
+            kind = "double"
+        return self._load(which, x, len(self.folds) - 1, 0, kind, most)
+
+    def _operation(self, e: ex.Operation) -> Code:
+        match e:
+            case ex.And(left, right):
+                return self._apply(do.AND, left, right)
+            case ex.Or(left, right):
+                return self._apply(do.OR, left, right)
+            case ex.Not(body):
+                return self._apply(do.NOT, body)
+            case ex.Is(body, None):
+                return self._is_null(self._operand(body))
+            case ex.Is(body, truth):
+                return operator_code("boolean", self.code(body), op=(do.IS, int(bool(truth))))
+            case ex.In(body, members):
+                tests = [self._comparison(do.EQ, body, member) for member in members]
+                either = tests[0]
+                for test in tests[1:]:
+                    either = operator_code("boolean", either, test, op=(do.OR, 0))
+                return either
+            case ex.Between(body, low, high):
+                tests = [self._comparison(do.GE, body, low), self._comparison(do.LE, body, high)]
+                return operator_code("boolean", *tests, op=(do.AND, 0))
+            case ex.Comparison(sign, left, right):
+                return self._comparison(_COMPARISONS[sign], left, right)
+            case ex.Negative(body):
+                return self._arithmetic(do.NEGATE, body)
+            case ex.Arithmetic(sign, left, right):
+                return self._arithmetic(_ARITHMETIC[sign], left, right)
+            case ex.Call(ex.Function.MOD, arguments):
+                return self._arithmetic(do.REMAINDER, *arguments)
+            case ex.Call(ex.Function.ABS, arguments):
+                return self._arithmetic(do.ABSOLUTE, *arguments)
+            case ex.Call(ex.Function.CHAR_LENGTH, (text,)):
+                return self._length(self._operand(text))
+            case ex.Call(ex.Function.COALESCE, arguments):
+                return self._coalesce([self.code(each) for each in arguments])
+            case ex.Call(ex.Function.NULLIF, (left, right)):
+                return operator_code(
+                    *common([self.code(left), self.code(right)]), op=(do.NULL_IF, 0)
+                )
+            case ex.Case():
+                return self._case(e)
+            case ex.Concatenation() | ex.Call():  # texts of several rows
+                raise NotColumnar
+            case _:
+                assert_never(e)
+
+    def _apply(self, op: int, *parts: ex.Expression) -> Code:
+        return operator_code("boolean", *(self.code(part) for part in parts), op=(op, 0))
+
+    def _is_null(self, operand: Code | Read | Label) -> Code:
+        """The test of a value of any kind."""
+        if not isinstance(operand, Code):
+            there = pc.if_else(pc.is_null(operand.values), pa.scalar(None, pa.bool_()), True)
+            operand = self._number(operand._replace(values=there))
+        return operator_code("boolean", operand, op=(do.IS_NULL, 0))
+
+    def _length(self, operand: Code | Read | Label) -> Code:
+        """The length of a text, as that of a column of texts."""
+        if isinstance(operand, Code):
+            raise NotColumnar
+        lengths = pc.utf8_length(operand.values).cast(pa.int64())
+        return self._number(operand._replace(values=lengths))
+
+    def _comparison(self, op: int, left: ex.Expression, right: ex.Expression) -> Code:
+        a, b = self._operand(left), self._operand(right)
+        if not isinstance(a, Code) and not isinstance(b, Code) and by_rank(a.values, b.values):
+            a, b = (self._column(each, "ranked") for each in self._joint_ranks(a, b))
+        codes = [each if isinstance(each, Code) else self._number(each) for each in (a, b)]
+        return operator_code("boolean", *codes, op=(op, 0))
+
+    def _joint_ranks(self, a: Read | Label, b: Read | Label) -> tuple[Read | Label, Read | Label]:
+        """Two columns, of rows or labels, by the ranks of their values among those of both."""
+        n = len(self.R)
+        both = [spread(each.values, n) for each in (a, b)]
+        joint = ranks(pa.concat_arrays([both[0].cast(both[1].type), both[1]]))
+        cut = len(both[0])
+        return a._replace(values=joint.slice(0, cut)), b._replace(values=joint.slice(cut))
+
+    def _arithmetic(self, op: int, *parts: ex.Expression) -> Code:
+        codes = [self.code(part) for part in parts]
+        double = op == do.DIVIDE or any(code.kind == "double" for code in codes)
+        most = 0
+        if not double:
+            sizes = [code.most for code in codes]
+            most = sizes[0] * sizes[1] if op == do.MULTIPLY else sum(sizes)
+            within(most)
+        return operator_code("double" if double else "integer", *codes, op=(op, 0), most=most)
+
+    def _coalesce(self, codes: list[Code]) -> Code:
+        kind, *_ = common(codes)
+        result = codes[-1]
+        for code in reversed(codes[:-1]):
+            result = operator_code(kind, code, result, op=(do.COALESCE, 0))
+        return result._replace(kind=kind, most=max(code.most for code in codes))
+
+    def _case(self, e: ex.Case) -> Code:
+        results = [self.code(result) for _, result in e.branches]
+        otherwise = self.code(ex.Literal(None) if e.otherwise is None else e.otherwise)
+        kind, *_ = common([*results, otherwise])
+        value = otherwise
+        for (test, _), result in zip(reversed(e.branches), reversed(results), strict=True):
+            operand = e.operand
+            condition = (
+                self.code(test) if operand is None else self._comparison(do.EQ, operand, test)
+            )
+            value = operator_code(kind, condition, result, value, op=(do.CHOOSE, 0))
+        return value._replace(most=max(code.most for code in (*results, otherwise)))
+
+
+def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
+    """The conditions of a machine that read the match."""
+    sets, variables = rp.members(M.query), rp.variables(M.query.pattern)
+    C = Compiler(R, sets, variables, longest_of(R.last))
+    conditions = {d.variable: d.condition for d in M.query.define if d.variable in M.of_mapping}
+    first, ops = [0], list[tuple[int, int]]()
+    for v in variables:
+        if v in conditions:
+            C.own = frozenset(x for x, members in sets.items() if v in members)
+            ops += C.code(conditions[v]).ops
+        first.append(len(ops))
+    registers = None if M.memory is Memory.NONE else _failure_registers(C, M)
+    n, deepest = len(R), len(ops) + 1
+    programs = do.Programs(
+        np.array(first, np.int32),
+        np.array([op for op, _ in ops], np.int32),
+        np.array([argument for _, argument in ops], np.int32),
+        np.array(C.constants, np.float64),
+        np.array(C.loads, np.int32).reshape(-1, 5),
+        np.array([values for values, _ in C.columns], np.float64).reshape(len(C.columns), n),
+        np.array([null for _, null in C.columns], np.uint8).reshape(len(C.columns), n),
+        np.array(C.labels, np.float64).reshape(len(C.labels), len(variables)),
+        np.array(C.folds, np.int32).reshape(-1, 3),
+        np.zeros(deepest, np.float64),
+        np.zeros(deepest, np.uint8),
+    )
+    membership = np.array([[v in sets[x] for x in C.names] for v in variables], np.uint8)
+    return MatchConditions(programs, membership.reshape(len(membership), len(C.names)), registers)
+
+
+def _failure_registers(C: Compiler, M: Machine) -> Int32s:
+    """The registers, each row by itself; where the match begins, if a failure holds so long."""
+    registers = [(do.OWN, 0, 0)] if M.memory is Memory.MATCH else []
+    for r in sorted(M.read, key=repr):
+        where = {"first": do.FIRST, "last": do.LAST, "number": do.SIZE}[r.kind]
+        places = range(min(max(1, r.rows), C.longest))
+        registers += [(where, C.name(r.name), j) for j in places]
+        if r.labels:
+            registers += [(_LABEL[where], C.name(r.name), j) for j in places]
+        if len(registers) > MOST_REGISTERS:
+            raise NotColumnar
+    return np.array(registers, np.int32).reshape(-1, 3)

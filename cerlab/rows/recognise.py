@@ -1,0 +1,358 @@
+"""Row patterns as users call them: text or value, any table in, Arrow out (rows.md 12)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from cerlab.engine.explanation import Explanation
+from cerlab.errors import BadData, DataPlace, Unsupported, UsageError, nearest
+from cerlab.io import arrow
+from cerlab.io.conversion import duplicate_column, not_utf_8
+from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
+from cerlab.io.lines import row_of_bad_byte
+from cerlab.io.pipe import arriving_lines
+from cerlab.model.columns import is_moment, is_text, values_of, without_views
+from cerlab.model.event import Event, Timestamp, Value, to_value
+from cerlab.model.stream import Stream
+from cerlab.rows.compile import Machine, failures, machine, result_positions
+from cerlab.rows.semantics import result_rows
+from cerlab.rows.syntax import RowPattern, mismatch
+from cerlab.rows.types import Binding, InputColumn, Kind, MeasureColumn, StaticType, bind
+
+if TYPE_CHECKING:
+    from cerlab.rows.scan import CompiledScan, Result
+
+__all__ = ["RowEvaluator", "RowPattern", "explain_rows", "match_recognize", "parse_rows"]
+
+
+RowEvaluator: TypeAlias = Literal["auto", "compiled", "search", "reference"]
+"""``"search"`` tries the steps of a prioritised automaton. ``"compiled"`` knows which of them lead
+to a match, where conditions read the row under test and its neighbours, and else tries them over
+columns; ``"auto"`` takes it for long tables. ``"reference"`` is for small ones."""
+
+
+def parse_rows(text: str) -> RowPattern:
+    """Read a MATCH_RECOGNIZE clause, or the SELECT around it (`cerlab.rows.parser`)."""
+    from cerlab.rows import parser  # loads sqlglot
+
+    return parser.parse_rows(text)
+
+
+def match_recognize(
+    query: str | RowPattern, table: Any, *, evaluator: RowEvaluator = "auto"
+) -> Any:
+    """The result of a MATCH_RECOGNIZE clause on a table, as a pyarrow Table (rows.md 12.2).
+
+    `table` is a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the
+    path of a CSV, NDJSON, Parquet or Arrow file. Raises as `parse_rows`, and `IllFormed`,
+    `TypeMismatch` for columns that the table does not have so, `BadData` where the skip clause
+    cannot go on, `ResourceLimit` where the search is too long.
+
+    >>> clause = '''MATCH_RECOGNIZE (
+    ...     MEASURES FIRST(UP.x) AS low, LAST(TOP.x) AS high
+    ...     PATTERN (UP+ TOP)
+    ...     DEFINE UP AS x < NEXT(x))'''
+    >>> match_recognize(clause, [{"x": 3}, {"x": 4}, {"x": 6}, {"x": 5}, {"x": 7}]).to_pylist()
+    [{'low': 3, 'high': 6}, {'low': 5, 'high': 7}]
+    """
+    pattern = parse_rows(query) if isinstance(query, str) else query
+    rows = as_table(table)
+    if evaluator == "reference":
+        binding = bind(pattern, column_kinds(rows))
+        result = result_rows(pattern, binding, value_rows(rows, binding.names.values()))
+        measures = [[row.measures[i] for row in result] for i in range(len(pattern.measures))]
+        return result_table(rows, binding, [row.row for row in result], measures)
+    if evaluator not in get_args(RowEvaluator):
+        hint = nearest(evaluator, get_args(RowEvaluator))
+        raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
+    is_compiled = None if evaluator == "auto" else evaluator == "compiled"
+    return recognise(pattern, rows, compiled=is_compiled)
+
+
+def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
+    """Which machine answers a row pattern on a table, and why; raises as `match_recognize`.
+
+    >>> rows = [{"x": 3}, {"x": 4}]
+    >>> explain_rows("MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A+) DEFINE A AS x > PREV(x))", rows)
+    the compiled scan: 2 states, 2 outcomes of the conditions of A
+    by columns: every condition and measure
+    the search, on tables of fewer than 1,000 rows
+    """
+    pattern = parse_rows(query) if isinstance(query, str) else query
+    rows = as_table(table)
+    binding = bind(pattern, column_kinds(rows))
+    M = machine(pattern, binding)
+    scan = compiled_scan(M, binding, rows)
+    if isinstance(scan, str):
+        return Explanation((f"the search, as {scan}", failures(M)))
+    from cerlab.rows.scan import explanation_lines
+
+    short = f"the search, on tables of fewer than {SHORT:,} rows"
+    return Explanation((*explanation_lines(scan[0]), *([short] if SHORT else ())))
+
+
+SHORT = 1_000
+"""Tables with fewer rows are searched unless it is asked for, which has less to begin with."""
+
+
+def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -> Any:
+    """The result of a clause on a pyarrow Table; raises as `cerlab.match_recognize`.
+
+    Whether it is to be `compiled`; None for what is sooner done.
+    """
+    binding = bind(pattern, column_kinds(rows))
+    M = machine(pattern, binding)
+    if compiled or (compiled is None and rows.num_rows >= SHORT):
+        result = _compiled_result(M, binding, rows, is_needed=bool(compiled))
+        if result is not None:
+            return result_table(rows, binding, *result)
+    columns = value_columns(rows, binding.names.values())
+    positions, values = result_positions(M, columns, rows.num_rows)
+    return result_table(rows, binding, positions, values)
+
+
+def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool) -> Result | None:
+    """The result by what is compiled; None, or `Unsupported`, where it does not take a query."""
+    scan = compiled_scan(M, binding, rows)
+    if not isinstance(scan, str):
+        return scan[1]
+    if is_needed:
+        hint = 'evaluator="search" takes it'
+        raise Unsupported("CER0452", f"no compiled evaluator takes this: {scan}", hint=hint)
+    return None
+
+
+def compiled_scan(M: Machine, binding: Binding, rows: Any) -> tuple[CompiledScan, Result] | str:
+    """What is compiled for a table and its result; a text is why a query is not."""
+    from cerlab.rows import scan as walk  # loads Numba
+
+    steps = walk.step_table_of(M)
+    if isinstance(steps, str):
+        return steps
+    try:
+        scan = walk.scan_of(M, steps, binding, rows)
+        return scan, walk.result_of_scan(scan)
+    except walk.NotTaken as error:
+        return str(error)
+
+
+Row = Mapping[str, Value]
+
+
+def as_table(rows: Any) -> Any:
+    """The rows of anything that holds events or rows, as a pyarrow Table (rows.md 12.2).
+
+    A Table, a pandas or polars data frame, dicts, a `Stream` or its events, a path; of dicts the
+    columns are in order of first appearance. Raises `BadData`, `TypeMismatch` for a column of
+    values that do not compare, and `UsageError`.
+    """
+    if isinstance(rows, str | PathLike):
+        return _read(rows)
+    table = arrow.as_table(rows)
+    if table is not None:
+        return _distinct(table)
+    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):
+        rows = rows.to_dict(orient="records")
+    if isinstance(rows, Stream):
+        rows = rows.events
+    if isinstance(rows, bytes | Mapping) or not isinstance(rows, Iterable):
+        hint = "a table, a data frame, a list of dicts or a path does"
+        raise UsageError("CER0812", f"{type(rows).__name__} holds no rows", hint=hint)
+    return _of_dicts([_as_dict(row, i) for i, row in enumerate(rows, 1)])
+
+
+def _distinct(table: Any) -> Any:
+    if len(set(table.column_names)) < len(table.column_names):
+        raise duplicate_column(table.column_names, "the table")
+    return table
+
+
+def _as_dict(row: Any, i: int) -> Mapping[str, Any]:
+    if isinstance(row, Event):
+        stream = {} if row.stream is None else {"stream": row.stream}
+        return {"type": row.type, **stream, **row.attributes}
+    if not isinstance(row, Mapping):
+        message = f"a row is a dict, not {type(row).__name__}"
+        hint = 'for example {"symbol": "INTC", "price": 27.85}'
+        raise BadData("CER0705", message, place=DataPlace("the table", i), hint=hint)
+    return row
+
+
+def _of_dicts(rows: Sequence[Mapping[str, Any]]) -> Any:
+    import pyarrow as pa
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {
+        name: _column(name, [to_value(row.get(name), name) for row in rows]) for name in names
+    }
+    return pa.table(columns)
+
+
+def _column(name: str, values: list[Value]) -> Any:
+    import pyarrow as pa
+
+    try:
+        if any(isinstance(value, Timestamp) for value in values):
+            moments = [
+                value.nanoseconds if isinstance(value, Timestamp) else value for value in values
+            ]
+            if not all(isinstance(value, Timestamp | NoneType) for value in values):
+                raise mismatch(f"column '{name}' mixes moments with other values")
+            return pa.array(moments, pa.timestamp("ns"))
+        if any(isinstance(value, float) for value in values):
+            return pa.array([_float(value) for value in values])
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        hint = "a column holds numbers, or texts, or booleans, or moments"
+        raise mismatch(f"column '{name}': {error}", hint=hint) from None
+
+
+def _float(value: Value) -> Value:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _read(path: str | PathLike[str]) -> Any:
+    """The table of a file of any format, or of standard input as ``-``."""
+    name, kind = name_of(path), None
+    try:
+        if is_pipe(path):
+            return _of_text("".join(arriving_lines(path)), name, kind)
+        file = existing(path)
+        if (kind := format_of(file)) in COLUMNAR:
+            return _distinct(arrow.read_file(file, kind))
+        return _of_text(file.read_text(encoding="utf-8-sig"), name, kind)
+    except UnicodeDecodeError as error:
+        raise not_utf_8(error.reason, DataPlace(name, row_of_bad_byte(name, 1))) from None
+
+
+def _of_text(text: str, file: str, kind: str | None) -> Any:
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    match kind or looks_like(first):
+        case "ndjson":
+            return _of_dicts([_line(line, file, i) for i, line in enumerate(text.splitlines(), 1)])
+        case "csv":
+            import pyarrow as pa
+            from pyarrow import csv
+
+            with arrow.reading(Path(file), "csv"):
+                table = csv.read_csv(pa.py_buffer(text.encode()))
+            return _distinct(table)
+        case other:
+            hint = "CSV, NDJSON, Parquet and Arrow do"
+            raise UsageError("CER0812", f"a file of format {other} holds no rows", hint=hint)
+
+
+def _line(line: str, file: str, i: int) -> Mapping[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        place, hint = DataPlace(file, i), "a file of rows has one JSON object on each line"
+        raise BadData("CER0733", f"no JSON: {error}", place=place, hint=hint) from None
+    return _as_dict(row, i)
+
+
+def column_kinds(table: Any) -> dict[str, Kind]:
+    """The kind of each column of a table, in order."""
+    return {field.name: _kind(field.type) for field in table.schema}
+
+
+def _kind(arrow_type: Any) -> Kind:
+    from pyarrow import types
+
+    if types.is_dictionary(arrow_type):
+        return _kind(arrow_type.value_type)
+    if types.is_decimal(arrow_type):
+        return Kind.INTEGER if arrow_type.scale <= 0 else Kind.DOUBLE
+    for kind, tests in {
+        Kind.NULL: (types.is_null,),
+        Kind.BOOLEAN: (types.is_boolean,),
+        Kind.INTEGER: (types.is_integer,),
+        Kind.DOUBLE: (types.is_floating,),
+        Kind.TEXT: (is_text,),
+        Kind.MOMENT: (is_moment,),
+    }.items():
+        if any(test(arrow_type) for test in tests):
+            return kind
+    return Kind.OTHER
+
+
+def value_columns(table: Any, names: Iterable[str]) -> dict[str, Sequence[Value]]:
+    """The values of these columns of a table."""
+    return {name: values_of(table.column(name), name) for name in dict.fromkeys(names)}
+
+
+def value_rows(table: Any, names: Iterable[str]) -> list[Row]:
+    """The rows of a table, with the values of these columns."""
+    columns = value_columns(table, names)
+    return [{name: column[i] for name, column in columns.items()} for i in range(table.num_rows)]
+
+
+def result_table(table: Any, binding: Binding, rows: Any, measures: Sequence[Any]) -> Any:
+    """The result: columns of the table at `rows`, and the measures, a sequence or array each.
+
+    Raises `BadData` for an integer beyond 64 bits.
+    """
+    import pyarrow as pa
+
+    indices = pa.array(rows, pa.int64())
+    columns, names = [], []
+    for column in binding.output:
+        names.append(column.name)
+        match column:
+            case InputColumn(_, source):
+                columns.append(without_views(table.column(source)).take(indices))
+            case MeasureColumn(name, index, measure_type):
+                columns.append(_measure_array(measures[index], name, measure_type, table.schema))
+    if not columns:
+        return pa.table({})
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any) -> Any:
+    import pyarrow as pa
+
+    arrow_type = _arrow_type(measure_type, schema)
+    if isinstance(values, pa.Array) and not pa.types.is_dictionary(arrow_type):
+        if measure_type.kind is Kind.MOMENT:  # nanoseconds
+            values = values.cast(pa.timestamp("ns", getattr(arrow_type, "tz", None)))
+        return values.cast(arrow_type)
+    if isinstance(values, pa.Array):
+        return pa.array(values.to_pylist(), arrow_type)
+    if measure_type.kind is Kind.MOMENT:
+        moments = [v.nanoseconds if isinstance(v, Timestamp) else None for v in values]
+        zone = getattr(arrow_type, "tz", None)
+        return pa.array(moments, pa.timestamp("ns", zone)).cast(arrow_type)
+    if measure_type.kind is Kind.DOUBLE:
+        values = [_float(value) for value in values]
+    try:
+        return pa.array(values, arrow_type)
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise BadData(
+            "CER0787",
+            f"measure '{name}': {error}",
+            place=DataPlace("the result", None, name),
+            hint="integers of the result have 64 bits; multiply by 1.0 for doubles",
+        ) from None
+
+
+def _arrow_type(measure_type: StaticType, schema: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow import types
+
+    if measure_type.column is not None:
+        own = schema.field(measure_type.column).type
+        if not types.is_decimal(own) and not types.is_string_view(own):
+            return own
+    return {
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.INTEGER: pa.int64(),
+        Kind.DOUBLE: pa.float64(),
+        Kind.TEXT: pa.string(),
+        Kind.MOMENT: pa.timestamp("ns"),
+        Kind.NULL: pa.null(),
+    }[measure_type.kind]

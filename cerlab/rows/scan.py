@@ -1,0 +1,283 @@
+"""Row patterns on a table to what is compiled, and the rows of its result (rows.md 5.5, 7, 8).
+
+Where conditions read the row under test and its neighbours only, without WITHIN, it is the compiled
+scan, and else the compiled search, for which what conditions read of the match are programs over
+columns. The order, conditions of a row and measures are Arrow columns; those that have no columnar
+form are computed value by value, as the search does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import Int32s, Int64s
+from cerlab.model.columns import values_of
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.columns import REFUSALS, OrderedRows, at_rows, ordered_rows, spread, window_ends
+from cerlab.rows.compile import Machine, failures, stuck
+from cerlab.rows.engine import LetteredRows, Matches, RegisterSearch, Stuck, Walk
+from cerlab.rows.functions import at_row, of_mapping
+from cerlab.rows.machine import GrowingMapping, Letter, LiveSets, StepTable, step_table
+from cerlab.rows.measures import MeasureInput, ResultRows, measure, null_where, offsets_of
+from cerlab.rows.programs import match_conditions
+from cerlab.rows.search_kernels import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, ScanOptions
+from cerlab.rows.types import Binding
+
+_SMALL = 12
+"""With so many conditions, each outcome of all of them has a number that is not looked up."""
+
+
+@dataclass(slots=True)
+class ByValue:
+    """Rows as values, a partition at a time, for what has no columnar form; `what` says which."""
+
+    rows: OrderedRows
+    names_of: Mapping[str, Sequence[str | None]]
+    what: list[str] = field(default_factory=list)
+    columns: dict[str, Any] = field(default_factory=dict)
+    current: tuple[int, GrowingMapping] | None = None
+
+    def partition(self, begin: int) -> GrowingMapping:
+        """The rows of the partition that begins there."""
+        if self.current is None or self.current[0] != begin:
+            R = self.rows
+            if not self.columns:
+                self.columns = {R.names[name]: R.raw(name) for name in R.names}
+            length = int(np.argmax(R.last[begin:])) + 1
+            cut = {n: values_of(c.slice(begin, length), n) for n, c in self.columns.items()}
+            self.current = begin, GrowingMapping(cut, length, self.names_of)
+        return self.current[1]
+
+
+class CompiledScan(NamedTuple):
+    """A query on a table as the compiled scan has it."""
+
+    machine: Machine
+    rows: OrderedRows
+    begins: Int64s
+    """Where the partition of each row begins."""
+    walk: Walk | RegisterSearch
+    slow: ByValue
+
+
+class Result(NamedTuple):
+    """The rows of the table that the result has, and its measures, as Arrow arrays."""
+
+    rows: Int64s
+    measures: list[Any]
+
+
+def step_table_of(M: Machine) -> StepTable | str:
+    """What the compiled scan runs; the reason, where it does not take a query."""
+    return step_table(M.automaton) or "the pattern has too many states"
+
+
+def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> CompiledScan:
+    """The query on the rows of a table; raises `NotTaken`."""
+    query = M.query
+    try:
+        R = ordered_rows(query, binding, table)
+    except REFUSALS as error:
+        raise NotTaken(f"a key has no order in Arrow that is SQL's ({error})") from None
+    begins, slow = _begins(R), ByValue(R, M.names_of)
+    variables = rp.variables(query.pattern)
+    of_rows = [d for d in query.define if d.variable not in M.of_mapping]
+    truths = {d.variable: _truths(d, begins, slow) for d in of_rows}
+    rows = LetteredRows(variables, *_letters(variables, truths, len(R)), R.last)
+    if M.of_mapping or query.within is not None:
+        walk: Walk | RegisterSearch = _search(M, steps, R, rows)
+    else:
+        walk = Walk(LiveSets(steps), rows)
+    return CompiledScan(M, R, begins, walk, slow)
+
+
+class NotTaken(Exception):
+    """Why there is no compiled form of a query on a table."""
+
+
+def _search(M: Machine, steps: StepTable, R: OrderedRows, rows: LetteredRows) -> RegisterSearch:
+    """The compiled search, for conditions that read the match."""
+    try:
+        conditions = match_conditions(M, R)
+        limit = window_ends(M.query, R)
+    except REFUSALS:
+        raise NotTaken("what conditions read of the match has no form over columns") from None
+    return RegisterSearch(steps, rows, conditions, limit)
+
+
+def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray[np.bool_]:
+    """Whether the condition of a variable is TRUE, at each row."""
+    R = slow.rows
+    try:
+        values = spread(at_rows(definition.condition, R), len(R))
+        truths: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+    except REFUSALS:
+        slow.what.append(f"the condition of {definition.variable}")
+        value = at_row(definition.condition, R.names)
+        truths = np.zeros(len(R), np.bool_)
+        for begin in np.unique(begins).tolist():
+            mapping = slow.partition(begin)
+            for i in range(mapping.length):
+                truths[begin + i] = value(mapping, i) is True
+    return truths
+
+
+def _begins(R: OrderedRows) -> Int64s:
+    """Where the partition of each row begins."""
+    starts = np.zeros(len(R), np.int64)
+    if R.partition is not None:
+        first = np.flatnonzero(R.last[:-1]) + 1
+        starts[first] = first
+        np.maximum.accumulate(starts, out=starts)
+    return starts
+
+
+def _letters(
+    variables: Sequence[str], truths: Mapping[str, NDArray[np.bool_]], length: int
+) -> tuple[list[Letter], Int32s]:
+    """The letters there are, and the number of each row's: which variables hold there."""
+    always = frozenset(v for v in variables if v not in truths)
+    code = np.zeros(length, np.int64)
+    for k, holds in enumerate(truths.values()):
+        code |= holds.astype(np.int64) << k
+    if len(truths) <= _SMALL:
+        there = np.flatnonzero(np.bincount(code, minlength=1))
+        number = np.zeros(1 << len(truths), np.int32)
+        number[there] = np.arange(len(there))
+        letter = number[code]
+    else:
+        there, inverse = np.unique(code, return_inverse=True)
+        letter = inverse.astype(np.int32)
+    names = list(truths)
+    letters = [always.union(v for k, v in enumerate(names) if int(c) >> k & 1) for c in there]
+    return letters, letter
+
+
+def result_of_scan(W: CompiledScan) -> Result:
+    """The rows of the result (rows.md 8).
+
+    Raises `BadData` (`skip-absent`, `skip-first`).
+    """
+    query, R, begins = W.machine.query, W.rows, W.begins
+    rows: list[Int64s] = [np.zeros(0, np.int64)]
+    measures: list[list[Any]] = [[] for _ in query.measures]
+    try:
+        for M in W.walk.matches(_going(query)):
+            result_rows = _result_rows(query, M, begins)
+            rows.append(result_rows.row if R.order is None else R.order[result_rows.row])
+            for column, values in zip(measures, _measures(W, M, result_rows), strict=True):
+                column.append(values)
+    except Stuck as error:
+        row = error.row if R.order is None else int(R.order[error.row])
+        raise stuck(row, query.skip, absent=error.absent) from None
+    return Result(np.concatenate(rows), [_one_column(column) for column in measures])
+
+
+def _one_column(batches: list[Any]) -> Any:
+    """One column of several, of values if any of them is."""
+    if len(batches) == 1:
+        return batches[0]
+    if all(isinstance(batch, pa.Array) for batch in batches):
+        return pa.concat_arrays(batches)
+    return [v for batch in batches for v in _values(batch)]
+
+
+def _values(batch: Any) -> Any:
+    return batch.to_pylist() if isinstance(batch, pa.Array) else batch
+
+
+def _going(query: rp.RowPattern) -> ScanOptions:
+    """The skip clause, and whether rows without a match are shown."""
+    variables, skip = rp.variables(query.pattern), query.skip
+    targets = frozenset[str]()
+    if isinstance(skip, rp.ToFirst | rp.ToLast):
+        targets = rp.members(query)[skip.name]
+    kinds = {rp.PastLastRow: PAST_LAST, rp.ToNextRow: TO_NEXT, rp.ToFirst: TO_FIRST}
+    return ScanOptions(
+        kinds.get(type(skip), TO_LAST),
+        np.array([v in targets for v in variables], np.uint8),
+        int(query.rows is rp.Rows.WITH_UNMATCHED),
+    )
+
+
+def _result_rows(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
+    """The rows of the result that a batch of matches has (rows.md 8.1 to 8.3)."""
+    count = len(M.start)
+    if query.rows is rp.Rows.ONE:
+        first = begins[M.start] if count else M.start
+        return ResultRows(np.arange(count), first, M.length)
+    empties = int(query.rows is not rp.Rows.OMIT_EMPTY)
+    alone = (M.length < 0) | ((M.length == 0) & bool(empties))
+    width = np.where(M.length > 0, M.length, alone)
+    match = np.repeat(np.arange(count), width)
+    j = np.arange(len(match)) - np.repeat(np.cumsum(width) - width, width)
+    row = M.start[match] + j
+    if (M.length > 0).all() and not M.is_excluded.any():
+        return ResultRows(match, row, j + 1)
+    is_mapped = M.length[match] > 0
+    visible = np.where(is_mapped, j + 1, 0)
+    keep = np.ones(len(match), np.bool_)
+    keep[is_mapped] = M.is_excluded == 0
+    return ResultRows(match[keep], row[keep], visible[keep])
+
+
+def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[Any]:
+    """The values of each measure."""
+    query = W.machine.query
+    S = MeasureInput(
+        W.rows, M, result_rows, rp.variables(query.pattern), rp.members(query), offsets_of(M)
+    )
+    is_unmatched = M.length[result_rows.match] < 0
+    for each in query.measures:
+        try:
+            yield null_where(measure(each.expression, S), len(result_rows.row), is_unmatched)
+        except REFUSALS:
+            if (name := f"the measure {each.name}") not in W.slow.what:
+                W.slow.what.append(name)
+            yield list(_measured_by_value(W, each.expression, S))
+
+
+def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> Iterator[Any]:
+    """The values of a measure, one row of the result after the other."""
+    M, value = S.M, of_mapping(e, W.rows.names)
+    current, mapping = -1, GrowingMapping({}, 0, {})
+    for match, visible in zip(S.result.match.tolist(), S.result.visible.tolist(), strict=True):
+        if M.length[match] < 0:
+            yield None
+            continue
+        if match != current:
+            current, begin = match, int(W.begins[M.start[match]])
+            mapping = W.slow.partition(begin)
+            mapping.begin(int(M.start[match]) - begin, int(M.number[match]))
+            first = S.offsets[match]
+            for k in range(first, first + M.length[match]):
+                mapping.push(S.variables[M.variable[k]], bool(M.is_excluded[k]))
+        mapping.visible = visible
+        yield value(mapping)
+
+
+def explanation_lines(W: CompiledScan) -> list[str]:
+    """What the scan was, in words."""
+    reading = W.machine.of_mapping
+    conditions = [d.variable for d in W.machine.query.define if d.variable not in reading]
+    words = f" of the conditions of {', '.join(conditions)}" if conditions else ""
+    what = f"{len(W.walk.table.steps) - 1} states, {len(W.walk.letters)} outcomes{words}"
+    lines = [f"the compiled scan: {what}"]
+    if isinstance(W.walk, RegisterSearch):
+        lines = [f"the compiled search: {what}", failures(W.machine)]
+        if reading:
+            lines.insert(1, f"by programs: the conditions of {', '.join(reading)}")
+    if W.slow.what:
+        return [*lines, f"by value: {', '.join(W.slow.what)}"]
+    return [*lines, "by columns: every other condition and measure" if reading else _ALL]
+
+
+_ALL = "by columns: every condition and measure"

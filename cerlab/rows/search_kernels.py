@@ -1,0 +1,399 @@
+"""The matches of a row pattern: one pass backwards for the live states, one forwards to walk them.
+
+Rows are those of all partitions, one after the other. What the passes mean is in
+`cerlab.rows.machine`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import (
+    DONE,
+    FULL,
+    NEED_ARENA,
+    NEED_CELL,
+    NONE,
+    UNKNOWN,
+    Bytes,
+    Int32s,
+    Int64s,
+)
+from cerlab.engine.kernels.compiled import inline, kernel
+from cerlab.rows import value_kernels as do
+from cerlab.rows.value_kernels import holds
+
+ACCEPTS = -1
+"""In ``WalkTable.variable``: the step that ends the match."""
+
+
+PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
+"""How the scan goes on after a match (rows.md 7.2)."""
+
+
+SKIP_ABSENT, SKIP_FIRST = -1, -2
+"""Statuses: the match has no row to skip to; that row is the first one."""
+
+
+ROW, NUMBER, COVER_END, MATCHES, LABELS, ATTEMPTS = range(6)
+"""Places of the cursor: the row of the scan, the last match's number, the end of the rows that
+matches cover, how many matches and labels are written, and how many steps were tried."""
+
+
+class RowLetters(NamedTuple):
+    """The rows: which variables hold at each, and which are the last of their partition."""
+
+    letter: Int32s  # (rows,)
+    last: Bytes  # (rows,)
+    live: Int32s  # (rows,), the number of the live set
+
+
+class WalkTable(NamedTuple):
+    """A `StepTable`, steps of all states one after the other, and what is known of its live sets.
+
+    State q has the steps from ``first[q]`` to ``first[q + 1]``.
+    """
+
+    first: Int32s  # (states + 1,)
+    variable: Int32s  # (steps,), or ACCEPTS
+    target: Int32s  # (steps,)
+    holds: Bytes  # (letters, variables)
+    before: Int32s  # (live sets, letters), UNKNOWN where not determinised yet
+    alive: Bytes  # (live sets, states)
+
+
+class ScanOptions(NamedTuple):
+    """What the scan does between matches."""
+
+    skip: int
+    targets: Bytes  # (variables,), whether the skip goes to their rows
+    with_unmatched: int  # whether rows without a match are listed
+
+
+class MatchBuffers(NamedTuple):
+    """Matches in the order of the scan. A length of -1 is a row without a match."""
+
+    start: Int64s  # (matches,)
+    length: Int64s  # (matches,)
+    number: Int64s  # (matches,)
+    step: Int32s  # (labels,), the step that mapped each row
+
+
+@kernel
+def look_ahead(T: WalkTable, R: RowLetters, row: int) -> tuple[int, int]:
+    """Number the live sets from a row backwards to the first; NEED_CELL at a row without one."""
+    while row >= 0:
+        following = 0 if R.last[row] else R.live[row + 1]
+        before = T.before[following, R.letter[row]]
+        if before == UNKNOWN:
+            return NEED_CELL, row
+        R.live[row] = before
+        row -= 1
+    return DONE, row
+
+
+@inline
+def row_after_match(
+    variable: Int32s, O: ScanOptions, step: Int32s, first: int, s: int, end: int
+) -> int:
+    """Where the scan goes on after a match, or why it cannot (rows.md 7.2).
+
+    ``step[first:]`` are the steps of the match, which maps the rows from s to `end`.
+    """
+    if end == s or O.skip == TO_NEXT:
+        return s + 1
+    if O.skip == PAST_LAST:
+        return end
+    at, by = (0, 1) if O.skip == TO_FIRST else (end - s - 1, -1)
+    while 0 <= at < end - s and not O.targets[variable[step[first + at]]]:
+        at += by
+    if not 0 <= at < end - s:
+        return SKIP_ABSENT
+    return SKIP_FIRST if at == 0 else s + at
+
+
+@kernel
+def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: Int64s) -> int:
+    """Scan from the cursor on; FULL when a match has no room, with the cursor before it."""
+    rows, first_row = len(R.letter), len(T.first) - 2
+    while cursor[ROW] < rows:
+        s, matches, labels = cursor[ROW], cursor[MATCHES], cursor[LABELS]
+        q = 0
+        if s == 0 or R.last[s - 1]:
+            q = first_row
+            cursor[NUMBER] = 0
+            cursor[COVER_END] = s
+        if not T.alive[R.live[s], q]:
+            if O.with_unmatched and s >= cursor[COVER_END]:
+                if matches == len(B.start):
+                    return FULL
+                B.start[matches], B.length[matches], B.number[matches] = s, -1, cursor[NUMBER]
+                cursor[MATCHES] = matches + 1
+            cursor[ROW] = s + 1
+            continue
+        if matches == len(B.start):
+            return FULL
+        i, inside = s, True
+        while inside:
+            following = 0 if R.last[i] else R.live[i + 1]
+            k = T.first[q]
+            while T.variable[k] != ACCEPTS and not (
+                T.holds[R.letter[i], T.variable[k]] and T.alive[following, T.target[k]]
+            ):
+                k += 1
+            cursor[ATTEMPTS] += 1 + k - T.first[q]
+            if T.variable[k] == ACCEPTS:
+                inside = False
+                continue
+            if labels == len(B.step):
+                return FULL
+            B.step[labels] = k
+            labels += 1
+            q = T.target[k]
+            inside = not R.last[i]
+            i += 1
+        next_row = row_after_match(T.variable, O, B.step, cursor[LABELS], s, i)
+        if next_row < 0:
+            return next_row
+        cursor[NUMBER] += 1
+        B.start[matches], B.length[matches], B.number[matches] = s, i - s, cursor[NUMBER]
+        cursor[MATCHES], cursor[LABELS], cursor[ROW] = matches + 1, labels, next_row
+        cursor[COVER_END] = max(cursor[COVER_END], i)
+    return DONE
+
+
+DEPTH, FAILURES, BUDGET, PAUSE = range(ATTEMPTS + 1, ATTEMPTS + 5)
+"""More places of the cursor: how many rows are mapped, NONE between matches; how many failures are
+known; how many steps may be tried for this match, and before a pause."""
+
+
+AT_PAUSE, TOO_LONG, MATCH, NO_MATCH = range(20, 24)
+"""More statuses."""
+
+
+class SearchTable(NamedTuple):
+    """A `StepTable`, steps of all states one after the other, and rows, as in `row_walk`."""
+
+    first: Int32s  # (states + 1,)
+    variable: Int32s  # (steps,), or ACCEPTS
+    target: Int32s  # (steps,)
+    final: Bytes  # (states,), which accept after the last row
+    holds: Bytes  # (letters, variables): whether it may hold, as far as the row alone decides
+    letter: Int32s  # (rows,)
+    last: Bytes  # (rows,)
+    limit: Int64s  # (rows,): where the rows end that WITHIN admits from there; empty without
+
+
+class Path(NamedTuple):
+    """The depth-first search: states, and the next step of each."""
+
+    state: Int32s  # (longest partition + 1,)
+    step: Int32s  # (longest partition + 1,)
+
+
+class Failures(NamedTuple):
+    """A hash table of what has failed: a state, a row, the registers. NONE where it is free."""
+
+    is_used: int
+    """Whether anything is."""
+    key: Int64s  # (capacity, 2 + registers), a power of 2
+    probe: Int64s  # (2 + registers,)
+    register: Int32s  # (registers, 3): a row or label of a name, and offset; SIZE and name; OWN
+
+
+class Search(NamedTuple):
+    """The automaton on the rows, its conditions, and what the search for a match writes."""
+
+    table: SearchTable
+    programs: do.Programs
+    mapping: do.MappedRows
+    path: Path
+    failures: Failures
+
+
+@kernel
+def search(S: Search, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: int) -> int:
+    """Scan from the cursor on, with so many steps for a match at most.
+
+    It can go on after FULL, NEED_ARENA and AT_PAUSE.
+    """
+    T, M, path = S.table, S.mapping, S.path
+    rows, first_row = len(T.letter), len(T.first) - 2
+    while cursor[ROW] < rows:
+        s = cursor[ROW]
+        if cursor[MATCHES] == len(B.start):
+            return FULL
+        if cursor[DEPTH] == NONE:
+            q = 0
+            if s == 0 or T.last[s - 1]:
+                q = first_row
+                cursor[NUMBER] = 0
+                cursor[COVER_END] = s
+            M.size[:] = 0
+            M.start[0] = s
+            path.state[0], path.step[0] = q, T.first[q]
+            cursor[DEPTH] = 0
+            cursor[BUDGET] = cursor[ATTEMPTS] + budget
+        status = _match(S, cursor)
+        m, labels, length = cursor[MATCHES], cursor[LABELS], cursor[DEPTH]
+        if status == NO_MATCH:
+            if O.with_unmatched and s >= cursor[COVER_END]:
+                B.start[m], B.length[m], B.number[m] = s, -1, cursor[NUMBER]
+                cursor[MATCHES] = m + 1
+            cursor[ROW] = s + 1
+            continue
+        if status != MATCH:
+            return status
+        if labels + length > len(B.step):
+            return FULL
+        for j in range(length):
+            B.step[labels + j] = path.step[j] - 1
+        next_row = row_after_match(T.variable, O, B.step, labels, s, s + length)
+        if next_row < 0:
+            return next_row
+        cursor[NUMBER] += 1
+        B.start[m], B.length[m], B.number[m] = s, length, cursor[NUMBER]
+        cursor[MATCHES], cursor[LABELS], cursor[ROW] = m + 1, labels + length, next_row
+        cursor[COVER_END] = max(cursor[COVER_END], s + length)
+        cursor[DEPTH] = NONE
+    return DONE
+
+
+@kernel
+def _match(S: Search, cursor: Int64s) -> int:
+    """Search on for the match at the cursor's row: MATCH, NO_MATCH, or why it stops for now."""
+    T, P, M, path, F = S.table, S.programs, S.mapping, S.path, S.failures
+    s, depth, number = cursor[ROW], cursor[DEPTH], cursor[NUMBER] + 1
+    while depth >= 0:
+        cursor[DEPTH] = depth
+        if cursor[ATTEMPTS] > cursor[BUDGET]:
+            return TOO_LONG
+        if cursor[ATTEMPTS] > cursor[PAUSE]:
+            return AT_PAUSE
+        q, row, k, deeper = path.state[depth], s + depth, path.step[depth], False
+        end = T.first[q + 1]
+        if depth > 0 and T.last[row - 1]:
+            cursor[ATTEMPTS] += 1
+            if T.final[q]:
+                return MATCH
+            k = end
+        is_inside = len(T.limit) == 0 or k == end or row < T.limit[s]
+        while k < end and not deeper:
+            v = T.variable[k]
+            cursor[ATTEMPTS] += 1
+            if v == ACCEPTS:
+                return MATCH
+            if is_inside and T.holds[T.letter[row], v]:
+                do.push(P, M, v, row)
+                passes = P.first[v] == P.first[v + 1] or holds(P, M, v, row, number)
+                deeper = passes and not (F.is_used and _has_failed(F, M, T.target[k], row + 1, s))
+                if not deeper:
+                    do.pop(M, v)
+            k += 1
+        path.step[depth] = k
+        if deeper:
+            depth += 1
+            q = T.target[k - 1]
+            path.state[depth], path.step[depth] = q, T.first[q]
+            continue
+        if F.is_used:
+            if 2 * cursor[FAILURES] >= len(F.key):
+                return NEED_ARENA
+            _seek(F, M, q, row, s)
+            cursor[FAILURES] += _add(F)
+        depth -= 1
+        if depth >= 0:
+            do.pop(M, T.variable[path.step[depth] - 1])
+    cursor[DEPTH] = NONE
+    return NO_MATCH
+
+
+@inline
+def _register(F: Failures, M: do.MappedRows, k: int, s: int) -> int:
+    """The value of a register: a row, its label, how many there are, or where the match begins."""
+    where, name, offset = F.register[k, 0], F.register[k, 1], F.register[k, 2]
+    if where == do.OWN:
+        return s
+    size = M.size[name]
+    if where == do.SIZE:
+        return size
+    if size <= offset:
+        return NONE
+    row = M.rows[name, offset if where in (do.FIRST, do.FIRST_LABEL) else size - 1 - offset]
+    return M.variable[row - s] if where >= do.FIRST_LABEL else row
+
+
+@inline
+def _seek(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> None:
+    """Make the key of a state at a row the one that is sought."""
+    F.probe[0], F.probe[1] = q, row
+    for k in range(len(F.register)):
+        F.probe[2 + k] = _register(F, M, k, s)
+
+
+@kernel
+def _place(F: Failures) -> int:
+    """Where the key that is sought stands in the table, or the free place where it would."""
+    h, width, mask = 0, len(F.probe), len(F.key) - 1
+    for k in range(width):
+        h = (h * 1_000_003 + F.probe[k]) & 0x7FFFFFFF
+        h ^= h >> 15
+    at = h & mask
+    while F.key[at, 0] != NONE:
+        k = 0
+        while k < width and F.key[at, k] == F.probe[k]:
+            k += 1
+        if k == width:
+            return at
+        at = (at + 1) & mask
+    return at
+
+
+@inline
+def _has_failed(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> bool:
+    """Whether a state at a row has failed with these registers."""
+    _seek(F, M, q, row, s)
+    return F.key[_place(F), 0] != NONE
+
+
+@inline
+def _add(F: Failures) -> int:
+    """Add the key that is sought; how many more there are."""
+    at = _place(F)
+    if F.key[at, 0] != NONE:
+        return 0
+    for k in range(len(F.probe)):
+        F.key[at, k] = F.probe[k]
+    return 1
+
+
+@kernel
+def copy_failures(keys: Int64s, F: Failures) -> int:
+    """Add keys to the table; how many more there are."""
+    count = 0
+    for i in range(len(keys)):
+        for k in range(len(F.probe)):
+            F.probe[k] = keys[i, k]
+        count += _add(F)
+    return count
+
+
+@kernel
+def admitted_ends(time: NDArray[Any], null: Bytes, last: Bytes, width: float, end: Int64s) -> None:
+    """Where the rows end that are less than the width after each row (rows.md 9.1)."""
+    i = 0
+    for s in range(len(time)):
+        i = max(i, s)
+        if null[s]:
+            end[s] = s
+            continue
+        while (
+            i < len(time)
+            and (i == s or not last[i - 1])
+            and not null[i]
+            and time[i] - time[s] < width
+        ):
+            i += 1
+        end[s] = i

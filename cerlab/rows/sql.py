@@ -1,0 +1,207 @@
+"""SQL with MATCH_RECOGNIZE in it: the clauses by cerlab, everything around them by DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from cerlab.errors import CerlabError, UsageError
+from cerlab.logic.reading import place_at
+from cerlab.rows.recognise import as_table, match_recognize, parse_rows
+from cerlab.rows.syntax import unsupported
+from cerlab.rows.tokens import is_name, tokens_of
+
+__all__ = ["SqlSession", "sql"]
+
+
+_NOT_ALIASES = frozenset(("FROM", "JOIN", "LATERAL", "ON", "USING"))
+"""Words before a table that are no part of its name."""
+
+
+_BEFORE_TABLES = frozenset(("FROM", "JOIN", "LATERAL", ",", "("))
+"""What may stand before the table of a clause: a join that ends there has its condition."""
+
+
+def sql(query: str, tables: Mapping[str, Any]) -> Any:
+    """The result of a query with MATCH_RECOGNIZE on some tables, as a pyarrow Table.
+
+    The clauses are cerlab's, what is around them is DuckDB's where there is more than
+    ``SELECT columns FROM table``: a join, WHERE, GROUP BY, a subquery, WITH. A table is anything
+    that `match_recognize` takes. Raises as `match_recognize`, and `UsageError` where DuckDB is
+    needed and not installed, or refuses its part.
+
+    >>> rows = [{"x": 3}, {"x": 4}, {"x": 6}, {"x": 5}]
+    >>> text = '''SELECT low FROM t MATCH_RECOGNIZE (
+    ...     MEASURES FIRST(UP.x) AS low PATTERN (UP+) DEFINE UP AS x < NEXT(x))'''
+    >>> sql(text, {"t": rows}).to_pylist()
+    [{'low': 3}]
+    """
+    try:
+        alone = parse_rows(query)
+    except CerlabError:
+        alone = None  # more SQL than the clause, or an error that is found again
+    if alone is not None and alone.select is not None:
+        for name, table in tables.items():
+            if name.upper() == alone.select.table.upper():
+                return match_recognize(alone, table)
+    session = SqlSession()
+    for name, table in tables.items():
+        session.connection.register(name, as_table(table))
+    return session.run(query)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """Where a MATCH_RECOGNIZE clause stands in a text, with its input before it."""
+
+    begin: int
+    end: int
+    input: str
+    """``table AS alias``, or a subquery in parentheses."""
+    name: str
+    """The names of the input in the clause: ``table AS alias``, or the alias alone."""
+    clause: str
+
+
+class SqlSession:
+    """A database of DuckDB in memory that takes MATCH_RECOGNIZE.
+
+    A view or a prepared statement keeps the result that its clauses had when it was made.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            hint = "pip install duckdb"
+            message = "what is around MATCH_RECOGNIZE is run by DuckDB, which is not installed"
+            raise UsageError("CER0869", message, hint=hint) from None
+        self._error: type[Exception] = duckdb.Error
+        self.connection = duckdb.connect()
+        self._matches = 0
+
+    def run(self, text: str) -> Any:
+        """The result of a statement, None if it has none."""
+        text = text.strip().rstrip(";")
+        while (clause := _first_clause(text)) is not None:
+            self._matches += 1
+            name = f"cerlab_match_{self._matches}"
+            self.connection.register(name, self._match_table(text, clause))
+            text = f"{text[: clause.begin]}{name}{text[clause.end :]}"
+        return self._execute(text)
+
+    def _execute(self, text: str) -> Any:
+        try:
+            result = self.connection.sql(text)
+            return None if result is None else result.to_arrow_table()
+        except self._error as error:
+            message = " ".join(str(error).split())
+            hint = "what is around MATCH_RECOGNIZE is DuckDB's SQL"
+            raise UsageError("CER0869", f"DuckDB: {message}", hint=hint) from None
+
+    def _match_table(self, text: str, clause: _Clause) -> Any:
+        """The result of a clause; its input is a query with the WITH that is in scope."""
+        rows = self._execute(f"{_with_before(text, clause.begin)}SELECT * FROM {clause.input}")
+        return match_recognize(f"SELECT * FROM {clause.name} {clause.clause}", rows)
+
+
+def _first_clause(text: str) -> _Clause | None:
+    """The first clause of a text; its input has none."""
+    if "MATCH_RECOGNIZE" not in text.upper():
+        return None
+    tokens = tokens_of(text)
+    for i, token in enumerate(tokens):
+        opens = i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.L_PAREN
+        if token.text.upper() == "MATCH_RECOGNIZE" and opens and i:
+            first, alias = _input_from(tokens, i)
+            begin, end = tokens[first].start, tokens[_partner(tokens, i + 1)].end + 1
+            if first and tokens[first - 1].text.upper() not in _BEFORE_TABLES:
+                place = place_at(text, token.start, len(token.text))
+                hint = "put the join into a subquery: FROM (SELECT ..) AS t MATCH_RECOGNIZE (..)"
+                raise unsupported("a join as the input", place, hint)
+            input_text = text[begin : token.start].strip()
+            name = input_text
+            if ")" in input_text or "." in input_text:
+                table = _table_name(tokens, i - 1) if alias is None else alias
+                name = "input" if table is None else text[table.start : table.end + 1]
+            return _Clause(begin, end, input_text, name, text[token.start : end])
+    return None
+
+
+def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
+    """The first token of the table before a clause, and its alias.
+
+    ``name``, ``a.b AS c``, ``(query) c``, ``(query) AS c(x, y)``, ``function(..) c``.
+    """
+    at, alias = i - 1, None
+    if tokens[at].token_type == TokenType.R_PAREN:
+        name_at = _partner(tokens, at) - 1
+        if name_at > 0 and _is_name(tokens[name_at]) and _may_be_aliased(tokens[name_at - 1]):
+            at = name_at  # the columns of an alias
+    if at and _is_name(tokens[at]) and _may_be_aliased(tokens[at - 1]):
+        alias = tokens[at]
+        at -= 2 if tokens[at - 1].token_type == TokenType.ALIAS else 1
+    if tokens[at].token_type == TokenType.R_PAREN:
+        at = _partner(tokens, at)
+        return (at - 1 if at and _is_name(tokens[at - 1]) else at), alias  # a table function
+    while at > 1 and tokens[at - 1].token_type == TokenType.DOT:
+        at -= 2
+    return at, alias
+
+
+def _table_name(tokens: list[Token], at: int) -> Token | None:
+    """What names a table without an alias that ends there: its last name, or its function's."""
+    if tokens[at].token_type == TokenType.R_PAREN:
+        at = _partner(tokens, at) - 1
+    return tokens[at] if at >= 0 and _is_name(tokens[at]) else None
+
+
+def _may_be_aliased(token: Token) -> bool:
+    """Whether an alias may follow."""
+    return token.token_type in (TokenType.ALIAS, TokenType.R_PAREN) or _is_name(token)
+
+
+def _is_name(token: Token) -> bool:
+    return bool(is_name(token)) and token.text.upper() not in _NOT_ALIASES
+
+
+def _partner(tokens: list[Token], at: int) -> int:
+    """The token that closes, or opens, the parenthesis there."""
+    step = 1 if tokens[at].token_type == TokenType.L_PAREN else -1
+    depth = 0
+    while 0 <= at < len(tokens):
+        depth += tokens[at].token_type == TokenType.L_PAREN
+        depth -= tokens[at].token_type == TokenType.R_PAREN
+        if not depth:
+            return at
+        at += step
+    return at - step  # not closed: an error of whoever reads the text
+
+
+def _with_before(text: str, place: int) -> str:
+    """``WITH a AS (..), b AS (..)`` of the text, of those that are closed before a place."""
+    tokens = tokens_of(text)
+    if not tokens or tokens[0].text.upper() != "WITH":
+        return ""
+    ends = [tokens[last].end + 1 for last in _with_parts(tokens) if tokens[last].end < place]
+    return text[: ends[-1]] + " " if ends else ""
+
+
+def _with_parts(tokens: list[Token]) -> Iterator[int]:
+    """The last token of each part of WITH."""
+    at = 1
+    while at < len(tokens):
+        while at < len(tokens) and tokens[at].token_type != TokenType.ALIAS:
+            at += 1
+        while at < len(tokens) and tokens[at].token_type != TokenType.L_PAREN:
+            at += 1
+        if at == len(tokens):
+            return
+        at = _partner(tokens, at)
+        yield at
+        if at + 1 == len(tokens) or tokens[at + 1].token_type != TokenType.COMMA:
+            return
+        at += 2

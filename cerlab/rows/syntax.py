@@ -1,0 +1,429 @@
+"""The MATCH_RECOGNIZE clause and its patterns, one dataclass per production (rows.md 3, 4).
+
+Names of variables and unions are canonical: a regular identifier in upper case, a quoted one as it
+stands (rows.md 2.1). Names of columns and measures keep their spelling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import permutations
+from typing import TypeAlias
+
+from cerlab.display import drawable
+from cerlab.errors import IllFormed, SourcePlace, TypeMismatch, Unsupported, nearest
+from cerlab.logic.ceql.parser import Source
+from cerlab.model.clauses import TimeWindow
+from cerlab.rows import expressions as ex
+from cerlab.rows.expressions import Column, Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """``v``: one row."""
+
+    name: str
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """``()``: no row."""
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class PartitionStart:
+    """``^``: before the first row of the partition."""
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class PartitionEnd:
+    """``$``: after the last row of the partition."""
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """``p p``: two parts or more."""
+
+    parts: tuple[Pattern, ...]
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """``p | p``: two parts or more, the earlier ones preferred."""
+
+    parts: tuple[Pattern, ...]
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Permute:
+    """``PERMUTE(p, .., p)``: the parts in any order, lexicographically earlier ones preferred."""
+
+    parts: tuple[Pattern, ...]
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """``{- p -}``: p, whose rows ALL ROWS PER MATCH does not show."""
+
+    body: Pattern
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """``p*``, ``p+``, ``p?``, ``p{lo,hi}``, and ``?`` after it if reluctant; no bound is None."""
+
+    body: Pattern
+    lo: int
+    hi: int | None
+    reluctant: bool
+
+
+Pattern: TypeAlias = (
+    Variable
+    | Empty
+    | PartitionStart
+    | PartitionEnd
+    | Concat
+    | Alternation
+    | Permute
+    | Exclusion
+    | Repetition
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """``e AS name``."""
+
+    expression: Expression
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """``v AS e``."""
+
+    variable: str
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """``u = (v, ..)``: a union of variables."""
+
+    name: str
+    variables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    """``c [DESC] [NULLS FIRST]``."""
+
+    column: Column
+    descending: bool = False
+    nulls_first: bool = False
+
+
+class Rows(Enum):
+    """Which rows the result has; the value is how it is written (rows.md 3.2)."""
+
+    ONE = "ONE ROW PER MATCH"
+    ALL = "ALL ROWS PER MATCH"
+    OMIT_EMPTY = "ALL ROWS PER MATCH OMIT EMPTY MATCHES"
+    WITH_UNMATCHED = "ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+
+
+@dataclass(frozen=True, slots=True)
+class PastLastRow:
+    """``SKIP PAST LAST ROW``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToNextRow:
+    """``SKIP TO NEXT ROW``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToFirst:
+    """``SKIP TO FIRST x``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToLast:
+    """``SKIP TO LAST x``, ``SKIP TO x``."""
+
+    name: str
+
+
+Skip: TypeAlias = PastLastRow | ToNextRow | ToFirst | ToLast
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem:
+    """``c``, ``c AS name``: a column of the result and its name there."""
+
+    column: Column
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``SELECT items FROM table AS input MATCH_RECOGNIZE (..) AS alias`` around the clause.
+
+    `items` is None for ``*``; names of tables are canonical.
+    """
+
+    items: tuple[SelectItem, ...] | None
+    table: str
+    input: str | None = None
+    alias: str | None = None
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class RowPattern:
+    """A MATCH_RECOGNIZE clause, and the SELECT around it where there is one (rows.md 3)."""
+
+    pattern: Pattern
+    define: tuple[Definition, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    partition_by: tuple[Column, ...] = ()
+    order_by: tuple[OrderItem, ...] = ()
+    subsets: tuple[Subset, ...] = ()
+    rows: Rows = Rows.ONE
+    skip: Skip = PastLastRow()
+    within: int | float | TimeWindow | None = None
+    select: Select | None = None
+    source: Source | None = field(default=None, compare=False, repr=False)
+    """Where its parts stand in the text that it was read from."""
+
+
+def children(p: Pattern) -> tuple[Pattern, ...]:
+    """The direct subpatterns, from left to right."""
+    match p:
+        case Variable() | Empty() | PartitionStart() | PartitionEnd():
+            return ()
+        case Concat(parts) | Alternation(parts) | Permute(parts):
+            return parts
+        case _:
+            return (p.body,)
+
+
+def subpatterns(p: Pattern) -> Iterator[Pattern]:
+    """The pattern and all its subpatterns, outermost first, left to right."""
+    yield p
+    for child in children(p):
+        yield from subpatterns(child)
+
+
+def variables(p: Pattern) -> tuple[str, ...]:
+    """V: the primary variables, in order of first occurrence (rows.md 2.3)."""
+    return tuple(dict.fromkeys(each.name for each in subpatterns(p) if isinstance(each, Variable)))
+
+
+def members(query: RowPattern) -> Mapping[str | None, frozenset[str]]:
+    """set(x) of every variable and union x, and of None, the universal variable (rows.md 2.3)."""
+    V = variables(query.pattern)
+    return {
+        **{v: frozenset({v}) for v in V},
+        **{union.name: frozenset(union.variables) for union in query.subsets},
+        None: frozenset(V),
+    }
+
+
+def expand_permute(p: Permute) -> Alternation | Pattern:
+    """The alternation that PERMUTE stands for (rows.md 4.3)."""
+    orders = tuple(Concat(order) for order in permutations(p.parts))
+    return p.parts[0] if len(p.parts) == 1 else Alternation(orders)
+
+
+CODES = {
+    "quantifier": "CER0250",
+    "unknown-variable": "CER0251",
+    "duplicate-variable": "CER0252",
+    "unknown-column": "CER0253",
+    "ambiguous-column": "CER0254",
+    "mixed-variables": "CER0255",
+    "nesting": "CER0256",
+    "offset": "CER0257",
+    "arguments": "CER0258",
+    "running-final": "CER0259",
+    "final-in-define": "CER0266",
+    "exclusion-unmatched": "CER0267",
+    "duplicate-column": "CER0268",
+    "no-columns": "CER0269",
+    "within-order": "CER0270",
+    "type": "CER0350",
+    "skip-absent": "CER0788",
+    "skip-first": "CER0789",
+}
+"""The code of each; `syntax` is CER0101, as in every language."""
+
+
+def ill_formed(
+    name: str, message: str, place: SourcePlace | None = None, hint: str = ""
+) -> IllFormed:
+    """A query error that is found before any data is read."""
+    return IllFormed(CODES[name], f"{name}: {message}", place=place, hint=hint)
+
+
+def mismatch(message: str, place: SourcePlace | None = None, hint: str = "") -> TypeMismatch:
+    """The error `type`."""
+    return TypeMismatch(CODES["type"], f"type: {message}", place=place, hint=hint)
+
+
+def unsupported(what: str, place: SourcePlace | None = None, hint: str = "") -> Unsupported:
+    """The refusal of a construct by its name (rows.md 10.3)."""
+    error = Unsupported("CER0450", f"{what} is not supported in row patterns", hint=hint)
+    error.place = place
+    return error
+
+
+def place_of(query: RowPattern, node: object) -> SourcePlace | None:
+    """Where a part of a query stands in its text, None where it was not read from one."""
+    return query.source.place(node) if query.source else None
+
+
+def check_row_pattern(query: RowPattern) -> None:
+    """Raise `IllFormed` for every query error of rows.md 10.1 that needs no schema."""
+    _check_names(query)
+    for definition in query.define:
+        _check_expression(query, definition.condition)
+        for each in ex.subexpressions(definition.condition):
+            if isinstance(each, ex.First | ex.Last | ex.Aggregate) and each.final:
+                message = "a condition does not see the rows after the one it tests"
+                hint = "leave FINAL out"
+                raise ill_formed("final-in-define", message, place_of(query, each), hint)
+    for measure in query.measures:
+        _check_expression(query, measure.expression)
+    _check_output(query)
+    _check_within(query)
+
+
+def _check_names(query: RowPattern) -> None:
+    """Variables of PATTERN, unions, definitions and SKIP TO (rows.md 2.3, 3.3, 3.4)."""
+    V = variables(query.pattern)
+    unions = [union.name for union in query.subsets]
+    for union in query.subsets:
+        if union.name in V or unions.count(union.name) > 1:
+            raise _twice(query, union, f"SUBSET {union.name}")
+        for variable in union.variables:
+            if variable not in V:
+                raise _unknown(query, union, variable, V)
+    definition_names = [definition.variable for definition in query.define]
+    for definition in query.define:
+        if definition.variable not in V:
+            raise _unknown(query, definition, definition.variable, V)
+        if definition_names.count(definition.variable) > 1:
+            raise _twice(query, definition, f"DEFINE {definition.variable}")
+    if isinstance(query.skip, ToFirst | ToLast) and query.skip.name not in (*V, *unions):
+        raise _unknown(query, query.skip, query.skip.name, (*V, *unions))
+    conditions = (definition.condition for definition in query.define)
+    for e in (*conditions, *(measure.expression for measure in query.measures)):
+        for name in ex.qualifiers(e):
+            if name is not None and name not in (*V, *unions):
+                raise _unknown(query, e, name, (*V, *unions))
+
+
+def _unknown(query: RowPattern, at: object, name: str, names: Iterable[str]) -> Exception:
+    message = f"'{name}' is no variable of PATTERN"
+    return ill_formed("unknown-variable", message, place_of(query, at), nearest(name, names))
+
+
+def _twice(query: RowPattern, at: object, what: str) -> Exception:
+    message = f"{what}: the name is taken already"
+    hint = "a variable has one definition, a union a name of its own"
+    return ill_formed("duplicate-variable", message, place_of(query, at), hint)
+
+
+def _check_expression(query: RowPattern, e: ex.Expression) -> None:
+    """What navigation and aggregates may be applied to (rows.md 6.3, 6.9)."""
+    for each in ex.subexpressions(e):
+        match each:
+            case ex.First(body) | ex.Last(body) | ex.Aggregate(_, body):
+                _check_nesting(query, each, body)
+            case ex.Prev(ex.First() | ex.Last()) | ex.Next(ex.First() | ex.Last()):
+                continue  # the variable is that of the inner call, which is checked by itself
+            case ex.Prev(body) | ex.Next(body):
+                _check_nesting(query, each, body)
+            case _:
+                continue
+        variables = ex.qualifiers(body)
+        if len(variables) > 1:
+            names = ", ".join(sorted(name or "no variable" for name in variables))
+            raise ill_formed(
+                "mixed-variables",
+                f"one call reads rows of one variable, not of {names}",
+                place_of(query, each),
+                "navigate in each by itself: LAST(A.x) + LAST(B.x)",
+            )
+
+
+def _check_nesting(query: RowPattern, call: object, body: ex.Expression | ex.AllRows) -> None:
+    for each in ex.subexpressions(body):
+        if isinstance(each, ex.Navigation | ex.Aggregate):
+            raise ill_formed(
+                "nesting",
+                "navigation and aggregates do not nest but for PREV and NEXT of FIRST or LAST",
+                place_of(query, call),
+                "PREV(LAST(x.c, 1), 2) steps from the row where LAST lands",
+            )
+
+
+def _check_output(query: RowPattern) -> None:
+    """Columns of the result and what marks its rows (rows.md 8.3, 8.4)."""
+    has_exclusion = any(isinstance(p, Exclusion) for p in subpatterns(query.pattern))
+    if has_exclusion and query.rows is Rows.WITH_UNMATCHED:
+        message = "excluded rows and unmatched rows cannot be told apart"
+        hint = "leave {- -} or WITH UNMATCHED ROWS out"
+        raise ill_formed("exclusion-unmatched", message, _anywhere(query), hint)
+    if query.rows is Rows.ONE and not query.partition_by and not query.measures:
+        message = "the result has no column"
+        hint = "add MEASURES, PARTITION BY or ALL ROWS PER MATCH"
+        raise ill_formed("no-columns", message, _anywhere(query), hint)
+    names = {column.name.casefold() for column in _keys(query)}
+    for measure in query.measures:
+        if measure.name.casefold() in names:
+            raise duplicate(measure.name, place_of(query, measure))
+        names.add(measure.name.casefold())
+
+
+def _keys(query: RowPattern) -> Iterator[ex.Column]:
+    yield from query.partition_by
+    if query.rows is not Rows.ONE:
+        yield from (item.column for item in query.order_by)
+
+
+def duplicate(name: str, place: SourcePlace | None) -> Exception:
+    """The error `duplicate-column`."""
+    message = f"two columns of the result are called '{name}' (case aside)"
+    return ill_formed("duplicate-column", message, place, "name the measure by another AS")
+
+
+def _check_within(query: RowPattern) -> None:
+    if query.within is None:
+        return
+    if not query.order_by or query.order_by[0].descending:
+        message = "WITHIN measures along the first ORDER BY column, ascending"
+        place = place_of(query, query.within) or _anywhere(query)
+        raise ill_formed("within-order", message, place, "add ORDER BY, without DESC")
+
+
+def _anywhere(query: RowPattern) -> SourcePlace | None:
+    """The place of the pattern's first variable, for errors of the clause as a whole."""
+    parts = (p for p in subpatterns(query.pattern) if isinstance(p, Variable))
+    places = (place_of(query, p) for p in parts)
+    return next((place for place in places if place is not None), None)

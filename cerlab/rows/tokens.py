@@ -1,0 +1,347 @@
+"""SQL's tokens and expressions, by sqlglot: texts to its tokens, runs of tokens to its nodes.
+
+Function calls stay calls by name, so that no synonym is read as another function; IS binds looser
+than comparisons, as in PostgreSQL and DuckDB; RUNNING and FINAL stand before calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from sqlglot import exp, parser
+from sqlglot import tokens as sql
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.parser import IsPredicatePrecedence
+from sqlglot.tokenizer_core import Token, TokenType
+
+from cerlab.errors import IllFormed, QuerySyntaxError, ResourceLimit, SourcePlace
+from cerlab.logic.reading import place_at
+from cerlab.rows.syntax import unsupported
+
+MODE = "mode"
+"""The key of a node's ``meta`` that has RUNNING or FINAL where one is written before it."""
+
+
+_MODES = ("RUNNING", "FINAL")
+
+
+_WORDS_OF_STATEMENTS = (
+    *("ALTER", "CREATE", "CROSS", "DROP", "EXCEPT", "FETCH", "FOR", "GLOB"),
+    *("GRANT", "HAVING", "INNER", "INSERT", "INTERSECT", "INTO", "JOIN", "LATERAL"),
+    *("ON", "OUTER", "PARTITIONED_BY", "QUALIFY", "RETURNING", "REVOKE", "ROLLBACK", "TABLESAMPLE"),
+    *("UNCACHE", "UNION", "USING", "XOR"),
+)
+"""Words that are no part of an expression, which are names in one (rows.md 3.1)."""
+
+
+class RowDialect(Dialect):
+    """SQL as the clause has it."""
+
+    class Tokenizer(sql.Tokenizer):
+        """SQL's tokens; two question marks are two, and nothing is a template."""
+
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            written: kind
+            for written, kind in sql.Tokenizer.KEYWORDS.items()
+            if "{" not in written and "}" not in written and not written.startswith("?")
+            if written not in _WORDS_OF_STATEMENTS
+        }
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+    class Parser(parser.Parser):
+        """SQL's expressions, with RUNNING and FINAL."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {}
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            "CASE": parser.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]
+        }
+        IS_PREDICATE_PRECEDENCE = IsPredicatePrecedence.LOW
+
+        def longest_expression(
+            self, tokens: list[Token], text: str, at: int
+        ) -> tuple[exp.Expr | None, int]:
+            """The longest expression that begins at a token, and the index of the token after."""
+            self.reset()
+            self.sql = text
+            self._tokens = tokens
+            self._tokens_size = len(tokens)
+            self._index = at - 1
+            self._advance()
+            return self._parse_disjunction(), self._index
+
+        def _parse_lambda(self, **options: bool) -> exp.Expr | None:
+            word, following = self._curr, self._next
+            if word and following and word.text.upper() == "LAMBDA" and is_name(following):
+                place = place_at(self.sql, word.start, len(word.text))
+                raise unsupported("a lambda", place, "write the condition without a list")
+            return super()._parse_lambda(**options)
+
+        def _parse_unary(self) -> exp.Expr | None:
+            if not self._is_mode():
+                return super()._parse_unary()
+            mode = self._curr.text.upper()
+            self._advance()
+            operand = super()._parse_unary()
+            if operand is not None:
+                operand.meta[MODE] = mode
+            return operand
+
+        def _parse_between(self, this: exp.Expr | None) -> exp.Between:
+            low = self._parse_bitwise()
+            if not self._match(TokenType.AND):
+                self.raise_error("Expecting AND")
+            return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise()))
+
+        def _is_mode(self) -> bool:
+            """Whether RUNNING or FINAL stands here, and not a name that is spelled like it."""
+            word, following = self._curr, self._next
+            return bool(
+                word
+                and following
+                and word.token_type == TokenType.VAR
+                and word.text.upper() in _MODES
+                and is_name(following)
+                and following.token_type not in _OPERATORS
+            )
+
+
+_OPERATORS = {
+    *parser.Parser.CONJUNCTION,
+    *parser.Parser.DISJUNCTION,
+    *parser.Parser.RANGE_PARSERS,
+    *parser.Parser.FACTOR,
+    TokenType.ALIAS,
+    TokenType.ELSE,
+    TokenType.END,
+    TokenType.IS,
+    TokenType.ISNULL,
+    TokenType.NOT,
+    TokenType.NOTNULL,
+    TokenType.THEN,
+    TokenType.WHEN,
+}
+"""Words that stand between operands or after one."""
+
+
+_NO_OPERAND = (TokenType.COMMA, TokenType.R_PAREN)
+"""What may not follow a comma: sqlglot passes over it."""
+
+
+_DIALECT = RowDialect()
+
+
+def is_name(token: Token) -> bool:
+    """Whether a token may be an identifier: one in quotes, or any word; none is reserved."""
+    if token.token_type == TokenType.IDENTIFIER:
+        return True
+    return token.token_type != TokenType.STRING and token.text.isidentifier()
+
+
+def canonical(name: exp.Identifier) -> str:
+    """The canonical form of the name of a variable (rows.md 2.1)."""
+    return str(name.this) if name.args.get("quoted") else str(name.this).upper()
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a text; raises `QuerySyntaxError` where a quote or comment does not end."""
+    try:
+        return _DIALECT.tokenize(text)
+    except TokenError as error:
+        raise QuerySyntaxError(
+            "CER0101",
+            "the text ends inside a quoted name, a text or a comment",
+            place=place_at(text, len(text.rstrip()), 1),
+            expected=(),
+        ) from error
+
+
+def expression_at(tokens: list[Token], text: str, at: int) -> tuple[exp.Expr, int]:
+    """The longest expression that begins at a token, and the index of the token after it.
+
+    Raises `QuerySyntaxError`.
+    """
+    reader = RowDialect.Parser(dialect=_DIALECT, error_level=ErrorLevel.IMMEDIATE)
+    try:
+        node, after = reader.longest_expression(tokens, text, at)
+    except ParseError as error:
+        last = tokens[min(reader._index, len(tokens) - 1)]
+        message = str(error.errors[0]["description"]) if error.errors else str(error)
+        place = place_at(text, last.start, last.end - last.start + 1)
+        raise QuerySyntaxError("CER0101", message, place=place, expected=()) from None
+    if node is None:
+        raise syntax_error(tokens, text, at, "an expression")
+    for i in range(at, after):
+        if tokens[i].token_type == TokenType.COMMA and tokens[i + 1].token_type in _NO_OPERAND:
+            raise syntax_error(tokens, text, i + 1, "an expression")
+    return node, after
+
+
+def syntax_error(tokens: list[Token], text: str, at: int, *expected: str) -> QuerySyntaxError:
+    """The error that something else was expected where a token stands, or where the text ends."""
+    if at < len(tokens):
+        token = tokens[at]
+        place = place_at(text, token.start, token.end - token.start + 1)
+        message = f"unexpected '{text[token.start : token.end + 1]}'"
+    else:
+        place = place_at(text, len(text.rstrip()), 1)
+        message = "the text ends too early" if text.strip() else "the text is empty"
+    return QuerySyntaxError("CER0101", message, place=place, expected=expected)
+
+
+MAX_NESTING = 100
+"""How deep the parentheses of a text may nest."""
+
+
+MAX_DIGITS = 400
+"""Of a number: more than the largest double has."""
+
+
+Part = TypeVar("Part")
+
+
+class Cursor:
+    """Where the reading of one text stands; words are never reserved."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokens_of(text)
+        self.at = 0
+        self._refuse_large()
+
+    def token(self, ahead: int = 0) -> Token | None:
+        """The token here or some tokens ahead, None after the end."""
+        at = self.at + ahead
+        return self.tokens[at] if at < len(self.tokens) else None
+
+    def at_words(self, *words: str) -> bool:
+        """Whether these words stand here; a word may be several, as sqlglot has ``ORDER BY``."""
+        return self._after_words(words) is not None
+
+    def take_words(self, *words: str) -> bool:
+        """Go past these words if they stand here."""
+        after = self._after_words(words)
+        if after is not None:
+            self.at = after
+        return after is not None
+
+    def _after_words(self, words: tuple[str, ...]) -> int | None:
+        at, rest = self.at, list(words)
+        while rest:
+            if at >= len(self.tokens) or self.tokens[at].token_type == TokenType.IDENTIFIER:
+                return None
+            here = self.tokens[at].text.upper().split()
+            if not here or here != rest[: len(here)]:
+                return None
+            rest = rest[len(here) :]
+            at += 1
+        return at
+
+    def at_sign(self, kind: TokenType, ahead: int = 0) -> bool:
+        """Whether a sign stands here."""
+        token = self.token(ahead)
+        return token is not None and token.token_type == kind
+
+    def take_sign(self, kind: TokenType) -> bool:
+        """Go past a sign if it stands here."""
+        is_here = self.at_sign(kind)
+        self.at += is_here
+        return is_here
+
+    def need_sign(self, kind: TokenType, sign: str) -> None:
+        """Go past a sign; raises `QuerySyntaxError` where another stands."""
+        if not self.take_sign(kind):
+            raise self.syntax_error(f"'{sign}'")
+
+    def need_words(self, *words: str) -> None:
+        """Go past words; raises `QuerySyntaxError` where others stand."""
+        if not self.take_words(*words):
+            raise self.syntax_error(" ".join(words))
+
+    def at_name(self, ahead: int = 0) -> bool:
+        """Whether a name stands here."""
+        token = self.token(ahead)
+        return token is not None and is_name(token)
+
+    def name(self) -> str:
+        """The name that stands here, as it is spelled."""
+        token = self.token()
+        if token is None or not is_name(token):
+            raise self.syntax_error("a name")
+        self.at += 1
+        return str(token.text)
+
+    def canonical_name(self) -> str:
+        """The canonical form of the name that stands here (rows.md 2.1)."""
+        token = self.token()
+        name = self.name()
+        assert token is not None
+        return name if token.token_type == TokenType.IDENTIFIER else name.upper()
+
+    def comma_list(self, part: Callable[[], Part]) -> list[Part]:
+        """One part or more, with commas between."""
+        parts = [part()]
+        while self.take_sign(TokenType.COMMA):
+            parts.append(part())
+        return parts
+
+    def expression(self) -> tuple[exp.Expr, SourcePlace]:
+        """The longest expression that begins here, and the place of its first token.
+
+        Raises `ResourceLimit` for one that sqlglot, which calls itself, cannot read.
+        """
+        place = self.place()
+        try:
+            node, self.at = expression_at(self.tokens, self.text, self.at)
+        except RecursionError:
+            message, hint = "the expression nests too deeply", "leave out what changes nothing"
+            raise ResourceLimit("CER0602", message, place=place, hint=hint) from None
+        return node, place
+
+    def take_parentheses(self) -> tuple[int, int]:
+        """Go past ``( .. )``: where what it encloses begins and ends in the text."""
+        opening = self.token()
+        self.need_sign(TokenType.L_PAREN, "(")
+        assert opening is not None
+        depth = 1
+        while (token := self.token()) is not None:
+            depth += token.token_type == TokenType.L_PAREN
+            depth -= token.token_type == TokenType.R_PAREN
+            self.at += 1
+            if depth == 0:
+                return opening.end + 1, token.start
+        raise self.syntax_error("')'")
+
+    def place(self, ahead: int = 0) -> SourcePlace:
+        """The place of a token, or of the end."""
+        token = self.token(ahead)
+        if token is None:
+            return place_at(self.text, len(self.text.rstrip()), 1)
+        return place_at(self.text, token.start, token.end - token.start + 1)
+
+    def syntax_error(self, *expected: str) -> QuerySyntaxError:
+        """The error that something else was expected here."""
+        return syntax_error(self.tokens, self.text, self.at, *expected)
+
+    def _refuse_large(self) -> None:
+        depth = 0
+        for token in self.tokens:
+            depth += token.token_type == TokenType.L_PAREN
+            depth -= token.token_type == TokenType.R_PAREN
+            if depth > MAX_NESTING:
+                raise ResourceLimit(
+                    "CER0602",
+                    f"the query nests more than {MAX_NESTING} parentheses",
+                    place=place_at(self.text, token.start, 1),
+                    hint="leave out parentheses that change nothing",
+                )
+            if token.token_type == TokenType.NUMBER and len(token.text) > MAX_DIGITS:
+                raise IllFormed(
+                    "CER0204",
+                    "a number needs more than 64 bits",
+                    place=place_at(self.text, token.start, 1),
+                    hint="integers are from -2^63 to 2^63 - 1, other numbers below 1.8e308",
+                )

@@ -1,0 +1,337 @@
+"""Row patterns against the columns of a table: names, static types, columns of the result.
+
+Everything here is found before a row is read (rows.md 2.2, 6.11, 8.4, 8.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, TypeAlias, assert_never
+
+from cerlab.errors import nearest
+from cerlab.model.clauses import TimeWindow
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.syntax import RowPattern, duplicate, ill_formed, mismatch, place_of
+
+
+class Kind(Enum):
+    """What values an expression has; `OTHER` columns are handed through and never read."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    DOUBLE = "double"
+    TEXT = "text"
+    MOMENT = "moment"
+    NULL = "NULL"
+    OTHER = "no scalar"
+
+
+Columns: TypeAlias = Mapping[str, Kind]
+"""The columns of a table, in order."""
+
+
+_NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.NULL)
+
+
+class StaticType(NamedTuple):
+    """The static type of an expression: its kind, and the column whose very type it has."""
+
+    kind: Kind
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputColumn:
+    """A column of the result that is one of the table."""
+
+    name: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureColumn:
+    """A column of the result that is the index-th measure."""
+
+    name: str
+    index: int
+    type: StaticType
+
+
+OutputColumn: TypeAlias = InputColumn | MeasureColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A query on a table: the column that each name stands for, the columns of the result."""
+
+    names: Mapping[str, str]
+    output: tuple[OutputColumn, ...]
+
+
+def bind(query: RowPattern, columns: Columns) -> Binding:
+    """The query on a table of these columns.
+
+    Raises `IllFormed` (`unknown-column`, `ambiguous-column`, `duplicate-column`, `no-columns`) and
+    `TypeMismatch` (`type`).
+    """
+    names: dict[str, str] = {}
+    for column in _references(query):
+        names[column.name] = _resolve(query, column, columns)
+    scope = _Scope(query, columns, names)
+    for key in (*query.partition_by, *(item.column for item in query.order_by)):
+        scope.type_of(key)
+    for definition in query.define:
+        scope.need(definition.condition, (Kind.BOOLEAN, Kind.NULL), "a condition is a boolean")
+    if query.within is not None:
+        moments = isinstance(query.within, TimeWindow)
+        kinds = (Kind.MOMENT, Kind.NULL) if moments else _NUMBERS
+        message = "an interval measures moments, a number measures numbers"
+        scope.need(query.order_by[0].column, kinds, message)
+    types = [scope.type_of(measure.expression) for measure in query.measures]
+    output = _output(query, names, columns, types)
+    return Binding(names, _select(query, output))
+
+
+def _references(query: RowPattern) -> Iterator[ex.Column]:
+    yield from query.partition_by
+    yield from (item.column for item in query.order_by)
+    bodies = [definition.condition for definition in query.define]
+    for body in (*bodies, *(measure.expression for measure in query.measures)):
+        yield from (each for each in ex.subexpressions(body) if isinstance(each, ex.Column))
+
+
+def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> str:
+    """The column of that exact name, else the one that agrees but for case (rows.md 2.2)."""
+    names = list(columns)
+    if column.name in names:
+        return column.name
+    agreeing = [name for name in names if name.casefold() == column.name.casefold()]
+    place = place_of(query, column)
+    if not agreeing:
+        message = f"there is no column '{column.name}'"
+        raise ill_formed("unknown-column", message, place, nearest(column.name, names))
+    if len(agreeing) > 1:
+        message = f"'{column.name}' may be any of {', '.join(agreeing)}"
+        raise ill_formed("ambiguous-column", message, place, "spell it exactly")
+    return agreeing[0]
+
+
+def _output(
+    query: RowPattern, names: Mapping[str, str], columns: Columns, types: list[StaticType]
+) -> tuple[OutputColumn, ...]:
+    """Keys, measures, and under ALL ROWS the remaining columns of the table (rows.md 8.4)."""
+    keys = [column.name for column in query.partition_by]
+    if query.rows is not rp.Rows.ONE:
+        keys += [item.column.name for item in query.order_by]
+    first = list(dict.fromkeys(names[key] for key in keys))
+    remaining = [] if query.rows is rp.Rows.ONE else [c for c in columns if c not in first]
+    output: list[OutputColumn] = [InputColumn(name, name) for name in first]
+    for i, (measure, kind) in enumerate(zip(query.measures, types, strict=True)):
+        output.append(MeasureColumn(measure.name, i, kind))
+    output += [InputColumn(name, name) for name in remaining]
+    _distinct(query, output)
+    return tuple(output)
+
+
+def _distinct(query: RowPattern, output: Iterable[OutputColumn]) -> None:
+    names = set[str]()
+    for column in output:
+        if column.name.casefold() in names:
+            namesakes = (m for m in query.measures if m.name.casefold() == column.name.casefold())
+            raise duplicate(column.name, place_of(query, next(namesakes, None)))
+        names.add(column.name.casefold())
+    if not names:
+        raise ill_formed("no-columns", "neither the clause nor the table has a column")
+
+
+def _select(query: RowPattern, output: tuple[OutputColumn, ...]) -> tuple[OutputColumn, ...]:
+    """The columns of the SELECT around the clause (rows.md 3.6)."""
+    if query.select is None or query.select.items is None:
+        return output
+    by_name = {column.name: column for column in output}
+    result: list[OutputColumn] = []
+    for item in query.select.items:
+        column = by_name[_resolve(query, item.column, by_name)]
+        name = item.name if item.name is not None else column.name
+        match column:
+            case InputColumn(_, source):
+                result.append(InputColumn(name, source))
+            case MeasureColumn(_, index, kind):
+                result.append(MeasureColumn(name, index, kind))
+    _distinct(query, result)
+    return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The columns that names stand for, and where errors are."""
+
+    query: RowPattern
+    columns: Columns
+    names: Mapping[str, str]
+
+    def need(self, e: ex.Expression, kinds: tuple[Kind, ...], message: str) -> Kind:
+        """The kind of an expression; raises `TypeMismatch` if it is none of these."""
+        kind = self.type_of(e).kind
+        if kind not in kinds:
+            raise mismatch(f"{message}, and this is {kind.value}", place_of(self.query, e))
+        return kind
+
+    def comparable(self, e: ex.Expression, *others: ex.Expression) -> None:
+        """Numbers compare with numbers, any other kind with itself."""
+        for other in others:
+            kinds = {self.type_of(e).kind, self.type_of(other).kind} - {Kind.NULL}
+            if len(kinds) > 1 and kinds != {Kind.INTEGER, Kind.DOUBLE}:
+                kind_names = " and ".join(sorted(kind.value for kind in kinds))
+                place = place_of(self.query, other)
+                raise mismatch(f"{kind_names} do not compare", place, "compare values of one kind")
+
+    def common_type(self, parts: Iterable[ex.Expression]) -> StaticType:
+        """The one kind of several expressions; numbers of both kinds are doubles."""
+        operands = list(parts)
+        for part in operands[1:]:
+            self.comparable(operands[0], part)
+        kinds = {self.type_of(part).kind for part in operands} - {Kind.NULL}
+        if not kinds:
+            return StaticType(Kind.NULL)
+        self.comparable(*operands)
+        return StaticType(Kind.DOUBLE if Kind.DOUBLE in kinds else next(iter(kinds)))
+
+    def type_of(self, e: ex.Expression) -> StaticType:
+        """The static type of an expression (rows.md 6.11, 8.6)."""
+        match e:
+            case ex.Literal(value):
+                return StaticType(kind_of(value))
+            case ex.Column(name):
+                kind = self.columns[self.names[name]]
+                if kind is Kind.OTHER:
+                    message = f"column '{name}' holds {kind.value}"
+                    raise mismatch(message, place_of(self.query, e), "cast it, or leave it out")
+                return StaticType(kind, self.names[name])
+            case ex.Classifier():
+                return StaticType(Kind.TEXT)
+            case ex.MatchNumber():
+                return StaticType(Kind.INTEGER)
+            case ex.First(body) | ex.Last(body) | ex.Prev(body) | ex.Next(body):
+                return self.type_of(body)
+            case ex.Aggregate(function, body):
+                return self._aggregate(function, body)
+            case _:
+                return self._operation(e)
+
+    def _aggregate(
+        self, function: ex.AggregateFunction, body: ex.Expression | ex.AllRows
+    ) -> StaticType:
+        if isinstance(body, ex.AllRows):
+            return StaticType(Kind.INTEGER)
+        operand_type = self.type_of(body)
+        match function:
+            case ex.AggregateFunction.COUNT:
+                return StaticType(Kind.INTEGER)
+            case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
+                return operand_type
+            case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
+                self.need(body, _NUMBERS, f"{function.value} takes numbers")
+                exact = (
+                    function is ex.AggregateFunction.SUM and operand_type.kind is not Kind.DOUBLE
+                )
+                return StaticType(Kind.INTEGER if exact else Kind.DOUBLE)
+            case _:
+                assert_never(function)
+
+    def _operation(self, e: ex.Operation) -> StaticType:
+        match e:
+            case ex.Negative(body):
+                return StaticType(self.need(body, _NUMBERS, "- takes a number"))
+            case ex.Arithmetic(operator, left, right):
+                return self._number((left, right), operator)
+            case ex.Concatenation(left, right):
+                for side in (left, right):
+                    self.need(side, (Kind.TEXT, Kind.NULL), "|| takes texts")
+                return StaticType(Kind.TEXT)
+            case ex.Comparison(_, left, right):
+                self.comparable(left, right)
+            case ex.And(left, right) | ex.Or(left, right):
+                self._booleans(left, right)
+            case ex.Not(body):
+                self._booleans(body)
+            case ex.In(body, members):
+                self.comparable(body, *members)
+            case ex.Between(body, low, high):
+                self.comparable(body, low, high)
+            case ex.Is(body, truth):
+                self.type_of(body)
+                if truth is not None:
+                    self._booleans(body)
+            case ex.Case(operand, branches, otherwise):
+                return self._case(operand, branches, otherwise)
+            case ex.Call(function, arguments):
+                return self._call(function, arguments)
+            case _:
+                assert_never(e)
+        return StaticType(Kind.BOOLEAN)
+
+    def _booleans(self, *operands: ex.Expression) -> None:
+        for operand in operands:
+            self.need(operand, (Kind.BOOLEAN, Kind.NULL), "a truth value is needed")
+
+    def _number(
+        self, operands: tuple[ex.Expression, ...], operator: ex.ArithmeticOperator
+    ) -> StaticType:
+        kinds = {self.need(each, _NUMBERS, f"{operator.value} takes numbers") for each in operands}
+        exact = operator is not ex.ArithmeticOperator.DIV and Kind.DOUBLE not in kinds
+        return StaticType(Kind.INTEGER if exact else Kind.DOUBLE)
+
+    def _case(
+        self,
+        operand: ex.Expression | None,
+        branches: tuple[tuple[ex.Expression, ex.Expression], ...],
+        otherwise: ex.Expression | None,
+    ) -> StaticType:
+        tests = [test for test, _ in branches]
+        if operand is None:
+            self._booleans(*tests)
+        else:
+            self.comparable(operand, *tests)
+        results = [result for _, result in branches]
+        return self.common_type([*results, *([otherwise] if otherwise is not None else [])])
+
+    def _call(self, function: ex.Function, arguments: tuple[ex.Expression, ...]) -> StaticType:
+        match function:
+            case ex.Function.COALESCE:
+                return self.common_type(arguments)
+            case ex.Function.LOWER | ex.Function.UPPER:
+                self.need(arguments[0], (Kind.TEXT, Kind.NULL), f"{function.value} takes a text")
+                return StaticType(Kind.TEXT)
+            case ex.Function.CHAR_LENGTH:
+                self.need(arguments[0], (Kind.TEXT, Kind.NULL), "CHAR_LENGTH takes a text")
+                return StaticType(Kind.INTEGER)
+            case ex.Function.ABS:
+                return StaticType(self.need(arguments[0], _NUMBERS, "ABS takes a number"))
+            case ex.Function.MOD:
+                return self._number(arguments, ex.ArithmeticOperator.MOD)
+            case ex.Function.NULLIF:
+                self.comparable(*arguments)
+                return StaticType(self.type_of(arguments[0]).kind)
+            case _:
+                assert_never(function)
+
+
+def kind_of(value: object) -> Kind:
+    """The kind of a literal."""
+    match value:
+        case None:
+            return Kind.NULL
+        case bool():
+            return Kind.BOOLEAN
+        case int():
+            return Kind.INTEGER
+        case float():
+            return Kind.DOUBLE
+        case str():
+            return Kind.TEXT
+        case _:
+            return Kind.MOMENT

@@ -1,0 +1,231 @@
+"""Conditions that read the rows of a match, as programs for a stack of numbers (rows.md 6).
+
+A value is a double and whether it is NULL: integers are below 2**53, truth values 0 and 1, texts
+their ranks. What the programs are made of is in `cerlab.rows.programs`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s
+from cerlab.engine.kernels.compiled import inline, kernel
+
+Doubles = NDArray[np.float64]
+
+
+OWN, FIRST, LAST, SIZE, NUMBER, COUNT, SUM, AVG, MIN, MAX, FIRST_LABEL, LAST_LABEL = range(12)
+"""Where a value is read: at the row under test, at the first or last rows of a name, how many of
+these there are, the match's number, aggregates over them, and of labels from the first or last."""
+
+
+(CONSTANT, LOAD, CHOOSE, NOT, IS_NULL, IS, NEGATE, ABSOLUTE, EQ, NE, LT, LE, GT, GE) = range(14)
+
+
+(AND, OR, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, COALESCE, NULL_IF) = range(14, 23)
+"""Operators. The argument of CONSTANT is its index, of LOAD that of the load, of IS the truth."""
+
+
+class Programs(NamedTuple):
+    """The conditions: variable v has the operators from ``first[v]`` to ``first[v + 1]``."""
+
+    first: Int32s  # (variables + 1,)
+    op: Int32s  # (operators,)
+    argument: Int32s  # (operators,)
+    constant: Doubles  # (constants,), NaN for NULL
+    load: Int32s  # (loads, 5): where, name, offset or fold, column or table of labels, step
+    value: Doubles  # (columns, rows)
+    null: Bytes  # (columns, rows)
+    label: Doubles  # (tables, variables), what each variable's label is
+    fold: Int32s  # (folds, 3): which aggregate, name, column
+    stack: Doubles  # (deepest stack,)
+    absent: Bytes  # (deepest stack,), whether the value there is NULL
+
+
+class MappedRows(NamedTuple):
+    """The rows of each name in a mapping that grows and shrinks, and the folds over them."""
+
+    has_name: Bytes  # (variables, names): whether rows of the variable are rows of the name
+    rows: Int64s  # (names, longest partition)
+    size: Int64s  # (names,)
+    total: Doubles  # (folds, longest partition + 1), after so many rows of the name
+    present: Int64s  # (folds, longest partition + 1), how many of them are not NULL
+    start: Int64s  # (1,), the row where it begins
+    variable: Int32s  # (longest partition,), what each of its rows is mapped to
+
+
+@kernel
+def push(P: Programs, M: MappedRows, v: int, row: int) -> None:
+    """Map a row to a variable."""
+    M.variable[row - M.start[0]] = v
+    for name in range(len(M.size)):
+        if M.has_name[v, name]:
+            M.rows[name, M.size[name]] = row
+            M.size[name] += 1
+    for k in range(len(P.fold)):
+        name = P.fold[k, 1]
+        if M.has_name[v, name]:
+            _fold(P, M, k, M.size[name], row)
+
+
+@inline
+def pop(M: MappedRows, v: int) -> None:
+    """Map the last row, which is of this variable, no more."""
+    for name in range(len(M.size)):
+        M.size[name] -= M.has_name[v, name]
+
+
+@inline
+def _fold(P: Programs, M: MappedRows, k: int, size: int, row: int) -> None:
+    """An aggregate after one row more, of which there are so many now."""
+    which, column = P.fold[k, 0], P.fold[k, 2]
+    total, present = M.total[k, size - 1], M.present[k, size - 1]
+    if not P.null[column, row]:
+        value = P.value[column, row]
+        if which in (SUM, AVG):
+            total += value
+        elif present == 0 or (which == MIN and value < total) or (which == MAX and value > total):
+            total = value
+        present += 1
+    M.total[k, size], M.present[k, size] = total, present
+
+
+@kernel
+def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
+    """Whether the condition of a variable is TRUE, with the row under test mapped already."""
+    top = -1
+    for k in range(P.first[v], P.first[v + 1]):
+        op, argument = P.op[k], P.argument[k]
+        if op == CONSTANT:
+            top += 1
+            constant = P.constant[argument]
+            P.stack[top], P.absent[top] = constant, constant != constant
+        elif op == LOAD:
+            top += 1
+            _load(P, M, argument, row, number, top)
+        elif op == CHOOSE:
+            top -= 2
+            branch = top + 1 if not P.absent[top] and P.stack[top] == 1 else top + 2
+            P.stack[top], P.absent[top] = P.stack[branch], P.absent[branch]
+        elif op <= ABSOLUTE:
+            _unary(P, op, argument, top)
+        else:
+            top -= 1
+            _binary(P, op, top)
+    return not P.absent[0] and P.stack[0] == 1
+
+
+@inline
+def _load(P: Programs, M: MappedRows, k: int, row: int, number: int, top: int) -> None:
+    """Put the value of a load on the stack."""
+    where, name, offset, column = P.load[k, 0], P.load[k, 1], P.load[k, 2], P.load[k, 3]
+    if where >= FIRST_LABEL:
+        P.absent[top] = 1
+        if M.size[name] > offset:
+            i = M.rows[name, offset if where == FIRST_LABEL else M.size[name] - 1 - offset]
+            i += P.load[k, 4] - M.start[0]
+            if 0 <= i <= row - M.start[0]:
+                P.stack[top], P.absent[top] = P.label[column, M.variable[i]], 0
+        return
+    if where <= LAST:
+        at = row
+        if where != OWN:
+            if M.size[name] <= offset:
+                P.absent[top] = 1
+                return
+            at = M.rows[name, offset if where == FIRST else M.size[name] - 1 - offset]
+        P.stack[top], P.absent[top] = P.value[column, at], P.null[column, at]
+        return
+    P.absent[top] = 0
+    if where == SIZE:
+        P.stack[top] = M.size[name]
+    elif where == NUMBER:
+        P.stack[top] = number
+    else:
+        total, present = M.total[offset, M.size[name]], M.present[offset, M.size[name]]
+        if where == COUNT:
+            P.stack[top] = present
+        elif present == 0:
+            P.absent[top] = 1
+        else:
+            P.stack[top] = total / present if where == AVG else total
+
+
+@inline
+def _unary(P: Programs, op: int, truth: int, top: int) -> None:
+    """Replace the value on top."""
+    a, absent = P.stack[top], P.absent[top]
+    if op == IS_NULL:
+        P.stack[top], P.absent[top] = absent, 0
+    elif op == IS:
+        P.stack[top], P.absent[top] = not absent and a == truth, 0
+    elif op == NOT:
+        P.stack[top] = 1 - a
+    elif op == NEGATE:
+        P.stack[top] = -a
+    else:
+        P.stack[top] = abs(a)
+
+
+@inline
+def _binary(P: Programs, op: int, top: int) -> None:
+    """Replace the two values on top by one."""
+    a, no_a, b, no_b = P.stack[top], P.absent[top], P.stack[top + 1], P.absent[top + 1]
+    if op in (AND, OR):
+        deciding = 0.0 if op == AND else 1.0
+        if (not no_a and a == deciding) or (not no_b and b == deciding):
+            P.stack[top], P.absent[top] = deciding, 0
+        else:
+            P.stack[top], P.absent[top] = 1 - deciding, no_a or no_b
+    elif op == COALESCE:
+        if no_a:
+            P.stack[top], P.absent[top] = b, no_b
+    elif op == NULL_IF:
+        P.absent[top] = no_a or (not no_b and _compare(EQ, a, b))
+    elif no_a or no_b:
+        P.absent[top] = 1
+    elif EQ <= op <= GE:
+        P.stack[top] = _compare(op, a, b)
+    elif op == ADD:
+        P.stack[top] = a + b
+    elif op == SUBTRACT:
+        P.stack[top] = a - b
+    elif op == MULTIPLY:
+        P.stack[top] = a * b
+    elif b == 0:
+        P.absent[top] = 1
+    elif op == DIVIDE:
+        P.stack[top] = a / b
+    else:
+        P.stack[top] = math.nan if math.isinf(a) else np.fmod(a, b)
+
+
+@inline
+def _compare(op: int, a: float, b: float) -> bool:
+    """A comparison; NaN equals itself and is greater than every number."""
+    if a != a or b != b:
+        a, b = 1.0 if a != a else 0.0, 1.0 if b != b else 0.0
+    if op == EQ:
+        return a == b
+    if op == NE:
+        return a != b
+    if op == LT:
+        return a < b
+    if op == LE:
+        return a <= b
+    return a > b if op == GT else a >= b
+
+
+@kernel
+def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bool) -> None:
+    """Put in place of each value the best so far since one that `begins`; `there`: if there is."""
+    for i in range(1, len(values)):
+        if begins[i] or not there[i - 1]:
+            continue
+        if not there[i] or (values[i] <= values[i - 1]) == greatest:
+            values[i] = values[i - 1]
+            there[i] = 1

@@ -1,0 +1,500 @@
+"""Why rows of a table are a match of a row pattern, and why not (rows.md 5, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, NamedTuple
+
+from cerlab import display
+from cerlab.budget import poll
+from cerlab.display import drawable
+from cerlab.errors import ResourceLimit, UsageError
+from cerlab.model.event import Value
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.compile import Machine, machine, partitions, prioritised_automaton, search_of
+from cerlab.rows.evaluation import Context, Partition, value
+from cerlab.rows.machine import Accept, PrioritisedAutomaton, Step
+from cerlab.rows.recognise import as_table, column_kinds, value_columns
+from cerlab.rows.syntax import RowPattern
+from cerlab.rows.text import expression_text, name_text, skip_text
+from cerlab.rows.types import Binding, bind
+
+
+def why_rows(query: str | RowPattern, table: Any, rows: Iterable[int] | None = None) -> WhyRows:
+    """Why these rows of a table, and no others, are a match of a row pattern, or why not.
+
+    Rows count from 0 as they stand in the table. Without `rows` it is why there is no match at all,
+    or which is the first. A match has the variable that takes each row, with what its condition
+    reads; rows that are none have the conditions that fail in the reading that comes farthest, or,
+    where conditions let them be read, the match that is preferred to them or was found before.
+    Raises as `cerlab.match_recognize`.
+
+    >>> clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A+ B) DEFINE A AS x > 1, B AS x < {})"
+    >>> table = [{"x": 3}, {"x": 2}, {"x": 1}]
+    >>> print(why_rows(clause.format(2), table, [0, 1, 2]))
+    a match: rows 0, 1, 2
+      0 A: x > 1, x is 3
+      1 A: x > 1, x is 2
+      2 B: x < 2, x is 1
+    >>> print(why_rows(clause.format(3), table, [0, 1]))
+    no match: rows 0, 1
+      the match at row 0 is another: A takes row 1 where B is only tried after it
+      0 A: x > 1, x is 3
+      1 B: x < 3, x is 2
+    the match:
+      0 A: x > 1, x is 3
+      1 A: x > 1, x is 2
+      2 B: x < 3, x is 1
+    >>> print(why_rows(clause.format(1), table))
+    no match
+      A cannot take row 2: x > 1 does not hold, x is 1
+      B cannot take row 2: x < 1 does not hold, x is 1
+      0 A: x > 1, x is 3
+      1 A: x > 1, x is 2
+    without the condition of B: rows 0, 1, 2
+    """
+    if isinstance(query, str):
+        from cerlab.rows.parser import parse_rows  # loads sqlglot
+
+        query = parse_rows(query)
+    scope = _Scope.of(query, as_table(table))
+    if rows is None:
+        return _why_none(scope)
+    numbers = tuple(sorted(set(rows)))
+    if not numbers:
+        message = "no rows are given"
+        raise UsageError("CER0835", message, hint="leave them out, for why there is no match")
+    return _out_of_place(scope, numbers) or _why_these(scope, numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A query on a table: what runs it, its partitions, and the values of its columns."""
+
+    M: Machine
+    columns: Mapping[str, Sequence[Value]]
+    length: int
+    partitions: Sequence[Sequence[int]]
+
+    @staticmethod
+    def of(query: RowPattern, table: Any) -> _Scope:
+        M = machine(query, bind(query, column_kinds(table)))
+        columns = value_columns(table, M.names.values())
+        return _Scope(M, columns, table.num_rows, partitions(M, columns, table.num_rows))
+
+    @property
+    def query(self) -> RowPattern:
+        return self.M.query
+
+    def without(self, variable: str) -> _Scope:
+        """The query without the condition of a variable."""
+        define = tuple(d for d in self.query.define if d.variable != variable)
+        M = machine(replace(self.query, define=define), Binding(self.M.names, ()))
+        return replace(self, M=M)
+
+    def scan_matches(self, positions: Sequence[int]) -> Iterator[tuple[int, Labels | None, int]]:
+        """Where the scan stands, the match there or None, and its number (rows.md 7.1)."""
+        for result in search_of(self.M, self.columns, positions).scan():
+            yield result.s, None if result.labels is None else tuple(result.labels), result.number
+
+    def reader(self, positions: Sequence[int], s: int, N: int, until: int | None) -> Reader:
+        """The readings of a partition from its row s on; until row `until`, or however far."""
+        rows = [{name: column[i] for name, column in self.columns.items()} for i in positions]
+        automaton = prioritised_automaton(self.query.pattern, every=until is not None)
+        return Reader(self.query, automaton, Partition(rows, self.M.names), s, N, until)
+
+
+def _out_of_place(scope: _Scope, rows: tuple[int, ...]) -> WhyRows | None:
+    """Rows that no match can have: not in the table, in several partitions, with gaps."""
+    if outside := [row for row in rows if not 0 <= row < scope.length]:
+        words = f"row {outside[0]} is out of the table, which has {scope.length:,} rows"
+        return WhyRows(False, rows, kind=RowKind.ROW, reasons=(words,))
+    positions = _partition_of(scope, rows[0])
+    if away := [row for row in rows if row not in positions]:
+        keys = ", ".join(
+            f"{c.name} is {cell_text(column[rows[0]])} and {cell_text(column[away[0]])}"
+            for c in scope.query.partition_by
+            for column in (scope.columns[scope.M.names[c.name]],)
+        )
+        words = f"rows {rows[0]} and {away[0]} are in different partitions: {keys}"
+        return WhyRows(False, rows, kind=RowKind.PARTITION, reasons=(words,))
+    places = [i for i, row in enumerate(positions) if row in rows]
+    between = positions[places[0] : places[-1] + 1]
+    if gaps := [row for row in between if row not in rows]:
+        words = f"row {gaps[0]} stands between them, and the rows of a match are consecutive"
+        return WhyRows(False, rows, kind=RowKind.GAP, reasons=(words,))
+    return None
+
+
+def _partition_of(scope: _Scope, row: int) -> Sequence[int]:
+    return next(positions for positions in scope.partitions if row in positions)
+
+
+def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
+    """Whether consecutive rows of a partition are a match."""
+    positions = _partition_of(scope, rows[0])
+    s = min(positions.index(row) for row in rows)
+    before, here, number = _scan_to(scope, positions, s)
+    if here is not None and len(here) == len(rows):
+        return WhyRows(True, rows, _mapped_rows(scope, positions, s, here, number))
+    reader = scope.reader(positions, s, number, s + len(rows))
+    labels = reader.reading()
+    if labels is None:
+        reasons = tuple(_words(attempt, reader, positions) for attempt in reader.dead_ends)
+        mapped_rows = _mapped_rows(scope, positions, s, reader.labels, number)
+        return WhyRows(False, rows, mapped_rows, RowKind.CONDITION, reasons)
+    mapped_rows = _mapped_rows(scope, positions, s, labels, number)
+    if here is not None:
+        others = _mapped_rows(scope, positions, s, here, number)
+        words = _preference_words(mapped_rows, others)
+        return WhyRows(False, rows, mapped_rows, RowKind.PREFERRED, (words,), others)
+    assert before is not None, "the search and the readings disagree on the match at a row"
+    first, earlier, of = before
+    others = _mapped_rows(scope, positions, first, earlier, of)
+    words = (
+        f"the match at row {others[0].row} is found before, and AFTER MATCH SKIP "
+        f"{skip_text(scope.query.skip)} does not go on at row {positions[s]}"
+    )
+    return WhyRows(False, rows, mapped_rows, RowKind.SKIPPED, (words,), others)
+
+
+def _scan_to(
+    scope: _Scope, positions: Sequence[int], s: int
+) -> tuple[tuple[int, Labels, int] | None, Labels | None, int]:
+    """The last match before s that has rows, the match at s, and what number it gets or would."""
+    before, number = None, 0
+    for at, labels, N in scope.scan_matches(positions):
+        if at == s:
+            return before, labels, N + (labels is None)
+        if at > s:
+            break
+        number = N
+        if labels:
+            before = at, labels, N
+    return before, None, number + 1
+
+
+def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRow, ...]) -> str:
+    """Where the match takes a choice that stands before the one of the rows."""
+    at = f"the match at row {mapped_rows[0].row} is another:"
+    for ours, theirs in zip(mapped_rows, others, strict=False):
+        if ours.variable != theirs.variable:
+            order = f"where {name_text(ours.variable)} is only tried after it"
+            return f"{at} {name_text(theirs.variable)} takes row {theirs.row} {order}"
+    if len(others) > len(mapped_rows):
+        more = others[len(mapped_rows)]
+        return f"{at} to go on, {name_text(more.variable)} takes row {more.row}, is preferred"
+    more = mapped_rows[len(others)]
+    return f"{at} to end before row {more.row} is preferred to {name_text(more.variable)}"
+
+
+def _mapped_rows(
+    scope: _Scope, positions: Sequence[int], s: int, labels: Labels, N: int
+) -> tuple[MappedRow, ...]:
+    """The rows of a reading, each with its condition and what that reads."""
+    reader = scope.reader(positions, s, N, None)
+    conditions = {d.variable: expression_text(d.condition) for d in scope.query.define}
+    rows = []
+    for j, variable in enumerate(labels):
+        read = reader.attempt(list(labels[:j]), variable).read
+        rows.append(MappedRow(positions[s + j], variable, conditions.get(variable), read))
+    return tuple(rows)
+
+
+def _why_none(scope: _Scope) -> WhyRows:
+    """Why there is no match with a row, or the first one."""
+    for positions in scope.partitions:
+        for s, labels, N in scope.scan_matches(positions):
+            if labels:
+                mapped_rows = _mapped_rows(scope, positions, s, labels, N)
+                return WhyRows(True, tuple(row.row for row in mapped_rows), mapped_rows)
+    nearest: tuple[Reader, Sequence[int]] | None = None
+    for positions in scope.partitions:
+        for s, labels, N in scope.scan_matches(positions):
+            reader = scope.reader(positions, s, N + 1, None)
+            if labels is not None or reader.reading() is not None:
+                continue
+            if nearest is None or len(reader.labels) > len(nearest[0].labels):
+                nearest = reader, positions
+    changes = tuple(_changes(scope))
+    if nearest is None:
+        words = "every match is empty" if scope.length else "the table has no rows"
+        return WhyRows(False, (), kind=RowKind.CONDITION, reasons=(words,), changes=changes)
+    reader, positions = nearest
+    reasons = tuple(_words(attempt, reader, positions) for attempt in reader.dead_ends)
+    mapped_rows = _mapped_rows(scope, positions, reader.s, reader.labels, reader.N)
+    return WhyRows(False, (), mapped_rows, RowKind.CONDITION, reasons, changes=changes)
+
+
+def _changes(scope: _Scope) -> Iterator[Without]:
+    """The conditions without each of which there is a match."""
+    for definition in scope.query.define:
+        weaker = scope.without(definition.variable)
+        matches = (
+            tuple(positions[s : s + len(labels)])
+            for positions in scope.partitions
+            for s, labels, _ in weaker.scan_matches(positions)
+            if labels
+        )
+        if (rows := next(matches, None)) is not None:
+            yield Without(definition.variable, rows)
+
+
+def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
+    """What an attempt fails by."""
+    variable, row = attempt.variable, attempt.row
+    if variable is None:
+        if row is None:
+            return "an anchor, ^ or $, does not stand at the edge of the partition"
+        return f"the pattern is complete before row {positions[row]}"
+    name = name_text(variable)
+    if row is None:
+        at_end = reader.until is None or reader.until == len(positions)
+        return (
+            f"{name} is to take one more row, and {'there is none' if at_end else 'none is asked'}"
+        )
+    cannot = f"{name} cannot take row {positions[row]}:"
+    read = f", {read_text(attempt.read)}" if attempt.read else ""
+    if not reader.admits(row):
+        return f"{cannot} WITHIN ends before it{read}"
+    condition = next(d.condition for d in reader.query.define if d.variable == variable)
+    how = "is NULL" if attempt.holds is None else "does not hold"
+    return f"{cannot} {expression_text(condition)} {how}{read}"
+
+
+MAX_STEPS = 100_000
+"""How many steps the search for a reading tries."""
+
+
+Labels = tuple[str, ...]
+
+
+class Attempt(NamedTuple):
+    """A row that a variable was tried for, and how it came out: True, False or NULL.
+
+    `read` is what the condition reads there. Without `variable` the pattern is complete before the
+    row, without `row` the partition, or what is asked about, ends before it; without both an anchor
+    does not stand where it has to.
+    """
+
+    variable: str | None
+    row: int | None
+    holds: Value = None
+    read: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(slots=True)
+class Reader:
+    """The pattern of a query on the rows of a partition from s on, as the N-th match.
+
+    `until` is the row before which a reading has to end, None if it may end anywhere. `labels` are
+    those of the nearest reading so far, `dead_ends` the attempts after it.
+    """
+
+    query: rp.RowPattern
+    automaton: PrioritisedAutomaton[Any]
+    T: Partition
+    s: int
+    N: int
+    until: int | None = None
+    labels: Labels = ()
+    dead_ends: list[Attempt] = field(default_factory=list)
+    _conditions: Mapping[str, ex.Expression] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._conditions = {d.variable: d.condition for d in self.query.define}
+
+    def reading(self) -> Labels | None:
+        """The preferred reading of the rows; None if there is none. Raises `ResourceLimit`."""
+        labels: list[str] = []
+        path = [self._steps(self.automaton.initial, labels)]
+        for _ in range(MAX_STEPS):
+            step = next(path[-1], None)
+            if step is None:
+                path.pop()
+                if not path:
+                    return None
+                labels.pop()
+            elif isinstance(step, Accept):
+                if self.until in (None, self.s + len(labels)):
+                    return tuple(labels)
+                self._dead_end(labels, Attempt(None, self.s + len(labels)))
+            else:
+                attempt = self.attempt(labels, step.variable)
+                if attempt.holds is True:
+                    labels.append(step.variable)
+                    path.append(self._steps(step.target, labels))
+                else:
+                    self._dead_end(labels, attempt)
+        raise ResourceLimit(
+            "CER0697",
+            f"why a row pattern does not match tries up to {MAX_STEPS:,} steps from a row",
+            hint="ask on a part of the table, or about a part of the pattern",
+        )
+
+    def _steps(self, q: int, labels: list[str]) -> Iterator[Step | Accept]:
+        """What can be done in a state; where anchors leave nothing, that is a dead end."""
+        poll()
+        row = self.s + len(labels)
+        steps = self.automaton.steps(q, row == 0, row == len(self.T.rows))
+        if not steps:
+            self._dead_end(labels, Attempt(None, None))
+        return iter(steps)
+
+    def attempt(self, labels: list[str], variable: str) -> Attempt:
+        """What comes of the next row as a variable (rows.md 5.2 a)."""
+        i = self.s + len(labels)
+        if i >= (len(self.T.rows) if self.until is None else self.until):
+            return Attempt(variable, None)
+        if not self.admits(i):
+            return Attempt(variable, i, False, self._times(i))
+        condition = self._conditions.get(variable, ex.Literal(True))
+        k = len(labels) + 1
+        c = Context(self.T, self.s, [*labels, variable], k, k, self.N, rp.members(self.query))
+        read = ((expression_text(e), value(e, c)) for e in _readings(condition))
+        return Attempt(variable, i, value(condition, c), tuple(dict(read).items()))
+
+    def admits(self, i: int) -> bool:
+        """Whether WITHIN admits row i (rows.md 9.1)."""
+        if self.query.within is None:
+            return True
+        now, then = (row for _, row in self._times(i))
+        if now is None or then is None:
+            return False
+        width: Any = self.query.within
+        span: Any = getattr(now, "nanoseconds", now)
+        return bool(
+            span - getattr(then, "nanoseconds", then) < getattr(width, "nanoseconds", width)
+        )
+
+    def _times(self, i: int) -> tuple[tuple[str, Value], ...]:
+        """The time of row i, and when the match begins."""
+        name = self.query.order_by[0].column.name
+        return ((name, self.T.value(i, name)), (f"FIRST({name})", self.T.value(self.s, name)))
+
+    def _dead_end(self, labels: list[str], attempt: Attempt) -> None:
+        """Keep an attempt after the reading that comes farthest, of these the preferred."""
+        if len(labels) > len(self.labels) or not self.dead_ends:
+            self.labels, self.dead_ends = tuple(labels), []
+        if tuple(labels) == self.labels and attempt not in self.dead_ends:
+            self.dead_ends.append(attempt)
+
+
+def _readings(e: ex.Expression | ex.AllRows) -> Iterator[ex.Expression]:
+    """The parts of a condition that read rows, outermost ones."""
+    match e:
+        case ex.Column() | ex.Classifier() | ex.MatchNumber() | ex.First() | ex.Last():
+            yield e
+        case ex.Prev() | ex.Next() | ex.Aggregate():
+            yield e
+        case _:
+            for child in ex.children(e):
+                yield from _readings(child)
+
+
+class RowKind(Enum):
+    """What stands between rows and a match; the value is its name in JSON."""
+
+    ROW = "row"
+    """The table has no such row."""
+    PARTITION = "partition"
+    """The rows are in several partitions."""
+    GAP = "gap"
+    """Another row of the partition stands between them."""
+    CONDITION = "condition"
+    """A condition does not hold, or the pattern wants more rows, or fewer."""
+    SKIPPED = "skipped"
+    """The scan does not begin there: an earlier match is found first."""
+    PREFERRED = "preferred"
+    """The match at the first row is another one, which the pattern prefers."""
+
+
+class MappedRow(NamedTuple):
+    """A row of the table that a variable takes, its condition, and what that reads."""
+
+    row: int
+    variable: str
+    condition: str | None
+    read: tuple[tuple[str, Value], ...]
+
+
+class Without(NamedTuple):
+    """A variable without whose condition there is a match, and the first one."""
+
+    variable: str
+    rows: tuple[int, ...]
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class WhyRows:
+    """Whether rows are a match of a row pattern, and why or why not.
+
+    `taken` is which variable takes which row: of a match all of it, else the reading that comes
+    farthest. `reasons` say why there is no match, of the `kind`. `others` is the match that the
+    pattern prefers, or that the scan finds first. Of no given rows `changes` are the conditions
+    each of which stands between the whole table and a match.
+    """
+
+    holds: bool
+    rows: tuple[int, ...]
+    taken: tuple[MappedRow, ...] = ()
+    kind: RowKind | None = None
+    reasons: tuple[str, ...] = ()
+    others: tuple[MappedRow, ...] = ()
+    changes: tuple[Without, ...] = ()
+
+
+def read_text(read: Iterable[tuple[str, Value]]) -> str:
+    """``x is 1, PREV(x) is 2``."""
+    return ", ".join(f"{name} is {cell_text(value)}" for name, value in read)
+
+
+def cell_text(value: Value) -> str:
+    """A value as SQL writes it."""
+    return expression_text(ex.Literal(value))
+
+
+def why_rows_text(why: WhyRows) -> str:
+    """The verdict in a line, the reasons, then the rows of the reading."""
+    numbers = f"rows {', '.join(map(str, why.rows))}" if why.rows else ""
+    lines = [f"{'a match' if why.holds else 'no match'}{': ' if numbers else ''}{numbers}"]
+    lines += [f"  {reason}" for reason in why.reasons]
+    lines += map(_row_text, why.taken)
+    if why.others:
+        lines += ["the match:", *map(_row_text, why.others)]
+    for change in why.changes:
+        rows = ", ".join(map(str, change.rows))
+        lines.append(f"without the condition of {name_text(change.variable)}: rows {rows}")
+    return "\n".join(lines)
+
+
+def _row_text(row: MappedRow) -> str:
+    head = f"  {row.row} {name_text(row.variable)}"
+    if row.condition is None:
+        return head
+    return f"{head}: {row.condition}" + (f", {read_text(row.read)}" if row.read else "")
+
+
+def why_rows_to_json(why: WhyRows) -> dict[str, Any]:
+    """All of it, as plain JSON values."""
+
+    def of(row: MappedRow) -> dict[str, Any]:
+        read = {name: cell_text(value) for name, value in row.read}
+        return {**row._asdict(), "read": read}
+
+    return {
+        "holds": why.holds,
+        "rows": list(why.rows),
+        "kind": None if why.kind is None else why.kind.value,
+        "reasons": list(why.reasons),
+        "taken": [of(row) for row in why.taken],
+        "others": [of(row) for row in why.others],
+        "changes": [change._asdict() for change in why.changes],
+    }
+
+
+display.register(WhyRows, "text/plain", why_rows_text)
