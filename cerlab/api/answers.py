@@ -19,8 +19,7 @@ from cerlab.evaluate import AUTO
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.evaluate.requirements import requirements_of
-from cerlab.io.sink import ROWS
-from cerlab.io.write import table_of_batches
+from cerlab.io.answers import ROWS, table_of_batches
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 

@@ -65,7 +65,7 @@ def _stopped_by_exceptions() -> Iterator[None]:
 def _run(arguments: argparse.Namespace) -> int:
     """Run a command that writes to no file that it reads, with what takes rows aside."""
     from cerlab.cli.options import check_files
-    from cerlab.io.quarantine import open_quarantine
+    from cerlab.io.sources import open_quarantine
 
     check_files(arguments)
     options = vars(arguments)

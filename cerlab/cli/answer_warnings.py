@@ -10,7 +10,7 @@ from cerlab import io
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import CerlabError
 from cerlab.evaluate.requirements import requirements_of
-from cerlab.io.formats import is_pipe
+from cerlab.io.sources import is_pipe
 from cerlab.model.event import Event, TypeColumn
 from cerlab.model.stream import Stream
 

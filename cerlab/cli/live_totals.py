@@ -15,7 +15,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.errors import BadData, TypeMismatch
 from cerlab.evaluate.aggregates import Request, check_attributes
 from cerlab.evaluate.running import RunningTotals
-from cerlab.io.row_lines import csv_rows, ndjson_rows
+from cerlab.io.writers import csv_rows, ndjson_rows
 from cerlab.model.clock import axis_of_options
 from cerlab.model.event import Event
 

@@ -13,8 +13,8 @@ from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import answers_of
 from cerlab.evaluate.labelled import answer_tables
-from cerlab.io.formats import is_pipe
-from cerlab.io.sink import ROWS
+from cerlab.io.answers import ROWS
+from cerlab.io.sources import is_pipe
 
 
 def run(query: AnyPattern, arguments: argparse.Namespace) -> int:

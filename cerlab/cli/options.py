@@ -15,9 +15,9 @@ from cerlab import io
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.compile.text_to_pattern import LANGUAGES, any_pattern
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
-from cerlab.io.formats import FORMATS, is_pipe
 from cerlab.io.output import refuse_same, whole_text
 from cerlab.io.rows import Part, length
+from cerlab.io.sources import FORMATS, is_pipe
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, TypeColumn
 from cerlab.model.schema import Schema

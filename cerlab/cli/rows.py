@@ -13,7 +13,7 @@ from cerlab.cli.command import OK
 from cerlab.cli.options import output, query_text
 from cerlab.errors import AnswerWarning, Unsupported
 from cerlab.io.output import whole_columns
-from cerlab.io.row_lines import csv_rows, ndjson_rows
+from cerlab.io.writers import csv_rows, ndjson_rows
 from cerlab.rows.recognise import match_recognize
 
 

@@ -31,7 +31,7 @@ from cerlab.evaluate import EVALUATORS, answers_of, evaluator_for, valuations_of
 from cerlab.evaluate.labelled import shown_attributes
 from cerlab.evaluate.protocol import SHORT
 from cerlab.io import NdjsonSink, Sink, parquet_sink
-from cerlab.io.formats import is_pipe
+from cerlab.io.sources import is_pipe
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.event import Event

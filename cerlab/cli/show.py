@@ -18,8 +18,7 @@ from cerlab.cli.command import OK
 from cerlab.cli.options import add_input, add_query, output, read_pattern, read_query, whole_stream
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
-from cerlab.io.machine_json import machine_to_json
-from cerlab.io.mata import machine_to_mata
+from cerlab.io.machines import machine_to_json, machine_to_mata
 from cerlab.io.output import whole_file
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text, tree_text

@@ -12,8 +12,8 @@ from cerlab.catalogue import CLASSES, entries, entry_of, entry_text
 from cerlab.cli.command import OK
 from cerlab.cli.options import add_input, whole_stream
 from cerlab.errors import UsageError
-from cerlab.io.formats import FORMATS
-from cerlab.io.write_events import write_events, write_text
+from cerlab.io.sources import FORMATS
+from cerlab.io.writers import write_events, write_text
 from cerlab.lab.serve import Lab, build
 
 

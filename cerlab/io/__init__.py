@@ -1,5 +1,6 @@
 """Edges: events in, answers out, synthetic streams."""
 
+from cerlab.io.answers import NdjsonSink, Sink, arrow_table, parquet_sink, record, row_text
 from cerlab.io.batches import (
     batches,
     estimated_length,
@@ -7,10 +8,8 @@ from cerlab.io.batches import (
     time_of_file,
     time_of_schema,
 )
-from cerlab.io.options import HowToRead
 from cerlab.io.read import Stream, as_stream, from_arrow, read, read_events
-from cerlab.io.sink import NdjsonSink, Sink, parquet_sink
-from cerlab.io.write import arrow_table, record, row_text
+from cerlab.io.sources import HowToRead
 
 __all__ = [
     "HowToRead",

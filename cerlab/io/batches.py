@@ -13,14 +13,21 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Unpack
 
-from cerlab.io import arrow, columnar
+from cerlab.io import arrow
+from cerlab.io import arrow as columnar
 from cerlab.io.conversion import Reading
 from cerlab.io.declared import table_columns
-from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe
-from cerlab.io.options import FileOptions, HowToReadFile
-from cerlab.io.quarantine import open_quarantine
 from cerlab.io.read import Stream, read_parts
 from cerlab.io.rows import batched, part_groups, stream_of
+from cerlab.io.sources import (
+    COLUMNAR,
+    FileOptions,
+    HowToReadFile,
+    existing,
+    format_of,
+    is_pipe,
+    open_quarantine,
+)
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clock import TimeAxis
 from cerlab.model.columns import is_moment

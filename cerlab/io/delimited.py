@@ -34,7 +34,7 @@ from cerlab.io.conversion import (
     no_type_column,
     typed_event,
 )
-from cerlab.io.formats import empty
+from cerlab.io.sources import empty
 from cerlab.model.event import Event, TypeColumn, Value, type_of_all
 from cerlab.model.schema import AttributeType
 

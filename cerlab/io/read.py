@@ -14,19 +14,25 @@ from cerlab.io import arrow, ndjson
 from cerlab.io.conversion import Reading, conform_event
 from cerlab.io.declared import table_columns
 from cerlab.io.dicts import rows_of_dicts
-from cerlab.io.formats import COLUMNAR, empty, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.io.lines import Lines
 from cerlab.io.named_columns import arrow_column
-from cerlab.io.options import (
+from cerlab.io.pipe import arriving_lines
+from cerlab.io.rows import Part, batched, events_of, stream_of
+from cerlab.io.sources import (
+    COLUMNAR,
     FileOptions,
     HowToRead,
     HowToReadFile,
     HowToReadTable,
     TableOptions,
+    empty,
+    existing,
+    format_of,
+    is_pipe,
+    looks_like,
+    name_of,
+    open_quarantine,
 )
-from cerlab.io.pipe import arriving_lines
-from cerlab.io.quarantine import open_quarantine
-from cerlab.io.rows import Part, batched, events_of, stream_of
 from cerlab.io.text import ROWS, known_kind, text_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow

@@ -15,10 +15,10 @@ from cerlab.errors import DataPlace, UsageError
 from cerlab.io import core_text, delimited, ndjson, shapes
 from cerlab.io.conversion import Reading, check_text, not_utf_8
 from cerlab.io.declared import AS_WRITTEN, declared_rows, declared_types
-from cerlab.io.formats import FORMATS, empty, looks_like
 from cerlab.io.lines import Lines, row_of_bad_byte
 from cerlab.io.rows import Part, Rows, UndecidedCells, batched
 from cerlab.io.shapes import Shape
+from cerlab.io.sources import FORMATS, empty, looks_like
 from cerlab.model.event import Event, TypeColumn, type_of_all
 from cerlab.model.schema import AttributeType
 

@@ -13,9 +13,9 @@ from cerlab.engine.explanation import Explanation
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError, nearest
 from cerlab.io import arrow
 from cerlab.io.conversion import duplicate_column, not_utf_8
-from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.io.lines import row_of_bad_byte
 from cerlab.io.pipe import arriving_lines
+from cerlab.io.sources import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.model.columns import is_moment, is_text, values_of, without_views
 from cerlab.model.event import Event, Timestamp, Value, to_value
 from cerlab.model.stream import Stream

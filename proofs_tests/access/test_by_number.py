@@ -15,7 +15,7 @@ from cerlab.engine.random_access import weights
 from cerlab.engine.random_access.weights import CountedNode
 from cerlab.evaluate import evaluator_for, protocol
 from cerlab.evaluate.stepwise import Reference
-from cerlab.io.write import arrow_schema, arrow_table
+from cerlab.io.answers import arrow_schema, arrow_table
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, with_limit

@@ -19,13 +19,13 @@ from cerlab.io.synthetic import (
     HOMES_SCHEMA,
     STOCK_SCHEMA,
     TAXI_SCHEMA,
+    _Walk,
     event_batches,
     homes,
     stock_batches,
     stocks,
     taxis,
 )
-from cerlab.io.synthetic.columns import _Walk
 from cerlab.model.event import Event, Value
 from cerlab.model.schema import AttributeType, Schema
 

@@ -15,7 +15,7 @@ import cerlab
 from cerlab import budget
 from cerlab.cli import main
 from cerlab.evaluate import EVALUATORS
-from cerlab.io.machine_json import machine_from_json, machine_to_json
+from cerlab.io.machines import machine_from_json, machine_to_json
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Q1 = str(EXAMPLES / "core_q1" / "query.ceql")

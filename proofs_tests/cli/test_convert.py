@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 import cerlab
 from cerlab import io
 from cerlab.cli import main
-from cerlab.io.write_events import write_events
+from cerlab.io.writers import write_events
 from cerlab.model.event import Event
 from proofs_tests.io.test_round_trips import EVENTS
 

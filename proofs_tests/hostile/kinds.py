@@ -25,7 +25,7 @@ from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.vcea_to_cea import vcea_to_cea
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
-from cerlab.io.machine_json import machine_from_json, machine_to_json
+from cerlab.io.machines import machine_from_json, machine_to_json
 from cerlab.lab import PANELS
 from cerlab.lab import answer as lab_answer
 from cerlab.logic.ceql.text import query_text

@@ -14,8 +14,7 @@ from cerlab.errors import (
     DataPlace,
     ResourceLimit,
 )
-from cerlab.io.machine_json import machine_from_json, machine_to_json
-from cerlab.io.mata import machine_to_mata
+from cerlab.io.machines import machine_from_json, machine_to_json, machine_to_mata
 from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.encoding import MAX_DEPTH, predicate_from_json, predicate_to_json

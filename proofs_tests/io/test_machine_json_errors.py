@@ -15,7 +15,7 @@ from cerlab.errors import (
     ResourceLimit,
     SourcePlace,
 )
-from cerlab.io.machine_json import machine_from_json
+from cerlab.io.machines import machine_from_json
 from cerlab.predicates.encoding import predicate_from_json
 from proofs_tests.io.machine_cases import (
     JSON,

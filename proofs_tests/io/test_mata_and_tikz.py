@@ -21,7 +21,7 @@ from cerlab.automata.automaton import (
 )
 from cerlab.automata.encoding import Machine
 from cerlab.errors import ResourceLimit
-from cerlab.io.mata import machine_to_mata, proposition_text
+from cerlab.io.machines import machine_to_mata, proposition_text
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.predicates import syntax as pred

@@ -21,8 +21,8 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
+from cerlab.io.answers import parquet_sink
 from cerlab.io.output import refuse_same, whole_columns, whole_file, whole_text
-from cerlab.io.sink import parquet_sink
 
 
 class Stop(BaseException):

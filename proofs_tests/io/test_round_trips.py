@@ -26,9 +26,9 @@ from hypothesis import strategies as st
 
 import cerlab
 from cerlab.io import NdjsonSink, Stream, core_text, parquet_sink
+from cerlab.io.answers import arrow_table, record
 from cerlab.io.conversion import Reading
 from cerlab.io.synthetic import stocks
-from cerlab.io.write import arrow_table, record
 from cerlab.model.event import Event, Timestamp
 
 NAMES = st.from_regex(r"[A-Za-z_]\w{0,5}", fullmatch=True)

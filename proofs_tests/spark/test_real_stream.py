@@ -14,7 +14,7 @@ import cerlab
 import cerlab.spark
 from cerlab.bench.queries import catalogue
 from cerlab.io import Stream
-from cerlab.io.write import table_of_batches
+from cerlab.io.answers import table_of_batches
 from cerlab.spark.batch.first_pass import RowRanges, first_pass
 from cerlab.spark.batch.match import answers
 from cerlab.spark.batch.request import request_of

@@ -16,7 +16,7 @@ from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.whole_stream import stream_evaluation
-from cerlab.io.write import arrow_schema
+from cerlab.io.answers import arrow_schema
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.plan.reads import attributes_read, engine_column
 from cerlab.spark.tasks.aggregates import GroupEvaluation, GroupRows

@@ -15,8 +15,7 @@ from uuid import uuid4
 import numpy as np
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.sink import ROWS
-from cerlab.io.write import parquet_encoding
+from cerlab.io.answers import ROWS, parquet_encoding
 from cerlab.model.columns import array_from
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Columns, RowGroup

@@ -15,8 +15,7 @@ from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.answers import AnswerBatch, batched_answers
 from cerlab.evaluate.compiled import CompiledEvaluator
 from cerlab.evaluate.labelled import answer_tables
-from cerlab.io.sink import ROWS
-from cerlab.io.write import table_of_batches
+from cerlab.io.answers import ROWS, table_of_batches
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.tasks.named_rows import RowNames, in_types
 from cerlab.spark.tasks.rows import SIZE, integers, tables_of

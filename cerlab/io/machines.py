@@ -1,44 +1,75 @@
-"""Machines in the ``.mata`` format of the libmata library, as automata over bit vectors.
-
-    @NFA-bits
-    %Alphabet-auto
-    # p0: type = 'A'
-    # take: the transition takes its event
-    %Initial q0
-    %Final q1
-    q0 (p0 & take) q1
-
-A letter is a bit vector: a bit for each atom of the predicates, and a bit ``take`` for the mark or,
-where transitions have labels, a bit for each label. So a word is what an event stream looks like to
-the machine together with what a run answers, and the automaton accepts exactly the words of the
-accepting runs. Bits are free of each other: a vector that no event has (``v = 1`` and ``v = 2``) is
-a letter too. An inclusion of two such automata, if they name their bits alike, holds for the
-machines; one that fails may fail only on vectors that no event has.
-
-The empty word stands for no answer. A run of an `AnchoredCea` has to end with a transition that
-takes, so these, where they enter F, lead to a state ``qend`` as well, which alone is final.
-
-The legend has each atom as in CEQL, where ``type = 'A'`` is the set of events of type A (`TypeIs`)
-and ``stream = 'S'`` that of stream S (`StreamIs`). An atom that CEQL cannot write (over NULL, NaN,
-infinities, moments, integers beyond 64 bits, attributes without a name) stands as a JSON object, as
-`cerlab.predicates.encoding` says.
-"""
+"""Machines as JSON text, and in the ``.mata`` format of libmata."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, LabelTransition, Mark, Transition
-from cerlab.automata.encoding import Machine, kind_of
+from cerlab.automata.encoding import Machine, kind_of, machine_from_value, machine_to_value
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
+from cerlab.model.json_document import check_head, read_json
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.predicates.encoding import check_depth, predicate_to_json
 from cerlab.predicates.text import predicate_text
+
+FORMAT = "cerlab-machine"
+
+
+VERSION = 1
+
+
+def machine_to_json(A: Machine) -> str:
+    """The machine as JSON text; `machine_from_json` reads back the same machine.
+
+    The same: equal, or differing only in that no NaN equals another.
+
+    Raises `ResourceLimit` for predicates that are too deep, `BadData` for text that is not
+    Unicode.
+
+    >>> from cerlab.automata.automaton import IntervalCea, Mark, Transition
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> Delta = (Transition(0, TypeIs("A"), Mark.TAKE, 1),)
+    >>> A = IntervalCea(2, Delta, frozenset({0}), frozenset({1}))
+    >>> print(machine_to_json(A), end="")
+    {
+      "format": "cerlab-machine",
+      "version": 1,
+      "kind": "cea",
+      "states": 2,
+      "initial": [0],
+      "final": [1],
+      "transitions": [
+        {"source": 0, "predicate": {"kind": "type", "type": "A"}, "mark": "take", "target": 1}
+      ]
+    }
+    """
+    head = {"format": FORMAT, "version": VERSION, **machine_to_value(A)}
+    transitions = head.pop("transitions")
+    lines = [f"  {_dumps(name)}: {_dumps(value)}," for name, value in head.items()]
+    rows = ",\n".join(f"    {_dumps(transition)}" for transition in transitions)
+    inside = f"\n{rows}\n  " if rows else ""
+    return "\n".join(["{", *lines, f'  "transitions": [{inside}]', "}", ""])
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def machine_from_json(text: str) -> Machine:
+    """The machine that `machine_to_json` wrote.
+
+    Raises `BadData` at the path in the document for all that is malformed, `IllFormed` for a
+    transition into the initial state of a ``cea``, `ResourceLimit` for what is too large.
+    """
+    root = read_json(text)
+    check_head(root, "machine", FORMAT, VERSION)
+    return machine_from_value(root, "format", "version")
+
 
 Propositions: TypeAlias = dict[str, tuple[int, pred.Atom]]
 """Atoms and their numbers, by their JSON, which tells 0.0 from -0.0 and finds NaN again."""

@@ -1,0 +1,198 @@
+"""Sources of events: formats of files, the options of readers, rows that are set aside."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from os import PathLike
+from os.path import exists, isdir, isfile
+from pathlib import Path
+from typing import TypeAlias, TypedDict
+
+from cerlab.errors import BadData, DataPlace
+from cerlab.io.conversion import OnBadRow, Reading
+from cerlab.io.output import AnyPath, refuse_same, whole_text
+from cerlab.logic.ceql.parser import as_schema
+from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
+from cerlab.model.schema import Schema
+
+FORMATS = {
+    ".csv": "csv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "ndjson",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+    ".core": "core",
+    ".stream": "core",
+}
+"""The format of a file by its suffix; other files have one by their first line."""
+
+
+STREAM_MAGIC = b"\xff\xff\xff\xff"
+"""What a message of Arrow's streaming format begins with."""
+
+
+COLUMNAR = ("parquet", "arrow")
+"""The formats that hold columns; the others are text."""
+
+
+_CORE_LINE = re.compile(r"\s*(?:#|--|(?:\w+\s*>\s*)?\w+\s*\()")
+
+
+def is_pipe(path: str | PathLike[str]) -> bool:
+    """Whether a path is standard input (``-``), a FIFO or a device: read once, as it comes."""
+    there = exists(path) and not isfile(path) and not isdir(path)
+    return there or str(path) == "-"
+
+
+def name_of(path: str | PathLike[str]) -> str:
+    """The name of a file in errors."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def existing(path: str | PathLike[str]) -> Path:
+    """The path of a file that is there and holds something; raises `BadData` for others."""
+    file = Path(path)
+    if not isfile(path):
+        raise BadData(
+            "CER0743",
+            "there is no such file",
+            place=DataPlace(str(path)),
+            hint="check the path",
+        )
+    if file.stat().st_size == 0:
+        raise empty(str(path))
+    return file
+
+
+def empty(file: str) -> BadData:
+    """The error that a source holds nothing at all."""
+    return BadData(
+        "CER0744",
+        "the file is empty",
+        place=DataPlace(file),
+        hint="an empty stream is a header without rows",
+    )
+
+
+def format_of(file: Path, format: str | None = None) -> str | None:
+    """The format of a file; None if the first line of its text has to tell.
+
+    >>> format_of(Path("events.parquet"))
+    'parquet'
+    """
+    return format or FORMATS.get(file.suffix.lower()) or _magic(file)
+
+
+def _magic(file: Path) -> str | None:
+    with file.open("rb") as raw:
+        head = raw.read(6)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    return "arrow" if head == b"ARROW1" or head.startswith(STREAM_MAGIC) else None
+
+
+def looks_like(line: str) -> str:
+    """The format of a text, by its first line that is not blank.
+
+    >>> looks_like("BUY(price=3)"), looks_like('{"type": "BUY"}'), looks_like("type,price")
+    ('core', 'ndjson', 'csv')
+    """
+    if line.lstrip("\ufeff \t").startswith(("{", "[")):
+        return "ndjson"
+    return "core" if _CORE_LINE.match(line) else "csv"
+
+
+class HowToRead(TypedDict, total=False):
+    """What verbs take beside events that are no stream yet.
+
+    `type` is that of events that have none; `time` and `unit` name the time attribute.
+    """
+
+    type: str | None
+    time: str | None
+    unit: str | TimeUnit | None
+
+
+class HowToReadTable(HowToRead, total=False):
+    """The same, and the declarations that rows are checked against."""
+
+    schema: Schema | str | None
+
+
+class HowToReadFile(HowToReadTable, total=False):
+    """The same, and what a file is.
+
+    `format` is one of `cerlab.io.sources`, where the name of the file does not tell. `quarantine`
+    is a file for the rows that cannot be read, as NDJSON of their text and error, or a function
+    that takes these two; without it the first such row is an error.
+    """
+
+    format: str | None
+    quarantine: Quarantine | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """`HowToReadTable`; a keyword that is none of its own raises TypeError."""
+
+    type: str | None = None
+    time: str | None = None
+    unit: str | TimeUnit | None = None
+    schema: Schema | str | None = None
+
+    @property
+    def axis(self) -> TimeAxis | None:
+        """The time attribute; raises as `axis_of_options`."""
+        return axis_of_options(self.time, self.unit)
+
+    def reading(self, source: str, on_bad_row: OnBadRow | None = None) -> Reading:
+        """What readers of rows take; `source` is named in errors."""
+        return Reading(source, as_schema(self.schema), on_bad_row, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions(TableOptions):
+    """`HowToReadFile`."""
+
+    format: str | None = None
+    quarantine: Quarantine | None = None
+
+
+Quarantine: TypeAlias = AnyPath | OnBadRow
+"""A file for rows that cannot be read, or what is called with each of them and its error."""
+
+
+@contextmanager
+def open_quarantine(to: Quarantine | None, source: AnyPath) -> Iterator[OnBadRow | None]:
+    """A handler that writes the bad rows of a source into a file, as NDJSON; None without a file.
+
+    The file is there at the end, and stderr says how many there were; after an error there is none.
+    Bytes that are no text are written as the lone surrogates that stand for them (``\\udce9`` for
+    0xe9). Raises `UsageError` where the file is the source.
+    """
+    if to is None or callable(to):
+        yield to
+        return
+    refuse_same({"the quarantine": to}, {"the source": source})
+    count = 0
+
+    def on_bad_row(row: str, error: BadData) -> None:
+        nonlocal count
+        count += 1
+        record = {"row": row.rstrip("\r\n"), "code": error.code, "error": str(error)}
+        file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    with whole_text(to) as file, suppress(GeneratorExit):  # of a reader that had enough
+        yield on_bad_row
+    if count:
+        print(f"{count:,} rows could not be read; they are in {to}", file=sys.stderr)
