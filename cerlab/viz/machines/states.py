@@ -19,7 +19,7 @@ from cerlab.automata.automaton import (
     Ucea,
     Vcea,
 )
-from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
+from cerlab.automata.registers.transducer import EpsilonSrt, RegisterTransition, Srt, Transducer
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.words import count_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
