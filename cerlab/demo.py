@@ -9,8 +9,8 @@ from cerlab.api import evaluate, parse_query
 from cerlab.evaluate import EvaluatorName
 from cerlab.io.synthetic import STOCK_SCHEMA, stocks
 from cerlab.model.stream import Stream
+from cerlab.viz.deterministic import det_text
 from cerlab.viz.formulas import tree_text
-from cerlab.viz.machines.text import det_text
 
 QUERY = """\
 SELECT * FROM S

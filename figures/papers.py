@@ -43,7 +43,7 @@ from cerlab.predicates.syntax import (
 from cerlab.viz import svg
 from cerlab.viz.tecs import tecs_snapshots
 from cerlab.viz.timeline import timeline
-from cerlab.viz.timeline.style import own_numbers
+from cerlab.viz.timeline_value import own_numbers
 
 OUT = Path(__file__).parent / "papers"
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -30,7 +30,7 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import cerlab
-from cerlab.viz.theme import DARK, LIGHT
+from cerlab.viz.graph import DARK, LIGHT
 from proofs_tests.browser import chromium, lacking
 from proofs_tests.notebook_runs import (
     NOTEBOOK_SECONDS,

@@ -3,8 +3,9 @@
 from cerlab import display
 from cerlab.api.answers import Answers, Matches
 from cerlab.api.session import Session
-from cerlab.viz.notebook import displays, plans
-from cerlab.viz.notebook.answers import answers_html, answers_svg, answers_text
+from cerlab.viz import displays
+from cerlab.viz import displays as plans
+from cerlab.viz.answers import answers_html, answers_svg, answers_text
 
 __all__ = ["displays"]
 

@@ -17,7 +17,7 @@ from cerlab.model.schema import Schema
 
 if TYPE_CHECKING:
     from cerlab.engine.explanation import Explanation
-    from cerlab.viz.machines.deterministic import MintermTable
+    from cerlab.viz.deterministic import MintermTable
     from cerlab.why import Why
     from cerlab.why.none import WhyNone
 
@@ -28,7 +28,7 @@ class Query(Pattern):
     @property
     def table(self) -> MintermTable:
         """What `machine` does on each kind of event, explored; raises `ResourceLimit`."""
-        from cerlab.viz.machines.deterministic import minterm_table
+        from cerlab.viz.deterministic import minterm_table
 
         return minterm_table(self.machine)
 

@@ -20,12 +20,12 @@ from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import Strategy
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
-from cerlab.viz.machines.deterministic import minterm_table
-from cerlab.viz.machines.minterms import listed_minterms
+from cerlab.viz.deterministic import minterm_table
+from cerlab.viz.machines import listed_minterms
 from cerlab.viz.tecs import tecs_snapshot
 
 if TYPE_CHECKING:
-    from cerlab.viz.notebook.steps import Steps
+    from cerlab.viz.steps import Steps
     from cerlab.viz.timeline import Row, Timeline
 
 
@@ -75,7 +75,7 @@ def step(
     tECS: 1 new node, unions among them: 0; active macro-states: 2.
     Answer [0, 1] {0, 1}.
     """
-    from cerlab.viz.notebook.steps import steps_of
+    from cerlab.viz.steps import steps_of
 
     pattern, stream = as_pattern(query), io.as_stream(events, **how)
     return steps_of(pattern.text, pattern.plan, pattern.machine, stream, first=first, last=last)

@@ -205,11 +205,11 @@ def _apart(query: Query, folder: str, cores: int) -> list[Cost]:
 
 def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
     """Measure every design in this process; raises ValueError where the files are not read so."""
-    from cerlab.spark.batch.files import answers_in_files, file_ranges
-    from cerlab.spark.batch.first_pass import first_pass
-    from cerlab.spark.batch.match import answers
-    from cerlab.spark.batch.request import request_of
-    from cerlab.spark.launch.session import session
+    from cerlab.spark.batch import answers
+    from cerlab.spark.files import answers_in_files, file_ranges
+    from cerlab.spark.first_pass import first_pass
+    from cerlab.spark.launch import session
+    from cerlab.spark.request import request_of
 
     spark = session(f"local[{cores}]", {"spark.sql.shuffle.partitions": str(2 * cores)})
     frame = spark.read.parquet(f"{folder}/{IN_ORDER}")

@@ -48,7 +48,7 @@ class StreamCost:
 
 def measure_streams(cores: int, numbers_of_keys: list[int]) -> Iterator[StreamCost]:
     """A stream for each number of keys, one after the other in one session."""
-    from cerlab.spark.launch.session import session
+    from cerlab.spark.launch import session
 
     spark = session(f"local[{cores}]", {"spark.sql.shuffle.partitions": str(2 * cores)})
     try:
@@ -65,8 +65,7 @@ def measure_streams(cores: int, numbers_of_keys: list[int]) -> Iterator[StreamCo
 
 def _through(spark: SparkSession, place: Path, keys: int, files: int) -> tuple[int, int, float]:
     """Answers and late rows of a stream, and the CPU that writing its files took."""
-    from cerlab.spark.stream.files import write_stream
-    from cerlab.spark.stream.match_stream import match_stream
+    from cerlab.spark.stream.match import match_stream, write_stream
 
     before = cpu_of_all()
     _write(place / "in", keys, files)

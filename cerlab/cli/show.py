@@ -20,17 +20,14 @@ from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
 from cerlab.io.machines import machine_to_json, machine_to_mata
 from cerlab.io.output import whole_file
+from cerlab.viz.deterministic import MintermTable, as_cea, det_text, machine_text, table_grid
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text, tree_text
-from cerlab.viz.machines.deterministic import MintermTable, table_grid
-from cerlab.viz.machines.exploration import as_cea
-from cerlab.viz.machines.grid import grid_text
-from cerlab.viz.machines.minterms import MintermList, minterms_grid
-from cerlab.viz.machines.text import det_text, machine_text
-from cerlab.viz.machines.tikz import machine_tikz
+from cerlab.viz.graph import THEMES
+from cerlab.viz.html import grid_text
+from cerlab.viz.machines import MintermList, machine_tikz, minterms_grid
 from cerlab.viz.render import FORMS, drawing
 from cerlab.viz.tecs import snapshot_json, snapshot_text
-from cerlab.viz.theme import THEMES
 from cerlab.viz.timeline import Timeline
 
 FORMATS = ("text", "dot", *FORMS, "tikz", "json", "mata")

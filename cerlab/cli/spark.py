@@ -122,8 +122,8 @@ def _is_small(path: str) -> bool:
 
 def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
     """Whether tasks will read the files themselves, as far as that is known without Spark."""
-    from cerlab.spark.batch.inputs import format_of
-    from cerlab.spark.plan.modes import Mode, why_not
+    from cerlab.spark.inputs import format_of
+    from cerlab.spark.plan import Mode, why_not
 
     is_parquet = (arguments.input_format or format_of(arguments.input)) == "parquet"
     if arguments.stream or not is_parquet or query.ast.streams or not query.has_automaton:
@@ -132,12 +132,10 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
 
 
 def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
-    from cerlab.spark.batch import inputs
-    from cerlab.spark.batch.answer_warnings import warn_about_answers
-    from cerlab.spark.batch.explain import explanation
-    from cerlab.spark.batch.first_pass import first_pass
-    from cerlab.spark.batch.match import write
-    from cerlab.spark.batch.request import request_of
+    from cerlab.spark import inputs
+    from cerlab.spark.batch import explanation, warn_about_answers, write
+    from cerlab.spark.first_pass import first_pass
+    from cerlab.spark.request import request_of
 
     column, unit = time_option(arguments)
     place, kind, schema = arguments.input, arguments.input_format, query.schema
@@ -171,12 +169,10 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
 
 
 def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
-    from cerlab.spark.batch.request import parallelism
-    from cerlab.spark.stream.checkpoint import claim
-    from cerlab.spark.stream.explain import stream_explanation
-    from cerlab.spark.stream.files import read_stream, write_stream
-    from cerlab.spark.stream.match_stream import stream_answers, use_rocksdb
-    from cerlab.spark.stream.request import stream_request_of
+    from cerlab.spark.request import parallelism
+    from cerlab.spark.stream.match import read_stream, stream_answers, use_rocksdb, write_stream
+    from cerlab.spark.stream.request import stream_explanation, stream_request_of
+    from cerlab.spark.stream.state import claim
     from cerlab.spark.stream.step import digest
 
     column, unit = time_option(arguments)
@@ -218,7 +214,7 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
 
 def _columns(arguments: argparse.Namespace) -> str | list[str] | None:
     """The columns of rows with names, as `cerlab.spark.match` takes them."""
-    from cerlab.spark.batch.named import OF_SELECT
+    from cerlab.spark.request import OF_SELECT
 
     text = arguments.columns
     return text if text is None or text.strip() == OF_SELECT else comma_separated(text)
@@ -269,7 +265,7 @@ def _errors_of_spark(*places: str | None) -> Iterator[None]:
         raise
     except (PySparkException, Py4JJavaError) as error:
         if (scheme := _NO_FILES.search(str(error))) is not None:
-            from cerlab.spark.plan.places import why_not_opened
+            from cerlab.spark.footers import why_not_opened
 
             reasons = (why_not_opened(place) for place in places if place is not None)
             reason = next((f"; pyarrow: {why}" for why in reasons if why is not None), "")

@@ -20,8 +20,8 @@ from cerlab.compile.pattern import Pattern, SremoPattern
 from cerlab.compile.text_to_pattern import any_pattern
 from cerlab.errors import CerlabError, SourcePlace, UsageError
 from cerlab.model.order import by_end
+from cerlab.viz.filmstrip import Frames
 from cerlab.viz.html import escape
-from cerlab.viz.notebook.filmstrip import Frames
 
 Request: TypeAlias = Mapping[str, Any]
 

@@ -71,12 +71,10 @@ streams `stream`: keys, reorder, engine, state and step, a bucket of keys in a m
 Spark; then processor, request and match_stream. `launch` starts Spark.
 """
 
-from cerlab.spark.batch.explain import explain
-from cerlab.spark.batch.match import match, matching
-from cerlab.spark.batch.row_patterns import match_recognize
-from cerlab.spark.launch.session import doctor, session
-from cerlab.spark.stream.explain import explain_stream
-from cerlab.spark.stream.match_stream import match_stream, matching_stream
+from cerlab.spark.batch import explain, match, match_recognize, matching
+from cerlab.spark.launch import doctor, session
+from cerlab.spark.stream.match import match_stream, matching_stream
+from cerlab.spark.stream.request import explain_stream
 
 __all__ = [
     "doctor",

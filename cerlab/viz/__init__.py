@@ -8,10 +8,13 @@
 'CEL formula of 3 nodes: A ; B'
 """
 
-from cerlab.viz import conjunctive, derivations, formulas, tecs
+from cerlab.viz import deterministic, formulas, tecs
+from cerlab.viz import formulas as conjunctive
+from cerlab.viz import formulas as derivations
+from cerlab.viz import machines as minterms
+from cerlab.viz import machines as states
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import Graph, alt_text, graph_of
-from cerlab.viz.machines import deterministic, minterms, states
 from cerlab.viz.networks import from_networkx, to_networkx
 from cerlab.viz.render import drawing, svg, to_graphviz
 

@@ -10,8 +10,22 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, graph_of
-from cerlab.viz.theme import FONT, SHAPES, STYLES, THEMES, Theme, ThemeName, edge_colour
+from cerlab.viz.graph import (
+    FONT,
+    SHAPES,
+    STYLES,
+    THEMES,
+    Cell,
+    Edge,
+    EdgeKind,
+    Graph,
+    Node,
+    NodeKind,
+    Theme,
+    ThemeName,
+    edge_colour,
+    graph_of,
+)
 
 WIDEST = 28
 """The longest line of a drawn label, in characters, where it has spaces."""

@@ -1,22 +1,31 @@
-"""Formulas and expressions as trees: CEL and SREMO, from the top down."""
+"""Formulas, expressions and derivations as trees, conjunctive queries as graphs (DQE Def. 1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 from cerlab.compile.pattern import Pattern
 from cerlab.display import tree_lines
 from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.logic.gcq.text import atom_text, gcq_text
 from cerlab.logic.sremo import syntax as sremo
 from cerlab.logic.sremo.text import node_text as expression_node_text
-from cerlab.predicates.words import count_text
+from cerlab.model.answer import Valuation
+from cerlab.model.event import Event
+from cerlab.predicates.mentions import attributes_of
+from cerlab.predicates.text import name_text, predicate_text
+from cerlab.predicates.words import count_text, cut, event_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
+from cerlab.why.deduction import Derivation, Reading
 
 CEL_KINDS: tuple[type, ...] = (cel.Atom, *get_args(cel.Unary), *get_args(cel.Binary))
+
 SREMO_KINDS: tuple[type, ...] = (
     *get_args(sremo.Core),
     *get_args(sremo.Window),
@@ -114,5 +123,117 @@ def _start(text: str) -> str:
 
 for _kind in CEL_KINDS:
     picture.register(_kind)(formula_graph)
+
+
 for _kind in SREMO_KINDS:
     picture.register(_kind)(sremo_graph)
+
+
+AnyDerivation: TypeAlias = Derivation[Any, Any]
+
+MOST_WORDS = 5
+"""How many failures the legend tells."""
+
+LONGEST_EVENT = 40
+"""How many characters of an event a node says."""
+
+
+@picture.register(Derivation)
+def derivation_graph(
+    root: AnyDerivation, limit: int | None = None, events: Mapping[int, Event] | None = None
+) -> Graph:
+    """A derivation as a tree, from the top down, with the `events` at its leaves."""
+    nodes, edges = tree(
+        root, lambda name, here: _node(name, here, events or {}), lambda here: here.children
+    )
+    words = [failure.words for failure in root.failures]
+    more = [f".. and {len(words) - MOST_WORDS:,} more"] if len(words) > MOST_WORDS else []
+    title = f"Derivation of {len(nodes):,} nodes: {'not ' * bool(words)}a match"
+    legend = (*words[:MOST_WORDS], *more)
+    return Graph("derivation", title, nodes, edges, "TB", legend=legend)
+
+
+def _node(name: str, here: AnyDerivation, events: Mapping[int, Event]) -> Node:
+    value = here.valuation
+    parts, under = _reading_parts(value) if isinstance(value, Reading) else _valuation_parts(value)
+    at = parts.get("start")
+    if not here.children and at in events and at == parts["end"]:
+        _, *more = under.split("\n")
+        under = "\n".join([f"{at}: {event_text(events[at], LONGEST_EVENT)}", *more])
+    failing = any(failure.path == here.path for failure in here.failures)
+    return Node(
+        name,
+        _part(here) + " ✗" * failing,
+        NodeKind.FAILED if failing else NodeKind.PART,
+        own_parts(here.part) | parts,
+        under=under,
+        is_faded=not parts and not failing,
+    )
+
+
+def _part(here: AnyDerivation) -> str:
+    """The operator, or the whole of an expression if no node is below."""
+    if isinstance(here.part, Formula):
+        return node_text(here.part)
+    return expression_node_text(here.part) if here.children else str(here.part)
+
+
+def _valuation_parts(V: Valuation | None) -> tuple[dict[str, Any], str]:
+    """A valuation as parts of the node, and as words."""
+    if V is None:
+        return {}, "no event"
+    labels = (f"{name_text(X)} {{{', '.join(map(str, D))}}}" for X, D in sorted(V.labels.items()))
+    parts = {"start": V.start, "end": V.end, "positions_of": dict(V.labels)}
+    return parts, "\n".join([f"[{V.start}, {V.end}]", *labels])
+
+
+def _reading_parts(reading: Reading) -> tuple[dict[str, Any], str]:
+    """What an expression consumes, marks and stores as parts of the node, and as words."""
+    start, end, marks = reading.start, reading.end, reading.marks
+    if end == start:
+        return {}, "no event"
+    registers = dict(reading.registers)
+    under = [f"[{start}, {end - 1}]"]
+    if marks:
+        under.append(f"^ {{{', '.join(map(str, marks))}}}")
+    under += [f"{name_text(r)} = {'?' if p is None else p}" for r, p in registers.items()]
+    parts = {"start": start, "end": end - 1, "marks": marks, "registers": registers}
+    return parts, "\n".join(under)
+
+
+@picture.register(Gcq)
+def gcq_graph(query: Gcq, limit: int | None = None) -> Graph:
+    """A query as its variables, its atoms and its predicates."""
+    names = tuple(dict.fromkeys(v for atom in query.atoms for v in atom.variables))
+    variables = {name: f"v{n}" for n, name in enumerate(names)}
+    nodes = [_variable(id, name, query) for name, id in variables.items()]
+    edges = []
+    for a, atom in enumerate(query.atoms):
+        nodes.append(_box(f"a{a}", atom_text(atom), relation=atom.relation))
+        for n, name in enumerate(atom.variables):
+            edges.append(Edge(f"a{a}", variables[name], "", EdgeKind.COLUMN, {"column": n}))
+    for p, predicate in enumerate(query.predicates):
+        nodes.append(_box(f"p{p}", predicate_text(predicate), predicate=predicate))
+        operands = [variables[name] for name in attributes_of([predicate])]
+        edges += [Edge(f"p{p}", variable, "", EdgeKind.ASKED) for variable in operands]
+    title = (
+        f"Conjunctive query of {count_text(len(query.atoms), 'atom')}: {cut(gcq_text(query), 80)}"
+    )
+    return Graph(
+        "gcq", title, tuple(nodes), tuple(edges), "TB", parts={"kind": "gcq", "head": query.head}
+    )
+
+
+def _variable(id: str, name: str, query: Gcq) -> Node:
+    kind = NodeKind.FINAL if name in query.head else NodeKind.STATE
+    return Node(id, name_text(name), kind, {"variable": name})
+
+
+def _box(id: str, says: str, **parts: object) -> Node:
+    return Node(id, says, NodeKind.PART, parts)
+
+
+@picture.register(Atom)
+def atom_graph(atom: Atom, limit: int | None = None) -> Graph:
+    """One atom, as in a query without a head."""
+    return gcq_graph(Gcq((), (atom,)))

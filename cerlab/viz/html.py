@@ -1,15 +1,13 @@
-"""HTML of our own for notebooks: escaped text, and tables that say what they are.
-
-Colours are those of the page: text inherits, lines and shades are half transparent, and where
-Jupyter sets its own variables they are taken, so that both themes are served. Where its style for
-tables and text is in the way, the class is written twice, which counts for more.
-"""
+"""HTML for notebooks: escaped text, and tables as text, as HTML and as a node of a picture."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape as _escape
+
+from cerlab.viz.graph import Cell, Graph, Node, NodeKind
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML does not allow, not even escaped."""
@@ -127,3 +125,47 @@ def bars(caption: str, counts: Sequence[tuple[str, int]]) -> str:
     head = '<thead><tr><th scope="col">type</th><th scope="col">events</th><td></td></tr></thead>'
     body = f"<tbody>{''.join(rows)}</tbody>"
     return f"<table><caption>{escape(caption)}</caption>\n{head}\n{body}</table>"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of words, head first, under a title; the legend explains them.
+
+    `has_names` says that the first column names the rows. `note` says what is left out.
+    """
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    legend: tuple[str, ...] = ()
+    note: str = ""
+    has_names: bool = False
+
+
+def grid_text(grid: Grid) -> str:
+    """The rows in columns, then the legend and the note."""
+    widths = [max(map(len, column)) for column in zip(*grid.rows, strict=True)]
+    lines = [grid.title]
+    for row in grid.rows:
+        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        lines.append("  ".join(cells).rstrip())
+    lines += [f"  {line}" for line in grid.legend]
+    lines += [f"{'  ' * grid.has_names}.. {grid.note}"] * bool(grid.note)
+    return "\n".join(lines)
+
+
+def grid_html(grid: Grid) -> str:
+    """The rows as a table, then the legend and the note."""
+    head, *rows = grid.rows
+    legend = pre("\n".join(grid.legend)) if grid.legend else ""
+    return block(table(grid.title, head, rows), legend, note(grid.note))
+
+
+def grid_graph(name: str, title: str, grid: Grid) -> Graph:
+    """The rows as the one node of a picture."""
+    names = 1 if grid.has_names else 0
+    rows = tuple(
+        tuple(Cell(text, is_head=r == 0 or c < names) for c, text in enumerate(row))
+        for r, row in enumerate(grid.rows)
+    )
+    node = Node(name, "", NodeKind.TABLE, {"rows": grid.rows}, rows=rows)
+    return Graph(name, title, (node,), (), legend=grid.legend, note=grid.note)

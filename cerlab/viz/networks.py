@@ -16,7 +16,7 @@ from cerlab.errors import BadData, Unsupported
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import EdgeKind, NodeKind, graph_of
-from cerlab.viz.machines.states import NAMES
+from cerlab.viz.machines import NAMES
 
 _LANGUAGES = {
     "cel": {kind.__name__: kind for kind in CEL_KINDS},

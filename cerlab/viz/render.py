@@ -1,26 +1,23 @@
-"""Pictures drawn: SVG, PNG and PDF by the Graphviz that comes with pygraphviz, in this process.
-
-An SVG has a title and a description for those who do not see it, no ids, dates or versions, and a
-transparent background; with the theme ``"auto"`` it is light, and dark where its viewer is. The
-same value gives the same bytes, as long as Graphviz and the fonts it measures with are the same.
-"""
+"""Pictures as SVG, PNG and PDF, drawn in this process by the Graphviz of pygraphviz's wheel."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
+from tempfile import TemporaryFile
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from cerlab.budget import poll
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
-from cerlab.viz.centring import centre_words, raise_words
 from cerlab.viz.dot import dot_text
-from cerlab.viz.fontconfig import without_font_warnings
-from cerlab.viz.graph import Graph, alt_text, graph_of
-from cerlab.viz.theme import DARK, LIGHT, ON_ITS_OWN, THEMES, ThemeName
+from cerlab.viz.graph import DARK, LIGHT, ON_ITS_OWN, THEMES, Graph, ThemeName, alt_text, graph_of
 
 Look: TypeAlias = Literal["auto", "light", "dark"]
+
 Form: TypeAlias = Literal["svg", "png", "pdf"]
 
 FORMS = ("svg", "png", "pdf")
@@ -45,6 +42,7 @@ _FIT = (
 """Wider pictures scroll, by a bar that shows before one does."""
 
 _MISSING = "pip install 'cerlab[viz]'"
+
 _one_at_a_time = Lock()  # Graphviz keeps its state in globals
 
 
@@ -176,3 +174,91 @@ def page_colours(body: str) -> str:
 def _plain(text: str) -> str:
     """Without the characters that XML lacks."""
     return "".join(c if c.isprintable() else " " for c in text)
+
+
+_NODE = re.compile(r'<g class="node">.*?</g>', re.S)
+
+_EDGE = re.compile(r'<g class="edge">.*?</g>', re.S)
+
+_ELEMENT = re.compile(r"<(polygon|path|ellipse|text) ([^>]*)>")
+
+_NUMBER = r"-?\d+(?:\.\d+)?"
+
+_PAIR = re.compile(rf"({_NUMBER}),{_NUMBER}")
+
+_LEFT = re.compile(rf'text-anchor="start" x="{_NUMBER}"')
+
+_CENTRE = re.compile(rf'\bcx="({_NUMBER})"')
+
+
+def centre_words(svg: str) -> str:
+    """An SVG of Graphviz's with each line in the middle of the node or cell that is drawn before.
+
+    A line with a small word beside it is two texts, which stay where they are.
+
+    >>> cell = '<polygon points="0,0 0,9 60,9 60,0"/><text text-anchor="start" x="9" y="5">'
+    >>> svg = centre_words(f'<g class="node">{cell}hi</text></g>')
+    >>> svg[svg.index("<text") :]
+    '<text text-anchor="middle" x="30" y="5">hi</text></g>'
+    """
+    return _NODE.sub(lambda node: _words_of(node[0]), svg)
+
+
+def raise_words(svg: str) -> str:
+    """An SVG of Graphviz's with the words of edges a little higher, off the line below them."""
+    return _EDGE.sub(lambda edge: edge[0].replace("<text ", '<text dy="-2" '), svg)
+
+
+def _words_of(node: str) -> str:
+    if "baseline-shift" in node:
+        return node
+    middle: float | None = None
+
+    def place(part: re.Match[str]) -> str:
+        nonlocal middle
+        if part[1] != "text":
+            middle = _middle(part[2])
+            return part[0]
+        if middle is None:
+            return part[0]
+        return _LEFT.sub(f'text-anchor="middle" x="{middle:g}"', part[0])
+
+    return _ELEMENT.sub(place, node)
+
+
+def _middle(shape: str) -> float | None:
+    """The middle of a shape, from left to right."""
+    centre = _CENTRE.search(shape)
+    if centre:
+        return float(centre[1])
+    across = [float(x) for x in _PAIR.findall(shape)]
+    return round((min(across) + max(across)) / 2, 2) if across else None
+
+
+STDERR = 2
+"""The file descriptor that C libraries write to, which ``sys.stderr`` does not see."""
+
+
+@contextmanager
+def without_font_warnings() -> Iterator[None]:
+    """Hold back what Fontconfig warns of on standard error; everything else comes afterwards.
+
+    The one in pygraphviz's wheel warns of settings that are newer than itself. In a notebook that
+    would stand in red above the first picture.
+    """
+    try:
+        real = os.dup(STDERR)
+    except OSError:  # the program runs without standard error
+        yield
+        return
+    with TemporaryFile() as buffer:
+        os.dup2(buffer.fileno(), STDERR)
+        try:
+            yield
+        finally:
+            os.dup2(real, STDERR)
+            os.close(real)
+            buffer.seek(0)
+            for line in buffer:
+                if not line.startswith(b"Fontconfig warning"):
+                    os.write(STDERR, line)

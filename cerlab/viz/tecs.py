@@ -1,14 +1,12 @@
-"""Snapshots of a tECS as pictures, as in the figures of the paper (CORE Fig. 4; CORE Fig. 6).
-
-Time goes from left to right: every node stands in the column of its position, a union where it was
-made. Small at its top right is the max-start. Left edges of unions are dashed and say L, right ones
-are solid and say R. Beside the DAG stands the table T from active states to union-lists.
-"""
+"""Snapshots of a tECS as pictures, alone or several in one layout (CORE Fig. 4; CORE Fig. 6)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import unescape
 from typing import Any
 
 from cerlab.automata.machine import Machine
@@ -18,8 +16,10 @@ from cerlab.errors import UsageError
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.words import answer_text, count_text, event_text
-from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, picture
-from cerlab.viz.machines.exploration import run_state_text
+from cerlab.viz.deterministic import run_state_text
+from cerlab.viz.graph import THEMES, Cell, Edge, EdgeKind, Graph, Node, NodeKind, ThemeName, picture
+from cerlab.viz.html import escape
+from cerlab.viz.render import svg
 
 HEAD = 18
 """How many characters of an event stand over its column."""
@@ -207,3 +207,169 @@ def tecs_snapshot(plan: Plan, machine: Machine, stream: Stream) -> TecsSnapshot:
             "CER0824", "a tECS of no events holds nothing", hint="give it a stream with events"
         )
     return last
+
+
+_ROW, _ENTRY, _GAP, _PAD = 20.0, 62.0, 36.0, 8.0
+
+_CHARACTER = 6.8
+
+_PART = re.compile(r'<g class="(node|edge)">\s*<title>([^<]*)</title>.*?</g>', re.S)
+
+_GROUP = re.compile(r'<g class="graph" transform="[^"]*translate\(([-\d.]+) ([-\d.]+)\)"')
+
+_CENTRE = re.compile(r'cx="([-\d.]+)" cy="([-\d.]+)" rx="([\d.]+)"')
+
+_CORNERS = re.compile(r'points="([^"]*)"')
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A macro-state in the table: its place from above, and how many entries it ever has."""
+
+    top: float
+    entries: int
+
+
+class Replay:
+    """The tECS of some snapshots of one substream; `width` and `height` hold for each of them.
+
+    Raises as `cerlab.viz.render.svg`.
+    """
+
+    def __init__(self, snapshots: Sequence[TecsSnapshot], theme: ThemeName) -> None:
+        self._colours = THEMES[theme]
+        graph = _together(snapshots)
+        picture = svg(graph, theme) if graph.nodes else ""
+        self._parts = [(m[1], unescape(m[2]), m[0]) for m in _PART.finditer(picture)]
+        box = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ([\d.]+)"', picture)
+        self._shift = _pair(_GROUP.search(picture))
+        self._left, self._high = _pair(box)
+        self._rights = {title: _right(part) for kind, title, part in self._parts if kind == "node"}
+        self._rows: dict[int, _Row] = {}
+        states = _states(snapshots)
+        tall = _ROW * (1 + sum(len(active.union_list) for active in states.values()))
+        self._top = max(0.0, (self._high - tall) / 2)
+        top = self._top + _ROW
+        for state, active in states.items():
+            self._rows[state] = _Row(top, len(active.union_list))
+            top += _ROW * len(active.union_list)
+        self._names = {state: state_text(active) for state, active in states.items()}
+        self._column = 2 * _PAD + _CHARACTER * max(map(len, ["state", *self._names.values()]))
+        self.width = self._left + _GAP + _ENTRY + self._column + _PAD
+        self.height = max(self._high, tall + 2 * _PAD)
+
+    def at(self, snapshot: TecsSnapshot) -> str:
+        """What the snapshot holds, as SVG in a box of `width` and `height`."""
+        says = escape(tecs_graph(snapshot).title)
+        return "\n".join([f"<title>{says}</title>", *self._dag(snapshot), *self._table(snapshot)])
+
+    def _dag(self, snapshot: TecsSnapshot) -> Iterator[str]:
+        now = {f"t{node.number}": node for node in snapshot.nodes}
+        links = {f"t{n.number}->t{m}" for n in snapshot.nodes for m in (n.next, n.left, n.right)}
+        heads = {f"at{position}" for position, _ in snapshot.events}
+        yield f'<g transform="translate({self._shift[0]} {self._shift[1]})">'
+        for kind, title, part in self._parts:
+            if kind == "edge":
+                yield part if title in links else ""
+            elif title in heads:
+                yield part
+            elif title in now:
+                yield self._looks(part, now[title], snapshot)
+        yield "</g>"
+
+    def _looks(self, part: str, node: TecsNode, snapshot: TecsSnapshot) -> str:
+        """A node brought forward if it is new, pushed back if it has expired."""
+        colours = self._colours
+        if node.number in snapshot.new:
+            new = f'fill="{colours.highlight}" stroke-width="2.2"'
+            return part.replace(f'fill="{colours.surface}"', new, 1)
+        if node.is_expired:
+            return part.replace(f'"{colours.ink}"', f'"{colours.ghost}"')
+        return part
+
+    def _table(self, snapshot: TecsSnapshot) -> Iterator[str]:
+        x, name_x = self._left + _GAP, self._left + _GAP + _ENTRY
+        yield self._cell(x, self._top, _ENTRY, _ROW, "union-list", bold=True)
+        yield self._cell(name_x, self._top, self._column, _ROW, "state", bold=True)
+        active = {each.state: each for each in snapshot.active}
+        labels = {node.number: node_text(node) for node in snapshot.nodes}
+        for state, row in self._rows.items():
+            entries = active[state].union_list if state in active else ()
+            for n in range(row.entries):
+                top = row.top + n * _ROW
+                label = labels[entries[n]] if n < len(entries) else ""
+                yield self._cell(x, top, _ENTRY, _ROW, label)
+                if n < len(entries):
+                    yield self._link(x, top + _ROW / 2, f"t{entries[n]}")
+            ink = self._colours.ink if entries else self._colours.ghost
+            height = _ROW * row.entries
+            yield self._cell(name_x, row.top, self._column, height, self._names[state], ink=ink)
+
+    def _link(self, x: float, y: float, node: str) -> str:
+        """A line from an entry to its node."""
+        right, middle = self._rights[node]
+        x2, y2 = right + self._shift[0] + 1, middle + self._shift[1]
+        bend = min(40.0, (x - x2) / 2)
+        path = f"M{x:.1f} {y:.1f}C{x - bend:.1f} {y:.1f} {x2 + bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+        tip = f"M{x2 + 6:.1f} {y2 - 3:.1f}L{x2:.1f} {y2:.1f}L{x2 + 6:.1f} {y2 + 3:.1f}"
+        return f'<path d="{path}{tip}" fill="none" stroke="{self._colours.table}"/>'
+
+    def _cell(
+        self, x: float, y: float, width: float, height: float, text: str,
+        *, bold: bool = False, ink: str | None = None,
+    ) -> str:  # fmt: skip
+        box = f'x="{x:.1f}" y="{y + 1:.1f}" width="{width:.1f}" height="{height:.1f}"'
+        words = f'x="{x + width / 2:.1f}" y="{y + height / 2 + 5:.1f}" text-anchor="middle"'
+        weight = ' font-weight="bold"' if bold else ""
+        return (
+            f'<rect {box} fill="{self._colours.surface}" stroke="{self._colours.table}"/>'
+            f'<text {words} font-size="11" fill="{ink or self._colours.ink}"{weight}>'
+            f"{escape(text)}</text>"
+        )
+
+
+def _together(snapshots: Sequence[TecsSnapshot]) -> Graph:
+    """The nodes of all snapshots as they first were, under the heads of all columns."""
+    nodes: dict[str, Node] = {}
+    edges: dict[tuple[str, str, EdgeKind], Edge] = {}
+    columns: dict[int, str] = {}
+    for snapshot in snapshots:
+        graph = tecs_graph(snapshot)
+        own = {node.id: node for node in graph.nodes if not node.rows}
+        nodes |= {name: node for name, node in own.items() if name not in nodes}
+        edges |= {(e.source, e.target, e.kind): e for e in graph.edges if not e.port}
+        columns |= dict(graph.columns)
+    plain = (_plain(node) for node in nodes.values())
+    return Graph(
+        "tecs", "tECS", tuple(plain), tuple(edges.values()), "RL", columns=tuple(columns.items())
+    )
+
+
+def _plain(node: Node) -> Node:
+    return replace(node, is_new=False, is_faded=False)
+
+
+def _states(snapshots: Sequence[TecsSnapshot]) -> dict[int, ActiveState]:
+    """Each macro-state that is ever active, in that order, when its union-list is longest."""
+    states: dict[int, ActiveState] = {}
+    for active in (active for snapshot in snapshots for active in snapshot.active):
+        longest = states.setdefault(active.state, active)
+        if len(active.union_list) > len(longest.union_list):
+            states[active.state] = active
+    return states
+
+
+def _pair(match: re.Match[str] | None) -> tuple[float, float]:
+    return (float(match[1]), float(match[2])) if match else (0.0, 0.0)
+
+
+def _right(part: str) -> tuple[float, float]:
+    """Where a line meets a node from the right; nowhere for words alone."""
+    if circle := _CENTRE.search(part):
+        x, y, radius = map(float, circle.groups())
+        return x + radius, y
+    if box := _CORNERS.search(part):
+        corners = [tuple(map(float, pair.split(","))) for pair in box[1].split()]
+        ys = [y for _, y in corners]
+        return max(x for x, _ in corners), (min(ys) + max(ys)) / 2
+    return 0.0, 0.0

@@ -26,8 +26,8 @@ from cerlab import catalogue
 from cerlab.cli import COMMANDS, main
 from cerlab.evaluate.aggregates import Aggregates
 from cerlab.io import HowToRead
-from cerlab.spark.batch.match import Options
-from cerlab.spark.stream.match_stream import StreamOptions
+from cerlab.spark.batch import Options
+from cerlab.spark.stream.match import StreamOptions
 
 
 class Commands(Directive):

@@ -15,7 +15,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.viz import svg
-from cerlab.viz.theme import DARK, LIGHT
+from cerlab.viz.graph import DARK, LIGHT
 
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
 QUERY, EVENTS = str(FOLDER / "query.ceql"), str(FOLDER / "events.core")

@@ -28,7 +28,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.predicates.encoding import predicate_from_json
 from cerlab.predicates.text import predicate_text
-from cerlab.viz.machines.tikz import latex_text, layers, machine_tikz
+from cerlab.viz.machines import latex_text, layers, machine_tikz
 from proofs_tests.io.machine_cases import random_machine, rich_predicate, tower
 from proofs_tests.suite import Suite
 

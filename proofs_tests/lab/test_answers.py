@@ -14,7 +14,7 @@ import cerlab
 from cerlab.lab import MOST_STEPS, PANELS, answer, stream_of
 from cerlab.logic.ceql.text import query_text
 from cerlab.testing import as_dict
-from cerlab.viz.timeline.style import own_numbers
+from cerlab.viz.timeline_value import own_numbers
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 

@@ -39,7 +39,7 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, TYPES, random_predicate
-from cerlab.viz.machines.exploration import explore
+from cerlab.viz.deterministic import explore
 from proofs_tests.suite import Suite
 
 NAN = float("nan")

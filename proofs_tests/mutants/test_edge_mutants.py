@@ -24,8 +24,8 @@ from cerlab.model.event import Event
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import Operator
-from cerlab.spark.plan import assignment
-from cerlab.spark.plan.runs import Run
+from cerlab.spark import assignment
+from cerlab.spark.runs import Run
 from proofs_tests.clauses.test_consume import CASES
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from cerlab.errors import CerlabError
-from cerlab.spark.plan import bit_fields
-from cerlab.spark.plan.modes import Mode
-from cerlab.spark.tasks import shuffle_units
+from cerlab.spark import assignment as bit_fields
+from cerlab.spark import shuffle_units
+from cerlab.spark.plan import Mode
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.spark.test_any_split import check
 from proofs_tests.suite import Suite

@@ -33,7 +33,7 @@ from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.order import by_end
-from cerlab.spark.plan.modes import Mode, why_not
+from cerlab.spark.plan import Mode, why_not
 from cerlab.testing import as_dict
 from proofs_tests.random_cases import Case
 from proofs_tests.spark.cases import SparkCase

@@ -15,13 +15,11 @@ from cerlab.io import Stream
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
 from cerlab.predicates.keys import partition_key
-from cerlab.spark.plan.modes import Mode, why_not
-from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import attributes_of_job
+from cerlab.spark.evaluation import plan_and_tables
+from cerlab.spark.plan import Labels, Mode, attributes_of_job, why_not
 from cerlab.spark.stream.state import BucketState, state_from_bytes
 from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state
-from cerlab.spark.tasks.evaluation import plan_and_tables
-from cerlab.spark.tasks.named_rows import RowNames
+from cerlab.spark.task_outputs import RowNames
 from proofs_tests.spark.cases import TIME, SparkCase
 
 LABELS = Labels(("t", "id"), "t")

@@ -25,8 +25,8 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, TimeUnit
 from cerlab.model.event import Event, Value
-from cerlab.spark.plan.reads import attributes_read
-from cerlab.spark.tasks.evaluation import Job
+from cerlab.spark.evaluation import Job
+from cerlab.spark.plan import attributes_read
 from cerlab.testing import Shape
 from proofs_tests.random_cases import Case, random_case
 

@@ -21,25 +21,31 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.predicates.keys import partition_key
 from cerlab.predicates.truth import satisfies
-from cerlab.spark.plan import assignment as plans
-from cerlab.spark.plan.assignment import RangeAssignment
-from cerlab.spark.plan.bit_fields import BitFields, bit_fields
-from cerlab.spark.plan.modes import Mode
-from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import (
+from cerlab.spark import assignment as plans
+from cerlab.spark import shuffle_units as tasks
+from cerlab.spark.assignment import BitFields, RangeAssignment, bit_fields
+from cerlab.spark.evaluation import Job
+from cerlab.spark.plan import (
+    Labels,
+    Mode,
     attributes_of_job,
     attributes_tested,
     time_attribute,
     window_width,
 )
-from cerlab.spark.plan.relevant_events import PlanOverBits, plan_over_bits
-from cerlab.spark.plan.runs import Run, in_order, run_in, run_table, runs_in, runs_of
-from cerlab.spark.plan.survey import quantiles, runs_of_survey
-from cerlab.spark.tasks import shuffle_units as tasks
-from cerlab.spark.tasks.aggregates import GroupRows
-from cerlab.spark.tasks.evaluation import Job
-from cerlab.spark.tasks.named_rows import RowNames
-from cerlab.spark.tasks.shuffle_units import Placing
+from cerlab.spark.relevant_events import PlanOverBits, plan_over_bits
+from cerlab.spark.runs import (
+    Run,
+    in_order,
+    quantiles,
+    run_in,
+    run_table,
+    runs_in,
+    runs_of,
+    runs_of_survey,
+)
+from cerlab.spark.shuffle_units import Placing
+from cerlab.spark.task_outputs import GroupRows, RowNames
 from proofs_tests.spark import cases
 from proofs_tests.spark.cases import TIME, SparkCase
 

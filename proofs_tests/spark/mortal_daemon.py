@@ -1,6 +1,6 @@
 """The process that Spark forks Python workers from, some of which end as if killed from outside.
 
-In place of `cerlab.spark.launch.daemon`, by ``spark.python.daemon.module``: in the folder that
+In place of `cerlab.spark.daemon`, by ``spark.python.daemon.module``: in the folder that
 ``DEATHS`` names, the file ``at`` has the numbers of the calls at which a worker kills itself.
 """
 
@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cerlab.spark.launch.daemon import preload
+from cerlab.spark.daemon import preload
+from cerlab.spark.evaluation import Evaluation
 from cerlab.spark.stream.step import BucketStep
-from cerlab.spark.tasks.evaluation import Evaluation
 
 
 def perish() -> None:

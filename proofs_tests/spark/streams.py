@@ -15,7 +15,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.spark.stream.files import Done, write_stream
+from cerlab.spark.stream.match import Done, write_stream
 from proofs_tests.spark.lateness import Model
 
 Row = dict[str, Any]

@@ -16,10 +16,10 @@ from cerlab.evaluate import aggregates as aggregated
 from cerlab.evaluate.aggregates import Request, selected_request
 from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.syntax import Aggregate, partition_attributes
-from cerlab.spark.plan.footers import NoProof
-from cerlab.spark.plan.modes import Mode
-from cerlab.spark.tasks import aggregates as tasks
-from cerlab.spark.tasks.aggregates import GroupRows, merge_parts
+from cerlab.spark import task_outputs as tasks
+from cerlab.spark.footers import NoProof
+from cerlab.spark.plan import Mode
+from cerlab.spark.task_outputs import GroupRows, merge_parts
 from proofs_tests.spark.cases import SparkCase
 from proofs_tests.spark.layouts import in_units
 from proofs_tests.spark.test_any_split import case_for, fails

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.spark.plan import assignment, relevant_events, runs
-from cerlab.spark.plan.modes import Mode, why_not
-from cerlab.spark.tasks import evaluation
-from cerlab.spark.tasks import shuffle_units as tasks
+from cerlab.spark import assignment, evaluation, relevant_events, runs
+from cerlab.spark import shuffle_units as tasks
+from cerlab.spark.plan import Mode, why_not
 from cerlab.testing import with_limit
 from proofs_tests.spark import layouts
 from proofs_tests.spark.cases import SparkCase, typed_case

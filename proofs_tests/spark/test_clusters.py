@@ -16,7 +16,7 @@ import pytest
 
 import cerlab
 from cerlab.errors import UsageError
-from cerlab.spark.launch import java
+from cerlab.spark import launch as java
 from proofs_tests.spark.over_cluster import BY_TIME, COLUMNS
 from proofs_tests.spark.streams import QUERY, events, local, markers, table_of
 from proofs_tests.suite import Suite

@@ -13,7 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from cerlab.cli import main
-from cerlab.spark.batch import answer_warnings
+from cerlab.spark import batch as answer_warnings
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -19,22 +19,17 @@ import pytest
 from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
-from cerlab.spark.plan import assignment
-from cerlab.spark.plan.files import UnorderedFiles, ranges_in_files
-from cerlab.spark.plan.footers import Columns, NoProof, RowGroups, layout, row_groups
-from cerlab.spark.plan.modes import Mode
-from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import attributes_of_job, time_attribute
-from cerlab.spark.plan.relevant_events import why_all_events
-from cerlab.spark.plan.runs import Run, in_order, runs_in
-from cerlab.spark.plan.survey import quantiles, runs_of_survey
-from cerlab.spark.tasks import files as task_files
-from cerlab.spark.tasks.aggregates import GroupRows
-from cerlab.spark.tasks.evaluation import Evaluation, Job
-from cerlab.spark.tasks.files import answers_of_range
-from cerlab.spark.tasks.named_rows import RowNames
-from cerlab.spark.tasks.shuffle_units import survey_units
-from cerlab.spark.tasks.unordered_files import sample_of_files, units_of_files
+from cerlab.spark import assignment
+from cerlab.spark import tasks as task_files
+from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
+from cerlab.spark.evaluation import Evaluation, Job
+from cerlab.spark.footers import Columns, NoProof, RowGroups, layout, row_groups
+from cerlab.spark.plan import Labels, Mode, attributes_of_job, time_attribute
+from cerlab.spark.relevant_events import why_all_events
+from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of_survey
+from cerlab.spark.shuffle_units import survey_units
+from cerlab.spark.task_outputs import GroupRows, RowNames
+from cerlab.spark.tasks import answers_of_range, sample_of_files, units_of_files
 from cerlab.testing import with_limit
 from proofs_tests.spark.cases import TIME, SparkCase, _answers, _place
 from proofs_tests.spark.layouts import assign, by_part, evaluate, random_files, random_layout

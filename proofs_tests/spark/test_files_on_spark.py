@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerlab
-from cerlab.spark.batch.files import bare_scan, files_below, why_not_files
-from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers, write
-from cerlab.spark.batch.request import request_of
-from cerlab.spark.plan import footers
-from cerlab.spark.plan.files import FileRanges
-from cerlab.spark.plan.footers import NoProof
+from cerlab.spark import footers
+from cerlab.spark.assignment import FileRanges
+from cerlab.spark.batch import answers, write
+from cerlab.spark.files import bare_scan, files_below, why_not_files
+from cerlab.spark.first_pass import RowRanges, first_pass
+from cerlab.spark.footers import NoProof
+from cerlab.spark.request import request_of
 
 ROWS = 400
 QUERY = "SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] WITHIN 7 [t]"
@@ -174,7 +174,7 @@ def test_columns_in_the_names_of_folders_are_refused(spark: Any, tmp_path: Path)
 
 def test_another_format_than_sparks_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Delta's format is a class of its own, derived from Spark's: told by its exact name."""
-    from cerlab.spark.batch import files
+    from cerlab.spark import files
 
     class Class:
         def __init__(self, name: str) -> None:

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark.plan.order import Labels, increase, is_stream
-from cerlab.spark.plan.runs import Run
-from cerlab.spark.plan.survey import quantiles, runs_of_survey
-from cerlab.spark.tasks.shuffle_units import survey_units, units_of_cuts
+from cerlab.spark.plan import Labels, increase, is_stream
+from cerlab.spark.runs import Run, quantiles, runs_of_survey
+from cerlab.spark.shuffle_units import survey_units, units_of_cuts
 
 
 def survey(

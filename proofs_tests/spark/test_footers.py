@@ -15,19 +15,16 @@ import pytest
 
 import cerlab
 from cerlab.automata.plan_json import plan_to_bytes
-from cerlab.spark.batch.writer import refuse_input
-from cerlab.spark.plan import footers
-from cerlab.spark.plan.files import UnorderedFiles, ranges_in_files
-from cerlab.spark.plan.footers import Columns, Layout, NoProof, layout, row_groups
-from cerlab.spark.plan.modes import Mode
-from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import engine_column
-from cerlab.spark.plan.survey import runs_of_survey
-from cerlab.spark.tasks import files as task_files
-from cerlab.spark.tasks.evaluation import Job
-from cerlab.spark.tasks.files import answers_of_range
-from cerlab.spark.tasks.shuffle_units import survey_units
-from cerlab.spark.tasks.unordered_files import sample_of_files, units_of_files
+from cerlab.spark import footers
+from cerlab.spark import tasks as task_files
+from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
+from cerlab.spark.evaluation import Job
+from cerlab.spark.footers import Columns, Layout, NoProof, layout, row_groups
+from cerlab.spark.plan import Labels, Mode, engine_column
+from cerlab.spark.runs import runs_of_survey
+from cerlab.spark.shuffle_units import survey_units
+from cerlab.spark.tasks import answers_of_range, sample_of_files, units_of_files
+from cerlab.spark.writer import refuse_input
 
 QUERY = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 4 [t]")
 

@@ -19,9 +19,9 @@ from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow
 from cerlab.predicates.keys import partition_key
-from cerlab.spark.tasks import groups
-from cerlab.spark.tasks.groups import GroupJob, evaluate_groups
-from cerlab.spark.tasks.named_rows import RowNames
+from cerlab.spark import evaluation as groups
+from cerlab.spark.evaluation import GroupJob, evaluate_groups
+from cerlab.spark.task_outputs import RowNames
 from cerlab.testing import Shape, random_correlated_events, random_correlated_formula
 from proofs_tests.spark.test_any_split import fails
 from proofs_tests.suite import Suite

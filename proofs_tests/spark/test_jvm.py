@@ -10,7 +10,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.spark.launch import java as jvm
+from cerlab.spark import launch as jvm
 
 
 def java(home: Path, says: str, *, release: str | None = None) -> Path:
@@ -127,7 +127,7 @@ def test_workers_are_forked_from_a_process_that_has_the_engine(tmp_path: Path) -
     pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
     text = (
         "import os, sys\n"
-        "from cerlab.spark.launch import daemon\n"
+        "from cerlab.spark import daemon\n"
         "daemon.preload()\n"
         "before = set(sys.modules)\n"
         "if os.fork():\n"
@@ -144,7 +144,7 @@ def test_what_a_worker_starts_with_is_neither_collected_nor_given_back() -> None
     pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
     text = (
         "import gc, numpy, psutil\n"
-        "from cerlab.spark.launch import daemon\n"
+        "from cerlab.spark import daemon\n"
         "daemon.preload()\n"
         "assert gc.get_freeze_count() > 10 * len(gc.get_objects())\n"
         "resident = lambda: psutil.Process().memory_info().rss\n"

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from cerlab.model.clauses import TimeWindow
-from cerlab.spark.batch.first_pass import first_pass
-from cerlab.spark.batch.match import answers
-from cerlab.spark.batch.request import request_of
-from cerlab.spark.plan.files import FileRanges
-from cerlab.spark.plan.modes import Mode
+from cerlab.spark.assignment import FileRanges
+from cerlab.spark.batch import answers
+from cerlab.spark.first_pass import first_pass
+from cerlab.spark.plan import Mode
+from cerlab.spark.request import request_of
 from proofs_tests.spark.test_any_split import case_for
 from proofs_tests.spark.test_files import write
 from proofs_tests.spark.test_on_spark import rows_of, same

@@ -12,10 +12,9 @@ import pytest
 
 import cerlab
 from cerlab.automata.plan_json import plan_to_bytes
-from cerlab.spark.plan.reads import attributes_read
-from cerlab.spark.tasks.evaluation import Job
-from cerlab.spark.tasks.positions import Positions
-from cerlab.spark.tasks.shuffle_units import _units, evaluate_buckets
+from cerlab.spark.evaluation import Job, Positions
+from cerlab.spark.plan import attributes_read
+from cerlab.spark.shuffle_units import _units, evaluate_buckets
 
 ROWS = 6_000
 SIZE = 100

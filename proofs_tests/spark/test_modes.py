@@ -8,7 +8,7 @@ import pytest
 import cerlab
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.answer import ComplexEvent
-from cerlab.spark.plan.modes import Mode, choose_mode, why_not
+from cerlab.spark.plan import Mode, choose_mode, why_not
 from proofs_tests.spark.cases import SparkCase
 from proofs_tests.spark.layouts import cut_at
 

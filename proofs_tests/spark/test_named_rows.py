@@ -14,10 +14,10 @@ from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.evaluate.labelled import named_columns, repeatable_labels, selected_labels
 from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import partition_attributes
-from cerlab.spark.plan.footers import NoProof
-from cerlab.spark.plan.modes import Mode
+from cerlab.spark.footers import NoProof
+from cerlab.spark.plan import Mode
 from cerlab.spark.stream.step import BucketStep
-from cerlab.spark.tasks.named_rows import RowNames
+from cerlab.spark.task_outputs import RowNames
 from cerlab.testing import Shape
 from proofs_tests.spark.buckets import buckets_of, feed, job_of
 from proofs_tests.spark.cases import SparkCase, typed_case

@@ -12,12 +12,12 @@ import pytest
 from pyarrow.fs import FileSelector
 
 from cerlab.cli import main
-from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.inputs import files_elsewhere, read
-from cerlab.spark.batch.match import answers
-from cerlab.spark.batch.request import request_of
-from cerlab.spark.plan.files import FileRanges
-from cerlab.spark.plan.places import inside, resolve
+from cerlab.spark.assignment import FileRanges
+from cerlab.spark.batch import answers
+from cerlab.spark.first_pass import RowRanges, first_pass
+from cerlab.spark.footers import inside, resolve
+from cerlab.spark.inputs import files_elsewhere, read
+from cerlab.spark.request import request_of
 from proofs_tests.spark.test_files_on_spark import QUERY, ROWS, expected, rows_of, table
 
 SCHEMA = "CREATE STREAM S { " + ", ".join(f"EVENT {e} {{ t:long, v:long, id:long }}" for e in "ABC")

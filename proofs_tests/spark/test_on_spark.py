@@ -18,10 +18,10 @@ import cerlab
 import cerlab.spark
 from cerlab.io import Stream
 from cerlab.model.clauses import TimeWindow
-from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers
-from cerlab.spark.batch.request import request_of
-from cerlab.spark.plan.modes import Mode, why_not
+from cerlab.spark.batch import answers
+from cerlab.spark.first_pass import RowRanges, first_pass
+from cerlab.spark.plan import Mode, why_not
+from cerlab.spark.request import request_of
 from cerlab.testing import Shape
 from proofs_tests.spark.cases import typed_case
 

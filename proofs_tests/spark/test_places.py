@@ -17,12 +17,12 @@ import pytest
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from cerlab.errors import BadData, UsageError
-from cerlab.spark.batch.inputs import files_elsewhere, format_of
-from cerlab.spark.batch.writer import publish_files, refuse_input, write_folder
-from cerlab.spark.plan import places
-from cerlab.spark.plan.modes import Mode
-from cerlab.spark.plan.places import files_in, inside, resolve, why_not_opened
-from cerlab.spark.tasks.files import rows_of_files, write_answers
+from cerlab.spark import footers as places
+from cerlab.spark.footers import files_in, inside, resolve, why_not_opened
+from cerlab.spark.inputs import files_elsewhere, format_of
+from cerlab.spark.plan import Mode
+from cerlab.spark.tasks import rows_of_files, write_answers
+from cerlab.spark.writer import publish_files, refuse_input, write_folder
 from proofs_tests.spark import test_files
 from proofs_tests.suite import Suite
 

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 
-from cerlab.spark.tasks.positions import Positions
+from cerlab.spark.evaluation import Positions
 from proofs_tests.suite import Suite
 
 

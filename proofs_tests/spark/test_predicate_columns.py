@@ -32,9 +32,9 @@ from cerlab.predicates.syntax import (
     negation,
 )
 from cerlab.predicates.truth import satisfies
-from cerlab.spark.batch import predicates as module
-from cerlab.spark.batch.frame import source_of
-from cerlab.spark.batch.predicates import Inexact, column_above, column_where
+from cerlab.spark import predicates as module
+from cerlab.spark.frame import source_of
+from cerlab.spark.predicates import Inexact, column_above, column_where
 from proofs_tests.suite import Suite
 
 INT64 = [-(2**63), -(2**63) + 1, 2**63 - 1, 2**63 - 2]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.spark.batch.writer import publish
+from cerlab.spark.writer import publish
 
 
 def folder_of(place: Path, text: str) -> Path:

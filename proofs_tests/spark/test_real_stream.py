@@ -15,9 +15,9 @@ import cerlab.spark
 from cerlab.bench.queries import catalogue
 from cerlab.io import Stream
 from cerlab.io.answers import table_of_batches
-from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers
-from cerlab.spark.batch.request import request_of
+from cerlab.spark.batch import answers
+from cerlab.spark.first_pass import RowRanges, first_pass
+from cerlab.spark.request import request_of
 from proofs_tests.suite import Suite
 
 pytestmark = pytest.mark.filterwarnings("default")

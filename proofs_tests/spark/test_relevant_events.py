@@ -10,9 +10,9 @@ from cerlab.model.event import Event
 from cerlab.predicates.syntax import Like, atoms
 from cerlab.predicates.text import predicate_text
 from cerlab.predicates.truth import satisfies
-from cerlab.spark.plan import relevant_events
-from cerlab.spark.plan.reads import attributes_tested, window_width
-from cerlab.spark.plan.relevant_events import MOST_BITS, plan_over_bits, why_all_events
+from cerlab.spark import relevant_events
+from cerlab.spark.plan import attributes_tested, window_width
+from cerlab.spark.relevant_events import MOST_BITS, plan_over_bits, why_all_events
 
 SKIPS = [
     "SELECT * WHERE A ; B WITHIN 5 [t]",

@@ -12,8 +12,8 @@ import pytest
 
 import cerlab
 from cerlab.automata.plan_json import plan_to_bytes
-from cerlab.spark.plan import runs as module
-from cerlab.spark.plan.assignment import (
+from cerlab.spark import runs as module
+from cerlab.spark.assignment import (
     begins_in_events,
     begins_in_time,
     coarser,
@@ -21,9 +21,9 @@ from cerlab.spark.plan.assignment import (
     range_assignment,
     starts_of,
 )
-from cerlab.spark.plan.runs import Run, descents, in_order, runs_in, runs_of
-from cerlab.spark.tasks.evaluation import Job
-from cerlab.spark.tasks.shuffle_units import Placing, evaluate_ranges, units_of_ranges
+from cerlab.spark.evaluation import Job
+from cerlab.spark.runs import Run, descents, in_order, runs_in, runs_of
+from cerlab.spark.shuffle_units import Placing, evaluate_ranges, units_of_ranges
 
 
 def lying(

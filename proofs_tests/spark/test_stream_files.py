@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.spark.stream.files import STARTS, Done, write_stream
+from cerlab.spark.stream.match import STARTS, Done, write_stream
 
 errors = pytest.importorskip("pyspark.errors", reason="PySpark is in the extra 'spark'")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.spark.stream.match_stream import PROVIDER
+from cerlab.spark.stream.match import PROVIDER
 from proofs_tests.spark.streams import (
     ANOTHER,
     LATENESS,

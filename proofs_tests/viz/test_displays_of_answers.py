@@ -32,8 +32,7 @@ from cerlab.model.schema import (
     EventDeclaration,
     StreamDeclaration,
 )
-from cerlab.viz.notebook.answers import MOST, MOST_EVENTS
-from cerlab.viz.notebook.streams import type_counts
+from cerlab.viz.answers import MOST, MOST_EVENTS, type_counts
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
@@ -336,7 +335,7 @@ def test_a_fresh_session_shows_values_and_loads_nothing_heavy() -> None:
         "heavy = {'pandas', 'numba', 'numpy', 'pyarrow', 'pyspark', 'matplotlib', 'pygraphviz',"
         " 'networkx', 'z3', 'IPython'}\n"
         "assert not heavy & sys.modules.keys(), 'import'\n"
-        "drawn = {'cerlab.viz.timeline', 'cerlab.viz.notebook.answers', 'cerlab.magic',"
+        "drawn = {'cerlab.viz.timeline', 'cerlab.viz.answers', 'cerlab.magic',"
         " 'cerlab.viz.html'}\n"
         "assert not drawn & sys.modules.keys(), 'pictures'\n"
         "values = [cerlab.Event('A'), cerlab.ComplexEvent(0, 0, (0,)),"

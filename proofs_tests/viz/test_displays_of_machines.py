@@ -17,9 +17,9 @@ from cerlab.automata.determinise import DeterministicCea
 from cerlab.logic.cel.syntax import Atom, Plus
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import render
-from cerlab.viz.machines.deterministic import MintermTable
-from cerlab.viz.machines.minterms import MintermList
-from cerlab.viz.notebook.displays import MOST
+from cerlab.viz.deterministic import MintermTable
+from cerlab.viz.displays import MOST
+from cerlab.viz.machines import MintermList
 from proofs_tests.suite import Suite
 from proofs_tests.viz.values import KINDS, random_value
 

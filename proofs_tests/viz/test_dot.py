@@ -31,8 +31,8 @@ from cerlab.logic.cel.syntax import As, Atom
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import dot_text, graph_of, svg
+from cerlab.viz.deterministic import minterm_table
 from cerlab.viz.graph import NodeKind
-from cerlab.viz.machines.deterministic import minterm_table
 from proofs_tests.suite import Suite
 from proofs_tests.viz.values import KINDS, random_value
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cerlab.viz.fontconfig import without_font_warnings
+from cerlab.viz.render import without_font_warnings
 
 DRAWN_TWICE = """
 import os, cerlab

@@ -16,8 +16,8 @@ from cerlab.errors import BadData, Unsupported
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_formula, random_sremo
 from cerlab.viz import alt_text, from_networkx, graph_of, to_networkx
+from cerlab.viz.deterministic import cubes, guard_words
 from cerlab.viz.graph import EdgeKind, NodeKind
-from cerlab.viz.machines.guards import cubes, guard_words
 from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.io.machine_cases import exact
 from proofs_tests.srt.cases import random_epsilon_srt, random_srt

@@ -8,7 +8,7 @@ import cerlab
 from cerlab.errors import ResourceLimit
 from cerlab.rows.compile import prioritised_automaton
 from cerlab.viz.graph import Graph
-from cerlab.viz.machines.prioritised import row_pattern_graph
+from cerlab.viz.machines import row_pattern_graph
 
 CLAUSE = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({}))"
 

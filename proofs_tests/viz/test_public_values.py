@@ -12,7 +12,7 @@ import cerlab
 from cerlab import display
 from cerlab.automata.explicit import table_of
 from cerlab.compile.register_plan import register_plan
-from cerlab.viz.machines.minterms import listed_minterms
+from cerlab.viz.machines import listed_minterms
 from proofs_tests.viz.test_displays_of_answers import words
 
 EVENTS = [{"type": kind, "v": n} for n, kind in enumerate("AACBBCAB")]

@@ -18,10 +18,9 @@ from cerlab.errors import ResourceLimit, Unsupported, UsageError
 from cerlab.io import Stream
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import alt_text, dot_text, drawing, graph_of, svg, to_graphviz
-from cerlab.viz.graph import NodeKind
+from cerlab.viz.graph import DARK, LIGHT, NodeKind
 from cerlab.viz.render import LEAST, MAX_NODES, html
 from cerlab.viz.tecs import tecs_snapshot, tecs_snapshots
-from cerlab.viz.theme import DARK, LIGHT
 from proofs_tests.suite import Suite
 from proofs_tests.viz.values import random_value
 

@@ -15,10 +15,9 @@ from cerlab.api import step
 from cerlab.engine.reference.snapshot import TecsNode
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
-from cerlab.viz.notebook.filmstrip import MOST_FRAMES, TOGETHER, Frames
-from cerlab.viz.notebook.stepper import page
-from cerlab.viz.notebook.steps import Steps
-from cerlab.viz.theme import DARK, LIGHT
+from cerlab.viz.filmstrip import MOST_FRAMES, TOGETHER, Frames
+from cerlab.viz.graph import DARK, LIGHT
+from cerlab.viz.steps import Steps, page
 from proofs_tests.engine.test_compiled import compilable
 from proofs_tests.suite import Suite
 

@@ -18,10 +18,8 @@ from cerlab.api import timeline as asked
 from cerlab.api.timelines import MOST_ANSWERS, show
 from cerlab.errors import BadData, CerlabError
 from cerlab.model.order import by_end
-from cerlab.viz.timeline.layout import ANSWERS, EVENTS, timeline
-from cerlab.viz.timeline.style import COLOURS, MARKERS, SHAPES, look, own_numbers
-from cerlab.viz.timeline.text import timeline_text
-from cerlab.viz.timeline.value import Row
+from cerlab.viz.timeline import ANSWERS, EVENTS, timeline, timeline_text
+from cerlab.viz.timeline_value import COLOURS, MARKERS, SHAPES, Row, look, own_numbers
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 from proofs_tests.viz.timeline_pictures import SVG, check_picture, read_back

@@ -8,8 +8,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from cerlab import ComplexEvent
-from cerlab.viz.timeline.layout import Timeline
-from cerlab.viz.timeline.value import FEW
+from cerlab.viz.timeline import Timeline
+from cerlab.viz.timeline_value import FEW
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -17,8 +17,8 @@ from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import Formula
 from cerlab.model.clauses import Strategy
 from cerlab.testing import SMALL, random_fo_formula, random_formula, random_query, random_sremo
-from cerlab.viz.machines.deterministic import minterm_table
-from cerlab.viz.machines.minterms import listed_minterms
+from cerlab.viz.deterministic import minterm_table
+from cerlab.viz.machines import listed_minterms
 from cerlab.viz.tecs import tecs_snapshot
 from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.io.machine_cases import random_machine, rich_predicate

@@ -1,12 +1,14 @@
-"""What is asked of a stream that is still arriving: a query, an order, and how late rows may be."""
+"""Requests of a stream: a query, an order, a lateness in units of time, and how it would run."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_to_bytes
@@ -14,21 +16,26 @@ from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.clock import TimeAxis, clock_for, time_axis
-from cerlab.spark.batch import frame
-from cerlab.spark.batch.correlated import refuse_aggregates, refuse_correlated
-from cerlab.spark.batch.frame import FLOATS, MOMENTS, WHOLE, Source
-from cerlab.spark.batch.named import row_names
-from cerlab.spark.batch.request import check_partition
-from cerlab.spark.plan.modes import Choice, Mode, choose_mode, why_not
-from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import MICROSECOND, attributes_of_job, time_attribute
-from cerlab.spark.stream.columns import kind_of
-from cerlab.spark.stream.durations import Length, length_in
-from cerlab.spark.stream.reorder import Instant
-from cerlab.spark.stream.step import StreamJob
+from cerlab.spark import frame
+from cerlab.spark.batch import in_columns, of_plan
+from cerlab.spark.frame import FLOATS, MOMENTS, WHOLE, Source
+from cerlab.spark.plan import (
+    MICROSECOND,
+    Choice,
+    Labels,
+    Mode,
+    attributes_of_job,
+    choose_mode,
+    time_attribute,
+    why_not,
+)
+from cerlab.spark.request import check_partition, refuse_aggregates, refuse_correlated, row_names
+from cerlab.spark.stream.reorder import Instant, kind_of
+from cerlab.spark.stream.step import BUCKETS, StreamJob, reach
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
 
 _GRAIN = 1_000
 """The watermark tells so many instants apart in one `lag`, if its unit allows it."""
@@ -200,3 +207,136 @@ def _ticks(lag: Fraction | None, lateness: Fraction) -> tuple[int | None, Fracti
         )
     tick = max(1, math.floor(lag / _GRAIN))
     return tick, Fraction(math.ceil(lag / tick) * tick)
+
+
+Length: TypeAlias = str | int | float | timedelta
+"""A number in the unit of the column, or a length of time: ``"10 seconds"``, a `timedelta`."""
+
+_NANOSECONDS = {
+    ("ns", "nanosecond"): 1,
+    ("us", "microsecond"): 10**3,
+    ("ms", "millisecond"): 10**6,
+    ("s", "second"): 10**9,
+    ("m", "minute"): 60 * 10**9,
+    ("h", "hour"): 3_600 * 10**9,
+    ("d", "day"): 86_400 * 10**9,
+}
+
+_UNITS = {name: size for names, size in _NANOSECONDS.items() for name in names}
+
+
+_UNITS |= {f"{long}s": size for (_, long), size in _NANOSECONDS.items()}
+
+
+_LENGTH = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+
+
+def length_in(unit: int | None, length: Length, what: str) -> Fraction:
+    """A length in units of so many nanoseconds; a number without a unit is taken as it is.
+
+    `unit` is None where nothing says what a number in the column means. Raises `UsageError`, which
+    names the option `what`, for what is no length or cannot be converted.
+
+    >>> length_in(1_000_000, "1.5 seconds", "lateness"), length_in(None, "20", "lateness")
+    (Fraction(1500, 1), Fraction(20, 1))
+    """
+    if isinstance(length, timedelta):
+        microseconds = length // timedelta(microseconds=1)
+        return _in_unit(unit, Fraction(microseconds * 1_000), str(length), what)
+    if isinstance(length, str):
+        match = _LENGTH.fullmatch(length)
+        if match is None or (match[2] and match[2].lower() not in _UNITS):
+            raise _no_length(length, what)
+        number = Fraction(match[1])
+        if not match[2]:
+            return number
+        return _in_unit(unit, number * _UNITS[match[2].lower()], length, what)
+    if isinstance(length, bool) or not math.isfinite(length) or length < 0:
+        raise _no_length(length, what)
+    return Fraction(length)
+
+
+def _in_unit(unit: int | None, nanoseconds: Fraction, text: str, what: str) -> Fraction:
+    if nanoseconds < 0:
+        raise _no_length(text, what)
+    if unit is None:
+        raise UsageError(
+            "CER0882",
+            f"{what}={text!r}: nothing says what a number in the column of times means",
+            hint="give unit= (on the command line: --time COLUMN:UNIT), or a plain number",
+        )
+    return nanoseconds / unit
+
+
+def _no_length(length: object, what: str) -> UsageError:
+    return UsageError(
+        "CER0882",
+        f"{what}={length!r} is no length of time",
+        hint="a number that is not negative, or one with its unit, as '10 seconds'",
+    )
+
+
+def explain_stream(
+    sdf: DataFrame,
+    query: What,
+    *,
+    position: str,
+    lateness: Length,
+    **options: Unpack[StreamOptions],
+) -> str:
+    """What `match_stream` would do with the same arguments; nothing runs."""
+    pattern = as_pattern(query)
+    request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
+    return stream_explanation(request, pattern.text)
+
+
+def stream_explanation(request: StreamRequest, query: str) -> str:
+    """The same of a request."""
+    choice = request.choice
+    lines = [*of_plan(request.plan, query), ("mode", choice.mode.value)]
+    lines += [("not by", f"{mode.value}: {why}") for mode, why in choice.reasons.items()]
+    time, position = request.job.labels.keys
+    lines.append(("order", position if not request.is_ordered_by_time else f"{time}, {position}"))
+    lines += [
+        ("waits", _waits(request)),
+        ("late", _late(request)),
+        ("kept", _state_lifetime(request)),
+    ]
+    lines.append(("stage", f"read {', '.join(request.job.attributes)}"))
+    if request.from_filter is not None:
+        lines.append(("stage", f"events of {', '.join(request.plan.streams)}"))
+    where, what = "in one task", "all rows"
+    if request.choice.mode is Mode.KEYS:
+        where, what = f"in {BUCKETS} buckets by a hash of the key", "each key"
+    lines.append(("stage", f"{where}; {what} put in order, then the engine, from state to state"))
+    return in_columns(lines)
+
+
+def _unit(request: StreamRequest) -> str:
+    time = request.job.labels.time
+    moments = request.is_ordered_by_time and request.source.kind(time or "") in MOMENTS
+    return " microseconds" if moments else f" [{time}]"
+
+
+def _waits(request: StreamRequest) -> str:
+    lateness = f"{request.job.lateness}{_unit(request)}"
+    own = f"a row, for one of its key that is more than {lateness} after it"
+    if request.job.lag is None:
+        return own
+    return f"{own}, or one of any key that is more than {request.job.lag} after it"
+
+
+def _late(request: StreamRequest) -> str:
+    own = "a row that belongs before one of its key that was read"
+    if request.job.lag is None:
+        return own
+    return f"{own}, or is more than {request.job.lag} older than the newest of all keys"
+
+
+def _state_lifetime(request: StreamRequest) -> str:
+    if request.job.lag is None:
+        return "the state of each key, for ever (lag= lets those go whose window has passed)"
+    if (width := reach(request.plan, request.job.time)) is None:
+        return "the state of each key, for ever: no window in time bounds what it needs"
+    over = f"{float(request.job.lag + width):g}{_unit(request)}"
+    return f"the state of a key, until one of any key is {over} after its last row"

@@ -1,0 +1,309 @@
+"""Assignments of rows to ranges: by runs, by row groups of files, and by bits of an event."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.model.clauses import EventWindow
+from cerlab.model.clock import TimeAxis
+from cerlab.model.columns import array_from, numbers_of
+from cerlab.spark.footers import Columns, Layout, RowGroup
+from cerlab.spark.plan import Labels, Mode, window_width
+from cerlab.spark.runs import Run, is_whole
+
+
+@dataclass(frozen=True, slots=True)
+class RangeAssignment:
+    """The runs of a stream by number, in order, as tasks get them: a tuple has one item for each.
+
+    A run is read by the ranges from its `part` to `reader`; the answers that end in it belong to
+    the first of those.
+    """
+
+    first: tuple[tuple[Any, ...], ...]
+    """The keys of its first row."""
+    last: tuple[tuple[Any, ...], ...]
+    rows: tuple[int, ...]
+    rows_in_from: tuple[int, ...]
+    """How many of its rows are of a stream in FROM."""
+    before: tuple[int, ...]
+    """How many rows of the stream are before it."""
+    part: tuple[int, ...]
+    reader: tuple[int, ...]
+    times: tuple[Any, Any] | None = None
+    """The first and the last time of the stream, where the query has a window in time."""
+
+    @property
+    def parts(self) -> int:
+        """How many ranges there are."""
+        return self.part[-1] + 1 if self.part else 0
+
+    @property
+    def read_again(self) -> int:
+        """How many rows are read by another range than their own, each time."""
+        runs = zip(self.rows, self.part, self.reader, strict=True)
+        return sum(rows * (last - own) for rows, own, last in runs)
+
+
+def range_assignment(
+    runs: Sequence[Run], part: Sequence[int], begins: Sequence[int]
+) -> RangeAssignment:
+    """The runs by `part`, where range ``p`` reads from run ``begins[p]`` on."""
+    rows = tuple(run.rows for run in runs)
+    firsts = (run.first_time for run in runs if run.first_time is not None)
+    lasts = (run.last_time for run in reversed(runs) if run.last_time is not None)
+    return RangeAssignment(
+        first=tuple(run.first for run in runs),
+        last=tuple(run.last for run in runs),
+        rows=rows,
+        rows_in_from=tuple(run.rows_in_from for run in runs),
+        before=tuple(accumulate(rows, initial=0))[:-1],
+        part=tuple(part),
+        reader=tuple(bisect_right(begins, number) - 1 for number in range(len(runs))),
+        times=next(zip(firsts, lasts, strict=False), None),
+    )
+
+
+def assign_ranges(
+    runs: Sequence[Run], plan: Plan, time: TimeAxis | None, mode: Mode, parts: int, moment: int
+) -> RangeAssignment:
+    """The runs in at most so many ranges, each with one window before it; or all in one.
+
+    Moments are integers of `moment` nanoseconds.
+    """
+    part = parts_of(runs, 1 if mode is Mode.ONE else parts)
+    begins = starts = starts_of(part)
+    if mode is Mode.RANGES and isinstance(plan.window, EventWindow):
+        begins = begins_in_events(runs, starts, plan.window.width)
+    elif mode is Mode.RANGES:
+        begins = begins_in_time(runs, starts, window_width(plan, time, moment))
+    return range_assignment(runs, part, begins)
+
+
+def coarser(runs: Sequence[Run], rows: int) -> list[Run]:
+    """The runs, those next to each other taken together until they have so many rows.
+
+    >>> [run.rows for run in coarser([Run((n,), (n,), 2, 2) for n in range(5)], 4)]
+    [4, 4, 2]
+    """
+    result: list[Run] = []
+    for run in runs:
+        if result and result[-1].rows < rows:
+            result[-1] = _together(result[-1], run)
+        else:
+            result.append(run)
+    return result
+
+
+def _together(run: Run, after: Run) -> Run:
+    first_time = after.first_time if run.first_time is None else run.first_time
+    last_time = run.last_time if after.last_time is None else after.last_time
+    rows, in_from = run.rows + after.rows, run.rows_in_from + after.rows_in_from
+    return Run(run.first, after.last, rows, in_from, first_time, last_time)
+
+
+def parts_of(runs: Sequence[Run], parts: int) -> list[int]:
+    """The part of each run: at most so many parts, of about equally many rows, none without runs.
+
+    >>> parts_of([Run((n,), (n,), 1, 1) for n in range(6)], 3)
+    [0, 0, 1, 1, 2, 2]
+    """
+    total = sum(run.rows for run in runs)
+    before = accumulate((run.rows for run in runs), initial=0)
+    shares = [rows * parts // total for rows, _ in zip(before, runs, strict=False)]
+    numbers = {share: number for number, share in enumerate(dict.fromkeys(shares))}
+    return [numbers[share] for share in shares]
+
+
+def starts_of(part: Sequence[int]) -> list[int]:
+    """The first run of each part."""
+    return [bisect_left(part, number) for number in range(part[-1] + 1)] if part else []
+
+
+def begins_in_time(runs: Sequence[Run], starts: Sequence[int], width: Fraction) -> list[int]:
+    """The first run that each range reads, for a window of that width in the unit of the times.
+
+    That is the first run with an event in the window of the first event of the part.
+    """
+    candidates = [number for number, run in enumerate(runs) if run.rows_in_from]
+    ends: list[Any] = [runs[number].last_time for number in candidates]
+    begins = []
+    for start in starts:
+        own = bisect_left(candidates, start)
+        if own == len(candidates):
+            begins.append(start)
+            continue
+        first = runs[candidates[own]].first_time
+        assert first is not None
+        begins.append(min(start, candidates[bisect_left(ends, Fraction(first) - width)]))
+    return begins
+
+
+def begins_in_events(runs: Sequence[Run], starts: Sequence[int], width: int) -> list[int]:
+    """The same for ``WITHIN width EVENTS``: so many events at least are before the part."""
+    begins = []
+    for start in starts:
+        missing = width
+        while start > 0 and missing > 0:
+            start -= 1
+            missing -= runs[start].rows_in_from
+        begins.append(start)
+    return begins
+
+
+BITS = 63
+"""So many bits there are: an int64 that is not negative."""
+
+
+@dataclass(frozen=True, slots=True)
+class BitField:
+    """A column of integers from `least` to `greatest`, that many bits from the right."""
+
+    name: str
+    least: int
+    greatest: int
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class BitFields:
+    """The columns that are in the column ``k0``; the first of them are the `keys`."""
+
+    fields: tuple[BitField, ...]
+    keys: int
+
+    @property
+    def names(self) -> list[str]:
+        """The columns by name."""
+        return [field.name for field in self.fields]
+
+    def least_at(self, place: Sequence[int]) -> int:
+        """The least value of events at a place: `place` has the keys."""
+        pairs = zip(place, self.fields, strict=False)
+        return sum((key - field.least) << field.shift for key, field in pairs)
+
+    def greatest_at(self, place: Sequence[int]) -> int:
+        """The greatest value of events at a place."""
+        return self.least_at(place) + (1 << self.fields[self.keys - 1].shift) - 1
+
+    def over(self, assignment: RangeAssignment) -> RangeAssignment:
+        """The same runs of rows whose only key is the column."""
+        first = tuple((self.least_at(place),) for place in assignment.first)
+        last = tuple((self.greatest_at(place),) for place in assignment.last)
+        return replace(assignment, first=first, last=last)
+
+    def encode(self, columns: Mapping[str, Any]) -> Any:
+        """Arrow arrays as one of int64; NULL where one is NULL or outside of its field."""
+        first = columns[self.fields[0].name]
+        values, outside = np.zeros(len(first), np.int64), np.zeros(len(first), bool)
+        for field in self.fields:
+            column = columns[field.name]
+            outside |= column.is_null().to_numpy(zero_copy_only=False)
+            numbers = numbers_of(column.fill_null(field.least))
+            outside |= (numbers < field.least) | (numbers > field.greatest)
+            values |= (numbers - field.least) << field.shift
+        return array_from(values, outside)
+
+    def decode(self, rows: Any) -> Any:
+        """The same rows with the columns by their names; all NULL where a row has no place."""
+        import pyarrow as pa
+
+        values = rows.column("k0")
+        columns = {}
+        for n, field in enumerate(self.fields):
+            above = self.fields[n - 1].shift if n else BITS
+            if is_whole(values):
+                mask = (1 << (above - field.shift)) - 1
+                columns[field.name] = array_from(
+                    ((numbers_of(values) >> field.shift) & mask) + field.least
+                )
+            else:
+                columns[field.name] = pa.nulls(len(values), pa.int64())
+        others = [name for name in rows.schema.names if name != "k0"]
+        return pa.RecordBatch.from_pydict(
+            {**columns, **{name: rows.column(name) for name in others}}
+        )
+
+
+def bit_fields(
+    keys: Sequence[tuple[str, int, int]], others: Iterable[tuple[str, int, int]]
+) -> BitFields | None:
+    """Fields for keys, and for those of some other columns that find room beside them.
+
+    A column is its name, its least and its greatest value. None where there is no room for the
+    keys and one more.
+
+    >>> bit_fields([("k0", 100, 107)], [("a", 0, 1), ("b", 0, 2**62)]).names
+    ['k0', 'a']
+    """
+    columns = list(keys)
+    for column in others:
+        if sum(map(_width, (*columns, column))) <= BITS:
+            columns.append(column)
+    widths = [*map(_width, columns)]
+    if len(columns) < 2 or sum(widths) > BITS:
+        return None
+    shifts = [*accumulate(reversed(widths), initial=0)][-2::-1]
+    fields = tuple(BitField(*column, shift) for column, shift in zip(columns, shifts, strict=True))
+    return BitFields(fields, len(keys))
+
+
+def _width(column: tuple[str, int, int]) -> int:
+    _, least, greatest = column
+    return (greatest - least).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class FileRanges:
+    """The clusters of a stream, as tasks get them, and which range reads each of them."""
+
+    mode: Mode
+    clusters: tuple[tuple[RowGroup, ...], ...]
+    assignment: RangeAssignment
+    columns: Columns
+    labels: Labels
+
+    @property
+    def parts(self) -> int:
+        """How many ranges there are."""
+        return self.assignment.parts
+
+
+@dataclass(frozen=True, slots=True)
+class UnorderedFiles:
+    """Row groups that lie among one another, and the columns that order their rows."""
+
+    groups: tuple[RowGroup, ...]
+    columns: Columns
+
+    @property
+    def fields(self) -> BitFields | None:
+        """Their keys and times as one integer, as far as the footers tell; None without room."""
+        if self.columns.time is None or not self.groups:
+            return None
+        firsts = zip(*((*g.first, g.first_time) for g in self.groups), strict=True)
+        lasts = zip(*((*g.last, g.last_time) for g in self.groups), strict=True)
+        *keys, time = zip(map(min, firsts), map(max, lasts), strict=True)
+        return bit_fields([(f"k{n}", *ends) for n, ends in enumerate(keys)], [("time", *time)])
+
+
+def ranges_in_files(
+    lie: Layout,
+    columns: Columns,
+    labels: Labels,
+    plan: Plan,
+    time: TimeAxis | None,
+    mode: Mode,
+    parts: int,
+) -> FileRanges:
+    """The clusters in at most so many ranges, each with one window before it; or all in one."""
+    assignment = assign_ranges(lie.runs, plan, time, mode, parts, lie.unit)
+    return FileRanges(mode, lie.clusters, assignment, columns, labels)

@@ -1,0 +1,396 @@
+"""The batch pipeline: a DataFrame of events to a DataFrame of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, Any, Unpack, assert_never
+
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import plan_digest
+from cerlab.compile.pattern import Pattern
+from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.errors import BadData, Unsupported
+from cerlab.evaluate.requirements import Requirements, requirements_of
+from cerlab.model.stream import Stream
+from cerlab.rows.recognise import column_kinds, recognise
+from cerlab.rows.syntax import RowPattern
+from cerlab.rows.types import bind
+from cerlab.spark.assignment import FileRanges, starts_of
+from cerlab.spark.files import answers_in_files, answers_in_units, why_not_files
+from cerlab.spark.first_pass import FirstPass, RowRanges, first_pass
+from cerlab.spark.footers import local_path
+from cerlab.spark.frame import Source, quoted, source_of
+from cerlab.spark.plan import Mode, warn_of_one_task
+from cerlab.spark.relevant_events import RelevantEvents
+from cerlab.spark.request import (
+    Options,
+    Request,
+    correlated_answers,
+    merged_groups,
+    names_of,
+    parts_of,
+    refuse_correlated,
+    request_of,
+    time_of,
+)
+from cerlab.spark.task_outputs import GroupRows
+from cerlab.spark.writer import TaskAnswers, refuse_input
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def match(
+    df: DataFrame,
+    query: What,
+    order_by: str | Sequence[str] = (),
+    position: str | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """The answers of a query on the events of a DataFrame, exactly those of the local engine.
+
+    The stream is the rows in the order of the columns `order_by`, numbered from 0; or in that of
+    `position`, a column of integers that are then the positions of the answers. With both, the
+    positions have to increase along `order_by`. Options:
+
+    ``type``         the event type of all rows, where no column has it
+    ``time, unit``   the time attribute for windows in hours, minutes or seconds
+    ``mode``         ``"keys"``, ``"ranges"`` or ``"one"``; by default the first that is exact
+                     (`cerlab.spark` has the table)
+    ``parts``        how many parts the stream is cut into; two for each task that runs at a time
+    ``partition``    with True each answer has its key besides, as a struct ``partition``
+    ``columns``      rows with names instead of positions: ``["a.price", "first(b.price)"]``, or
+                     ``"*"`` for what SELECT names; as those of ``Matches.table``
+
+    Columns ``start``, ``end`` (bigint) and ``positions`` (array<bigint>), in no order. Of rows with
+    names ``start``, ``end``, the attributes of PARTITION BY, then `columns`; a task makes them of
+    the events of one window, which it keeps, or of all its events where no window bounds them. The
+    call itself reads the columns that order the stream, to cut it and to check it; answers are
+    evaluated when Spark needs them.
+
+    Where SELECT asks for aggregates, ``SELECT COUNT(*), SUM(b.price) .. GROUP BY b.name``, these
+    are the rows: those of ``Matches.aggregate``, a bigint for each count and sum of integers, a
+    double for others. Answers are not listed; tasks keep the events of their part, and give exact
+    sums that are put together by group, or whole rows of the ends in their part (GROUP BY end).
+
+    Raises `BadData` for events without a place in the stream, or
+    two in one, and for times that are missing or go back, `Unsupported` for a mode that is not
+    exact, `UsageError` for columns that are not there.
+    """
+    pattern = as_pattern(query)
+    if pattern.has_automaton or not pattern.has_registers or pattern.ast.aggregates:
+        return answers(request_of(df, pattern, order_by, position, **options))
+    source = source_of(df, options.get("type"))
+    if options.get("mode") not in (None, Mode.KEYS.value):
+        refuse_correlated(pattern)
+    return correlated_answers(
+        source,
+        pattern,
+        position,
+        time_of(options),
+        parts_of(source, options),
+        names_of(pattern, source, options),
+    )
+
+
+def matching(
+    query: What,
+    order_by: str | Sequence[str] = (),
+    position: str | None = None,
+    **options: Unpack[Options],
+) -> Callable[[DataFrame], DataFrame]:
+    """`match` for ``df.transform(matching(query, ..))``; the arguments are the same."""
+    return lambda df: match(df, query, order_by, position, **options)
+
+
+def write(
+    request: Request,
+    ranges: FirstPass,
+    output: str,
+    *,
+    overwrite: bool = False,
+    events: Sequence[str] = (),
+) -> int:
+    """The answers as a folder of Parquet files, and how many rows they are.
+
+    Raises `UsageError` where there is something at `output`, unless it is to be overwritten, and
+    where the files of the events lie: those that Spark reads, and `events`.
+    """
+    if local_path(output) is not None:
+        refuse_input(output, filter(local_path, request.source.frame.inputFiles()))
+    return _answers(request, ranges).write(output, events, overwrite=overwrite)
+
+
+def answers(request: Request, ranges: FirstPass | None = None) -> DataFrame:
+    """The DataFrame of the answers; without `ranges` the first pass is made here."""
+    return _answers(request, ranges or first_pass(request)).frame
+
+
+def _answers(request: Request, ranges: FirstPass) -> TaskAnswers:
+    warn_of_one_task(request.choice, stacklevel=4)
+    match ranges:
+        case FileRanges():
+            task_answers = answers_in_files(request, ranges)
+        case RowRanges(mode=mode, assignment=assignment, events=events):
+            task_answers = answers_in_units(request, assignment, mode, events)
+        case _:
+            assert_never(ranges)
+    rows = request.names
+    if isinstance(rows, GroupRows) and not rows.are_final:  # tasks give parts of aggregates
+        return merged_groups(task_answers.frame, request.source, rows)
+    return task_answers
+
+
+_MOST_CUTS = 8
+
+_STAGES = {
+    Mode.KEYS: "by bucket of keys (a hash), in order; an engine with PARTITION BY on each bucket",
+    Mode.RANGES: "by range, with what its window reads before it; the engine on each range",
+    Mode.ONE: "all rows in order, in one task",
+}
+
+_EXACT_SUMS = "exact sums of each part, which are put together by group"
+
+
+def explain(
+    df: DataFrame,
+    query: What,
+    order_by: str | Sequence[str] = (),
+    position: str | None = None,
+    **options: Unpack[Options],
+) -> str:
+    """What `match` would do with the same arguments; the first pass runs, nothing else."""
+    pattern = as_pattern(query)
+    request = request_of(df, pattern, order_by, position, **options)
+    return explanation(request, first_pass(request), pattern.text)
+
+
+def explanation(request: Request, ranges: FirstPass, query: str) -> str:
+    """The same of a request whose first pass has been made."""
+    mode = ranges.mode
+    lines = [*of_plan(request.plan, query), ("mode", mode.value)]
+    lines += [("not by", f"{other.value}: {why}") for other, why in _other_modes(request, mode)]
+    sizes = _sizes(ranges)
+    count = f"{sum(sizes):,} events"
+    if isinstance(ranges, RowRanges) and ranges.some:
+        count = f"some of {count} in Parquet files"
+    lines.append(("stream", f"{count}, {_order(request)}"))
+    lines.append(("rows", _lie(ranges)))
+    if not isinstance(ranges, FileRanges):
+        lines.append(("files", f"not read by the tasks themselves: {why_not_files(request)}"))
+        lines += _crossing(ranges.events)
+    lines.append(("parts", f"{len(sizes)}, of {min(sizes):,} to {max(sizes):,} rows"))
+    if mode is Mode.RANGES:
+        lines += [("cut", _cut_text(request, cut)) for cut in _some(_cuts(ranges))]
+        again = ranges.assignment.read_again
+        share = again / sum(sizes) if any(sizes) else 0.0
+        lines.append(("overlap", f"about {again:,} rows are read again ({share:.1%})"))
+    lines += [("stage", stage) for stage in _stages(request, mode)]
+    return in_columns(lines)
+
+
+def of_plan(plan: Plan, query: str) -> list[tuple[str, str]]:
+    """The lines on a query and its plan."""
+    cea = plan.cea
+    size = f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(plan)[:12]}"
+    return [("query", " ".join(query.split())), ("plan", size)]
+
+
+def in_columns(lines: Iterable[tuple[str, str]]) -> str:
+    """The text of lines with their names before them."""
+    return "\n".join(f"{name:8} {text}" for name, text in lines)
+
+
+def _order(request: Request) -> str:
+    order = f"by {', '.join(request.labels.keys)}"
+    return order if request.position is not None else f"{order}; positions are counted"
+
+
+def _other_modes(request: Request, mode: Mode) -> list[tuple[Mode, str]]:
+    reasons = list(request.choice.reasons.items())
+    if mode is not request.choice.mode:
+        why = "ranges read little again, and keys need not be gathered"
+        reasons.append((request.choice.mode, why))
+    return reasons
+
+
+def _lie(ranges: FirstPass) -> str:
+    match ranges:
+        case FileRanges(clusters=clusters):
+            groups = sum(map(len, clusters))
+            return f"in {groups:,} row groups of Parquet, which the tasks read themselves"
+        case RowRanges(in_order=True, assignment=assignment):
+            return f"in order, in {len(assignment.rows):,} runs: none is sorted"
+        case RowRanges(assignment=assignment):
+            return f"not in order: tasks sort what they read, for {len(assignment.rows):,} runs"
+        case _:
+            assert_never(ranges)
+
+
+def _crossing(events: RelevantEvents) -> list[tuple[str, str]]:
+    """What leaves the JVM."""
+    which = "those that a test of the query holds for" if events.why_all is None else "all"
+    why = "" if events.why_all is None else f": {events.why_all}"
+    return [("events", which + why), *(("python", reason) for reason in events.in_python)]
+
+
+def _sizes(ranges: FirstPass) -> list[int]:
+    """The rows of each part, of which there is one at least."""
+    sizes = [0] * ranges.assignment.parts
+    for part, rows in zip(ranges.assignment.part, ranges.assignment.rows, strict=True):
+        sizes[part] += rows
+    return sizes or [0]
+
+
+def _cuts(ranges: FirstPass) -> Sequence[tuple[Any, ...]]:
+    return [ranges.assignment.first[start] for start in starts_of(ranges.assignment.part)[1:]]
+
+
+def _cut_text(request: Request, cut: tuple[Any, ...]) -> str:
+    pairs = zip(request.labels.keys, cut, strict=True)
+    return ", ".join(f"{name} = {value!r}" for name, value in pairs)
+
+
+def _some(cuts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    step = max(1, -(-len(cuts) // _MOST_CUTS))
+    return list(cuts[::step])
+
+
+def _stages(request: Request, mode: Mode) -> list[str]:
+    first = [f"read {', '.join(request.attributes)}"]
+    if request.is_numbered(mode):
+        first.append("by part, in order: positions")
+    if request.from_filter is not None:
+        first.append(f"events of {', '.join(request.plan.streams)}")
+    if isinstance(request.names, GroupRows):
+        last = "no answer is listed: " + (
+            "a row for each end" if request.names.are_final else _EXACT_SUMS
+        )
+        return [*first, _STAGES[mode], last]
+    return [*first, _STAGES[mode]]
+
+
+FIRST = 1 << 12
+"""How many rows are read before all are."""
+
+
+def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str) -> None:
+    """Warn of what a stream lacks for a query, and that there is no answer; `ask` is how to ask."""
+    requirements = requirements_of(pattern)
+    requirements.note(source.names)
+    columns = _relevant_columns(requirements, source)
+    first = source.frame.select(*(source.column(n).alias(n) for n in columns)).limit(FIRST)
+    rows = first.toArrow()
+    requirements.read(_stream(rows))
+    if requirements.open and rows.num_rows == FIRST:
+        requirements.read(_stream(_examples(requirements, source, columns)))
+    requirements.warn(rows.num_rows > 0, answers, ask)
+
+
+def _relevant_columns(requirements: Requirements, source: Source) -> list[str]:
+    """The columns that show what is needed; ``type`` first."""
+    candidates = (
+        *requirements.attributes,
+        *(name for name, _ in (*requirements.kinds, *requirements.texts)),
+    )
+    columns = [name for name in dict.fromkeys(("stream", *candidates)) if name in source.names]
+    return ["type", *columns]
+
+
+def _stream(rows: Any) -> Stream:
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    return Stream.from_columns(columns, rows.num_rows, tuple)
+
+
+def _examples(requirements: Requirements, source: Source, columns: list[str]) -> Any:
+    """A few rows that have what is needed of all that the stream has, by one pass over it."""
+    import pyarrow as pa
+
+    arrays = source.frame.agg(*_aggregates(requirements, source, columns)).toArrow()
+    rows = max(1, *(len(arrays.column(name)[0]) for name in columns))
+    examples = {}
+    for name in columns:
+        values = arrays.column(name)[0].values
+        fallback = list(requirements.names[name]) if name in ("type", "stream") else [None]
+        cells = values.to_pylist() or fallback or [None]
+        examples[name] = pa.array(islice(cycle(cells), rows), values.type)
+    return pa.table(examples)
+
+
+def _aggregates(requirements: Requirements, source: Source, columns: list[str]) -> Iterator[Column]:
+    """For each column the values that are asked for, as an array."""
+    from pyspark.sql import functions as fn
+
+    for name in columns:
+        column = source.column(name)
+        if name in ("type", "stream"):
+            values = requirements.types if name == "type" else requirements.streams
+            yield fn.collect_set(fn.when(column.isin(*values), column)).alias(name)
+            continue
+        texts = [text.lower() for each, text in requirements.texts if each == name]
+        if texts and source.kind(name) == "string":
+            alike = fn.lower(column).isin(*texts)
+            some = fn.array_compact(fn.array(fn.any_value(column, fn.lit(True))))
+            yield fn.array_union(fn.collect_set(fn.when(alike, column)), some).alias(name)
+        else:
+            some = fn.array(fn.any_value(column, fn.lit(True)))
+            yield fn.array_compact(some).alias(name)
+
+
+def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
+    """The result of a MATCH_RECOGNIZE clause on a DataFrame, as `cerlab.match_recognize` has it.
+
+    The clause needs PARTITION BY, whose partitions are evaluated apart, each in the memory of one
+    task, and ORDER BY, by which no two rows of a partition may be equal: the rows of a DataFrame
+    have no other order. The result comes in no order. Raises `Unsupported` for other clauses, and
+    as `cerlab.match_recognize`; the job raises `BadData` for two rows in one place.
+    """
+    from pyspark.sql import functions as fn
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    pattern = _row_pattern(query)
+    rows = to_arrow_schema(df.schema, timezone="UTC").empty_table()
+    names = bind(pattern, column_kinds(rows)).names
+    keys = [fn.col(quoted(names[column.name])) for column in pattern.partition_by]
+    order = tuple(names[item.column.name] for item in pattern.order_by)
+    schema = from_arrow_schema(recognise(pattern, rows).schema)
+    task = PartitionTask(pattern, order, to_arrow_schema(schema, timezone="UTC"))
+    return df.groupBy(*keys).applyInArrow(lambda rows: task.evaluate(rows), schema)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTask:
+    """What a task has to know of a row pattern."""
+
+    pattern: RowPattern
+    order: tuple[str, ...]
+    """The columns of ORDER BY."""
+    schema: Any
+    """The Arrow types that Spark expects."""
+
+    def evaluate(self, rows: Any) -> Any:
+        """The result on the rows of one partition; raises `BadData` for two in one place."""
+        places = rows.group_by(list(self.order)).aggregate([([], "count_all")])
+        if places.num_rows < rows.num_rows:
+            raise BadData(
+                "CER0781",
+                f"two rows of a partition have the same {', '.join(self.order)}",
+                hint="add a column to ORDER BY that tells them apart",
+            )
+        return recognise(self.pattern, rows).cast(self.schema)
+
+
+def _row_pattern(query: str | RowPattern) -> RowPattern:
+    from cerlab.rows.parser import parse_rows  # loads sqlglot
+
+    pattern = parse_rows(query) if isinstance(query, str) else query
+    for clause, columns in (("PARTITION BY", pattern.partition_by), ("ORDER BY", pattern.order_by)):
+        if not columns:
+            raise Unsupported(
+                "CER0494",
+                f"a row pattern without {clause} is not local to a task of Spark",
+                hint=f"add {clause}, or use cerlab.match_recognize on one machine",
+            )
+    return pattern

@@ -1,1 +1,0 @@
-"""A DataFrame of events to a DataFrame of answers."""

@@ -1,0 +1,54 @@
+"""The process that Spark forks Python workers from, with the engine loaded before the first one.
+
+Spark starts it by ``spark.python.daemon.module``. A worker of its own takes 2.1 CPU seconds to load
+the engine, one that is forked from here none. Python's collector, which Spark calls after every
+task, passes over what is loaded here, and a worker keeps the memory of a table for the next one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from contextlib import suppress
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Settings of glibc's ``mallopt``."""
+
+
+def preload() -> None:
+    """Import what tasks import, load the kernels that most queries run, and keep all of it."""
+    import pyarrow as pa
+    import pyspark.worker  # noqa: F401  what a forked worker runs
+
+    from cerlab.automata.plan_json import plan_to_bytes
+    from cerlab.compile.text_to_pattern import as_pattern
+    from cerlab.spark import tasks as files  # noqa: F401  with shuffle units
+    from cerlab.spark.evaluation import Evaluation, Job
+    from cerlab.spark.plan import attributes_read
+
+    columns = {"type": list("AABB") * 8, "t": range(32)}
+    for text in ("SELECT * WHERE A ; B WITHIN 4 [t]", "SELECT * WHERE A ; B LIMIT 1"):
+        plan = as_pattern(text).plan
+        read = attributes_read(plan, None)
+        run = Evaluation(Job(plan_to_bytes(plan), None, read))
+        rows = pa.table({f"a{n}": columns[name] for n, name in enumerate(read)})
+        list(run.push(rows))
+        list(run.finish())
+    gc.collect()
+    gc.freeze()
+    _keep_memory()
+
+
+def _keep_memory() -> None:
+    """Let this process keep what it frees: the system clears each page that it hands out again."""
+    with suppress(OSError, AttributeError):  # where there is no glibc
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_MMAP_THRESHOLD, 1 << 25)  # the most that it takes
+        mallopt(_TRIM_THRESHOLD, 1 << 28)
+
+
+if __name__ == "__main__":
+    from pyspark.daemon import manager
+
+    preload()
+    manager()

@@ -1,0 +1,302 @@
+"""Engines over rows of Arrow in a task: columns in, record batches of answers out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cerlab import io
+from cerlab.automata.machine import machine_of
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import plan_from_bytes
+from cerlab.compile.pattern import Pattern
+from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.engine.answers import AnswerBatch, batched_answers
+from cerlab.engine.general.evaluation import GeneralEvaluation
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.whole_stream import stream_evaluation
+from cerlab.evaluate.compiled import CompiledEvaluator
+from cerlab.evaluate.labelled import answer_tables
+from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
+from cerlab.model.clock import TimeAxis
+from cerlab.spark.plan import attributes_read, engine_column
+from cerlab.spark.runs import SIZE, integers, tables_of
+from cerlab.spark.task_outputs import (
+    EventBuffer,
+    GroupEvaluation,
+    GroupRows,
+    RowNames,
+    RowTables,
+    in_types,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a task has to know of a query: all of it plain values.
+
+    Input tables have a column for each of `attributes` (``a0``, ``a1``, ..) and, where the stream
+    has positions, ``position`` (int64).
+    """
+
+    plan: bytes
+    """As `cerlab.automata.plan_json` writes it."""
+    time: TimeAxis | None
+    attributes: tuple[str, ...]
+    with_partition: bool = False
+    """Whether answers carry their key, as a struct ``partition``."""
+    names: RowNames | GroupRows | None = None
+    """The columns of rows with names, or aggregates, where those are asked for, not positions."""
+
+
+@lru_cache(maxsize=16)
+def plan_and_tables(content: bytes) -> tuple[Plan, LearnedTables]:
+    """A plan and the tables of its machine, which a worker keeps from task to task."""
+    plan = plan_from_bytes(content)
+    return plan, LearnedTables(machine_of(plan))
+
+
+@lru_cache(maxsize=16)
+def _attributes_of_engine(plan: bytes, time: TimeAxis | None) -> frozenset[str]:
+    """The attributes that the engine itself reads."""
+    return frozenset(attributes_read(plan_and_tables(plan)[0], time))
+
+
+def new_evaluation(job: Job) -> Evaluation | GroupEvaluation:
+    """A run of the plan of a job, or of its aggregates."""
+    if not isinstance(job.names, GroupRows):
+        return Evaluation(job)
+    plan, tables = plan_and_tables(job.plan)
+    return GroupEvaluation(job.names, plan, tables.machine, job.time, job.attributes)
+
+
+class Evaluation:
+    """One run of a plan. Answers that end before the row `own` are not given.
+
+    Where rows have no column ``position`` they are consecutive, and the first has `first`.
+    """
+
+    def __init__(self, job: Job) -> None:
+        plan, tables = plan_and_tables(job.plan)
+        self._job = job
+        self._plan = plan
+        at_once = job.with_partition or job.names is not None
+        self._engine_attributes = _attributes_of_engine(job.plan, job.time)
+        self._buffer = None if job.names is None else EventBuffer()
+        make = GeneralEvaluation if at_once else stream_evaluation
+        self._run = make(plan, tables, job.time)
+        self._positions: Positions | None = None
+        self.first = 0
+        self.own: int | None = 0
+        self.read = 0
+
+    def push(self, rows: Any) -> Iterator[Any]:
+        """Read a table; yields answers, as record batches."""
+        if "position" in rows.column_names:
+            self._positions = self._positions or Positions()
+            self._positions.append(integers(rows, "position"))
+        begins, self.read = self.read, self.read + rows.num_rows
+        if self._buffer is not None:
+            self._buffer.append(rows)
+        columns = {
+            name: engine_column(rows.column(f"a{n}"), name)
+            for n, name in enumerate(self._job.attributes)
+            if name in self._engine_attributes
+        }
+        for answers in self._run.push(columns, rows.num_rows):
+            yield from self._own_batches(answers, rows, begins)
+        if self._buffer is not None:
+            self._buffer.forget(self._run.lowest)
+        if self._positions is not None:
+            self._positions.forget(self._run.lowest)
+
+    def finish(self) -> Iterator[Any]:
+        """The answers that were held back."""
+        for answers in self._run.finish():
+            yield from self._own_batches(answers, None, self.read)
+
+    def _own_batches(self, answers: AnswerBatch, rows: Any, begins: int) -> Iterator[Any]:
+        own = self.read if self.own is None else self.own
+        skip = int(np.searchsorted(answers.end, own))
+        if skip == len(answers):
+            return
+        if self._buffer is not None:
+            yield from self._rows_with_names(answers.after(skip), self._buffer)
+        else:
+            yield self._record_batch(answers, skip, rows, begins)
+
+    def _rows_with_names(self, answers: AnswerBatch, buffer: EventBuffer) -> Iterator[Any]:
+        """The rows with names of some answers."""
+        assert isinstance(self._job.names, RowNames)
+        first, end = int(answers.start.min()), int(answers.end.max()) + 1
+        events = buffer.of(first, end).select([f"a{n}" for n in range(len(self._job.attributes))])
+        events = events.rename_columns(list(self._job.attributes))
+        tables = RowTables(self._plan, self._job.names, events, self._places(np.arange(first, end)))
+        yield from tables.of(answers.shift_positions(-first)).to_batches()
+
+    def _record_batch(self, answers: AnswerBatch, skip: int, rows: Any, begins: int) -> Any:
+        import pyarrow as pa
+
+        offsets = answers.offsets[skip:]
+        indices = answers.positions[offsets[0] : offsets[-1]]
+        flat = pa.array(self._places(indices))
+        positions = pa.ListArray.from_arrays(
+            pa.array((offsets - offsets[0]).astype(np.int32)), flat
+        )
+        columns = [
+            pa.array(self._places(answers.start[skip:])),
+            pa.array(self._places(answers.end[skip:])),
+            positions,
+        ]
+        schema = arrow_schema()
+        if self._job.with_partition:
+            keys = self._keys(answers.end[skip:] - begins, rows)
+            schema = schema.append(pa.field("partition", keys.type))
+            columns.append(keys)
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _places(self, indices: Any) -> Any:
+        return indices + self.first if self._positions is None else self._positions.of(indices)
+
+    def _keys(self, ends: Any, rows: Any) -> Any:
+        """The values of PARTITION BY at some rows of a table; text is no code there."""
+        import pyarrow as pa
+
+        names = list(dict.fromkeys(self._plan.partition))
+        columns = [
+            rows.column(f"a{self._job.attributes.index(name)}").take(ends).combine_chunks()
+            for name in names
+        ]
+        plain = [
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for column in columns
+        ]
+        return pa.StructArray.from_arrays(plain, names)
+
+
+class Positions:
+    """Positions by index; nothing is kept of them as long as each is one more than the last.
+
+    >>> positions = Positions()
+    >>> positions.append(np.array([10, 11, 12, 40, 41]))
+    >>> positions.of(np.array([0, 2, 3])).tolist(), positions.size
+    ([10, 12, 40], 5)
+    """
+
+    def __init__(self) -> None:
+        self._shift = 0  # position minus index, while they are consecutive
+        self._values: Any = None  # then the positions from the index `_first` on, and room for more
+        self._first = self._read = 0
+
+    @property
+    def size(self) -> int:
+        """How many positions are in memory."""
+        return 0 if self._values is None else self._read - self._first
+
+    def append(self, positions: Any) -> None:
+        """Add the positions of the next events, int64, increasing."""
+        count = len(positions)
+        if not count:
+            return
+        shift = int(positions[0]) - self._read
+        follows = not self._read or shift == self._shift
+        if self._values is None and follows and positions[-1] - positions[0] == count - 1:
+            self._shift, self._read = shift, self._read + count
+            return
+        if self._values is None:
+            self._values = np.arange(self._first, self._read) + self._shift
+        length = self._read - self._first
+        if length + count > len(self._values):
+            before = self._values[:length]
+            self._values = np.empty(max(length + count, 2 * length), np.int64)
+            self._values[:length] = before
+        self._values[length : length + count] = positions
+        self._read += count
+
+    def of(self, indices: Any) -> Any:
+        """The positions at some indices, int64, none of them forgotten."""
+        return (
+            indices + self._shift if self._values is None else self._values[indices - self._first]
+        )
+
+    def forget(self, before: int) -> None:
+        """Give up the positions of events before an index that has been read."""
+        over = before - self._first
+        if self._values is None:
+            self._first = before
+        elif over > self.size // 2:  # moved at most once for each that is given up
+            self._values = self._values[over : self._read - self._first].copy()
+            self._first = before
+
+
+@dataclass(frozen=True, slots=True)
+class GroupJob:
+    """What a task has to know of a query: all of it plain values."""
+
+    query: str
+    """Its text, without FROM: other streams are left out before."""
+    time: TimeAxis | None
+    attributes: tuple[str, ...]
+    """Those of the columns ``a0 a1 ..``."""
+    names: RowNames | None
+
+
+@lru_cache(maxsize=16)
+def _pattern_of(query: str) -> Pattern:
+    return as_pattern(query)
+
+
+def evaluate_groups(batches: Iterable[Any], job: GroupJob, size: int = SIZE) -> Iterator[Any]:
+    """The answers of all keys; the rows come sorted by ``group`` and ``position``.
+
+    A group holds all rows of a key, perhaps of several. It is in memory as a whole, and small ones
+    are read together.
+    """
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    for rows in tables_of(batches, size):
+        before, groups = len(waiting), integers(rows, "group")
+        cut = int(np.searchsorted(groups, groups[-1]))
+        same = not cut and before and integers(waiting[-1], "group")[-1] == groups[-1]
+        if before and not same:
+            yield from _together(pa.concat_tables([*waiting, rows.slice(0, cut)]), job)
+            waiting = [rows.slice(cut)]
+        elif cut:
+            yield from _together(rows.slice(0, cut), job)
+            waiting = [rows.slice(cut)]
+        else:
+            waiting.append(rows)
+    if waiting:
+        yield from _together(pa.concat_tables(waiting), job)
+
+
+def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
+    """The answers of some groups that are all here, as record batches."""
+    import pyarrow as pa
+
+    positions = integers(rows, "position")
+    order = np.argsort(positions, kind="stable")
+    rows, positions = rows.take(order), positions[order]
+    columns = {name: rows.column(f"a{n}") for n, name in enumerate(job.attributes)}
+    stream = io.as_stream(pa.table(columns))
+    stream = stream if job.time is None else stream.on_time(job.time)
+    pattern = _pattern_of(job.query)
+    batches = batched_answers(CompiledEvaluator().answers(pattern, stream), ROWS)
+    if job.names is None:
+        yield from table_of_batches(
+            _with_positions(batch, positions) for batch in batches
+        ).to_batches()
+        return
+    texts = [column.name for column in job.names.columns]
+    for table in answer_tables(pattern, stream, batches, texts, positions=positions):
+        yield from in_types(table, job.names.schema).to_batches()
+
+
+def _with_positions(answers: AnswerBatch, positions: Any) -> AnswerBatch:
+    start, end, places = (positions[x] for x in (answers.start, answers.end, answers.positions))
+    return AnswerBatch(start, end, answers.offsets, places)

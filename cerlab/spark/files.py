@@ -1,0 +1,353 @@
+"""Answers of Parquet files that tasks read themselves, and of rows that Spark moves as units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from cerlab.spark import shuffle_units as tasks
+from cerlab.spark.assignment import (
+    BitFields,
+    FileRanges,
+    RangeAssignment,
+    UnorderedFiles,
+    bit_fields,
+    ranges_in_files,
+)
+from cerlab.spark.footers import Columns, NoProof, RowGroups, layout, local_path, row_groups
+from cerlab.spark.frame import WHOLE, group_of
+from cerlab.spark.plan import Mode, why_not
+from cerlab.spark.relevant_events import RelevantEvents
+from cerlab.spark.request import Request, answer_schema, keys_of
+from cerlab.spark.shuffle_units import Placing
+from cerlab.spark.tasks import evaluate_files
+from cerlab.spark.writer import TaskAnswers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+_CATALYST = "org.apache.spark.sql.catalyst"
+
+_DATASOURCES = "org.apache.spark.sql.execution.datasources"
+
+_RELATION = f"{_DATASOURCES}.LogicalRelation"
+
+_FILES = f"{_DATASOURCES}.HadoopFsRelation"
+
+_PARQUET = f"{_DATASOURCES}.parquet.ParquetFileFormat"
+
+_INDEX = f"{_DATASOURCES}.InMemoryFileIndex"
+
+
+def file_ranges(request: Request) -> FileRanges:
+    """The ranges of a stream in files; raises `NoProof` with the reason why its rows are moved."""
+    mode = request.choice.mode
+    if request.choice.is_default and why_not(request.plan, Mode.RANGES) is None:
+        mode = Mode.RANGES
+    if mode is Mode.KEYS:
+        raise NoProof("the events of a key may lie in all files")
+    if request.from_filter is not None:
+        raise NoProof("FROM leaves events out, and footers count all")
+    return _ranges(request, *_footers(request, bare_scan, request.attributes), mode)
+
+
+def _ranges(request: Request, columns: Columns, footers: RowGroups, mode: Mode) -> FileRanges:
+    lie, plan, time = layout(footers, columns), request.plan, request.time
+    return ranges_in_files(lie, columns, request.labels, plan, time, mode, request.parts)
+
+
+def files_below(request: Request) -> FileRanges | UnorderedFiles:
+    """The files of a DataFrame that is some of their rows, and what orders them.
+
+    Raises `NoProof` with the reason why Spark has to be asked.
+    """
+    from pyarrow.types import is_signed_integer
+
+    columns, footers = _footers(request, scan_below, ("type",))
+    kinds, ordering = dict(footers.kinds), {*columns.keys, columns.time} - {None}
+    if not all(is_signed_integer(kinds[str(name)]) for name in ordering):
+        raise NoProof("moments order the stream, which Spark and the files count in other units")
+    if footers.overlap_much:
+        return UnorderedFiles(footers.groups, columns)
+    return _ranges(request, columns, footers, Mode.KEYS)
+
+
+def why_not_files(request: Request) -> str | None:
+    """Why tasks cannot read the files themselves; None if they can."""
+    try:
+        file_ranges(request)
+    except NoProof as reason:
+        return str(reason)
+    return None
+
+
+def _same_types(request: Request, names: Mapping[str, str], footers: RowGroups) -> None:
+    """Raise `NoProof` for a column that Spark was told to read as another type."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    users = {f"c{n}": user for n, user in enumerate(request.source.names)}
+    by_file = {file: users[name] for name, file in names.items()}
+    for name, kind in footers.kinds:
+        without_zone = getattr(kind, "tz", None) is None
+        spark_kind = from_arrow_type(kind, prefer_timestamp_ntz=without_zone).simpleString()
+        if request.source.kind(by_file[name]) != spark_kind:
+            raise NoProof(
+                f"'{name}' is {spark_kind} in the files, and Spark reads it as another type"
+            )
+
+
+def _columns(request: Request, names: Mapping[str, str], attributes: Sequence[str]) -> Columns:
+    """The columns of the files, by those of the DataFrame, which `names` gives.
+
+    Raises `NoProof` where one that orders the stream is not among them.
+    """
+    source = request.source
+    by_user = {user: names.get(f"c{n}") for n, user in enumerate(source.names)}
+
+    def ordering(name: str) -> str:
+        if (column := by_user[name]) is None:
+            raise NoProof(f"'{name}' is computed")
+        return column
+
+    if "type" in by_user and by_user["type"] is None:
+        raise NoProof("the type of events is computed")
+    return Columns(
+        keys=tuple(map(ordering, request.labels.keys)),
+        has_position=request.position is not None,
+        time=None if request.labels.time is None else ordering(request.labels.time),
+        attributes=tuple(map(by_user.get, attributes)),
+        type=source.type,
+    )
+
+
+def _footers(
+    request: Request,
+    scan: Callable[[DataFrame], tuple[Sequence[str], dict[str, str]]],
+    attributes: Sequence[str],
+) -> tuple[Columns, RowGroups]:
+    """The columns of the files that tasks read anyway, or else of a scan, and their footers."""
+    source = request.source
+    paths: Sequence[str] = source.files
+    names = {f"c{n}": name for n, name in enumerate(source.names)}
+    if not paths:
+        paths, names = scan(source.frame)
+    columns = _columns(request, names, attributes)
+    footers = row_groups(paths, columns)
+    _same_types(request, names, footers)
+    return columns, footers
+
+
+def bare_scan(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
+    """The local files that a DataFrame is, and for each of its columns the name in the files.
+
+    Raises `NoProof` for every other DataFrame, and for one of Spark Connect, whose plan is not
+    here.
+    """
+    return _scan(frame, _projection, through=())
+
+
+def scan_below(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
+    """The same of a DataFrame that is some rows of files: filters, and columns that are computed.
+
+    Those have no name in the files.
+    """
+    return _scan(frame, _projection_or_none, through=(f"{_CATALYST}.plans.logical.Filter",))
+
+
+def _scan(
+    frame: DataFrame, projection: Callable[[Any], tuple[int, int | None]], through: Sequence[str]
+) -> tuple[list[str], dict[str, str]]:
+    java = getattr(frame, "_jdf", None)
+    if java is None:
+        raise NoProof("a session of Spark Connect does not show its plan")
+    node = java.queryExecution().analyzed()
+    source_of: dict[int, int | None]
+    source_of = {out.exprId().id(): out.exprId().id() for out in _items(node.output())}
+    numbers = {out.name(): out.exprId().id() for out in _items(node.output())}
+    while _class(node) in (f"{_CATALYST}.plans.logical.Project", *through):
+        if _class(node) not in through:
+            below = dict(map(projection, _items(node.projectList())))
+            source_of = {
+                out: None if here is None else below[here] for out, here in source_of.items()
+            }
+        node = node.child()
+    if _class(node) != _RELATION or _class(node.relation()) != _FILES:
+        raise NoProof(f"the DataFrame is more than files: {node.nodeName()}")
+    relation = node.relation()
+    if _class(relation.fileFormat()) != _PARQUET or _class(relation.location()) != _INDEX:
+        raise NoProof("the files are not plain Parquet of Spark's own format")
+    if not relation.partitionSchema().isEmpty():
+        raise NoProof("the names of folders hold columns")
+    columns: dict[int | None, str] = {
+        out.exprId().id(): out.name() for out in _items(node.output())
+    }
+    paths = [_local(path) for path in relation.location().inputFiles()]
+    by_name = {name: columns.get(source_of[number]) for name, number in numbers.items()}
+    return paths, {name: file for name, file in by_name.items() if file is not None}
+
+
+def _projection_or_none(expression: Any) -> tuple[int, int | None]:
+    """A projected column and the one it renames, None for one that is computed."""
+    try:
+        return _projection(expression)
+    except NoProof:
+        return expression.exprId().id(), None
+
+
+def _projection(expression: Any) -> tuple[int, int | None]:
+    """A projected column and the one it renames; raises `NoProof` for one that is computed."""
+    attribute = f"{_CATALYST}.expressions.AttributeReference"
+    inner = expression
+    if _class(expression) == f"{_CATALYST}.expressions.Alias":
+        inner = expression.child()
+    if _class(inner) != attribute:
+        raise NoProof(f"a column is computed: {expression.sql()}")
+    return expression.exprId().id(), inner.exprId().id()
+
+
+def _class(value: Any) -> str:
+    return str(value.getClass().getName())
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(n) for n in range(sequence.size())]
+
+
+def _local(address: str) -> str:
+    """The path of a file on this machine; raises `NoProof` for other file systems.
+
+    What Spark finds there is by settings of its own, which need not be those of pyarrow.
+    """
+    if (path := local_path(address)) is None:
+        raise NoProof(f"Spark reads '{urlsplit(address).scheme}:' by settings of its own")
+    return str(path)
+
+
+def answers_in_files(request: Request, ranges: FileRanges) -> TaskAnswers:
+    """The answers of all ranges; only a number for each range goes through Spark."""
+    evaluate = partial(evaluate_files, job=request.job, ranges=ranges)
+    numbers = numbers_of(request, ranges.parts)
+    return TaskAnswers(numbers, evaluate, answer_schema(request), read_files=True)
+
+
+def numbers_of(request: Request, tasks: int) -> DataFrame:
+    """The numbers of some tasks, each in a task of its own."""
+    return request.source.frame.sparkSession.range(0, tasks, 1, max(1, tasks))
+
+
+ROWS_OF_A_BUCKET = 1 << 22
+"""How many rows the keys of a bucket have together, about."""
+
+UNITS = "part int, run int, unit binary"
+
+
+def answers_in_units(
+    request: Request, assignment: RangeAssignment, mode: Mode, events: RelevantEvents
+) -> TaskAnswers:
+    """The answers; a task gets the units of one range, or of one bucket of keys."""
+    is_numbered, buckets = request.is_numbered(mode), None
+    if mode is Mode.KEYS:
+        buckets = max(request.parts, -(-sum(assignment.rows) // ROWS_OF_A_BUCKET))
+    fields = _fields(request, assignment, events, buckets)
+    placing = Placing(request.position is not None, is_numbered, events.condition is None, fields)
+    schema = answer_schema(request)
+    rows = _rows(request, events, is_numbered=is_numbered, buckets=buckets)
+    if fields is not None:
+        rows, assignment = _with_bit_fields(rows, fields), fields.over(assignment)
+    if is_numbered or buckets is None:
+        units = rows.mapInArrow(partial(tasks.units_of_ranges, assignment=assignment), UNITS)
+        rows = by_part(units, assignment.parts)
+    if buckets is None:
+        evaluate = partial(
+            tasks.evaluate_ranges, job=events.job, assignment=assignment, placing=placing
+        )
+        return TaskAnswers(rows, evaluate, schema)
+    spread = (
+        partial(tasks.number_units, assignment=assignment, buckets=buckets, placing=placing)
+        if is_numbered
+        else partial(tasks.units_of_buckets, assignment=assignment, buckets=buckets, fields=fields)
+    )
+    units = by_part(rows.mapInArrow(spread, UNITS), buckets)
+    return TaskAnswers(
+        units, partial(tasks.evaluate_buckets, job=events.job, fields=fields), schema
+    )
+
+
+def _rows(
+    request: Request, events: RelevantEvents, *, is_numbered: bool, buckets: int | None
+) -> DataFrame:
+    """The rows where they lie, those that have to be seen, and what of them.
+
+    Those of other streams are counted where positions are.
+    """
+    from pyspark.sql import functions as fn
+
+    rows, columns = request.source.frame, [*keys_of(request), *events.columns]
+    if events.condition is not None:
+        rows = rows.where(events.condition)
+    if request.from_filter is not None and not is_numbered:
+        rows = rows.where(request.from_filter)
+    elif request.from_filter is not None:
+        columns.append(request.from_filter.alias("kept"))
+    if buckets is not None:
+        group, present = group_of(request.source, request.plan.partition)
+        bucket = fn.pmod(group, fn.lit(buckets))
+        if is_numbered:
+            bucket = fn.when(present, bucket)
+        else:
+            rows = rows.where(present)
+        columns.append(bucket.alias("group"))
+    return rows.select(*columns)
+
+
+def _fields(
+    request: Request, assignment: RangeAssignment, events: RelevantEvents, buckets: int | None
+) -> BitFields | None:
+    """What of an event crosses as one integer; None where its columns cross.
+
+    The first pass has seen between what values the first key, the positions and the times lie.
+    """
+    names, source = request.labels.keys, request.source
+    whole = all(source.kind(name) in WHOLE for name in names)
+    if request.position is None or request.names is not None or not whole or len(names) > 2:
+        return None
+    if not assignment.first:
+        return None
+    ends = zip(assignment.first[0], assignment.last[-1], strict=True)
+    others = [("a0", 0, (1 << events.bits) - 1)]
+    if buckets is not None:
+        others.append(("group", 0, buckets - 1))
+    time = request.labels.time
+    if time is not None and assignment.times is not None and source.kind(time) == "bigint":
+        others.append((f"a{events.job.attributes.index(time)}", *assignment.times))
+    return bit_fields([(f"k{n}", *each) for n, each in enumerate(ends)], others)
+
+
+def _with_bit_fields(rows: DataFrame, fields: BitFields) -> DataFrame:
+    """The rows with one column for those in `fields`; NULL where one is outside."""
+    from pyspark.sql import functions as fn
+
+    inside = [
+        fn.col(field.name).between(field.least, field.greatest)
+        for field in fields.fields
+        if field.name not in ("a0", "group")  # whose values are made here
+    ]
+    above = [
+        fn.shiftleft(fn.col(field.name) - fn.lit(field.least).cast("bigint"), field.shift)
+        for field in fields.fields
+    ]
+    code = fn.when(reduce(and_, inside), reduce(lambda a, b: a.bitwiseOR(b), above))
+    others = [name for name in rows.columns if name not in fields.names]
+    return rows.select(code.alias("k0"), *others)
+
+
+def by_part(units: DataFrame, parts: int) -> DataFrame:
+    """The units of each part in a task of its own, in the order of their runs.
+
+    It is not sorted by the part, which is the same in a task: one integer is sorted by its digits.
+    """
+    return units.repartitionById(max(1, parts), "part").sortWithinPartitions("run")

@@ -1,0 +1,206 @@
+"""The first pass on Spark: the runs of a stream, and which range reads which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cerlab.errors import BadData
+from cerlab.spark.assignment import (
+    BitFields,
+    FileRanges,
+    RangeAssignment,
+    UnorderedFiles,
+    assign_ranges,
+    coarser,
+)
+from cerlab.spark.files import UNITS, by_part, file_ranges, files_below, numbers_of
+from cerlab.spark.footers import NoProof
+from cerlab.spark.plan import MICROSECOND, Mode, why_not
+from cerlab.spark.relevant_events import RelevantEvents, relevant_events
+from cerlab.spark.request import Request, keys_of
+from cerlab.spark.runs import SURVEY, Run, in_order, quantiles, runs_in, runs_of, runs_of_survey
+from cerlab.spark.shuffle_units import survey_units, units_of_cuts
+from cerlab.spark.tasks import runs_of_files, sample_of_files, units_of_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
+
+
+RUNS_OF_A_PART = 16
+"""Into how many runs a part is cut, about: what a range reads before its own is whole runs."""
+
+SAMPLE = 16
+"""How many rows of the sample there are for each run."""
+
+
+def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
+    """The runs of a DataFrame that is some rows of Parquet files; Spark reads no row.
+
+    With whether no two row groups overlap, so that few rows have to be sorted.
+
+    The driver reads footers, and tasks the columns that order the files, which proves the order of
+    every choice of their rows. Raises `NoProof` with the reason why Spark has to be asked.
+    """
+    ranges = files_below(request)
+    if isinstance(ranges, UnorderedFiles):
+        try:
+            return _runs_of_unordered(request, ranges), False
+        except BadData as error:  # perhaps of a row that the DataFrame leaves out
+            raise NoProof(str(error)) from None
+    schema = _schema(request).add("what", "string")
+    find = partial(runs_of_files, ranges=ranges)
+    rows = numbers_of(request, ranges.parts).mapInArrow(find, schema).toArrow().to_pylist()
+    if wrong := [row["what"] for row in rows if row["what"] is not None]:
+        raise NoProof(wrong[0])
+    runs = in_order(runs_in(rows, len(request.keys)) or [], positions=request.position is not None)
+    if runs is None:
+        raise NoProof("the files are not in order")
+    return runs, all(len(cluster) == 1 for cluster in ranges.clusters)
+
+
+def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ...]:
+    """The runs between quantiles of a sample of the files.
+
+    Spark moves what orders the rows in units that tasks make of files. Raises `BadData` for rows
+    that are no stream.
+    """
+    runs, tasks = RUNS_OF_A_PART * request.parts, min(len(files.groups), request.parts)
+    cuts = quantiles(sample_of_files(files, SAMPLE * runs), runs)
+    send = partial(units_of_files, files=files, tasks=tasks, cuts=cuts, parts=request.parts)
+    return _runs_of_units(request, numbers_of(request, tasks).mapInArrow(send, UNITS), files.fields)
+
+
+def lying_runs(request: Request) -> tuple[Run, ...] | None:
+    """The runs that the rows lie in; None if they have to be sorted, or are no stream."""
+    from pyspark.sql import functions as fn
+
+    positions = request.position is not None
+    rows = request.source.frame.select(*_columns(request))
+    rows = rows.withColumn("k0", fn.when(fn.col("named"), fn.col("k0"))).drop("named")
+    batches = rows.mapInArrow(partial(runs_of, positions=positions), _schema(request))
+    runs = runs_in(batches.toArrow().to_pylist(), len(request.keys))
+    return None if runs is None else in_order(runs, positions=positions)
+
+
+def surveyed_runs(request: Request) -> tuple[Run, ...]:
+    """The runs between quantiles; raises `BadData` for rows that are no stream."""
+    rows = request.source.frame.select(*_columns(request))
+    send = partial(units_of_cuts, cuts=_cuts(request), parts=request.parts)
+    return _runs_of_units(request, rows.mapInArrow(send, UNITS))
+
+
+def _runs_of_units(
+    request: Request, units: DataFrame, fields: BitFields | None = None
+) -> tuple[Run, ...]:
+    """The runs whose units these are; raises `BadData` for rows that are no stream."""
+    positions = request.position is not None
+    survey = partial(survey_units, labels=request.labels, positions=positions, fields=fields)
+    schema = _schema(request)
+    for name, kind in SURVEY:
+        schema.add(name, kind)
+    survey_rows = by_part(units, request.parts).mapInArrow(survey, schema).toArrow().to_pylist()
+    return runs_of_survey(survey_rows, request.labels, positions=positions)
+
+
+def _cuts(request: Request) -> list[tuple[Any, ...]]:
+    """Quantiles of a sample: the rows with the smallest hashes, so the same each time."""
+    from pyspark.sql import functions as fn
+
+    runs = RUNS_OF_A_PART * request.parts
+    if runs == 1:
+        return []
+    names = [f"k{n}" for n in range(len(request.keys))]
+    keys = request.source.frame.select(*keys_of(request)).dropna()
+    least = keys.select("*", fn.xxhash64(*names).alias("h")).orderBy("h").limit(SAMPLE * runs)
+    return quantiles([tuple(row)[:-1] for row in least.orderBy(*names).collect()], runs)
+
+
+def _columns(request: Request) -> Iterator[Column]:
+    """The columns of `cerlab.spark.runs`."""
+    from pyspark.sql import functions as fn
+
+    yield from keys_of(request)
+    yield (fn.length(request.source.column("type")) > 0).alias("named")
+    for name, column in (("kept", request.from_filter), ("time", request.clock)):
+        if column is not None:
+            yield column.alias(name)
+
+
+def _schema(request: Request) -> StructType:
+    """That of `cerlab.spark.runs.runs_of`."""
+    from pyspark.sql.types import DoubleType, LongType, StructType
+
+    keys = request.source.frame.select(*keys_of(request)).schema
+    struct = StructType()
+    for end in "fl":
+        for n, key in enumerate(keys):
+            struct.add(f"{end}{n}", key.dataType)
+    struct.add("rows", LongType()).add("kept", LongType())
+    time = LongType() if request.whole_times else DoubleType()
+    return struct.add("first_time", time).add("last_time", time)
+
+
+MUCH = 4
+"""Ranges that read one row in so many again, or more, are worse than buckets of keys."""
+
+
+@dataclass(frozen=True)
+class RowRanges:
+    """A stream whose rows Spark reads: how it is spread, and which range reads which run."""
+
+    mode: Mode
+    assignment: RangeAssignment
+    events: RelevantEvents
+    in_order: bool = True
+    """Whether the rows lie in order."""
+    some: bool = False
+    """Whether they are some rows of files, all of whose rows the assignment counts."""
+
+
+FirstPass: TypeAlias = FileRanges | RowRanges
+
+
+def first_pass(request: Request) -> FirstPass:
+    """Where the rows of the stream lie: by the footers of its files, if it is no more than those.
+
+    Else the columns that order the stream are read: by tasks where it is some rows of files in
+    order, else by Spark, once if its rows lie in order and twice if not. Raises `BadData` for
+    events without a place, two in one, and times that are missing or go back.
+    """
+    try:
+        return file_ranges(request)
+    except NoProof:
+        pass
+    events = relevant_events(request)
+    if events.condition is not None:  # else the rows of a run have to be counted
+        try:
+            runs, lie_in_order = runs_in_files(request)
+            return RowRanges(*_spread(request, runs), events, lie_in_order, some=True)
+        except NoProof:
+            pass
+    if (lying := lying_runs(request)) is None:
+        return RowRanges(*_spread(request, surveyed_runs(request)), events, in_order=False)
+    return RowRanges(*_spread(request, lying), events)
+
+
+def _spread(request: Request, runs: Sequence[Run]) -> tuple[Mode, RangeAssignment]:
+    """The runs by range; by key if the user says so, or if windows are wide for the stream."""
+    runs = coarser(runs, sum(run.rows for run in runs) // (RUNS_OF_A_PART * request.parts))
+    mode = request.choice.mode
+    if (
+        mode is Mode.KEYS
+        and request.choice.is_default
+        and why_not(request.plan, Mode.RANGES) is None
+    ):
+        by_ranges = _assignment(request, runs, Mode.RANGES)
+        if by_ranges.read_again * MUCH <= sum(by_ranges.rows):
+            return Mode.RANGES, by_ranges
+    return mode, _assignment(request, runs, mode)
+
+
+def _assignment(request: Request, runs: Sequence[Run], mode: Mode) -> RangeAssignment:
+    return assign_ranges(runs, request.plan, request.time, mode, request.parts, MICROSECOND)

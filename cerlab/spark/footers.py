@@ -1,0 +1,303 @@
+"""Parquet footers: where the rows of a stream lie, by path or address, without reading a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from cerlab.errors import BadData, DataPlace, UsageError
+from cerlab.spark.runs import Run, in_order
+
+LONGEST = 1 << 23
+"""How many rows a cluster may have: as many as a task sorts in its memory."""
+
+
+class NoProof(Exception):
+    """Why the footers of some files do not prove what has to hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of Parquet files that a stream is made of."""
+
+    keys: tuple[str, ...]
+    """What orders it; the last is the position, where the stream has one."""
+    has_position: bool
+    time: str | None
+    """What the window is measured on."""
+    attributes: tuple[str | None, ...]
+    """What the engine reads, ``a0 a1 ..``; None where no column has it."""
+    type: str | None
+    """The type of all events, where no column has it."""
+
+    @property
+    def read(self) -> list[str]:
+        """All of them, once each."""
+        names = (*self.keys, self.time, *self.attributes)
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group by its footer: the least and greatest of each key, and of the time."""
+
+    path: str
+    number: int
+    rows: int
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    first_time: int
+    last_time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The clusters of a stream in its order, each with its row groups."""
+
+    clusters: tuple[tuple[RowGroup, ...], ...]
+    runs: tuple[Run, ...]
+    unit: int
+    """That of `RowGroups`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """The row groups of some files that have rows, in the order of the files."""
+
+    groups: tuple[RowGroup, ...]
+    unit: int
+    """Nanoseconds of one step of the time, where that is a moment; else 1."""
+    kinds: tuple[tuple[str, Any], ...]
+    """The columns that are read with their types of Arrow."""
+
+    @property
+    def overlap_much(self) -> bool:
+        """Whether more rows lie among one another than one task can sort."""
+        return any(_is_too_long(cluster) for cluster in _clusters(self.groups))
+
+
+def row_groups(paths: Sequence[str], columns: Columns) -> RowGroups:
+    """What the footers of some files state; raises `NoProof` where they do not tell enough."""
+    groups: list[RowGroup] = []
+    schema, unit = None, 1
+    for path in paths:
+        file = parquet_file(path)
+        names = [name for name in columns.read if name in file.schema_arrow.names]
+        if missing := sorted(set(columns.read) - set(names)):
+            raise NoProof(f"{path} has no column '{missing[0]}'")
+        kinds = [(name, _kind(file, path, name)) for name in names]
+        if schema is not None and kinds != schema:
+            raise NoProof("the files have not the same columns")
+        schema, unit = kinds, _unit(file, columns)
+        groups += _row_groups(file, path, columns)
+    return RowGroups(tuple(groups), unit, tuple(schema or ()))
+
+
+def layout(footers: RowGroups, columns: Columns) -> Layout:
+    """How the rows of some files lie; raises `NoProof` where the footers do not tell."""
+    clusters = _clusters(footers.groups)
+    if long := next(filter(_is_too_long, clusters), None):
+        raise NoProof(f"{len(long):,} row groups overlap, too many rows for one task")
+    runs = in_order(map(_run, clusters), positions=columns.has_position)
+    if runs is None:
+        raise NoProof("by the footers the time or the position goes back, which a row shows best")
+    return Layout(tuple(clusters), runs, footers.unit)
+
+
+def _kind(file: Any, path: str, name: str) -> Any:
+    """The type of a column, if Spark and pyarrow read the same values of it."""
+    import pyarrow as pa
+
+    kind = file.schema_arrow.field(name).type
+    tests = (
+        pa.types.is_signed_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_timestamp,
+        pa.types.is_date32,
+    )
+    if b"org.apache.spark.legacyDateTime" in (file.metadata.metadata or {}):
+        raise NoProof(f"{path} has moments in the calendar of Spark 2")
+    if not any(holds(kind) for holds in tests) or kind == pa.float16():
+        raise NoProof(f"column '{name}' is {kind}")
+    return kind
+
+
+def _unit(file: Any, columns: Columns) -> int:
+    import pyarrow as pa
+
+    if columns.time is None:
+        return 1
+    kind = file.schema_arrow.field(columns.time).type
+    if pa.types.is_date32(kind):
+        return 86_400 * 10**9
+    if not pa.types.is_timestamp(kind):
+        return 1
+    return {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
+
+
+def _row_groups(file: Any, path: str, columns: Columns) -> Iterator[RowGroup]:
+    """The row groups of a file; raises `NoProof` for one whose statistics do not tell enough."""
+    metadata = file.metadata
+    index = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if not group.num_rows:
+            continue
+
+        def ends(name: str, chunk: Any = group) -> tuple[int, int]:
+            unit = getattr(file.schema_arrow.field(name).type, "unit", None)
+            return _ends(chunk.column(index[name]), unit, f"'{name}' of {path}")
+
+        first, last = zip(*map(ends, columns.keys), strict=True)
+        time = (0, 0) if columns.time is None else ends(columns.time)
+        yield RowGroup(path, number, group.num_rows, first, last, *time)
+
+
+_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+
+def _ends(chunk: Any, unit: str | None, what: str) -> tuple[int, int]:
+    """The least and the greatest value of a column in a row group, as the integers of Parquet."""
+    stats = chunk.statistics
+    if chunk.physical_type not in ("INT32", "INT64"):
+        raise NoProof(f"{what} is no integer and no moment, so its statistics do not order it")
+    if stats is None or not stats.has_min_max or not stats.has_null_count:
+        raise NoProof(f"{what} has no statistics")
+    if stats.null_count:
+        raise NoProof(f"{what} has NULL, which a row shows best")
+    kind = json.loads(stats.logical_type.to_json())
+    if kind["Type"] == "Timestamp" and _UNITS[kind["timeUnit"]] != unit:
+        raise NoProof(f"{what} is kept in {kind['timeUnit']} and read in {unit}")
+    return stats.min_raw, stats.max_raw
+
+
+def _clusters(groups: Sequence[RowGroup]) -> list[tuple[RowGroup, ...]]:
+    """Row groups that may overlap together, in the order of the stream."""
+    clusters: list[list[RowGroup]] = []
+    end: tuple[int, ...] = ()
+    for group in sorted(groups, key=lambda group: (group.first, group.last)):
+        if clusters and not end < group.first:
+            clusters[-1].append(group)
+            end = tuple(map(max, end, group.last))
+        else:
+            clusters.append([group])
+            end = group.last
+    return list(map(tuple, clusters))
+
+
+def _is_too_long(cluster: Sequence[RowGroup]) -> bool:
+    return len(cluster) > 1 and sum(group.rows for group in cluster) > LONGEST
+
+
+def _run(cluster: Sequence[RowGroup]) -> Run:
+    """A cluster as a run of the stream, with the ends that its footers state."""
+    rows = sum(group.rows for group in cluster)
+    return Run(
+        first=tuple(map(min, zip(*(group.first for group in cluster), strict=True))),
+        last=tuple(map(max, zip(*(group.last for group in cluster), strict=True))),
+        rows=rows,
+        rows_in_from=rows,
+        first_time=min(group.first_time for group in cluster),
+        last_time=max(group.last_time for group in cluster),
+    )
+
+
+def local_path(place: str) -> Path | None:
+    """A place on this machine as an absolute path; None for one on another file system."""
+    address = urlsplit(place)
+    if address.scheme == "file":
+        return Path(unquote(address.path))
+    return None if address.scheme else Path(place).absolute()  # tasks have folders of their own
+
+
+def inside(folder: str, name: str) -> str:
+    """The place of a file by that of its folder; what an address says after ``?`` stays."""
+    if (path := local_path(folder)) is not None:
+        return str(path / name)
+    head, mark, rest = folder.partition("?")
+    return f"{head.rstrip('/')}/{quote(name)}{mark}{rest}"
+
+
+def resolve(place: str) -> tuple[Any, str]:
+    """The file system of a place, one for all files of a folder, and the path there.
+
+    Raises as `pyarrow.fs.FileSystem.from_uri`.
+    """
+    from pyarrow.fs import LocalFileSystem
+
+    if (local := local_path(place)) is not None:
+        return LocalFileSystem(), str(local)
+    head, mark, rest = place.partition("?")
+    folder, _, name = head.rstrip("/").rpartition("/")
+    if folder.endswith("/"):  # after ``scheme:/``, a bucket or a host
+        files, path = _from_address(place)
+        return files, path.rstrip("/")
+    files, path = _from_address(folder + mark + rest)
+    return files, f"{path.rstrip('/')}/{unquote(name)}"
+
+
+@lru_cache(maxsize=64)
+def _from_address(address: str) -> tuple[Any, str]:
+    from pyarrow.fs import FileSystem
+
+    files, path = FileSystem.from_uri(address)
+    return files, str(path)
+
+
+def parquet_file(place: str, **options: Any) -> Any:
+    """The Parquet file at a place, as `pyarrow.parquet.ParquetFile`."""
+    from pyarrow.parquet import ParquetFile
+
+    files, path = resolve(place)
+    return ParquetFile(path, filesystem=files, **options)
+
+
+def why_not_opened(place: str) -> str | None:
+    """Why pyarrow does not open a place, whether or not something is there; None if it does.
+
+    Raises `UsageError` for an address with a password.
+    """
+    import pyarrow as pa
+
+    if local_path(place) is None and urlsplit(place).password is not None:
+        raise UsageError(
+            "CER0899",
+            "an address with a password, which plans, logs and messages would show",
+            hint="leave it out: pyarrow takes credentials from the environment of each process",
+        )
+    try:
+        files, path = resolve(place)
+        files.get_file_info(path)
+    except (pa.ArrowException, OSError, ValueError, ImportError) as error:
+        return str(error)
+    return None
+
+
+def files_in(place: str) -> tuple[str, ...]:
+    """The file at a place, or all files in a folder, but for those with names in ``_`` or ``.``.
+
+    Raises `BadData` where there is nothing, `UsageError` where folders are in a folder.
+    """
+    from pyarrow.fs import FileSelector, FileType
+
+    files, path = resolve(place)
+    match files.get_file_info(path).type:
+        case FileType.File:
+            return (place,)
+        case FileType.NotFound:
+            what, hint = "there is no such file", "check the path"
+            raise BadData("CER0743", what, place=DataPlace(place), hint=hint)
+    entries = files.get_file_info(FileSelector(path))
+    visible = [each for each in entries if each.base_name[0] not in "._"]
+    if folders := sorted(each.base_name for each in visible if each.type == FileType.Directory):
+        what = f"in the folder of the events is another folder, '{folders[0]}'"
+        raise UsageError("CER0899", what, hint="name the folder that the files are in")
+    return tuple(inside(place, name) for name in sorted(each.base_name for each in visible))

@@ -1,0 +1,246 @@
+"""A DataFrame as a stream: columns under names of our own, and expressions over them.
+
+Columns get the names ``c0``, ``c1``, ..: whatever their own names are, they can be referred to, and
+upper and lower case stay apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from cerlab.errors import BadData, UsageError, nearest
+from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.clock import TimeAxis, clock_for
+from cerlab.model.event import Event, Timestamp, Value
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+
+WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+FLOATS = ("float", "double")
+
+MOMENTS = ("timestamp", "timestamp_ntz", "date")
+
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A DataFrame whose columns are ``c0``, ``c1``, ..; their names are those of attributes."""
+
+    frame: DataFrame
+    names: tuple[str, ...]
+    type: str | None
+    """The type of all events, where no column has it."""
+    files: tuple[str, ...] = ()
+    """The places of the Parquet files that it is, where tasks read them and not Spark."""
+
+    @cached_property
+    def schema(self) -> StructType:
+        """The types of the columns; Spark would be asked each time."""
+        return self.frame.schema
+
+    def kind(self, name: str) -> str | None:
+        """The type of a column as Spark writes it, without parameters; None if there is none."""
+        if name not in self.names:
+            return "string" if name == "type" and self.type is not None else None
+        text: str = self.schema[self.names.index(name)].dataType.simpleString()
+        return text.partition("(")[0].partition("<")[0].partition(" ")[0]
+
+    def type_of(self, name: str) -> DataType:
+        """The type of `column` for a name."""
+        from pyspark.sql.types import NullType, StringType
+
+        kind = self.schema[self.names.index(name)].dataType if name in self.names else None
+        return StringType() if kind is None or isinstance(kind, NullType) else kind
+
+    def is_plain_text(self, name: str) -> bool:
+        """Whether the values of an attribute are text that Spark compares byte by byte."""
+        from pyspark.sql.types import StringType
+
+        if name not in self.names:
+            return self.kind(name) == "string"
+        field = self.schema[self.names.index(name)]
+        is_padded = any("char_varchar" in key.lower() for key in field.metadata)
+        return field.dataType == StringType() and not is_padded
+
+    def column(self, name: str) -> Column:
+        """The values of an attribute, NULL where no column has it."""
+        from pyspark.sql import functions as fn
+
+        if name in self.names and self.kind(name) != "void":
+            return fn.col(f"c{self.names.index(name)}")
+        constant = self.type if name == "type" and name not in self.names else None
+        return fn.lit(constant).cast("string")
+
+
+def source_of(frame: DataFrame, type_name: str | None, files: Sequence[str] = ()) -> Source:
+    """The stream that a DataFrame holds; raises `BadData` and `UsageError` where it holds none."""
+    names = tuple(frame.columns)
+    if (double := next((n for n in names if names.count(n) > 1), None)) is not None:
+        raise UsageError(
+            "CER0872",
+            f"two columns are called '{double}'",
+            hint="rename or drop one of the two columns",
+        )
+    if frame.isStreaming:
+        raise UsageError("CER0873", "this DataFrame is a stream", hint="match takes a batch")
+    if "type" not in names and type_name is None:
+        raise BadData(
+            "CER0736",
+            "there is no column 'type'",
+            hint="give type= (on the command line: --type NAME) if all rows are of one type",
+        )
+    renamed_frame = frame.toDF(*(f"c{n}" for n in range(len(names))))
+    source = Source(renamed_frame, names, type_name, tuple(files))
+    for name in ("type", "stream"):
+        if source.kind(name) not in (None, "string", "char", "varchar", "void"):
+            raise BadData(
+                "CER0701",
+                f"column '{name}' is {source.kind(name)}, not text",
+                hint="cast it to string",
+            )
+    return source
+
+
+def check_values(source: Source, attributes: Sequence[str]) -> None:
+    """Raise `BadData` for columns of types that hold no values of events."""
+    others = ("decimal", "boolean", "string", "char", "varchar", "void")
+    kinds = (*WHOLE, *FLOATS, *MOMENTS, *others)
+    for name in attributes:
+        if (kind := source.kind(name)) is not None and kind not in kinds:
+            raise BadData(
+                "CER0741",
+                f"a column of {kind} holds no values of events: '{name}'",
+                hint="cast it to numbers, text, booleans or moments, or drop it",
+            )
+
+
+def order_key(source: Source, name: str) -> Column:
+    """A column that orders the stream, as values that can be compared and sent to and fro."""
+    from pyspark.sql.types import StringType
+
+    kind = source.kind(name)
+    if kind is None:
+        hint = nearest(name, source.names)
+        raise UsageError("CER0874", f"there is no column '{name}' to order by", hint=hint)
+    check_values(source, [name])
+    if kind == "string" and source.schema[source.names.index(name)].dataType != StringType():
+        raise UsageError(
+            "CER0894",
+            f"'{name}' is collated: only Spark knows the order of its values",
+            hint="order by collate(.., 'UTF8_BINARY'), or by a number",
+        )
+    if kind in MOMENTS:
+        return _micros(source, name)
+    if kind in WHOLE:
+        return source.column(name).cast("bigint")
+    return source.column(name).cast("double") if kind in FLOATS else source.column(name)
+
+
+def position_column(source: Source, name: str) -> Column:
+    """The column of positions, as int64."""
+    if source.kind(name) not in WHOLE:
+        kind = source.kind(name)
+        what = "there is no such column" if kind is None else f"it is {kind}, not an integer"
+        hint = nearest(name, source.names) if kind is None else "positions are integers"
+        raise UsageError("CER0875", f"position='{name}': {what}", hint=hint)
+    return source.column(name).cast("bigint")
+
+
+def only_moment(source: Source) -> TimeAxis | None:
+    """The axis of the only column that holds moments, None if there are none or several."""
+    names = [name for name in source.names if source.kind(name) in MOMENTS]
+    return TimeAxis(names[0]) if len(names) == 1 else None
+
+
+def time_column(
+    source: Source, window: AttributeWindow | TimeWindow, axis: TimeAxis | None
+) -> tuple[Column, bool]:
+    """What a window in time is measured on, and whether it is int64 (else float64).
+
+    Moments are in microseconds. Raises as `clock_for` and its clocks do.
+    """
+    clock = clock_for(window, axis)
+    name = (
+        window.attribute if isinstance(window, AttributeWindow) else getattr(axis, "attribute", "")
+    )
+    kind = source.kind(name)
+    clock(Event("?", {name: _example(kind)}), 0)
+    if kind in MOMENTS:
+        return _micros(source, name), True
+    if kind in WHOLE:
+        return source.column(name).cast("bigint"), True
+    return source.column(name).cast("double"), False
+
+
+def _example(kind: str | None) -> Value:
+    """A value of a type of Spark, to ask what a clock says of it."""
+    if kind in MOMENTS:
+        return Timestamp(0)
+    if kind in (*WHOLE, *FLOATS, "decimal"):
+        return 0 if kind in WHOLE else 0.0
+    if kind == "boolean":
+        return False
+    return None if kind in (None, "void") else "text"
+
+
+def _micros(source: Source, name: str) -> Column:
+    """Moments as microseconds since 1970, whatever the time zone of the session."""
+    from pyspark.sql import functions as fn
+
+    place = f"c{source.names.index(name)}"
+    match source.kind(name):
+        case "timestamp":
+            return fn.unix_micros(fn.col(place))
+        case "date":
+            return fn.unix_date(fn.col(place)).cast("bigint") * 86_400_000_000
+        case _:
+            return fn.expr(f"timestampdiff(MICROSECOND, {_EPOCH}, {place})")
+
+
+def from_filter(source: Source, streams: Sequence[str]) -> Column | None:
+    """Whether an event is of one of the streams in FROM; None if all are."""
+    if not streams or "stream" not in source.names:
+        return None
+    stream = source.column("stream")
+    return stream.isNull() | stream.isin(*streams)
+
+
+def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]:
+    """A number that is equal for equal keys, and whether an event has a key at all.
+
+    Spark shuffles rows by this number, so it may be coarser than the equality of keys
+    (`cerlab.predicates.keys`) and never finer: the two zeros are one, and decimals are taken as the
+    nearest float, as some of them are equal to floats.
+    """
+    from pyspark.sql import functions as fn
+
+    parts, present = [], fn.lit(True)
+    for name in dict.fromkeys(attributes):
+        column, kind = source.column(name), source.kind(name)
+        present = present & column.isNotNull()
+        if kind in (*FLOATS, "decimal"):
+            column = column.cast("double")
+            present = present & ~fn.isnan(column)
+            column = fn.when(column == 0, fn.lit(0.0)).otherwise(column)
+        parts.append(column)
+    return fn.xxhash64(*parts), present
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark reads it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def arrow_schema(schema: StructType) -> Any:
+    """The Arrow types in which Spark takes rows of a schema."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema, timezone="UTC")

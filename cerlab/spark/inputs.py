@@ -1,0 +1,361 @@
+"""Files as DataFrames of events, under a schema where one is declared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from cerlab.errors import BadData, DataPlace, UsageError, nearest
+from cerlab.io.arrow import unreadable
+from cerlab.model.schema import AttributeType, Schema
+from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened
+from cerlab.spark.frame import arrow_schema, quoted
+from cerlab.spark.tasks import rows_of_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+FORMATS = ("parquet", "csv", "ndjson")
+
+_SUFFIXES = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "ndjson",
+}
+
+
+def read(
+    spark: SparkSession,
+    path: str,
+    *,
+    format: str | None = None,
+    schema: Schema | None = None,
+    files: Sequence[str] = (),
+) -> DataFrame:
+    """The events of a file, or of all files in a folder.
+
+    The format is that of the suffix, and Parquet for a path without one. Columns of text are read
+    once for their types. Tasks read `files`, if that is not empty (`files_elsewhere`), and Spark
+    all else. Raises `BadData` for what cannot be read as events of one type a column.
+    """
+    match format or format_of(path):
+        case "parquet" if files:
+            types = schema_for_tasks(files[0])
+            read_all = partial(rows_of_files, files=files, schema=arrow_schema(types))
+            numbers = spark.range(0, len(files), 1, len(files))
+            frame = numbers.mapInArrow(read_all, types)
+        case "parquet":
+            footer_types = footer_schema(path)
+            reader = spark.read if footer_types is None else spark.read.schema(footer_types)
+            frame = reader.parquet(path)
+        case "csv":
+            frame = _csv(spark, path, schema)
+        case "ndjson":
+            frame = _ndjson(spark, path)
+        case unknown:
+            hint = nearest(unknown, FORMATS)
+            raise UsageError("CER0811", f"unknown format '{unknown}'", hint=hint)
+    return frame if schema is None else conform(frame, schema, path)
+
+
+def files_elsewhere(path: str, format: str | None = None) -> tuple[str, ...]:
+    """The Parquet files at a place that is not on this machine, where pyarrow opens it.
+
+    Spark needs a package for most of those. None where Spark is to read them, or text. Raises as
+    `files_in` and `why_not_opened`.
+    """
+    is_parquet = (format or format_of(path)) == "parquet"
+    if local_path(path) is not None or not is_parquet or why_not_opened(path) is not None:
+        return ()
+    return files_in(path)
+
+
+def format_of(path: str) -> str:
+    """That of the suffix, and Parquet for a path without one."""
+    suffix = PurePosixPath(path if local_path(path) else urlsplit(path).path).suffix
+    return _SUFFIXES.get(suffix.lower(), "parquet")
+
+
+def _csv(spark: SparkSession, path: str, schema: Schema | None) -> DataFrame:
+    """Cells as `cerlab.io.delimited` has them; as text where a schema says what they are."""
+    from pyspark.sql import functions as fn
+
+    cells = spark.read.csv(
+        path, header=True, quote='"', escape='"', mode="FAILFAST", encoding="UTF-8"
+    )
+    cells = cells.toDF(*(name.strip() for name in cells.columns))
+    plain = cells.select(*(fn.nullif(cells[quoted(n)], fn.lit("")).alias(n) for n in cells.columns))
+    if schema is not None:
+        return plain
+    attributes = [name for name in plain.columns if name not in ("type", "stream")]
+    kinds = plain.agg(
+        *(fn.collect_set(_look(plain[quoted(name)])).alias(name) for name in attributes)
+    ).first()
+    looks = {} if kinds is None else kinds.asDict()
+    return plain.select(
+        *(
+            _of_kind(plain[quoted(name)], _kind(set(looks[name]), path, name)).alias(name)
+            if name in looks
+            else plain[quoted(name)]
+            for name in plain.columns
+        )
+    )
+
+
+_LOOKS = {
+    "integer": r"^[+-]?\d+$",
+    "decimal": r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$",
+    "boolean": r"^(?i)(true|false)$",
+}
+
+
+def _look(cell: Column) -> Column:
+    """What a cell looks like, NULL if it is none, as `cerlab.io.conversion.infer` reads it."""
+    from pyspark.sql import functions as fn
+
+    look = fn.when(cell.isNull() | (fn.upper(cell) == "NULL"), fn.lit(None))
+    for name, pattern in _LOOKS.items():
+        look = look.when(cell.rlike(pattern), fn.lit(name))
+    return look.otherwise(fn.lit("text"))
+
+
+def _kind(looks: set[str], path: str, name: str) -> str:
+    """The one type of a column whose cells look like that."""
+    if looks == {"integer", "decimal"}:
+        return "decimal"
+    if len(looks) > 1:
+        raise BadData(
+            "CER0784",
+            f"some cells are {', others '.join(sorted(looks))}",
+            place=DataPlace(path, None, name),
+            hint="declare its type in a schema (on the command line: --schema)",
+        )
+    return looks.pop() if looks else "text"
+
+
+def _of_kind(cell: Column, kind: str) -> Column:
+    from pyspark.sql import functions as fn
+
+    plain = fn.when(fn.upper(cell) != "NULL", cell)
+    types = {"integer": "bigint", "decimal": "double", "boolean": "boolean", "text": "string"}
+    return plain.cast(types[kind])
+
+
+def _ndjson(spark: SparkSession, path: str) -> DataFrame:
+    """One column for each key of the objects."""
+    from pyspark.sql import functions as fn
+
+    lines = spark.read.text(path).where(fn.trim("value") != "")
+    objects = lines.select(fn.parse_json("value").alias("v"))
+    row = objects.agg(fn.schema_of_variant_agg("v")).first()
+    schema_text = "" if row is None or row[0] is None else str(row[0])
+    if not schema_text.startswith("OBJECT"):
+        raise BadData(
+            "CER0734",
+            "an event is a JSON object",
+            place=DataPlace(path),
+            hint='for example {"type": "BUY", "price": 27.85}',
+        )
+    kinds = spark.createDataFrame([], f"v {schema_text.replace('OBJECT<', 'STRUCT<')}").schema
+    columns = []
+    for field in kinds["v"].dataType.fields:
+        key = field.name.replace("\\", "\\\\").replace("'", "\\'")
+        kind = _of_json(field.dataType.simpleString(), path, field.name)
+        columns.append(fn.variant_get("v", f"$['{key}']", kind).alias(field.name))
+    return objects.select(*columns)
+
+
+def _of_json(kind: str, path: str, name: str) -> str:
+    """The type of a column, of that which all values of a key have."""
+    plain = kind.partition("(")[0]
+    if plain in ("bigint", "boolean", "string", "double"):
+        return kind
+    if plain == "void":
+        return "string"
+    if plain == "decimal" and not kind.endswith(",0)"):
+        return "double"
+    what = "values of several types, or nested" if plain != "decimal" else "more than 64 bits"
+    raise BadData(
+        "CER0784" if plain != "decimal" else "CER0720",
+        f"the key holds {what}",
+        place=DataPlace(path, None, name),
+        hint="an attribute has one type in Spark",
+    )
+
+
+_TYPES = {
+    AttributeType.INT: "bigint",
+    AttributeType.DOUBLE: "double",
+    AttributeType.STRING: "string",
+    AttributeType.BOOLEAN: "boolean",
+    AttributeType.TIMESTAMP: "timestamp",
+}
+
+
+def conform(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
+    """The same events with the declared types; one pass counts what does not conform.
+
+    Raises `BadData` for columns and event types that are not declared, values that are not of the
+    declared type, missing values that are not nullable, and an attribute of two types.
+    """
+    from pyspark.sql import functions as fn
+
+    types = _attribute_types(schema, path)
+    columns, wrong = [], {}
+    for name in frame.columns:
+        cell = frame[quoted(name)]
+        if name in ("type", "stream"):
+            columns.append(cell)
+            continue
+        if name not in types:
+            hint = nearest(name, types)
+            raise BadData(
+                "CER0723", "no event has it", place=DataPlace(path, None, name), hint=hint
+            )
+        cast = cell.try_cast(_TYPES[types[name]])
+        columns.append(cast.alias(name))
+        what = f"not every cell is {types[name].value}"
+        wrong[("CER0721", name, what)] = cell.isNotNull() & cast.isNull()
+    if "type" in frame.columns:
+        wrong |= _rows_against(frame, schema)
+    aggregates = frame.agg(
+        *(fn.count_if(bad).alias(f"n{n}") for n, bad in enumerate(wrong.values()))
+    )
+    counts = aggregates.first() if wrong else None
+    for n, (code, name, what) in enumerate(wrong):
+        if counts is not None and counts[n]:
+            rows = f"{counts[n]:,} rows: {what}"
+            raise BadData(code, rows, place=DataPlace(path, None, name))
+    return frame.select(*columns)
+
+
+def _attribute_types(schema: Schema, path: str) -> dict[str, AttributeType]:
+    types: dict[str, AttributeType] = {}
+    for event in (event for stream in schema.streams for event in stream.events):
+        for attribute in event.attributes:
+            if types.setdefault(attribute.name, attribute.type) is not attribute.type:
+                place = DataPlace(path, None, attribute.name)
+                raise BadData(
+                    "CER0784",
+                    "it is declared with two types",
+                    place=place,
+                    hint="declare the attribute with one type",
+                )
+    return types
+
+
+def _rows_against(frame: DataFrame, schema: Schema) -> dict[tuple[str, str, str], Column]:
+    """What is wrong with rows, by code, column and text."""
+    names = schema.event_names()
+    kind = frame["type"]
+    problems = {("CER0722", "type", "the event type is not declared"): ~kind.isin(*names)}
+    for name in dict.fromkeys(names):
+        event = schema.event(name)
+        assert event is not None
+        for attribute in event.attributes:
+            if not attribute.nullable and attribute.name in frame.columns:
+                missing = frame[quoted(attribute.name)].isNull()
+                key = ("CER0724", attribute.name, f"{name} needs it, and it is missing or NULL")
+                problems[key] = (kind == name) & missing
+    return problems
+
+
+MOST = 64
+"""So many files are opened; of more Spark looks at one."""
+
+_WRITTEN_BY_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
+
+
+def footer_schema(path: str) -> StructType | None:
+    """What Spark would find, where that is plain; None where Spark is to look itself.
+
+    Plain are a file, or a folder of files that all have the same columns, of numbers, text,
+    booleans, days and moments.
+    """
+    place = local_path(path)
+    if place is None or not place.exists():
+        return None
+    files = [place] if place.is_file() else _files(place)
+    if not files or len(files) > MOST:
+        return None
+    first, *others = (_of_file(file) for file in files)
+    return first if all(other == first for other in others) else None
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files that Spark would read of a folder; none where folders are in it."""
+    entries = [each for each in folder.iterdir() if each.name[0] not in "._"]
+    return sorted(entries) if all(each.is_file() for each in entries) else []
+
+
+def _of_file(file: Path) -> StructType | None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import StructType
+
+    try:
+        schema = pq.read_schema(file)
+    except (pa.ArrowException, OSError):
+        return None
+    if (spark_schema := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
+        return StructType.fromJson(json.loads(spark_schema))
+    if not all(_is_plain(field.type) for field in schema):
+        return None
+    struct = StructType()
+    for field in schema:
+        without_zone = getattr(field.type, "tz", None) is None
+        struct.add(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=without_zone))
+    return struct
+
+
+def schema_for_tasks(place: str) -> StructType:
+    """The types that Spark has for the columns of a file that tasks read.
+
+    Raises `BadData` for what is no Parquet, and for a column that Spark has no type for.
+    """
+    import pyarrow as pa
+    from pyspark.errors import PySparkTypeError
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import StructType
+
+    try:
+        schema = parquet_file(place).schema_arrow
+    except pa.ArrowInvalid as error:
+        raise unreadable(place, "Parquet", error) from None
+    struct = StructType()
+    for field in schema:
+        try:
+            struct.add(field.name, from_arrow_type(field.type))
+        except PySparkTypeError:
+            raise BadData(
+                "CER0741",
+                f"Spark has no {field.type}, which column '{field.name}' is",
+                hint="cast it to numbers, text, booleans or moments, or drop it",
+            ) from None
+    return struct
+
+
+def _is_plain(kind: Any) -> bool:
+    from pyarrow import types
+
+    if types.is_timestamp(kind):
+        return kind.unit in ("ms", "us")
+    tests = (
+        types.is_signed_integer,
+        types.is_float32,
+        types.is_float64,
+        types.is_boolean,
+        types.is_string,
+        types.is_date32,
+    )
+    return any(holds(kind) for holds in tests)

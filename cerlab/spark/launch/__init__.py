@@ -1,1 +1,0 @@
-"""A session of Spark, and a Java for it."""

@@ -1,0 +1,343 @@
+"""Ways to spread a query over tasks, the order of its rows, and the columns that its plan reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from typing import Any, NamedTuple, assert_never
+from warnings import warn
+
+import numpy as np
+
+from cerlab.automata.machine import machine_of
+from cerlab.automata.plan import Plan, PlanClauses
+from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
+from cerlab.model.clock import TimeAxis
+from cerlab.model.columns import nanoseconds
+from cerlab.predicates.mentions import attributes_of
+from cerlab.predicates.syntax import atoms
+
+
+class Mode(Enum):
+    """How events are spread over tasks; the value is its name for users."""
+
+    KEYS = "keys"
+    """All events of a key in one task."""
+    RANGES = "ranges"
+    """Consecutive stretches of the stream, each with one window before it."""
+    ONE = "one"
+    """The whole stream, in order, in one task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A mode, and the reason against each mode that would spread more."""
+
+    mode: Mode
+    reasons: Mapping[Mode, str]
+    is_default: bool = True
+    """Whether the user has left it to cerlab."""
+
+
+def warn_of_one_task(choice: Choice, stacklevel: int) -> None:
+    """Warn of the one task that reads all events, unless the user has asked for it."""
+    if choice.mode is Mode.ONE and choice.reasons:
+        reasons = "; ".join(f"{mode.value}: {why}" for mode, why in choice.reasons.items())
+        message = f"CER0950: all events go through one task, in order ({reasons})"
+        warn(CerlabWarning(message), stacklevel=stacklevel + 1)
+
+
+def why_not(plan: PlanClauses, mode: Mode) -> str | None:
+    """Why a plan is not exact in a mode; None if it is.
+
+    `Mode.KEYS` cuts the stream where no answer is: an interval never has events of two keys, so
+    only what an answer does to others (CONSUME BY ANY) can cross. In `Mode.RANGES` an answer
+    belongs to the range in which it ends and is decided by its own interval, which begins at most
+    one window earlier; so nothing may count that lies before the window.
+    """
+    match mode:
+        case Mode.KEYS:
+            return _not_by_keys(plan)
+        case Mode.RANGES:
+            return _not_by_ranges(plan)
+        case Mode.ONE:
+            return None
+        case _:
+            assert_never(mode)
+
+
+def _not_by_keys(plan: PlanClauses) -> str | None:
+    if not plan.partition:
+        return "there is no PARTITION BY"
+    if plan.consume is Consume.ANY:
+        return "with CONSUME BY ANY an answer of one key ends what other keys have begun"
+    return None
+
+
+def _not_by_ranges(plan: PlanClauses) -> str | None:
+    if plan.window is None:
+        return "without WITHIN an answer may begin anywhere before its end"
+    if plan.consume is not Consume.NONE:
+        return "CONSUME BY depends on all answers before, not on those of one window"
+    if plan.strategy not in (None, Strategy.STRICT):
+        return f"{plan.strategy.value} compares also with answers that began before the window"
+    if plan.partition and isinstance(plan.window, EventWindow):
+        return "WITHIN n EVENTS counts the events of a key, however far apart they are"
+    return None
+
+
+def choose_mode(plan: PlanClauses, name: str | None = None) -> Choice:
+    """The mode that a user asks for, else the first of keys, ranges and one that is exact.
+
+    Raises `Unsupported` if the one asked for is not exact, `UsageError` if there is none of that
+    name.
+    """
+    if name is None:
+        reasons: dict[Mode, str] = {}
+        for mode in Mode:
+            reason = why_not(plan, mode)
+            if reason is None:
+                return Choice(mode, reasons)
+            reasons[mode] = reason
+    modes = {mode.value: mode for mode in Mode}
+    if name not in modes:
+        raise UsageError("CER0870", f"there is no mode '{name}'", hint=nearest(str(name), modes))
+    if (reason := why_not(plan, modes[name])) is not None:
+        exact = [mode.value for mode in Mode if why_not(plan, mode) is None]
+        raise Unsupported(
+            "CER0490",
+            f"mode '{name}' does not give the answers of this query: {reason}",
+            hint=f"exact for it: {', '.join(exact)}",
+        )
+    return Choice(modes[name], {}, is_default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What users call the columns of the survey."""
+
+    keys: tuple[str, ...]
+    time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a row of a table: a code of `cerlab.errors`, and its text."""
+
+    row: int
+    code: str
+    what: str
+
+
+def first_problem(before: Any | None, rows: Any, labels: Labels) -> Problem | None:
+    """The first row that is no next event after `before`, the row before the table."""
+    problems = [
+        Problem(int(wrong.argmax()), code, message(int(wrong.argmax())))
+        for wrong, code, message in _checks(before, rows, labels)
+        if wrong.any()
+    ]
+    return min(problems, key=lambda problem: problem.row, default=None)
+
+
+def is_stream(keys: Sequence[Any], times: Any | None, *, positions: bool) -> bool:
+    """Whether rows are a stream in the order they are in, by their keys and times: NumPy arrays.
+
+    With `positions` the last key is one. Nothing is missing and no key is NaN.
+    """
+    if not increase(keys) or (positions and not increase(keys[-1:])):
+        return False
+    return times is None or not (times[1:] < times[:-1]).any()
+
+
+def increase(keys: Sequence[Any]) -> bool:
+    """Whether each row is after the one before it, by the first of the keys that differ."""
+    after = keys[-1][1:] > keys[-1][:-1]
+    for key in keys[-2::-1]:
+        after = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & after)
+    return bool(after.all())
+
+
+def indices_in_from(rows: Any) -> Any:
+    """The indices of the rows of a stream in FROM, int64."""
+    if "kept" not in rows.column_names:
+        return np.arange(rows.num_rows)
+    return np.flatnonzero(mask(rows.column("kept")))
+
+
+class _Check(NamedTuple):
+    """The rows for which something is wrong, its code, and what is said of one of them."""
+
+    wrong: Any
+    code: str
+    message: Callable[[int], str]
+
+
+def _checks(before: Any | None, rows: Any, labels: Labels) -> Iterator[_Check]:
+    for number, label in enumerate(labels.keys):
+        yield _missing_key(rows, f"k{number}", label)
+    yield _out_of_place(before, rows, labels)
+    yield _nameless(rows)
+    if labels.time is not None:
+        times = rows.column("time").take(indices_in_from(rows)).combine_chunks()
+        yield _missing_time(rows, times, labels.time)
+        yield _goes_back(rows, times)
+
+
+def _missing_key(rows: Any, key: str, label: str) -> _Check:
+    import pyarrow.compute as pc
+
+    missing = mask(pc.is_null(rows.column(key), nan_is_null=True))
+    return _Check(missing, "CER0780", lambda _: f"'{label}' is NULL or NaN")
+
+
+def _nameless(rows: Any) -> _Check:
+    import pyarrow.compute as pc
+
+    types = rows.column("type")
+    nameless = mask(pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), True)))
+    what = "an event type is a text, not"
+    return _Check(nameless, "CER0701", lambda row: f"{what} {_cell_text(rows, 'type', row)}")
+
+
+def _out_of_place(before: Any | None, rows: Any, labels: Labels) -> _Check:
+    """Rows with the place of the one before: its position or less, else all of its keys."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    both = rows if before is None else pa.concat_tables([before, rows])
+    count = both.num_rows - 1
+
+    def beside(name: str, compare: Callable[..., Any]) -> Any:
+        column = both.column(name).combine_chunks()
+        flags = mask(compare(column.slice(1), column.slice(0, count)))
+        return flags if before is not None else np.concatenate(([False], flags))
+
+    def place(row: int) -> str:
+        values = (_cell_text(rows, f"k{n}", row) for n in range(len(labels.keys)))
+        return ", ".join(f"{label} = {v}" for label, v in zip(labels.keys, values, strict=True))
+
+    if "position" in rows.column_names:
+        not_more = beside("position", pc.less_equal)
+        what = f"'{labels.keys[-1]}' does not increase along the stream"
+        return _Check(not_more, "CER0782", lambda row: f"{what}: {place(row)}")
+    same = np.logical_and.reduce([beside(f"k{n}", pc.equal) for n in range(len(labels.keys))])
+    return _Check(same, "CER0781", lambda row: f"two events have one place: {place(row)}")
+
+
+def _missing_time(rows: Any, times: Any, label: str) -> _Check:
+    import pyarrow.compute as pc
+
+    missing = np.zeros(rows.num_rows, bool)
+    missing[indices_in_from(rows)] = mask(pc.invert(pc.fill_null(pc.is_finite(times), False)))
+    what = f"the event has no time: '{label}' is"
+    return _Check(missing, "CER0712", lambda row: f"{what} {_cell_text(rows, 'time', row)}")
+
+
+def _goes_back(rows: Any, times: Any) -> _Check:
+    """Rows in FROM whose time is before that of the one in FROM before, in this table."""
+    import pyarrow.compute as pc
+
+    in_from = indices_in_from(rows)
+    later = times.slice(1)
+    back = np.zeros(rows.num_rows, bool)
+    back[in_from[1:]] = mask(pc.less(later, times.slice(0, len(later))))
+
+    def steps(row: int) -> str:
+        at = int(np.searchsorted(in_from, row))
+        return backwards(times[at - 1].as_py(), times[at].as_py())
+
+    return _Check(back, "CER0714", steps)
+
+
+def backwards(before: object, now: object) -> str:
+    """The text on a time after a later one."""
+    return f"time goes backwards: {before}, then {now}"
+
+
+def mask(column: Any) -> Any:
+    """Booleans of Arrow as those of NumPy; NULL is false."""
+    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    return whole.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
+
+
+def _cell_text(rows: Any, name: str, row: int) -> str:
+    return repr(rows.column(name)[row].as_py())
+
+
+MICROSECOND = 1_000
+"""Moments that Spark moves are integers of so many nanoseconds."""
+
+
+def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
+    """The attributes that decide the answers of a plan, ``type`` first; ``stream`` may be one."""
+    return tuple(dict.fromkeys(("type", *attributes_tested(plan, time))))
+
+
+def attributes_of_job(
+    plan: Plan, time: TimeAxis | None, of_rows: Iterable[str] | None
+) -> tuple[str, ...]:
+    """The attributes that a task reads of the streams in FROM, which are all that it gets.
+
+    `of_rows` are those of rows with names or of aggregates, for which answers are labelled too;
+    None where positions are the answers.
+    """
+    read = attributes_read(replace(plan, streams=()), time)
+    if of_rows is None:
+        return read
+    return tuple(dict.fromkeys((*read, *attributes_labelled(plan), *of_rows)))
+
+
+def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
+    """The same without ``type`` where nothing asks for it."""
+    groups = (attributes_of(atoms(P)) for P in machine_of(plan).predicates)
+    names = [*(name for group in groups for name in group), *plan.partition]
+    if plan.streams:
+        names.append("stream")
+    if (clock := time_attribute(plan, time)) is not None:
+        names.append(clock)
+    return tuple(dict.fromkeys(names))
+
+
+def attributes_labelled(plan: Plan) -> tuple[str, ...]:
+    """The attributes that decide the labels of an answer of a plan."""
+    names = attributes_of(atom for t in plan.vcea.Delta for atom in atoms(t.predicate))
+    return tuple(dict.fromkeys((*names, *plan.partition)))
+
+
+def time_attribute(plan: Plan, time: TimeAxis | None) -> str | None:
+    """The attribute that the window of a plan is measured on, None for none."""
+    match plan.window:
+        case AttributeWindow(_, attribute):
+            return attribute
+        case TimeWindow() if time is not None:
+            return time.attribute
+        case _:
+            return None
+
+
+def window_width(plan: Plan, time: TimeAxis | None, moment: int) -> Fraction:
+    """How far the window of a plan in time reaches back, exactly, in units of its column.
+
+    Moments are taken as integers of `moment` nanoseconds.
+    """
+    if isinstance(plan.window, AttributeWindow):
+        return Fraction(plan.window.width)
+    assert isinstance(plan.window, TimeWindow)
+    unit = time.unit.value if time is not None and time.unit is not None else moment
+    return Fraction(plan.window.nanoseconds, unit)
+
+
+def engine_column(column: Any, name: str) -> Any:
+    """A column as engines take it: moments in nanoseconds, without a time zone.
+
+    Raises `BadData` for moments that 64 bits of nanoseconds do not hold.
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        return column
+    return nanoseconds(column, name).cast(pa.timestamp("ns"))

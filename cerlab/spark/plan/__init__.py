@@ -1,1 +1,0 @@
-"""What the driver decides before a row moves: modes, order, runs, cuts; without Spark."""

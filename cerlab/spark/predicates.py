@@ -1,0 +1,295 @@
+"""Predicates as columns of Spark: true where they hold, and nowhere else (DESIGN 3.3).
+
+Only what is provably the same in every corner has a column: comparisons of integers, floats, text
+and booleans with constants, and with others of their own type. Spark compares text by bytes of
+UTF-8, which is by code point, and takes NaN as equal to itself and larger than all; the rest is as
+here. LIKE, arithmetic, decimals, moments, integers against floats, collated and padded text have
+none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, assert_never
+
+from cerlab.model.event import Event, Timestamp, Value
+from cerlab.predicates.mentions import leaves_of
+from cerlab.predicates.syntax import (
+    And,
+    Atom,
+    Attribute,
+    Between,
+    Comparison,
+    Everything,
+    Expression,
+    Like,
+    Member,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    StreamIs,
+    TypeIs,
+)
+from cerlab.predicates.truth import compare, evaluate, kind_of
+from cerlab.spark.frame import FLOATS, WHOLE, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+
+_MIRROR = {
+    Operator.LT: Operator.GT,
+    Operator.LE: Operator.GE,
+    Operator.GT: Operator.LT,
+    Operator.GE: Operator.LE,
+    Operator.EQ: Operator.EQ,
+    Operator.NE: Operator.NE,
+}
+
+_NOTHING = Event("nothing")
+
+
+class Inexact(Exception):
+    """Why a predicate has no column that is the same in every corner."""
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The values of an attribute: a column of the kind that values compare with."""
+
+    column: Column
+    kind: str
+    """``whole``, ``float``, ``text`` or ``boolean``."""
+
+
+def column_where(predicate: Predicate, source: Source) -> Column:
+    """True where an event satisfies a predicate, else false or NULL: for WHERE and CASE.
+
+    What is so short is faster, and in WHERE Spark leaves row groups out by it. Raises `Inexact`
+    where Spark might say otherwise.
+    """
+    return _where(predicate, lambda atom, _: _atom(atom, source), above=True)
+
+
+def column_above(predicate: Predicate, source: Source) -> Column:
+    """True for all events that satisfy a predicate, and perhaps for more; else false or NULL."""
+    from pyspark.sql import functions as fn
+
+    def of_atom(atom: Atom, above: bool) -> Column:
+        try:
+            return _atom(atom, source)
+        except Inexact:
+            return fn.lit(above)
+
+    return _where(predicate, of_atom, above=True)
+
+
+def _where(predicate: Predicate, of_atom: Callable[[Atom, bool], Column], *, above: bool) -> Column:
+    """`above` says whether it may be true too often, else it may be false too often."""
+    from pyspark.sql import functions as fn
+
+    match predicate:
+        case Everything():
+            return fn.lit(True)
+        case And(left, right):
+            return _where(left, of_atom, above=above) & _where(right, of_atom, above=above)
+        case Or(left, right):
+            return _where(left, of_atom, above=above) | _where(right, of_atom, above=above)
+        case Not(operand):
+            return ~_two_valued(_where(operand, of_atom, above=not above))
+        case atom:
+            return of_atom(atom, above)
+
+
+def _two_valued(column: Column) -> Column:
+    from pyspark.sql import functions as fn
+
+    return fn.coalesce(column, fn.lit(False))
+
+
+def _atom(atom: Atom, source: Source) -> Column:
+    """True where an event satisfies it, else false or NULL."""
+    match atom:
+        case TypeIs(name):
+            return _comparison(Operator.EQ, Attribute("type"), name, source)
+        case StreamIs(name):
+            of_every = source.column("stream").isNull()
+            return of_every | _comparison(Operator.EQ, Attribute("stream"), name, source)
+        case Comparison(op, left, right) if _is_constant(right):
+            return _comparison(op, left, _value(right), source)
+        case Comparison(op, left, right) if _is_constant(left):
+            return _comparison(_MIRROR[op], right, _value(left), source)
+        case Comparison(op, left, right):
+            return _between_attributes(op, _values(left, source), _values(right, source))
+        case Member(operand, values, negated):
+            op = Operator.NE if negated else Operator.EQ
+            each = [_comparison(op, operand, value.value, source) for value in values]
+            return _all(each) if negated else _any(each)
+        case Between(operand, low, high, negated):
+            ends = [(low, Operator.LT if negated else Operator.GE)]
+            ends += [(high, Operator.GT if negated else Operator.LE)]
+            parts: Iterable[Atom] = [
+                Comparison(op, operand, end) for end, op in ends if end is not None
+            ]
+            each = [_atom(part, source) for part in parts]
+            return _any(each) if negated else _all(each)
+        case Like():
+            raise Inexact("LIKE is in the syntax of RE2")
+        case _:
+            assert_never(atom)
+
+
+def _any(columns: list[Column]) -> Column:
+    from pyspark.sql import functions as fn
+
+    return reduce(lambda left, right: left | right, columns, fn.lit(False))
+
+
+def _all(columns: list[Column]) -> Column:
+    from pyspark.sql import functions as fn
+
+    return reduce(lambda left, right: left & right, columns, fn.lit(True))
+
+
+def _is_constant(expression: Expression) -> bool:
+    return not any(isinstance(leaf, Attribute) for leaf in leaves_of(expression))
+
+
+def _value(expression: Expression) -> Value:
+    return evaluate(_NOTHING, expression)
+
+
+def _values(operand: Expression, source: Source) -> _Values | None:
+    """The values of an attribute, None where no event has one that compares."""
+    if not isinstance(operand, Attribute):
+        raise Inexact("arithmetic is in 64 bits, and undefined beyond them")
+    kind, column = source.kind(operand.name), source.column(operand.name)
+    if kind in (None, "void"):
+        return None
+    if kind in WHOLE:
+        return _Values(column.cast("bigint"), "whole")
+    if kind in FLOATS:
+        return _Values(column.cast("double"), "float")
+    if kind == "string" and source.is_plain_text(operand.name):
+        return _Values(column, "text")
+    if kind == "boolean":
+        return _Values(column, kind)
+    raise Inexact(f"'{operand.name}' is {kind}: decimal, padded, collated, or a moment")
+
+
+def _between_attributes(op: Operator, left: _Values | None, right: _Values | None) -> Column:
+    from pyspark.sql import functions as fn
+
+    if left is None or right is None:
+        return fn.lit(False)
+    if left.kind != right.kind:
+        raise Inexact(f"{left.kind} against {right.kind}")
+    return _by(op, left.column, right.column) & _is_number(left) & _is_number(right)
+
+
+def _is_number(values: _Values) -> Column:
+    """False for NaN, which compares with nothing."""
+    from pyspark.sql import functions as fn
+
+    if values.kind != "float":
+        return fn.lit(True)
+    return ~fn.coalesce(fn.isnan(values.column), fn.lit(False))
+
+
+def _by(op: Operator, left: Any, right: Any) -> Column:
+    comparisons: dict[Operator, Callable[[], Column]] = {
+        Operator.LT: lambda: left < right,
+        Operator.LE: lambda: left <= right,
+        Operator.GT: lambda: left > right,
+        Operator.GE: lambda: left >= right,
+        Operator.EQ: lambda: left == right,
+        Operator.NE: lambda: left != right,
+    }
+    return comparisons[op]()
+
+
+def _comparison(op: Operator, operand: Expression, constant: Value, source: Source) -> Column:
+    """``operand op constant``."""
+    from pyspark.sql import functions as fn
+
+    kind = kind_of(constant)
+    if _is_constant(operand):
+        return fn.lit(compare(op, _value(operand), constant))
+    values = _values(operand, source)
+    if isinstance(constant, Timestamp):
+        raise Inexact("a moment has more digits here than in Spark")
+    kinds = {"number": ("whole", "float"), "text": ("text",), "boolean": ("boolean",)}
+    if values is None or kind is None or values.kind not in kinds[kind]:
+        return fn.lit(False)
+    if values.kind == "whole":
+        assert isinstance(constant, int | float)
+        op, constant = _on_integers(op, constant)
+    elif values.kind == "float":
+        assert isinstance(constant, int | float)
+        op, constant = _on_floats(op, constant)
+    if constant is None:  # all numbers, or none
+        return values.column.isNotNull() & _is_number(values) & fn.lit(op is Operator.NE)
+    if isinstance(constant, str):
+        _check_unicode(constant)
+    test = _by(op, values.column, _literal(constant))
+    # no row group is left out by its floats: writers differ in what they state of NaN and of zeros
+    return test if values.kind != "float" else _two_valued(test) & _is_number(values)
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Inexact("text that is no Unicode") from None
+
+
+def _literal(constant: Value) -> Column:
+    from pyspark.sql import functions as fn
+
+    if isinstance(constant, float):
+        infinity = "Infinity" if constant > 0 else "-Infinity"
+        return fn.lit(constant if math.isfinite(constant) else infinity).cast("double")
+    if isinstance(constant, int) and not isinstance(constant, bool):
+        return fn.lit(constant).cast("bigint")
+    return fn.lit(constant)
+
+
+_ALL, _NONE = (Operator.NE, None), (Operator.EQ, None)
+"""A comparison that holds of all numbers, and of none."""
+
+
+def _on_integers(op: Operator, constant: int | float) -> tuple[Operator, int | None]:
+    """The same comparison with an int64 constant."""
+    if isinstance(constant, float) and not math.isinf(constant):
+        below = math.floor(constant)
+        if below != constant:  # between two integers
+            if op in (Operator.EQ, Operator.NE):
+                return _NONE if op is Operator.EQ else _ALL
+            op = Operator.LE if op in (Operator.LT, Operator.LE) else Operator.GT
+        constant = below
+    if _LEAST <= constant <= _GREATEST:
+        return op, int(constant)
+    upwards = (Operator.LT, Operator.LE, Operator.NE)
+    downwards = (Operator.GT, Operator.GE, Operator.NE)
+    return _ALL if op in (upwards if constant > 0 else downwards) else _NONE
+
+
+def _on_floats(op: Operator, constant: int | float) -> tuple[Operator, float | None]:
+    """The same comparison with a float constant."""
+    try:
+        near = float(constant)
+    except OverflowError:
+        near = math.inf if constant > 0 else -math.inf
+    if near == constant:
+        return op, near
+    if op in (Operator.EQ, Operator.NE):
+        return _NONE if op is Operator.EQ else _ALL
+    if op in (Operator.LT, Operator.LE):
+        return (Operator.LT if near > constant else Operator.LE), near
+    return (Operator.GE if near > constant else Operator.GT), near

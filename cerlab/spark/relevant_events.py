@@ -1,0 +1,199 @@
+"""Relevant events: columns of Spark for the tests of a plan, one bit each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cerlab.automata.automaton import Automaton, IntervalCea, Mark
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.model.clauses import EventWindow, Strategy
+from cerlab.predicates.mentions import attributes_of
+from cerlab.predicates.syntax import (
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Computed,
+    Constant,
+    Everything,
+    Not,
+    Operator,
+    Predicate,
+    atoms,
+)
+from cerlab.predicates.text import predicate_text
+from cerlab.spark.evaluation import Job
+from cerlab.spark.plan import attributes_tested
+from cerlab.spark.predicates import Inexact, column_above, column_where
+from cerlab.spark.request import Request
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+MOST_BITS = 62
+"""So many tests have a bit: an int64 holds them, and twice the greatest."""
+
+A = TypeVar("A", bound=Automaton[Any])
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOverBits:
+    """A plan over an attribute `bits`, whose bit k says whether an event satisfies ``tests[k]``."""
+
+    plan: Plan
+    bits: str
+    tests: tuple[Predicate, ...]
+    others: tuple[Predicate, ...]
+    """The tests that the plan makes itself, on the attributes that they mention."""
+    why_all: str | None
+    """Why events that satisfy none of all tests have to be read too; None if they have not."""
+
+
+def plan_over_bits(plan: Plan, has_bit: Callable[[Predicate], bool]) -> PlanOverBits:
+    """The plan with a bit for each of its tests that may have one.
+
+    A test is what a transition demands or, of a negation, what that negates.
+    """
+    demands = [t.predicate for t in plan.cea.Delta] + [t.predicate for t in plan.vcea.Delta]
+    every = [P for P in dict.fromkeys(map(_test, demands)) if not isinstance(P, Everything)]
+    tests = [P for P in every if has_bit(P)][:MOST_BITS]
+    bits = _unused_name(every, plan.partition)
+    bit_of: dict[Predicate, Predicate] = {P: _bit(bits, k) for k, P in enumerate(tests)}
+    return PlanOverBits(
+        plan=replace(plan, cea=_over(plan.cea, bit_of), vcea=_over(plan.vcea, bit_of)),
+        bits=bits,
+        tests=tuple(tests),
+        others=tuple(P for P in every if P not in bit_of),
+        why_all=why_all_events(plan),
+    )
+
+
+def why_all_events(plan: Plan) -> str | None:
+    """Why a plan has to see the events that satisfy none of its tests; None if it has not.
+
+    Such an event changes nothing where it starts no run, and every run that goes on at all waits in
+    its state without being accepted there.
+    """
+    if isinstance(plan.window, EventWindow):
+        return "WITHIN n EVENTS counts all events"
+    if plan.strategy is Strategy.STRICT:
+        return "STRICT tells events that follow one another from those that do not"
+    if any(_goes_on(plan.cea, state) for state in range(plan.cea.states)):
+        return "an event that satisfies nothing ends what has begun, or begins or ends an answer"
+    return None
+
+
+def _goes_on(A: IntervalCea, state: int) -> bool:
+    """Whether an event that satisfies no test does something in a state, but for waiting."""
+    leaving = [t for t in A.Delta if t.source == state]
+    moves = {(t.mark, t.target) for t in leaving if _holds_of_none(t.predicate)}
+    if state == A.q0 or not leaving:
+        return bool(moves)
+    return moves != {(Mark.SKIP, state)} or state in A.F
+
+
+def _holds_of_none(predicate: Predicate) -> bool:
+    """Whether a demand holds where all tests are false."""
+    match predicate:
+        case Everything():
+            return True
+        case Not(operand):
+            return not _holds_of_none(operand)
+        case _:
+            return False
+
+
+def _test(predicate: Predicate) -> Predicate:
+    while isinstance(predicate, Not):
+        predicate = predicate.operand
+    return predicate
+
+
+def _over(automaton: A, bit_of: dict[Predicate, Predicate]) -> A:
+    def demand(predicate: Predicate) -> Predicate:
+        if isinstance(predicate, Not):
+            return Not(demand(predicate.operand))
+        return bit_of.get(predicate, predicate)
+
+    steps = tuple(t._replace(predicate=demand(t.predicate)) for t in automaton.Delta)
+    return replace(automaton, Delta=steps)
+
+
+def _bit(name: str, k: int) -> Predicate:
+    """``name % 2^(k+1) >= 2^k``, of an integer that is not negative."""
+    rest = Computed(Arithmetic.MOD, Attribute(name), Constant(2 ** (k + 1)))
+    return Comparison(Operator.GE, rest, Constant(2**k))
+
+
+def _unused_name(tests: Sequence[Predicate], partition: Sequence[str]) -> str:
+    """A name that no attribute has: longer than all that are mentioned."""
+    names = {*partition, *(name for P in tests for name in attributes_of(atoms(P)))}
+    return "bits" + "_" * max(map(len, names), default=0)
+
+
+@dataclass(frozen=True)
+class RelevantEvents:
+    """What tasks get of a stream whose rows Spark moves."""
+
+    job: Job
+    columns: tuple[Column, ...]
+    """The values of the job's attributes, ``a0 a1 ..``."""
+    condition: Column | None
+    """Which events tasks have to see; None for all."""
+    why_all: str | None
+    """Why all of them."""
+    in_python: tuple[str, ...]
+    """The tests of the query that tasks make, as texts, with the reasons."""
+    bits: int = 0
+    """How many bits the first of the columns has, where that is the truth of tests."""
+
+
+def relevant_events(request: Request) -> RelevantEvents:
+    """What crosses for a request: the truth of its tests as bits, and its time and key.
+
+    Where positions are counted every row does: the first pass does not know how many of a run are
+    relevant.
+    """
+    from pyspark.sql import functions as fn
+
+    if request.names is not None:
+        all_columns = tuple(
+            request.source.column(name).alias(f"a{n}") for n, name in enumerate(request.attributes)
+        )
+        why = "rows with names and aggregates are made of the events of whole windows"
+        return RelevantEvents(request.job, all_columns, None, why, ())
+    source, inexact = request.source, dict[Predicate, str]()
+
+    def has_bit(test: Predicate) -> bool:
+        try:
+            column_where(test, source)
+        except Inexact as reason:
+            inexact[test] = f"{predicate_text(test)}: {reason}"
+            return False
+        return True
+
+    over_bits = plan_over_bits(replace(request.plan, streams=()), has_bit)
+    names = (over_bits.bits, *attributes_tested(over_bits.plan, request.time))
+    names = tuple(dict.fromkeys(names))
+    true = (column_where(P, source) for P in over_bits.tests)
+    bits = [fn.when(column, 1 << k).otherwise(0) for k, column in enumerate(true)]
+    code = reduce(lambda left, right: left + right, bits, fn.lit(0)).cast("bigint")
+    columns = [code if name == over_bits.bits else source.column(name) for name in names]
+    why_all = over_bits.why_all
+    if request.position is None:
+        why_all = "positions are counted"
+    above = (column_above(P, source) for P in (*over_bits.tests, *over_bits.others))
+    return RelevantEvents(
+        job=Job(plan_to_bytes(over_bits.plan), request.time, names, request.with_partition),
+        columns=tuple(column.alias(f"a{n}") for n, column in enumerate(columns)),
+        condition=None
+        if why_all
+        else reduce(lambda left, right: left | right, above, fn.lit(False)),
+        why_all=why_all,
+        in_python=tuple(inexact[P] for P in over_bits.others if P in inexact),
+        bits=len(over_bits.tests),
+    )

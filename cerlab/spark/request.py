@@ -1,0 +1,443 @@
+"""Requests of a batch: a query on a DataFrame, its mode and order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.compile.pattern import Pattern
+from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.engine.measures import no_sum
+from cerlab.errors import Unsupported, UsageError
+from cerlab.evaluate.aggregates import PLACES, Measure, check_attributes, selected_request
+from cerlab.evaluate.labelled import named_columns, repeatable_labels
+from cerlab.evaluate.requirements import requirements_of
+from cerlab.io.named_columns import NamedColumn
+from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.clock import TimeAxis, time_axis
+from cerlab.spark import frame
+from cerlab.spark.evaluation import GroupJob, Job, evaluate_groups
+from cerlab.spark.frame import FLOATS, WHOLE, Source, arrow_schema, source_of
+from cerlab.spark.plan import (
+    Choice,
+    Labels,
+    Mode,
+    attributes_of_job,
+    choose_mode,
+    time_attribute,
+    why_not,
+)
+from cerlab.spark.task_outputs import GroupRows, RowNames, merge_parts
+from cerlab.spark.writer import TaskAnswers
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+
+class Options(TypedDict, total=False):
+    """What `cerlab.spark.match` takes besides, which says what it means."""
+
+    type: str | None
+    time: str | None
+    unit: str | None
+    mode: str | None
+    parts: int | None
+    partition: bool
+    columns: str | Iterable[str] | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """A plan on the stream of a DataFrame; the expressions are over the columns of `source`."""
+
+    source: Source
+    plan: Plan
+    choice: Choice
+    time: TimeAxis | None
+    keys: tuple[Column, ...]
+    """What orders the stream; the positions are the last of them, if there is a column of those."""
+    labels: Labels
+    position: Column | None
+    from_filter: Column | None
+    """Whether an event is of a stream in FROM; None if all are."""
+    clock: Column | None
+    """What a window in time is measured on."""
+    whole_times: bool
+    """Whether that is int64, else float64."""
+    attributes: tuple[str, ...]
+    """What the engine reads of an event."""
+    parts: int
+    with_partition: bool
+    names: RowNames | GroupRows | None
+    """The columns of rows with names, or aggregates, where those are asked for, not positions."""
+
+    @property
+    def job(self) -> Job:
+        """The job of the tasks; the other streams are left out before them."""
+        plan = replace(self.plan, streams=())
+        return Job(plan_to_bytes(plan), self.time, self.attributes, self.with_partition, self.names)
+
+    def is_numbered(self, mode: Mode) -> bool:
+        """Whether positions have to be made before rows are left out or spread by key.
+
+        Otherwise there is a column of them, or the rows of a range are consecutive.
+        """
+        return self.position is None and (mode is Mode.KEYS or self.from_filter is not None)
+
+
+def request_of(
+    df: DataFrame,
+    query: What,
+    order_by: str | Sequence[str] = (),
+    position: str | None = None,
+    *,
+    files: Sequence[str] = (),
+    **options: Unpack[Options],
+) -> Request:
+    """The request of `cerlab.spark.match` with the same arguments; nothing is read for it.
+
+    `files` are the places of those that the DataFrame is, where tasks read them for it. Raises as
+    `match`, by the schema of the DataFrame.
+    """
+    pattern, source = as_pattern(query), source_of(df, options.get("type"), files)
+    names: RowNames | GroupRows | None
+    if pattern.ast.aggregates:
+        others = {name: options.get(name) for name in ("columns", "partition")}
+        names = group_rows(pattern, source, **others)
+    else:
+        refuse_correlated(pattern)
+        names = names_of(pattern, source, options)
+    plan, with_partition = pattern.plan, options.get("partition", False)
+    order_by = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+    if not order_by and position is None:
+        raise UsageError(
+            "CER0871",
+            "the rows of a DataFrame have no order",
+            hint="give order_by= or position= (on the command line: --order-by, --position)",
+        )
+    check_partition(plan, with_partition=with_partition)
+    parts = parts_of(source, options)
+    time = time_of(options)
+    if isinstance(plan.window, TimeWindow):
+        time = time or frame.only_moment(source)
+    attributes = attributes_of_job(plan, time, None if names is None else names.attributes)
+    if names is not None:
+        names = replace(names, schema=arrow_schema(answer_types(source, names)))
+    frame.check_values(source, attributes)
+    clock, whole_times = None, True
+    if plan.window is not None and not isinstance(plan.window, EventWindow):
+        clock, whole_times = frame.time_column(source, plan.window, time)
+    keys = [frame.order_key(source, name) for name in order_by]
+    places = None if position is None else frame.position_column(source, position)
+    if places is not None:
+        keys.append(places)
+    label_of_time = None if clock is None else time_attribute(plan, time)
+    return Request(
+        source=source,
+        plan=plan,
+        choice=choose_mode(plan, options.get("mode")),
+        time=time,
+        keys=tuple(keys),
+        labels=Labels((*order_by, *(() if position is None else (position,))), label_of_time),
+        position=places,
+        from_filter=frame.from_filter(source, plan.streams),
+        clock=clock,
+        whole_times=whole_times,
+        attributes=attributes,
+        parts=parts,
+        with_partition=with_partition,
+        names=names,
+    )
+
+
+def time_of(options: Options) -> TimeAxis | None:
+    """The time axis that is asked for."""
+    time = options.get("time")
+    return time_axis(time, options.get("unit")) if time else None
+
+
+def names_of(pattern: Pattern, source: Source, options: Options) -> RowNames | None:
+    """The columns of rows with names that are asked for. Raises as `row_names`."""
+    with_partition, columns = options.get("partition", False), options.get("columns")
+    return row_names(pattern, source.names, columns, with_partition=with_partition)
+
+
+def parts_of(source: Source, options: Options) -> int:
+    """Into how many parts a stream is cut: as asked, else by the tasks that run at a time.
+
+    Raises `UsageError` for less than one.
+    """
+    if (parts := options.get("parts")) is not None and parts < 1:
+        raise UsageError(
+            "CER0877",
+            f"parts is {parts}: 1 is the least",
+            hint="leave parts out for one that fits the data",
+        )
+    return parts or PARTS_PER_CORE * parallelism(source.frame)
+
+
+def check_partition(plan: Plan, *, with_partition: bool) -> None:
+    """Raise `UsageError` where answers are to have a key, and have none."""
+    if with_partition and not plan.partition:
+        raise UsageError(
+            "CER0876",
+            "the query has no PARTITION BY, so no answer has a key",
+            hint="leave partition out",
+        )
+
+
+def keys_of(request: Request) -> list[Column]:
+    """What orders the stream: ``k0 k1 ..``."""
+    return [key.alias(f"k{n}") for n, key in enumerate(request.keys)]
+
+
+def answer_schema(request: Request) -> StructType:
+    """The schema of DESIGN 2.6, with the key where it is asked for.
+
+    Of rows with names and of aggregates, that of their columns.
+    """
+    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+    if request.names is not None:
+        return answer_types(request.source, request.names)
+    schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
+    schema.add("positions", ArrayType(LongType()))
+    if request.with_partition:
+        keys = [
+            StructField(name, request.source.type_of(name))
+            for name in dict.fromkeys(request.plan.partition)
+        ]
+        schema.add("partition", StructType(keys))
+    return schema
+
+
+PARTS_PER_CORE = 2
+"""Into how many parts the stream is cut for each task that runs at a time."""
+
+
+def parallelism(df: DataFrame) -> int:
+    """How many tasks Spark runs at a time; where a server does not say, its shuffle partitions."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return int(df.sparkSession.sparkContext.defaultParallelism)
+    except (PySparkException, AttributeError):  # Spark Connect has no context
+        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+OF_SELECT = "*"
+"""What stands for the columns that SELECT names."""
+
+
+def row_names(
+    pattern: Pattern,
+    source_names: Collection[str],
+    columns: str | Iterable[str] | None,
+    *,
+    with_partition: bool,
+) -> RowNames | None:
+    """The columns of rows with names; None where positions are asked for.
+
+    Raises `UsageError` for columns that there are not, and for the key besides.
+    """
+    if columns is None:
+        return None
+    if with_partition:
+        raise UsageError(
+            "CER0897",
+            "rows with names have the attributes of PARTITION BY as columns",
+            hint="leave partition out (on the command line: --partition)",
+        )
+    texts = None if columns == OF_SELECT else [columns] if isinstance(columns, str) else columns
+    selection = named_columns(pattern, texts, source_names)
+    key = tuple(dict.fromkeys(partition_attributes(pattern.ast)))
+    return RowNames(tuple(selection), key, repeatable_labels(pattern))
+
+
+def answer_types(source: Source, names: RowNames | GroupRows) -> StructType:
+    """The schema of rows with names, or of what tasks give of aggregates."""
+    from pyspark.sql.types import LongType, StructType
+
+    if isinstance(names, GroupRows):
+        return (group_types if names.are_final else part_types)(source, names)
+    schema = StructType().add("start", LongType()).add("end", LongType())
+    for name in names.key:
+        schema.add(name, source.type_of(name))
+    for column in names.columns:
+        schema.add(column.name, _type(source, names, column))
+    return schema
+
+
+def _type(source: Source, names: RowNames, column: NamedColumn) -> DataType:
+    from pyspark.sql.types import ArrayType, LongType
+
+    if column.function == "count":
+        return LongType()
+    one = LongType() if column.attribute is None else source.type_of(column.attribute)
+    return ArrayType(one) if column in names.lists else one
+
+
+def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
+    """What SELECT COUNT(*) and sums ask for; raises `UsageError` where `others` are given besides.
+
+    And `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for columns
+    that there are not, `TypeMismatch` for sums of what is no number.
+    """
+    for option in (name for name, value in others.items() if value):
+        message = f"{option} does not go with SELECT COUNT(*) and sums"
+        raise UsageError("CER0865", message, hint=f"leave {option} out")
+    request = check_attributes(selected_request(pattern), pattern, source.names)
+    for _, attribute in request.summands:
+        if (kind := source.kind(attribute)) not in (*WHOLE, *FLOATS, "void"):
+            raise no_sum(attribute, kind)
+    return GroupRows(request)
+
+
+def group_types(source: Source, rows: GroupRows) -> StructType:
+    """The schema of aggregates, as `cerlab.evaluate.aggregates` has them on one machine."""
+    from pyspark.sql.types import LongType, StructType
+
+    request, schema = rows.request, StructType()
+    for name in request.groups:
+        schema.add(name, _group_type(source, rows, name))
+    if request.count:
+        schema.add("count", LongType())
+    for measure in request.measures:
+        schema.add(measure.name, _measure_type(source, measure))
+    return schema
+
+
+def part_types(source: Source, rows: GroupRows) -> StructType:
+    """The schema of the parts of `cerlab.spark.task_outputs`."""
+    from pyspark.sql.types import BinaryType, StructType
+
+    request, schema = rows.request, StructType()
+    for n, name in enumerate(request.groups):
+        schema.add(f"g{n}", _group_type(source, rows, name))
+    for name in ("runs", *_sums(rows)):
+        schema.add(name, BinaryType())
+    for n, measure in enumerate(request.extremes):
+        schema.add(f"m{n}", _measure_type(source, measure))
+    return schema
+
+
+def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> TaskAnswers:
+    """The rows of all groups, of their parts; without groups one row, also of no part."""
+    from pyspark.sql import functions as fn
+
+    request, types = rows.request, group_types(source, rows)
+    lists = [fn.collect_list(name).alias(name) for name in ("runs", *_sums(rows))]
+    extremes = [
+        (fn.min if measure.function == "min" else fn.max)(f"m{n}").alias(f"m{n}")
+        for n, measure in enumerate(request.extremes)
+    ]
+    by_group = parts.groupBy(*(f"g{n}" for n in range(len(request.groups)))).agg(*lists, *extremes)
+    merge = partial(merge_parts, rows=GroupRows(request, arrow_schema(types)))
+    return TaskAnswers(by_group, merge, types)
+
+
+def _sums(rows: GroupRows) -> list[str]:
+    return [f"{name}{n}" for n in range(len(rows.request.summands)) for name in "sp"]
+
+
+def _group_type(source: Source, rows: GroupRows, name: str) -> DataType:
+    from pyspark.sql.types import LongType
+
+    if name in PLACES:
+        return LongType()
+    attribute_of = {column.name: str(column.attribute) for column in rows.request.labelled}
+    return _by_code_point(source.type_of(attribute_of.get(name, name)))
+
+
+def _measure_type(source: Source, measure: Measure) -> DataType:
+    from pyspark.sql.types import DoubleType, LongType
+
+    attribute = measure.place[1]
+    if measure.function in ("min", "max"):
+        return _by_code_point(source.type_of(attribute))
+    whole = measure.function == "sum" and source.kind(attribute) not in FLOATS
+    return LongType() if whole else DoubleType()
+
+
+def _by_code_point(kind: DataType) -> DataType:
+    """The type of values, text being compared as it is here and not by a collation."""
+    from pyspark.sql.types import CharType, StringType, VarcharType
+
+    return StringType() if isinstance(kind, StringType | CharType | VarcharType) else kind
+
+
+def refuse_aggregates(pattern: Pattern) -> None:
+    """Raise `Unsupported` for SELECT COUNT(*) and sums, on a stream."""
+    if pattern.ast.aggregates:
+        raise Unsupported(
+            "CER0493",
+            "on streams of Spark answers are listed, and SELECT asks for aggregates over them",
+            hint="list rows with names by columns= and group those, or take cerlab.spark.match",
+        )
+
+
+def refuse_correlated(pattern: Pattern, why: str = "they run by key, in batches") -> None:
+    """Raise `Unsupported` for a query that compares labels."""
+    if pattern.has_automaton or not pattern.has_registers:
+        return
+    raise Unsupported(
+        "CER0496",
+        f"filters that compare labels have no automaton; on Spark {why}",
+        hint="cerlab.spark.match takes them with PARTITION BY and position=, "
+        "cerlab.evaluate all of them",
+    )
+
+
+def correlated_answers(
+    source: Source,
+    pattern: Pattern,
+    position: str | None,
+    time: TimeAxis | None,
+    parts: int,
+    names: RowNames | None,
+) -> DataFrame:
+    """The answers of a query by key, or rows with names: of each key in the memory of one task.
+
+    Raises `Unsupported` for what is not local to a key, or without a column of positions, and as
+    `cerlab.spark.match`.
+    """
+    from pyspark.sql import functions as fn
+
+    plan = pattern.registers
+    if (reason := why_not(plan, Mode.KEYS)) is not None:
+        refuse_correlated(pattern, f"they run by key: {reason}")
+    if position is None:
+        refuse_correlated(pattern, "their positions are given, not counted")
+    assert position is not None
+    if isinstance(plan.window, TimeWindow):
+        time = time or frame.only_moment(source)
+    if isinstance(plan.window, AttributeWindow | TimeWindow):
+        frame.time_column(source, plan.window, time)
+    read = ["type", *requirements_of(pattern).attributes, *plan.partition]
+    read += [] if time is None else [time.attribute]
+    attributes = tuple(dict.fromkeys((*read, *(names.attributes if names else ()))))
+    frame.check_values(source, attributes)
+    schema = "start bigint, end bigint, positions array<bigint>"
+    if names is not None:
+        types = answer_types(source, names)
+        names = replace(names, schema=arrow_schema(types))
+    group, present = frame.group_of(source, plan.partition)
+    from_filter = frame.from_filter(source, plan.streams)
+    columns = [source.column(name).alias(f"a{n}") for n, name in enumerate(attributes)]
+    place = frame.position_column(source, position).alias("position")
+    text = query_text(replace(pattern.ast, streams=()))
+    job = GroupJob(text, time, attributes, names)
+    return (
+        source.frame.where(present if from_filter is None else present & from_filter)
+        .select(group.alias("group"), place, *columns)
+        .repartition(parts, fn.col("group"))
+        .sortWithinPartitions("group", "position")
+        .mapInArrow(partial(evaluate_groups, job=job), schema if names is None else types)
+    )

@@ -1,0 +1,364 @@
+"""Runs: stretches of rows that are in order, found by tasks and put together by the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, pairwise, takewhile
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cerlab.errors import BadData
+from cerlab.model.columns import numbers_of
+from cerlab.spark.plan import Labels, backwards, first_problem, indices_in_from, is_stream, mask
+
+HINTS = {
+    "CER0701": "give type= (on the command line: --type) if no column has it",
+    "CER0712": "every event that is matched needs a finite number or a moment there",
+    "CER0714": "order the stream by its time",
+    "CER0780": "every event needs a place in the stream",
+    "CER0781": "add a column to order_by that tells them apart, or name a position",
+    "CER0782": "a position is a different integer for each event, increasing along the stream",
+}
+"""What to do about an event that is not where a stream can have it, by the code of its error."""
+
+
+def quantiles(sample: Sequence[tuple[Any, ...]], parts: int) -> list[tuple[Any, ...]]:
+    """At most ``parts - 1`` cuts between rows of an ordered sample, all different, evenly far.
+
+    >>> quantiles([(1,), (2,), (3,), (4,), (5,), (6,)], 3)
+    [(3,), (5,)]
+    """
+    distinct = list(dict.fromkeys(sample))
+    places = {len(distinct) * k // parts for k in range(1, parts)} - {0}
+    return [distinct[place] for place in sorted(places)]
+
+
+SURVEY = (
+    ("unit", "integer"),
+    *((name, "long") for name in ("first", "first_kept", "at")),
+    *(("code", "string"), ("what", "string")),
+)
+"""The columns that a survey has besides those of runs, with the types of Spark.
+
+``unit`` is the number of the run. ``first``, ``first_kept`` and ``at`` are the places of its first
+row, of its first row of FROM and of one that is wrong: positions where the stream has them, else
+numbers of rows in the run. ``code`` and ``what`` say what is wrong.
+"""
+
+
+def survey_run(number: int, rows: Any, labels: Labels, *, positions: bool) -> Any:
+    """A record batch with the run of some rows, and the columns of `SURVEY`."""
+    import pyarrow as pa
+
+    problem = None
+    if not _is_plainly_a_stream(rows, positions=positions):
+        problem = first_problem(None, _order_table(rows, positions=positions), labels)
+
+    def place(row: int) -> int | None:
+        value: int | None = rows.column(keys_in(rows)[-1])[row].as_py() if positions else row
+        return value
+
+    in_from = indices_in_from(rows)
+    more = {
+        "unit": pa.array([number], pa.int32()),
+        "first": pa.array([place(0)], pa.int64()),
+        "first_kept": pa.array([place(int(in_from[0])) if len(in_from) else None], pa.int64()),
+        "at": pa.array([place(problem.row) if problem else None], pa.int64()),
+        "code": pa.array([problem.code if problem else None], pa.string()),
+        "what": pa.array([problem.what if problem else None], pa.string()),
+    }
+    run = run_table(rows, [0])
+    return pa.RecordBatch.from_arrays(
+        [*run.columns, *more.values()], names=[*run.schema.names, *more]
+    )
+
+
+def _is_plainly_a_stream(rows: Any, *, positions: bool) -> bool:
+    """Whether all that orders the rows are whole numbers, and nothing is wrong with them."""
+    times = [rows.column("time")] if "time" in rows.schema.names else []
+    keys = [*map(rows.column, keys_in(rows))]
+    if "kept" in rows.schema.names or not all(map(is_whole, [*keys, *times])):
+        return False
+    numbers = [*map(numbers_of, [*keys, *times])]
+    time = numbers[-1] if times else None
+    in_order = is_stream(numbers[: len(keys)], time, positions=positions)
+    return in_order and ("named" not in rows.schema.names or bool(mask(rows.column("named")).all()))
+
+
+def _order_table(rows: Any, *, positions: bool) -> Any:
+    """The columns of `cerlab.spark.plan`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = pa.Table.from_batches([rows])
+    has_type = (
+        table.column("named") if "named" in table.column_names else pa.array([True] * len(table))
+    )
+    table = table.append_column("type", pc.if_else(has_type, "a type", ""))
+    return table.append_column("position", table.column(keys_in(rows)[-1])) if positions else table
+
+
+def runs_of_survey(
+    rows: Iterable[dict[str, Any]], labels: Labels, *, positions: bool
+) -> tuple[Run, ...]:
+    """The runs that rows of `survey_run` describe, in order.
+
+    Raises `BadData` for the first event that is not where a stream can have it.
+    """
+    runs: list[Run] = []
+    before, last_time = 0, None
+    for row in sorted(rows, key=lambda row: row["unit"]):
+        run, start = run_in(row, len(labels.keys)), 0 if positions else before
+        if positions and runs and row["first"] <= runs[-1].last[-1]:
+            what = f"the positions do not increase: {runs[-1].last[-1]}, then {row['first']}"
+            raise _bad(row["first"], "CER0782", what)
+        if last_time is not None and run.first_time is not None and run.first_time < last_time:
+            what = backwards(last_time, run.first_time)
+            raise _bad(row["first_kept"] + start, "CER0714", what)
+        if row["code"] is not None:
+            raise _bad((row["at"] or 0) + start, row["code"], row["what"])
+        runs.append(run)
+        before += run.rows
+        last_time = last_time if run.last_time is None else run.last_time
+    return tuple(runs)
+
+
+def _bad(place: int, code: str, what: str) -> BadData:
+    return BadData(code, f"at position {place}: {what}", hint=HINTS[code])
+
+
+SIZE = 1 << 16
+"""How many rows a table has before an engine reads it."""
+
+
+def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
+    """Tables of at least `size` rows, but for the last; no row is copied."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= size:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+def numbers_in(batches: Iterable[Any]) -> Iterator[int]:
+    """The numbers that a task is given: rows of one column of integers, without NULL."""
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
+
+
+def integers(table: Any, name: str) -> Any:
+    """A column of integers, moments or days without NULL as a flat int64 array."""
+    import pyarrow as pa
+
+    column = table.column(name)
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    column = column.cast(pa.int64())
+    parts = [*map(numbers_of, column.chunks if hasattr(column, "chunks") else [column])]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def keys_in(rows: Any) -> list[str]:
+    """The columns that order rows: ``k0``, ``k1``, .."""
+    return list(takewhile(rows.schema.names.__contains__, (f"k{n}" for n in count())))
+
+
+Instant: TypeAlias = int | float
+
+RUN = 1 << 13
+"""How many rows a run has at most, until a task has read `FEW` times as many; then it is longer."""
+
+FEW = 64
+
+MOST_SHORT_RUNS = 64
+"""So many runs a task may have, however short; with many more its rows are not in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stretch of the stream: the keys of its ends, its rows, and the times of those in FROM."""
+
+    first: tuple[Any, ...]
+    last: tuple[Any, ...]
+    rows: int
+    rows_in_from: int
+    first_time: Instant | None = None
+    last_time: Instant | None = None
+
+
+def runs_of(
+    batches: Iterable[Any], *, positions: bool, longest: int = RUN, size: int = SIZE
+) -> Iterator[Any]:
+    """Record batches of runs, ``f0 .. l0 .. rows kept first_time last_time``.
+
+    It ends early, with a row of NULL, where rows are no runs of a stream: an event without key,
+    type or time, two in one place, a time or (with `positions`) a position that goes back inside a
+    run, or too many short runs. What exactly is wrong is for `cerlab.spark.runs` to say.
+    """
+    import pyarrow as pa
+
+    count = read = 0
+    for table in tables_of(batches, size):
+        (rows,) = table.combine_chunks().to_batches()
+        length = max(longest, read // FEW)
+        starts = _starts(rows, length) if _has_all(rows) else np.zeros(0, np.int64)
+        batch = run_table(rows, starts)
+        count, read = count + len(starts), read + rows.num_rows
+        too_many = count > MOST_SHORT_RUNS + 8 * read // longest
+        if not len(starts) or too_many or _goes_back(rows, starts, positions=positions):
+            yield pa.RecordBatch.from_pylist([{}], batch.schema)
+            return
+        yield batch
+
+
+def runs_in(rows: Iterable[dict[str, Any]], keys: int) -> list[Run] | None:
+    """The runs that rows of `runs_of` describe; None if a task gave up."""
+    every = list(rows)
+    return None if any(row["rows"] is None for row in every) else [run_in(r, keys) for r in every]
+
+
+def run_in(row: dict[str, Any], keys: int) -> Run:
+    """The run that one row describes."""
+    first, last = (tuple(row[f"{end}{n}"] for n in range(keys)) for end in "fl")
+    return Run(first, last, row["rows"], row["kept"], row["first_time"], row["last_time"])
+
+
+def in_order(runs: Iterable[Run], *, positions: bool) -> tuple[Run, ...] | None:
+    """The runs in the order of the stream; None if two overlap, or a position or time goes back."""
+    sorted_runs = tuple(sorted(runs, key=lambda run: run.first))
+    if not all(_follows(run, after, positions=positions) for run, after in pairwise(sorted_runs)):
+        return None
+    ends = (time for run in sorted_runs for time in (run.first_time, run.last_time))
+    times = [time for time in ends if time is not None]
+    return sorted_runs if all(time <= after for time, after in pairwise(times)) else None
+
+
+def _follows(run: Run, after: Run, *, positions: bool) -> bool:
+    return run.last < after.first and (not positions or run.last[-1] < after.first[-1])
+
+
+def descents(rows: Any) -> Any:
+    """Of every row but the first, whether its keys are below those of the row before: bool."""
+    back, _ = _neighbours(rows)
+    return back
+
+
+def _neighbours(rows: Any) -> tuple[Any, Any]:
+    """Of every row but the first: whether it is before the one before it, and in its place."""
+    import pyarrow.compute as pc
+
+    count = rows.num_rows - 1
+    back, same = np.zeros(count, bool), np.ones(count, bool)
+    for key in map(rows.column, keys_in(rows)):
+        if is_whole(key):
+            numbers = numbers_of(key)
+            back |= same & (numbers[1:] < numbers[:-1])
+            same &= numbers[1:] == numbers[:-1]
+        else:
+            before, after = key.slice(0, count), key.slice(1)
+            back |= same & mask(pc.less(after, before))
+            same &= mask(pc.equal(after, before))
+    return back, same
+
+
+def is_whole(column: Any) -> bool:
+    """Whether an array is of int64 without NULL."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_int64(column.type)) and not column.null_count
+
+
+def _has_all(rows: Any) -> bool:
+    """Whether every event has its keys and a type, and every one in FROM a time."""
+    import pyarrow.compute as pc
+
+    for key in map(rows.column, keys_in(rows)):
+        if not is_whole(key) and mask(pc.is_null(key, nan_is_null=True)).any():
+            return False
+    times = _times_in_from(rows)
+    have_types = "named" not in rows.schema.names or mask(rows.column("named")).all()
+    return bool(have_types and (is_whole(times) or mask(pc.is_finite(times)).all()))
+
+
+def _times_in_from(rows: Any) -> Any:
+    """The times of the rows in FROM; 0 for all where the query has no window in time."""
+    import pyarrow as pa
+
+    indices = indices_in_from(rows) if "kept" in rows.schema.names else None
+    if "time" not in rows.schema.names:
+        return pa.array(np.zeros(rows.num_rows if indices is None else len(indices), np.int64))
+    return rows.column("time") if indices is None else rows.column("time").take(indices)
+
+
+def _starts(rows: Any, longest: int) -> Any:
+    """The first rows of the runs, int64; none of them if two events are in one place.
+
+    A run ends where the keys go down, and after `longest` rows; and before the widest gap in those,
+    for where files meet in a table the rows of other files may lie between.
+    """
+    back, same = _neighbours(rows)
+    if same.any():
+        return np.zeros(0, np.int64)
+    gaps = _gaps(rows.column("k0"))
+    starts: list[int] = []
+    for begins, ends in pairwise([0, *(np.flatnonzero(back) + 1).tolist(), rows.num_rows]):
+        for start in range(begins, ends, longest):
+            starts.append(start)
+            inside = gaps[start : min(start + longest, ends) - 1]
+            if len(inside):
+                starts.append(start + 1 + int(inside.argmax()))
+    return np.array(starts, np.int64)
+
+
+def _gaps(column: Any) -> Any:
+    """How far each row but the first is from the one before; nothing for keys without distance."""
+    import pyarrow as pa
+
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return np.zeros(0)
+    with np.errstate(invalid="ignore"):  # from infinity to infinity
+        return np.diff(column.to_numpy().astype(np.float64))
+
+
+def _goes_back(rows: Any, starts: Any, *, positions: bool) -> bool:
+    """Whether the time of rows in FROM, or the position, goes back inside a run."""
+    pairs = [(_times_in_from(rows).to_numpy(), indices_in_from(rows))]
+    if positions:
+        pairs.append((rows.column(keys_in(rows)[-1]).to_numpy(), np.arange(rows.num_rows)))
+    for values, at in pairs:
+        run = np.searchsorted(starts, at, side="right")
+        if ((values[1:] < values[:-1]) & (run[1:] == run[:-1])).any():
+            return True
+    return False
+
+
+def run_table(rows: Any, starts: Iterable[int]) -> Any:
+    """A row for each run, ``f0 .. l0 .. rows kept first_time last_time``; `starts` are their first.
+
+    The keys of its ends, what it holds, and its times.
+    """
+    import pyarrow as pa
+
+    starts = np.array(list(starts), np.int64)
+    ends = np.append(starts[1:], [rows.num_rows] if len(starts) else []).astype(np.int64)
+    low, high, times = starts, ends, _times_in_from(rows)
+    if "kept" in rows.schema.names:
+        indices = indices_in_from(rows)
+        low, high = np.searchsorted(indices, starts), np.searchsorted(indices, ends)
+    empty = low == high
+    keys = [rows.column(key) for key in keys_in(rows)]
+    columns = {f"f{n}": key.take(pa.array(starts)) for n, key in enumerate(keys)}
+    columns |= {f"l{n}": key.take(pa.array(ends - 1)) for n, key in enumerate(keys)}
+    columns |= {"rows": pa.array(ends - starts), "kept": pa.array(high - low)}
+    columns["first_time"] = times.take(pa.array(low, mask=empty))
+    columns["last_time"] = times.take(pa.array(high - 1, mask=empty))
+    return pa.RecordBatch.from_pydict(columns)

@@ -1,0 +1,345 @@
+"""Shuffle units: events of a run as one binary, so that Spark moves a few large rows.
+
+A row of units has these columns; what is in the binary is a stream of Arrow's IPC format.
+
+``part``  int32, the range or the bucket of keys that it is for
+``run``   int32, the run of a `RangeAssignment` that its events are of
+``unit``  the events in order: ``k0 k1 ..``, ``kept`` where the query has FROM and positions are
+          counted, and what is read of them
+
+The units of a run are put together where they arrive, so it does not matter which tasks made them,
+nor in which order their rows lay.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby, pairwise
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.errors import BadData
+from cerlab.model.columns import array_from, numbers_of
+from cerlab.spark.assignment import BitFields, RangeAssignment
+from cerlab.spark.evaluation import Job, new_evaluation
+from cerlab.spark.plan import Labels
+from cerlab.spark.runs import SIZE, descents, is_whole, keys_in, survey_run, tables_of
+
+ROWS_OF_A_UNIT = 1 << 18
+"""How many rows a task has at least before it makes units of them."""
+
+
+class Placing(NamedTuple):
+    """How events get their positions, and whether all rows of the stream are sent."""
+
+    has_positions: bool
+    """Whether the last key is the position."""
+    is_numbered: bool = False
+    """Whether positions are made of the numbers of rows; else events are consecutive."""
+    whole: bool = True
+    """Whether all rows are sent that `RangeAssignment.rows_in_from` counts."""
+    fields: BitFields | None = None
+    """What is in their column ``k0``, where that is not the first key."""
+
+
+def change_error(what: str) -> BadData:
+    """The error for rows that are not those of the first pass."""
+    hint = "the DataFrame is not the same each time it is read: write or cache it first"
+    return BadData("CER0783", what, hint=hint)
+
+
+# -- where rows are read -------------------------------------------------------------------------
+
+
+def units_of_ranges(
+    batches: Iterable[Any], assignment: RangeAssignment, size: int = ROWS_OF_A_UNIT
+) -> Iterator[Any]:
+    """Rows as they lie to units, each for all ranges that read it.
+
+    Raises `BadData` for rows that are in no run of the first pass.
+    """
+    for run, rows in _by_run(batches, assignment, size):
+        yield _units(run, range(assignment.part[run], assignment.reader[run] + 1), rows)
+
+
+def units_of_buckets(
+    batches: Iterable[Any],
+    assignment: RangeAssignment,
+    buckets: int,
+    fields: BitFields | None = None,
+    size: int = ROWS_OF_A_UNIT,
+) -> Iterator[Any]:
+    """Rows with a ``group`` to units, one for each bucket that a run has groups of."""
+    for run, rows in _by_run(batches, assignment, size):
+        yield from _in_buckets(run, rows, buckets, fields)
+
+
+def units_of_cuts(
+    batches: Iterable[Any], cuts: Sequence[tuple[Any, ...]], parts: int, size: int = ROWS_OF_A_UNIT
+) -> Iterator[Any]:
+    """Rows to units between some cuts: run k is from cut k - 1 to cut k. NULL is in the first."""
+    for rows in _batches_in_order(batches, size):
+        for run, piece in _between(rows, cuts):
+            yield _units(run, [run * parts // (len(cuts) + 1)], piece)
+
+
+def _by_run(
+    batches: Iterable[Any], assignment: RangeAssignment, size: int
+) -> Iterator[tuple[int, Any]]:
+    """The rows in order, by the run of the first pass that they are in."""
+    for rows in _batches_in_order(batches, size):
+        for run, piece in _between(rows, assignment.first[1:]):
+            first, last = _place(piece, 0), _place(piece, piece.num_rows - 1)
+            has_place = assignment.first and None not in (*first, *last)
+            if not has_place or first < assignment.first[run] or last > assignment.last[run]:
+                what = "some rows were not in the first pass, by the columns that order it"
+                raise change_error(what)
+            yield run, piece
+
+
+def _batches_in_order(batches: Iterable[Any], size: int) -> Iterator[Any]:
+    """Record batches of about so many rows, each in the order of its keys."""
+    for table in tables_of(batches, size):
+        yield _in_order(table)
+
+
+def _in_order(table: Any) -> Any:
+    import pyarrow as pa
+
+    (rows,) = table.combine_chunks().to_batches()
+    if not descents(rows).any():
+        return rows
+    if rows.schema.names == ["k0"] and is_whole(rows.column(0)):
+        return pa.RecordBatch.from_arrays([array_from(np.sort(numbers_of(rows.column(0))))], ["k0"])
+    return rows.take(_order(rows))
+
+
+def _order(rows: Any) -> Any:
+    """The indices of the rows by their keys; NULL and NaN are first."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    keys = [rows.column(name) for name in keys_in(rows)]
+    if all(map(is_whole, keys)):
+        numbers = [*map(numbers_of, reversed(keys))]
+        return array_from(np.lexsort(numbers) if numbers[1:] else np.argsort(numbers[0]))
+    valid = [pc.invert(pc.is_null(key, nan_is_null=True)) for key in keys]
+    pairs = [column for pair in zip(valid, keys, strict=True) for column in pair]
+    table = pa.table(pairs, names=[str(n) for n in range(len(pairs))])
+    return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
+
+
+def _between(rows: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    """Rows in order, cut before the first row that is not below a cut."""
+    keys = [*map(rows.column, keys_in(rows))]
+    if cuts and len(keys) == 1 and is_whole(keys[0]):
+        inner = np.searchsorted(numbers_of(keys[0]), [cut for (cut,) in cuts])
+        ends = [0, *inner.tolist(), rows.num_rows]
+        for run, (start, end) in enumerate(pairwise(ends)):
+            if start < end:
+                yield run, rows.slice(start, end - start)
+        return
+    start = 0
+    while start < rows.num_rows:
+        place = _place(rows, start)
+        run, end = 0 if None in place else bisect_right(cuts, place), rows.num_rows
+        if run < len(cuts):
+            reaches = partial(_reaches, rows, cuts[run])
+            end = bisect_left(range(rows.num_rows), True, lo=start, key=reaches)
+        yield run, rows.slice(start, end - start)
+        start = end
+
+
+def _reaches(rows: Any, cut: tuple[Any, ...], row: int) -> bool:
+    place = _place(rows, row)
+    return None not in place and place >= cut
+
+
+def _place(rows: Any, row: int) -> tuple[Any, ...]:
+    """The keys of a row; None for NaN, which has no place."""
+    values = (rows.column(name)[row].as_py() for name in keys_in(rows))
+    return tuple(value if value == value else None for value in values)
+
+
+def _in_buckets(
+    run: int, rows: Any, buckets: int, fields: BitFields | None = None
+) -> Iterator[Any]:
+    """Units of the rows that have a group, which is left out where it is a column."""
+    if "group" in rows.schema.names:
+        group = rows.column("group")
+        rows = rows.drop_columns(["group"])
+    else:
+        assert fields is not None
+        group = fields.decode(rows).column("group")
+    if group.null_count:
+        rows, group = rows.filter(group.is_valid()), group.drop_null()
+    bucket = np.mod(group.to_numpy(), buckets)
+    order = np.argsort(bucket, kind="stable")
+    ends = np.cumsum(np.bincount(bucket, minlength=buckets))
+    rows = rows.take(order)
+    for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        if end > start:
+            yield _units(run, [number], rows.slice(start, end - start))
+
+
+def _units(run: int, parts: Sequence[int], rows: Any) -> Any:
+    """A record batch of one unit, for each of some parts."""
+    import pyarrow as pa
+
+    content = _ipc_bytes(rows)
+    return pa.RecordBatch.from_pydict(
+        {
+            "part": pa.array(parts, pa.int32()),
+            "run": pa.array([run] * len(parts), pa.int32()),
+            "unit": pa.array([content] * len(parts), pa.binary()),
+        }
+    )
+
+
+def _ipc_bytes(rows: Any) -> bytes:
+    import pyarrow as pa
+
+    with pa.BufferOutputStream() as sink:
+        with pa.ipc.new_stream(sink, rows.schema) as stream:
+            stream.write_batch(rows)
+        content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+# -- where units arrive --------------------------------------------------------------------------
+
+
+class RunRows(NamedTuple):
+    """The events of a run, in order, as a part gets them."""
+
+    part: int
+    run: int
+    rows: Any
+
+
+def runs_of_units(batches: Iterable[Any]) -> Iterator[RunRows]:
+    """The runs of some parts, each part's in order; units come sorted by part and run."""
+    rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
+    for (part, run), units in groupby(rows, key=itemgetter(0, 1)):
+        yield RunRows(part, run, _together([unit for *_, unit in units]))
+
+
+def _together(units: list[Any]) -> Any:
+    """The rows of some units of a run, in order."""
+    import pyarrow as pa
+
+    batches = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
+    if len(batches) == 1:
+        return batches[0]
+    places = [_place(rows, 0) for rows in batches]
+    if not any(None in place for place in places):  # tasks may have read stretches of the order
+        batches = [batches[n] for n in sorted(range(len(batches)), key=places.__getitem__)]
+    return _in_order(pa.Table.from_batches(batches))
+
+
+def _values(column: Any) -> Any:
+    """Integers as such, and binaries without a copy."""
+    import pyarrow as pa
+
+    if pa.types.is_integer(column.type):
+        return column.to_pylist()
+    return (value.as_buffer() for value in column)
+
+
+def survey_units(
+    batches: Iterable[Any], labels: Labels, *, positions: bool, fields: BitFields | None = None
+) -> Iterator[Any]:
+    """What there is to say of each run (`cerlab.spark.runs`)."""
+    for unit in runs_of_units(batches):
+        rows = unit.rows if fields is None else fields.decode(unit.rows)
+        yield survey_run(unit.run, rows, labels, positions=positions)
+
+
+def number_units(
+    batches: Iterable[Any], assignment: RangeAssignment, buckets: int, placing: Placing
+) -> Iterator[Any]:
+    """Units of ranges to units of buckets, whose events have positions."""
+    for unit in _check_counts(runs_of_units(batches), assignment, placing):
+        rows = _with_positions(unit.rows, assignment.before[unit.run], placing)
+        yield from _in_buckets(unit.run, rows, buckets)
+
+
+def evaluate_buckets(
+    batches: Iterable[Any], job: Job, fields: BitFields | None = None, size: int = SIZE
+) -> Iterator[Any]:
+    """The answers of the keys in some buckets; an engine with PARTITION BY reads each of those.
+
+    Their events have positions: the last of their keys, or a column of its own.
+    """
+    placing = Placing(has_positions=True, fields=fields)
+    for _, runs in groupby(runs_of_units(batches), key=attrgetter("part")):
+        run = new_evaluation(job)
+        for rows in tables_of((_with_positions(each.rows, 0, placing) for each in runs), size):
+            yield from run.push(rows)
+        yield from run.finish()
+
+
+def evaluate_ranges(
+    batches: Iterable[Any],
+    job: Job,
+    assignment: RangeAssignment,
+    placing: Placing,
+    size: int = SIZE,
+) -> Iterator[Any]:
+    """The answers that end in the ranges whose units these are; each range's come in order."""
+    units = _check_counts(runs_of_units(batches), assignment, placing)
+    for part, some in groupby(units, key=attrgetter("part")):
+        run = new_evaluation(job)
+        run.own, run.first = None, assignment.before[bisect_left(assignment.reader, part)]
+        for own, inside in groupby(some, key=lambda unit: assignment.part[unit.run] == unit.part):
+            if own:
+                run.own = run.read
+            events = (_with_positions(u.rows, assignment.before[u.run], placing) for u in inside)
+            for rows in tables_of(events, size):
+                yield from run.push(rows)
+        yield from run.finish()
+
+
+def _check_counts(
+    units: Iterable[RunRows], assignment: RangeAssignment, placing: Placing
+) -> Iterator[RunRows]:
+    """The same units; raises `BadData` if a part has not as many rows as in the first pass."""
+    if not placing.whole:
+        yield from units
+        return
+    counts = assignment.rows if placing.is_numbered else assignment.rows_in_from
+    for part, some in groupby(units, key=attrgetter("part")):
+        read = 0
+        for unit in some:
+            _same(unit.rows.num_rows, counts[unit.run])
+            read += unit.rows.num_rows
+            yield unit
+        stretch = slice(bisect_left(assignment.reader, part), bisect_right(assignment.part, part))
+        _same(read, sum(counts[stretch]))
+
+
+def _same(read: int, before: int) -> None:
+    if read != before:
+        raise change_error(f"a stretch had {before} rows in the first pass and has {read} now")
+
+
+def _with_positions(rows: Any, before: int, placing: Placing) -> Any:
+    """The rows in FROM without their keys, with positions where they would not be consecutive."""
+    import pyarrow as pa
+
+    if placing.fields is not None:
+        rows = placing.fields.decode(rows)
+        rows = rows.select([name for name in rows.schema.names if name != "group"])
+    keys = keys_in(rows)
+    if placing.has_positions and keys:
+        rows = rows.append_column("position", rows.column(keys[-1]))
+    elif placing.is_numbered:
+        places = np.arange(before, before + rows.num_rows)
+        rows = rows.append_column("position", pa.array(places))
+    if "kept" in rows.schema.names:
+        rows = rows.filter(rows.column("kept")).drop_columns(["kept"])
+    return rows.drop_columns(keys)

@@ -1,0 +1,357 @@
+"""The streaming pipeline: a stream of events to a stream of answers, and files in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+from cerlab.compile.text_to_pattern import What
+from cerlab.errors import BadData, DataPlace, UsageError
+from cerlab.model.schema import Schema
+from cerlab.spark import inputs
+from cerlab.spark.frame import Source, group_of, quoted
+from cerlab.spark.plan import Mode, warn_of_one_task
+from cerlab.spark.request import answer_types
+from cerlab.spark.stream.reorder import attribute_columns, column_and_mask, pandas_type, restore
+from cerlab.spark.stream.request import Length, StreamOptions, StreamRequest, stream_request_of
+from cerlab.spark.stream.state import check_logs, claim
+from cerlab.spark.stream.step import BUCKETS, digest
+from cerlab.spark.task_outputs import RowNames
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.types import StructType
+
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+METRICS = "cerlab"
+"""Names of observed metrics begin with it; `row_counts` reads them."""
+
+
+def match_stream(
+    sdf: DataFrame,
+    query: What,
+    *,
+    position: str,
+    lateness: Length,
+    **options: Unpack[StreamOptions],
+) -> DataFrame:
+    """The answers of a query on a streaming DataFrame, for an append sink with a checkpoint.
+
+    The rows of each key are read in the order of their times: a row waits until one of its key has
+    come that is more than `lateness` after it. So rows may come in any order in which none is that
+    much older than one of its key that came in an earlier micro-batch; the answers are then those
+    of `match` on the same rows. With lateness 0 they have to come in order; rows of the same time
+    may come in any.
+
+    ``position``    a column of different integers, increasing with the time; answers give them
+    ``lateness``    ``"10 seconds"``, a `timedelta`, or a number in the unit of the time
+    ``time, unit``  the column of times, and what its numbers mean; by default what the window is
+                    measured on; without such a window the positions are the times
+    ``lag``         how far a key may be behind the newest row of all keys. Then rows also stop to
+                    wait when all keys have passed them, and a key whose window has passed leaves
+                    no state. Without it a key is judged by its own rows alone, and kept for ever
+    ``type``        the event type of all rows, where no column has it
+    ``mode``        ``"keys"`` or ``"one"``; by default the first that is exact
+    ``partition``   with True each row has its key besides, as a struct ``partition``
+    ``columns``     rows with names instead of positions, as `match` takes them; the state then has
+                    the events that answers to come can span
+    ``checkpoint``  the place that the streaming query gets as ``checkpointLocation``. Then what it
+                    was begun with is checked here, at once; without it at the first row of a key
+                    that has a state, and rows of new keys have answers until then
+
+    Columns ``start``, ``end``, ``positions``, ``partition`` if asked for, and ``late``: NULL for an
+    answer. A late row, one that belongs before rows already read or is more than `lag` behind,
+    leaves as a row that has its position in ``late`` and NULL in the others; it is in no answer.
+    What still waits when a query stops is in its checkpoint, and is read when it goes on; a row
+    that is later by more than the lateness, of each key or with `lag` of any, releases it.
+
+    Sets the state store of the session to RocksDB. Raises `UsageError` where another one is set,
+    or for columns that are not there, `Unsupported` for a mode that is not exact, `BadData` for a
+    checkpoint of another query or other settings, or a damaged one. The streaming query fails with
+    `BadData` for another query's too, for rows without position, time or type, and for positions
+    that do not increase with the time.
+    """
+    request = stream_request_of(sdf, query, position=position, lateness=lateness, **options)
+    use_rocksdb(sdf.sparkSession)
+    if (checkpoint := options.get("checkpoint")) is not None:
+        claim(sdf.sparkSession, checkpoint, digest(request.job))
+        check_logs(sdf.sparkSession, checkpoint)
+    return stream_answers(request)
+
+
+def matching_stream(
+    query: What, *, position: str, lateness: Length, **options: Unpack[StreamOptions]
+) -> Callable[[DataFrame], DataFrame]:
+    """`match_stream` for ``sdf.transform(matching_stream(query, ..))``; the same arguments."""
+    return lambda sdf: match_stream(sdf, query, position=position, lateness=lateness, **options)
+
+
+def use_rocksdb(spark: SparkSession) -> None:
+    """Set the state store of a session; raises `UsageError` where another one is set."""
+    provider = spark.conf.get(PROVIDER, "")
+    if provider and provider != ROCKSDB:
+        raise UsageError(
+            "CER0880",
+            f"state as bytes needs RocksDB, and {PROVIDER} is {provider}",
+            hint=f"set it to {ROCKSDB}",
+        )
+    spark.conf.set(PROVIDER, ROCKSDB)
+
+
+def stream_answers(request: StreamRequest) -> DataFrame:
+    """The DataFrame of answers and late rows."""
+    from pyspark.sql import functions as fn
+
+    from cerlab.spark.stream.step import BucketProcessor
+
+    warn_of_one_task(request.choice, stacklevel=3)
+    rows = (
+        _rows(request)
+        .groupBy("bucket")
+        .transformWithStateInPandas(
+            statefulProcessor=BucketProcessor(request.job),
+            outputStructType=_schema(request),
+            outputMode="Append",
+            timeMode="None" if request.job.tick is None else "EventTime",
+        )
+    )
+    columns: list[Column] = [fn.col(name) for name in ("start", "end")]
+    if request.job.names is not None:
+        columns += _columns_with_names(request, request.job.names)
+    else:
+        columns.append(fn.col("positions"))
+    if request.job.with_partition:
+        columns.append(fn.struct(*_partition(request)).alias("partition"))
+    late = fn.count_if(fn.col("late").isNotNull())
+    return rows.select(*columns, "late").observe(
+        f"{METRICS}-{digest(request.job)[:12]}",
+        (fn.count(fn.lit(1)) - late).alias("answers"),
+        late.alias("late"),
+    )
+
+
+def row_counts(progress: Mapping[str, Any]) -> dict[str, int]:
+    """The ``answers`` and ``late`` rows of a micro-batch, of the progress that Spark reports."""
+    counts = {"answers": 0, "late": 0}
+    for name, row in (progress.get("observedMetrics") or {}).items():
+        if name.startswith(f"{METRICS}-"):
+            cells = row.asDict()
+            if "schema" in cells:  # what Spark Connect makes of a row
+                names = (field["name"] for field in cells["schema"]["fields"])
+                cells = dict(zip(names, cells["values"], strict=True))
+            for each in counts:
+                counts[each] += int(cells[each] or 0)
+    return counts
+
+
+def _rows(request: StreamRequest) -> DataFrame:
+    """The rows of the streams in FROM that have a key, with all that tasks read.
+
+    The watermark, if there is one, is on a column that is dropped again: Spark would leave out the
+    rows that it has passed, and the late ones are reported here. It is never below 0, which stands
+    for none: until there are times above 0 nothing is let go.
+    """
+    from pyspark.sql import functions as fn
+
+    job, source = request.job, request.source
+    columns: list[Column] = [*column_and_mask(request.position, "int64", "position", "no_position")]
+    columns += column_and_mask(request.clock, job.time_kind, "time", "no_time")
+    columns += attribute_columns(source, job.attributes, exact=job.names is not None)
+    if request.choice.mode is Mode.KEYS:
+        group, present = group_of(source, request.plan.partition)
+        bucket = fn.pmod(group, fn.lit(BUCKETS))
+        condition = present if request.from_filter is None else present & request.from_filter
+    else:
+        bucket, condition = fn.lit(0).cast("bigint"), request.from_filter
+    if job.tick is not None and job.lag is not None:
+        ticks = fn.floor(request.clock / fn.lit(job.tick)).cast("bigint")
+        columns.append(fn.timestamp_millis(ticks).alias("watermark"))
+    rows = source.frame if condition is None else source.frame.where(condition)
+    rows = rows.select(bucket.alias("bucket"), *columns)
+    if job.tick is not None and job.lag is not None:
+        delay = f"{round(job.lag / job.tick)} milliseconds"
+        rows = rows.withWatermark("watermark", delay).drop("watermark")
+    return rows
+
+
+def _partition(request: StreamRequest) -> list[Column]:
+    from pyspark.sql import functions as fn
+
+    return [
+        restore(fn.col(f"p{n}"), request.source, name).alias(name)
+        for n, name in enumerate(dict.fromkeys(request.plan.partition))
+    ]
+
+
+def _columns_with_names(request: StreamRequest, names: RowNames) -> Iterator[Column]:
+    """The columns of rows with names, as they are called."""
+    from pyspark.sql import functions as fn
+
+    fields: list[tuple[str, str | None, bool]] = [(name, name, False) for name in names.key]
+    for column in names.columns:
+        attribute = None if column.function == "count" else column.attribute
+        fields.append((column.name, attribute, column in names.lists))
+    for n, (name, attribute, is_list) in enumerate(fields):
+        place = fn.col(f"n{n}")
+        if attribute is not None and is_list:
+            place = fn.transform(place, _restoring(request.source, attribute))
+        elif attribute is not None:
+            place = restore(place, request.source, attribute)
+        yield place.alias(name)
+
+
+def _restoring(source: Source, name: str) -> Callable[[Column], Column]:
+    return lambda value: restore(value, source, name)
+
+
+def _schema(request: StreamRequest) -> StructType:
+    """The columns of the frames of `BucketProcessor`."""
+    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+    schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
+    if request.job.names is not None:
+        for n, field in enumerate(answer_types(request.source, request.job.names).fields[2:]):
+            schema.add(f"n{n}", pandas_type(field.dataType))
+        return schema.add("late", LongType())
+    schema.add("positions", ArrayType(LongType()))
+    if request.job.with_partition:
+        sent_types = {field.name: field.dataType for field in _rows(request).schema}
+        for n, attribute in enumerate(request.job.keys):
+            schema.add(f"p{n}", sent_types[f"a{attribute}"])
+    return schema.add("late", LongType())
+
+
+STARTS = 5
+"""How often a query is started in all, if Spark gives up on its Python worker."""
+
+_GAVE_UP = "Python worker failed to connect back"
+"""Spark waits ten seconds for it, which can be too short on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a streaming query has read and written."""
+
+    batches: int
+    events: int
+    answers: int
+    late: int
+    buckets: int
+    """How many buckets of keys have a state at the end."""
+
+
+def read_stream(
+    spark: SparkSession,
+    path: str,
+    *,
+    format: str | None = None,
+    schema: Schema | None = None,
+    files: int = 16,
+) -> DataFrame:
+    """The events of the files of a folder as they arrive, at most `files` in a micro-batch.
+
+    The columns and their types are those of the files that are there, as
+    `cerlab.spark.inputs.read` reads and checks them; a file with others fails the query.
+    Raises `BadData` as it does, and for Parquet of other types than the schema declares.
+    """
+    kind = format or inputs.format_of(path)
+    kinds = inputs.read(spark, path, format=kind, schema=schema).schema
+    reader = spark.readStream.option("maxFilesPerTrigger", files)
+    match kind:
+        case "csv":
+            options = {"header": True, "quote": '"', "escape": '"', "mode": "FAILFAST"}
+            frame = reader.schema(kinds).csv(path, enforceSchema=False, encoding="UTF-8", **options)
+            return frame.select(*(_plain(frame, field) for field in kinds.fields))
+        case "ndjson":
+            return reader.schema(kinds).json(path, mode="FAILFAST")
+        case _:
+            file_schema = spark.read.parquet(path).schema
+            for field in file_schema.fields:
+                if field.dataType != kinds[field.name].dataType:
+                    place = DataPlace(path, None, field.name)
+                    raise BadData(
+                        "CER0786",
+                        "the schema declares another type",
+                        place=place,
+                        hint="declare the type that the file has",
+                    )
+            return reader.schema(file_schema).parquet(path)
+
+
+def _plain(frame: DataFrame, field: Any) -> Column:
+    """A column of text as `cerlab.spark.inputs` reads it: empty cells and NULL are NULL."""
+    from pyspark.sql import functions as fn
+
+    cell = frame[quoted(field.name)]
+    if field.dataType.simpleString() != "string":
+        return cell
+    empty = (cell == "") | (fn.upper(cell) == "NULL")
+    return fn.when(~empty, cell).alias(field.name)
+
+
+def write_stream(
+    answers: DataFrame,
+    output: str,
+    checkpoint: str,
+    *,
+    follow: bool = False,
+) -> Done:
+    """Write answers and late rows as Parquet until what is there has been read.
+
+    With `follow` it goes on until it is interrupted. Run again with the same checkpoint it goes on
+    where it was, also after a kill: the output is to be read by Spark, which knows which of its
+    files count. Where Spark gives up on a Python worker that starts slowly, the query is started
+    again, for the same reason. Raises `BadData` for a checkpoint whose logs are damaged, or are not
+    those of the output.
+    """
+    from pyspark.errors import StreamingQueryException
+
+    check_logs(answers.sparkSession, checkpoint, output)
+
+    writer = answers.writeStream.format("parquet").outputMode("append").option("path", output)
+    writer = writer.option("checkpointLocation", checkpoint)
+    if not follow:
+        writer = writer.trigger(availableNow=True)
+    batches: dict[int, Done] = {}
+    for start in range(1, STARTS + 1):
+        try:
+            _run(writer.start(), batches)
+            break
+        except StreamingQueryException as error:
+            if start == STARTS or _GAVE_UP not in str(error):
+                raise
+    return _total(batches)
+
+
+def _run(query: StreamingQuery, batches: dict[int, Done]) -> None:
+    """Wait until a query ends, and note what its micro-batches do."""
+    try:
+        over = False
+        while not over:
+            over = bool(query.awaitTermination(0.5))
+            for progress in query.recentProgress:
+                batches[progress["batchId"]] = _done(progress)
+    finally:
+        query.stop()
+
+
+def _done(progress: Any) -> Done:
+    counts = row_counts(progress)
+    buckets = sum(int(store.numRowsTotal) for store in progress.stateOperators)
+    return Done(1, int(progress.numInputRows), counts["answers"], counts["late"], buckets)
+
+
+def _total(batches: dict[int, Done]) -> Done:
+    return Done(
+        len(batches),
+        sum(each.events for each in batches.values()),
+        sum(each.answers for each in batches.values()),
+        sum(each.late for each in batches.values()),
+        batches[max(batches)].buckets if batches else 0,
+    )

@@ -1,0 +1,284 @@
+"""Outputs of a task beside answers: rows with names, and aggregates as rows or as parts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cerlab import io
+from cerlab.automata.machine import Machine
+from cerlab.automata.plan import Plan
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.labelling import Labelling
+from cerlab.errors import ResourceLimit
+from cerlab.io.named_columns import AnswerColumns, NamedColumn
+from cerlab.model.clock import TimeAxis
+from cerlab.model.columns import decoded
+from cerlab.model.stream import Stream
+from cerlab.spark.plan import attributes_labelled, engine_column
+
+if TYPE_CHECKING:
+    from cerlab.evaluate.aggregates import GroupTotals, Request
+
+
+@dataclass(frozen=True, slots=True)
+class RowNames:
+    """The columns of rows with names: all of it plain values, for tasks."""
+
+    columns: tuple[NamedColumn, ...]
+    key: tuple[str, ...]
+    """The attributes of PARTITION BY."""
+    list_labels: frozenset[str]
+    """The labels that may hold several events."""
+    schema: Any = None
+    """The Arrow types that Spark expects of the columns; None for those of the events."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes of events that the columns are taken from."""
+        names = (column.attribute for column in self.columns)
+        return tuple(dict.fromkeys((*self.key, *(name for name in names if name is not None))))
+
+    @property
+    def lists(self) -> frozenset[NamedColumn]:
+        """The columns that are lists."""
+        return frozenset(c for c in self.columns if not c.function and c.label in self.list_labels)
+
+
+class EventBuffer:
+    """The events of a run that answers to come can name, as tables of columns ``a0 a1 ..``."""
+
+    def __init__(self) -> None:
+        self._tables: deque[Any] = deque()
+        self._first = 0
+        self._end = 0
+
+    def append(self, rows: Any) -> None:
+        """Add the next events of the run."""
+        self._tables.append(rows)
+        self._end += rows.num_rows
+
+    def forget(self, before: int) -> None:
+        """Give up tables all of whose events have a number below this."""
+        while self._tables and self._first + self._tables[0].num_rows <= before:
+            self._first += self._tables.popleft().num_rows
+
+    def of(self, begin: int, end: int) -> Any:
+        """The events from one number to before another, as one table."""
+        import pyarrow as pa
+
+        return pa.concat_tables(self._tables).slice(begin - self._first, end - begin)
+
+
+class RowTables:
+    """Tables of rows with names, for answers that number the events of one table.
+
+    `events` has columns by the names of attributes, `positions` are those of its rows in the
+    stream.
+    """
+
+    def __init__(self, plan: Plan, names: RowNames, events: Any, positions: Any) -> None:
+        labels = {column.label for column in names.columns}
+        read = {
+            name: engine_column(events.column(name), name) for name in attributes_labelled(plan)
+        }
+        self._labelling = Labelling(plan.vcea, plan, _stream(read, events.num_rows), labels)
+        self._columns = AnswerColumns(
+            names.columns,
+            _stream({name: events.column(name) for name in names.attributes}, events.num_rows),
+            key=names.key,
+            repeatable=names.list_labels,
+            positions=positions,
+        )
+        self._schema = names.schema
+
+    def of(self, answers: AnswerBatch) -> Any:
+        """A row for each way to give an answer its labels, as a pyarrow Table."""
+        return in_types(self._columns.table(self._labelling.of(answers)), self._schema)
+
+
+def _stream(columns: dict[str, Any], rows: int) -> Stream:
+    return Stream.from_columns(columns, rows, tuple)
+
+
+def in_types(table: Any, schema: Any) -> Any:
+    """The same rows without codes of text, in the types of a schema if there is one."""
+    import pyarrow as pa
+
+    plain = pa.table({name: _plain(table.column(name)) for name in table.column_names})
+    return plain if schema is None else plain.cast(schema)
+
+
+def _plain(column: Any) -> Any:
+    """A column of values, or of lists of them, without a dictionary."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return decoded(column)
+    if pa.types.is_list(kind) and pa.types.is_dictionary(kind.value_type):
+        (lists,) = column.combine_chunks().chunks if column.num_chunks != 1 else column.chunks
+        return pa.ListArray.from_arrays(lists.offsets, decoded(lists.values))
+    return column
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRows:
+    """The aggregates that are asked for: all of it plain values, for tasks."""
+
+    request: Request
+    schema: Any = None
+    """The Arrow types of the rows that a task gives; None for those of the events."""
+
+    @property
+    def are_final(self) -> bool:
+        """Whether all of a group is in one task, as the answers of an end are; else in parts."""
+        return "end" in self.request.groups
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes of events that the rows are made of."""
+        names = (str(column.attribute) for column in self.request.columns)
+        return tuple(dict.fromkeys((*self.request.key, *names)))
+
+
+class GroupEvaluation:
+    """One run of a plan, as `cerlab.spark.evaluation.Evaluation`; its events are kept.
+
+    Answers that end before the row `own` do not count.
+    """
+
+    def __init__(
+        self,
+        rows: GroupRows,
+        plan: Plan,
+        machine: Machine,
+        time: TimeAxis | None,
+        attributes: Iterable[str],
+    ) -> None:
+        self._rows = rows
+        self._plan = plan
+        self._machine = machine
+        self._time = time
+        self._attributes = tuple(attributes)
+        self._tables: list[Any] = []
+        self.first = 0
+        self.own: int | None = 0
+        self.read = 0
+
+    def push(self, rows: Any) -> Iterator[Any]:
+        """Read a table; what there is to give is not known before the last one."""
+        self._tables.append(rows)
+        self.read += rows.num_rows
+        return iter(())
+
+    def finish(self) -> Iterator[Any]:
+        """The rows of the groups, as record batches."""
+        import pyarrow as pa
+
+        from cerlab.evaluate.aggregates import GroupTotals  # the languages load here
+
+        if not self.read:
+            return
+        rows, self._tables = pa.concat_tables(self._tables), []
+        columns = {
+            name: _values(rows.column(f"a{n}"), name) for n, name in enumerate(self._attributes)
+        }
+        stream = io.as_stream(pa.table(columns))
+        positions = self.first + np.arange(self.read)
+        if "position" in rows.column_names:
+            positions = rows.column("position").combine_chunks().to_numpy()
+        totals = GroupTotals(
+            self._rows.request,
+            self._plan,
+            self._machine,
+            stream if self._time is None else stream.on_time(self._time),
+            own=self.read if self.own is None else self.own,
+            positions=positions,
+        )
+        result = totals.table() if self._rows.are_final else _parts(totals, self._rows.request)
+        yield from _fitting(result, self._rows.schema).to_batches()
+
+
+def _values(column: Any, name: str) -> Any:
+    """A column as the engine takes it; one of NULL alone has no type, as on one machine."""
+    import pyarrow as pa
+
+    if column.null_count == len(column):
+        return pa.nulls(len(column))
+    return engine_column(column, name)
+
+
+def _parts(totals: GroupTotals, request: Request) -> Any:
+    """The columns of parts."""
+    import pyarrow as pa
+
+    from cerlab.evaluate.aggregates import EXPONENT
+
+    columns = {f"g{n}": totals.group(name) for n, name in enumerate(request.groups)}
+    columns["runs"] = _binary(totals.totals.runs.tolist())
+    for n, place in enumerate(request.summands):
+        pairs, of = totals.sums(place)
+        columns[f"s{n}"] = _binary(total << of.exponent + EXPONENT for total, _ in pairs)
+        columns[f"p{n}"] = _binary(present for _, present in pairs)
+    for n, measure in enumerate(request.extremes):
+        columns[f"m{n}"] = totals.extreme(measure)
+    return pa.table(columns)
+
+
+def _binary(integers: Iterable[int]) -> Any:
+    import pyarrow as pa
+
+    sizes = (n.to_bytes(n.bit_length() // 8 + 1, "little", signed=True) for n in integers)
+    return pa.array(list(sizes), pa.binary())
+
+
+def merge_parts(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
+    """The rows of groups, each with the lists of all its parts but for ``m0 m1 ..``."""
+    import pyarrow as pa
+
+    from cerlab.evaluate.aggregates import EXPONENT, integer_column, sum_column
+
+    request = rows.request
+    for batch in batches:
+        columns = {name: batch.column(f"g{n}") for n, name in enumerate(request.groups)}
+        if request.count:
+            columns["count"] = integer_column(_sums(batch.column("runs")), "count")
+        for measure in request.measures:
+            if measure in request.extremes:
+                columns[measure.name] = batch.column(f"m{request.extremes.index(measure)}")
+                continue
+            at, kind = request.summands.index(measure.place), rows.schema.field(measure.name).type
+            totals, present = (_sums(batch.column(f"{name}{at}")) for name in "sp")
+            whole = not pa.types.is_floating(kind)
+            exponent = 0 if whole else -EXPONENT
+            totals = [total >> EXPONENT for total in totals] if whole else totals
+            pairs = zip(totals, present, strict=True)
+            columns[measure.name] = sum_column(measure, pairs, exponent, whole=whole)
+        yield from _fitting(pa.table(columns), rows.schema).to_batches()
+
+
+def _sums(lists: Any) -> list[int]:
+    """The sum of each list of integers that were written by `_binary`."""
+    return [
+        sum(int.from_bytes(each, "little", signed=True) for each in some)
+        for some in lists.to_pylist()
+    ]
+
+
+def _fitting(table: Any, schema: Any) -> Any:
+    """The same rows in some types; raises `ResourceLimit` for integers beyond 64 bits."""
+    import pyarrow as pa
+
+    for field in () if schema is None else schema:
+        if pa.types.is_int64(field.type) and pa.types.is_decimal(table.column(field.name).type):
+            raise ResourceLimit(
+                "CER0619",
+                f"'{field.name}' needs more than the 64 bits of a bigint",
+                hint="Matches.aggregate has decimals; GROUP BY end and WITHIN make smaller sums",
+            )
+    return in_types(table, schema)

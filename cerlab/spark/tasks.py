@@ -1,0 +1,307 @@
+"""Tasks that read Parquet files themselves: ranges of rows in order, and surveys of others."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+
+from cerlab.errors import BadData, DataPlace
+from cerlab.io.answers import ROWS, parquet_encoding
+from cerlab.model.columns import array_from
+from cerlab.spark.assignment import BitFields, FileRanges, UnorderedFiles
+from cerlab.spark.evaluation import Job, new_evaluation
+from cerlab.spark.footers import Columns, RowGroup, inside, parquet_file, resolve
+from cerlab.spark.plan import first_problem, increase, is_stream
+from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tables_of
+from cerlab.spark.shuffle_units import change_error, units_of_cuts
+
+RUN_IN_FILES = 1 << 15
+"""How many rows a run of a task has, for a stream whose rows Spark reads."""
+
+
+def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iterator[Any]:
+    """The answers that end in some ranges, as record batches; the rows of `batches` are ``id``."""
+    for part in numbers_in(batches):
+        yield from answers_of_range(part, job, ranges)
+
+
+def write_answers(
+    batches: Iterable[Any],
+    evaluate: Callable[[Iterable[Any]], Iterator[Any]],
+    folder: str,
+    schema: Any,
+) -> Iterator[Any]:
+    """Write what a task makes of its rows as a Parquet file under a name that no other task has.
+
+    A record batch of its ``name`` (text) and ``answers`` (int64). A task that runs twice writes two
+    files; only the names that the driver was given are answers. The columns have any names, and are
+    those of the schema in order.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    name, rows = f"part-{uuid4().hex}.parquet", 0
+    files, path = resolve(inside(folder, name))
+    answers = (
+        pa.RecordBatch.from_arrays(each.columns, schema.names).cast(schema)
+        for each in evaluate(batches)
+    )
+    with pq.ParquetWriter(path, schema, filesystem=files, **parquet_encoding(schema)) as writer:
+        for table in tables_of(answers, ROWS):
+            writer.write_table(table)
+            rows += table.num_rows
+    yield pa.RecordBatch.from_pydict({"name": [name], "answers": [rows]})
+
+
+def rows_of_files(batches: Iterable[Any], files: Sequence[str], schema: Any) -> Iterator[Any]:
+    """All rows of some files; the rows of `batches` are ``id``, the numbers of those files.
+
+    Raises `BadData` for a file with other columns than those of the schema.
+    """
+    import pyarrow as pa
+
+    for number in numbers_in(batches):
+        file = open_file(files[number], [])
+        try:
+            for rows in file.iter_batches(SIZE, use_threads=False):
+                yield rows.select(schema.names).cast(schema)
+        except (pa.ArrowInvalid, KeyError) as error:
+            raise BadData(
+                "CER0742",
+                f"its rows are not of the columns that the first file has: {error}",
+                place=DataPlace(files[number]),
+                hint="the files of a stream have the same columns, moments in microseconds",
+            ) from None
+
+
+def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
+    """The runs of some ranges (`cerlab.spark.runs.run_table`), as record batches.
+
+    The last has ``what`` is wrong, where something is. The keys are integers.
+    """
+    import pyarrow as pa
+
+    keys = [f"{end}{n}" for end in "fl" for n in range(len(ranges.columns.keys))]
+    numbers = [*keys, "rows", "kept", "first_time", "last_time"]
+    schema = pa.schema([*((name, pa.int64()) for name in numbers), ("what", pa.string())])
+    for part in numbers_in(batches):
+        begins = bisect_left(ranges.assignment.part, part)
+        try:
+            for _, cluster in _clusters_of_range(part, ranges, begins):
+                whole = pa.RecordBatch.from_pydict(_places(cluster, ranges.columns))
+                runs = run_table(whole, range(0, whole.num_rows, RUN_IN_FILES))
+                yield runs.append_column("what", pa.nulls(runs.num_rows, pa.string()))
+        except BadData as error:
+            yield pa.RecordBatch.from_pylist([{"what": str(error)}], schema)
+
+
+def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
+    """The answers that end in a range, as record batches, in the order of their ends.
+
+    Raises `BadData` for rows that are not as the footers state, and for those that are no stream.
+    """
+    assignment = ranges.assignment
+    begins = bisect_left(assignment.reader, part)
+    run = new_evaluation(job)
+    run.own, run.first = None, assignment.before[begins]
+    for number, cluster in _clusters_of_range(part, ranges, begins):
+        if assignment.part[number] == part and run.own is None:
+            run.own = run.read
+        yield from run.push(_for_engine(cluster, ranges.columns))
+    yield from run.finish()
+
+
+class _Cluster(NamedTuple):
+    """The rows of a cluster, and the columns that order them as int64, by name."""
+
+    rows: Any
+    numbers: Mapping[str, Any]
+
+
+def _clusters_of_range(
+    part: int, ranges: FileRanges, begins: int
+) -> Iterator[tuple[int, _Cluster]]:
+    """The clusters of a range from number `begins` on, each in order and checked.
+
+    Between clusters there is nothing to check: their footers follow one another.
+    """
+    file_of = lru_cache(maxsize=4)(partial(open_file, read=ranges.columns.read))
+    for number in range(begins, bisect_right(ranges.assignment.part, part)):
+        groups = ranges.clusters[number]
+        cluster = _in_order(
+            [_row_group(file_of(group.path), group, ranges.columns) for group in groups],
+            ranges.columns,
+        )
+        if not _is_stream(cluster, ranges.columns):
+            _refuse(cluster, ranges, ranges.assignment.before[number])
+        yield number, cluster
+
+
+def _in_order(groups: list[_Cluster], columns: Columns) -> _Cluster:
+    """Row groups as a cluster, sorted where their rows are not in order."""
+    import pyarrow as pa
+
+    rows, numbers = groups[0]
+    if len(groups) > 1:
+        rows = pa.concat_tables([group.rows for group in groups], promote_options="default")
+        numbers = {name: np.concatenate([g.numbers[name] for g in groups]) for name in numbers}
+    keys = [numbers[name] for name in columns.keys]
+    if increase(keys):
+        return _Cluster(rows, numbers)
+    order = np.lexsort(keys[::-1])
+    return _Cluster(rows.take(order), {name: each[order] for name, each in numbers.items()})
+
+
+def _is_stream(cluster: _Cluster, columns: Columns) -> bool:
+    """Whether nothing is wrong with the rows in their order."""
+    keys = [cluster.numbers[name] for name in columns.keys]
+    times = None if columns.time is None else cluster.numbers[columns.time]
+    in_order = is_stream(keys, times, positions=columns.has_position)
+    return in_order and all(map(are_named, types_of(cluster.rows, columns).chunks))
+
+
+def are_named(types: Any) -> bool:
+    """Whether all types of events are texts that are not empty."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if types.null_count:
+        return False
+    texts = types.dictionary if pa.types.is_dictionary(types.type) else types
+    return not pc.any(pc.equal(texts, "")).as_py()
+
+
+def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
+    """Raise `BadData` for the first row that is no next event; `before` rows are before them."""
+    import pyarrow as pa
+
+    columns = ranges.columns
+    events = pa.table({**_places(cluster, columns), "type": types_of(cluster.rows, columns)})
+    if (problem := first_problem(None, events, ranges.labels)) is not None:
+        place = before + problem.row
+        if columns.has_position:
+            place = events.column("position")[problem.row].as_py()
+        what = f"at position {place}: {problem.what}"
+        raise BadData(problem.code, what, hint=HINTS[problem.code])
+
+
+def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
+    """The rows of a row group; raises `BadData` where they are not as its footer has stated."""
+    table = file.read_row_group(group.number, columns=columns.read, use_threads=False)
+    ends = dict(zip(columns.keys, zip(group.first, group.last, strict=True), strict=True))
+    if columns.time is not None:
+        ends[columns.time] = group.first_time, group.last_time
+    numbers = {}
+    for name, (least, greatest) in ends.items():
+        if table.column(name).null_count:
+            raise change_error(
+                f"'{name}' of {group.path} has NULL where its footer says it has none"
+            )
+        numbers[name] = values = integers(table, name)
+        if len(values) != group.rows or values.min() < least or values.max() > greatest:
+            raise change_error(f"{group.path} has other rows than its footer says: see '{name}'")
+    return _Cluster(table, numbers)
+
+
+def open_file(place: str, read: Sequence[str]) -> Any:
+    """A Parquet file; text in the columns to read is read as codes."""
+    import pyarrow as pa
+
+    file = parquet_file(place)
+    kinds = {name: file.schema_arrow.field(name).type for name in read}
+    is_text = (pa.types.is_string, pa.types.is_large_string)
+    text = [name for name, kind in kinds.items() if any(holds(kind) for holds in is_text)]
+    return parquet_file(place, metadata=file.metadata, read_dictionary=text) if text else file
+
+
+def _places(cluster: _Cluster, columns: Columns) -> dict[str, Any]:
+    """The columns of `cerlab.spark.plan`, but for the type."""
+    numbers = {name: array_from(each) for name, each in cluster.numbers.items()}
+    places = {f"k{n}": numbers[name] for n, name in enumerate(columns.keys)}
+    if columns.has_position:
+        places["position"] = numbers[columns.keys[-1]]
+    return places if columns.time is None else {**places, "time": numbers[columns.time]}
+
+
+def types_of(rows: Any, columns: Columns) -> Any:
+    """The types of the events, a chunked array."""
+    import pyarrow as pa
+
+    name = columns.attributes[0]
+    if name is not None:
+        return rows.column(name)
+    return pa.chunked_array([pa.repeat(columns.type, rows.num_rows)])
+
+
+def _for_engine(cluster: _Cluster, columns: Columns) -> Any:
+    """The columns ``a0 a1 ..``, and ``position``, of `cerlab.spark.evaluation`."""
+    import pyarrow as pa
+
+    rows = cluster.rows
+    arrays = {"a0": types_of(rows, columns)}
+    for n, name in enumerate(columns.attributes[1:], 1):
+        nothing = pa.nulls(rows.num_rows, pa.string())
+        arrays[f"a{n}"] = nothing if name is None else rows.column(name)
+    if columns.has_position:
+        arrays["position"] = array_from(cluster.numbers[columns.keys[-1]])
+    return pa.table(arrays)
+
+
+SAMPLE_GROUPS = 8
+"""From so many row groups a sample is taken, about."""
+
+
+def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
+    """The keys of about so many rows in order, of some row groups; none of NULL."""
+    groups = files.groups[:: max(1, len(files.groups) // SAMPLE_GROUPS)]
+    step = max(1, sum(group.rows for group in groups) // rows)
+    sample: list[tuple[Any, ...]] = []
+    for group in groups:
+        keys = _read(group, list(files.columns.keys))
+        places = zip(*(keys.column(n)[::step].to_pylist() for n in keys.column_names), strict=True)
+        sample += (place for place in places if None not in place)
+    return sorted(sample)
+
+
+def units_of_files(
+    batches: Iterable[Any],
+    files: UnorderedFiles,
+    tasks: int,
+    cuts: Sequence[tuple[Any, ...]],
+    parts: int,
+) -> Iterator[Any]:
+    """Keys and times as units between cuts; the rows of `batches` are ``id``, numbers of tasks."""
+    groups = (group for number in numbers_in(batches) for group in files.groups[number::tasks])
+    fields = files.fields
+    rows = (_ordering(group, files.columns, fields) for group in groups)
+    places = cuts if fields is None else [(fields.least_at(cut),) for cut in cuts]
+    yield from units_of_cuts(rows, places, parts)
+
+
+def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> Any:
+    """The columns of `cerlab.spark.runs`; those in `fields` as one.
+
+    An event without a type has no place, nor has one outside of what the footers state.
+    """
+    import pyarrow as pa
+
+    rows = _read(group, columns.read)
+    arrays = {f"k{n}": rows.column(name).cast(pa.int64()) for n, name in enumerate(columns.keys)}
+    if columns.time is not None:
+        arrays["time"] = rows.column(columns.time).cast(pa.int64())
+    arrays = {name: column.combine_chunks() for name, column in arrays.items()}
+    if fields is not None:
+        arrays = {"k0": fields.encode(arrays)}
+    if not all(map(are_named, types_of(rows, columns).chunks)):
+        arrays["k0"] = pa.nulls(rows.num_rows, pa.int64())
+    return pa.RecordBatch.from_pydict(arrays)
+
+
+def _read(group: RowGroup, names: list[str]) -> Any:
+    file = open_file(group.path, names)
+    return file.read_row_group(group.number, columns=names, use_threads=False)

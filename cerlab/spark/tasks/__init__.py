@@ -1,1 +1,0 @@
-"""What runs inside a task, over Arrow: engines on ranges and on keys; without Spark."""

@@ -1,0 +1,201 @@
+"""Answers that tasks make, and the folder of Parquet files that they write for the driver.
+
+Tasks write into a hidden folder, under names that no other task has. Only the files that they
+return are answers: of a task that runs twice or is killed nothing is doubled or lost. On this
+machine the hidden folder is beside the one to be, and gets its name at the end. Elsewhere a folder
+may have no name to change, and a file is renamed by a copy: the hidden folder is inside, where the
+name hides it from readers of Parquet; the driver moves the files out of it one by one, and when all
+are there ``_SUCCESS`` is written.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from cerlab.errors import UsageError
+from cerlab.spark.footers import inside, local_path, resolve, why_not_opened
+from cerlab.spark.frame import arrow_schema
+from cerlab.spark.tasks import write_answers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+
+FILE_SCHEMA = "name string, answers bigint"
+"""The columns in which a task names each file that it writes."""
+
+_SUCCESS = "_SUCCESS"
+
+
+@dataclass(frozen=True)
+class TaskAnswers:
+    """Answers by what tasks make them of: rows of Spark, given to a function of record batches."""
+
+    rows: DataFrame
+    evaluate: Callable[[Iterable[Any]], Iterator[Any]]
+    schema: StructType
+    read_files: bool = False
+    """Whether tasks read files by themselves, so that they find this machine's folders too."""
+
+    @property
+    def frame(self) -> DataFrame:
+        """The answers, handed to Spark."""
+        return self.rows.mapInArrow(self.evaluate, self.schema)
+
+    def write(self, output: str, events: Iterable[str], *, overwrite: bool = False) -> int:
+        """The answers as a folder of Parquet files, and how many they are.
+
+        The tasks write them; Spark does where pyarrow does not open the place, and into a folder of
+        this machine where tasks may not find it. Raises as `write_folder`.
+        """
+        is_found = self.read_files or local_path(output) is None
+        if is_found and why_not_opened(output) is None:
+            schema = arrow_schema(self.schema)
+
+            def by_tasks(folder: str) -> DataFrame:
+                write = partial(write_answers, evaluate=self.evaluate, folder=folder, schema=schema)
+                return self.rows.mapInArrow(write, FILE_SCHEMA)
+
+            return write_folder(by_tasks, output, events, overwrite=overwrite)
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as fn
+
+        observation = Observation("cerlab")
+        frame = self.frame.observe(observation, fn.count(fn.lit(1)).alias("rows"))
+        frame.write.mode("overwrite" if overwrite else "error").parquet(output)
+        return int(observation.get["rows"])
+
+
+def write_folder(
+    write: Callable[[str], DataFrame],
+    output: str,
+    events: Iterable[str],
+    *,
+    overwrite: bool = False,
+) -> int:
+    """Write answers to a place and return how many; `write` has tasks write them into a folder.
+
+    Raises `UsageError` where there is something already, and where the files of the events lie.
+    """
+    from pyarrow.fs import FileType
+
+    files, path = resolve(output)
+    is_new = files.get_file_info(path).type == FileType.NotFound
+    if not (is_new or overwrite):
+        raise UsageError(
+            "CER0889",
+            f"{output} already exists",
+            hint="give another place, or --overwrite",
+        )
+    refuse_input(output, events)
+    folder = local_path(output)
+    if folder is None:
+        staging = inside(output, f"_{uuid4().hex}")
+    else:
+        staging = str(folder.with_name(f".{folder.name}.{uuid4().hex}"))
+    _, staging_path = resolve(staging)
+    files.create_dir(staging_path)
+    try:
+        counts = {row["name"]: row["answers"] for row in write(staging).collect()}
+        if folder is None:
+            publish_files(files, staging_path, path, counts)
+        else:
+            for stray in set(Path(staging).iterdir()) - {Path(staging, name) for name in counts}:
+                stray.unlink()
+            Path(staging, _SUCCESS).touch()
+            publish(Path(staging), folder)
+    except BaseException:
+        with suppress(OSError):
+            files.delete_dir(staging_path)
+        if folder is None and is_new:
+            _delete_if_empty(files, path)
+        raise
+    return sum(counts.values())
+
+
+def publish(staging: Path, folder: Path) -> None:
+    """Give a folder beside another its name; what was there is removed when that is done.
+
+    Until then it is there under its own name or, between two renames, under a hidden one beside it.
+    """
+    aside = folder.with_name(f".{folder.name}.{uuid4().hex}.before")
+    replaces = folder.exists()
+    if replaces:
+        folder.rename(aside)
+    try:
+        staging.rename(folder)
+    except BaseException:
+        if replaces:
+            aside.rename(folder)
+        raise
+    if replaces:
+        shutil.rmtree(aside) if aside.is_dir() else aside.unlink()
+
+
+def publish_files(files: Any, staging: str, folder: str, names: Collection[str]) -> None:
+    """Move files out of a folder into the one that it is in, instead of all that was there.
+
+    That is removed when the new ones are there. From the first move to the last removal there is no
+    ``_SUCCESS``; where moving fails all is as before.
+    """
+    before = [path for path in _paths_in(files, folder) if not path.startswith(f"{staging}/")]
+    success = f"{folder}/{_SUCCESS}"
+    if was_whole := success in before:
+        before.remove(success)
+        files.delete_file(success)
+    try:
+        for name in names:
+            files.move(f"{staging}/{name}", f"{folder}/{name}")
+    except BaseException:
+        for name in names:
+            with suppress(OSError):
+                files.delete_file(f"{folder}/{name}")
+        if was_whole:
+            files.open_output_stream(success).close()
+        raise
+    for path in before:
+        files.delete_file(path)
+    files.open_output_stream(success).close()
+    files.delete_dir(staging)
+
+
+def _paths_in(files: Any, folder: str) -> list[str]:
+    from pyarrow.fs import FileSelector, FileType
+
+    entries = files.get_file_info(FileSelector(folder, recursive=True))
+    return [each.path for each in entries if each.type == FileType.File]
+
+
+def _delete_if_empty(files: Any, folder: str) -> None:
+    with suppress(OSError):
+        if not _paths_in(files, folder):
+            files.delete_dir(folder)
+
+
+def refuse_input(output: str, events: Iterable[str]) -> None:
+    """Raise `UsageError` if a folder of answers would replace the files of the events."""
+    kind, place = _real(output)
+    for event in events:
+        other, path = _real(event)
+        if other == kind and path.is_relative_to(place):
+            raise UsageError(
+                "CER0890",
+                f"the answers would replace the events at {output}",
+                hint="write the answers to another place",
+            )
+
+
+def _real(place: str) -> tuple[str, PurePath]:
+    """A name for the file system of a place, and the path there behind links."""
+    if (path := local_path(place)) is not None:
+        return "local", path.resolve()
+    files, there = resolve(place)
+    return str(files.type_name), PurePosixPath(there)

@@ -1,0 +1,389 @@
+"""A query at work: its steps as data, as frames and as a strip of frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import islice
+from zlib import crc32
+
+from cerlab import display
+from cerlab.display import rich_display
+from cerlab.engine.reference.snapshot import TecsSnapshot
+from cerlab.model.stream import Stream
+from cerlab.predicates.words import answer_text, count_text, cut, event_text
+from cerlab.viz.graph import THEMES, Graph, Theme, ThemeName
+from cerlab.viz.html import block, escape, items, note, pre
+from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
+from cerlab.viz.render import html as picture_html
+from cerlab.viz.tecs import Replay, snapshot_text
+
+MOST_SENTENCES = 6
+"""How many moves, and how many answers, the words of a step tell one by one."""
+
+
+@rich_display
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One event of a run: the state after it, and the tests that it passes."""
+
+    snapshot: TecsSnapshot
+    passes: tuple[str, ...]
+
+    @property
+    def position(self) -> int:
+        """That of its event."""
+        return self.snapshot.position
+
+    @property
+    def heading(self) -> str:
+        """The event, with its position and its key if there are several."""
+        key = f", partition {', '.join(map(str, self.snapshot.key))}" if self.snapshot.key else ""
+        return f"event {self.position}: {event_text(self.snapshot.event)}{key}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The step in words, a sentence a line."""
+        snapshot = self.snapshot
+        if not snapshot.is_read:
+            return ("The event is in no substream, and changes nothing.",)
+        passes = ", ".join(self.passes) or "none of the tests"
+        count = len(snapshot.new)
+        unions = sum(n.kind == "union" for n in snapshot.nodes if n.number in snapshot.new)
+        growth = (
+            f"{count_text(count, 'new node')}, unions among them: {unions:,}"
+            if count
+            else "unchanged"
+        )
+        return (
+            f"It passes: {passes}.",
+            *_first_few([_move_text(*move) for move in self._moves()], "moves"),
+            f"tECS: {growth}; active macro-states: {len(snapshot.active):,}.",
+            *_first_few(self._answers(), "answers"),
+        )
+
+    def _moves(self) -> Iterator[tuple[str | None, str, str]]:
+        for step in self.snapshot.steps:
+            for mark, target in (("•", step.take), ("∘", step.skip)):
+                if target is not None:
+                    yield step.source, mark, target
+
+    def _answers(self) -> list[str]:
+        sentences = [f"Answer {answer_text(x)}." for x in self.snapshot.answers]
+        return [*sentences, "Answers: more end here."] if self.snapshot.has_more else sentences
+
+
+def _move_text(source: str | None, mark: str, target: str) -> str:
+    begins = "A run begins" if source is None else f"Runs in {source} go"
+    return f"{begins} by {mark} to {target}."
+
+
+def _first_few(sentences: list[str], what: str) -> list[str]:
+    if len(sentences) <= MOST_SENTENCES:
+        return sentences
+    return [*sentences[:MOST_SENTENCES], f"And {len(sentences) - MOST_SENTENCES:,} more {what}."]
+
+
+@dataclass(frozen=True, slots=True)
+class StepList:
+    """A query on a stream, event by event; `machine` is its picture, None if that is too large.
+
+    A sequence of `Step`, shown as a filmstrip.
+    """
+
+    query: str
+    stream: Stream
+    steps: tuple[Step, ...]
+    machine: Graph | None
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, k: int) -> Step:
+        return self.steps[k]
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    def __str__(self) -> str:
+        return steps_text(self)
+
+
+def highlight_states(graph: Graph, active: Set[str]) -> Graph:
+    """The machine with those macro-states brought forward that have one of these names."""
+    nodes = tuple(replace(node, is_new=node.label in active) for node in graph.nodes)
+    return replace(graph, nodes=nodes, legend=())
+
+
+def steps_text(steps: StepList) -> str:
+    """Every step in words, with its tECS."""
+    parts = [steps.query]
+    for step in steps:
+        parts += ["", step_text(step)]
+    return "\n".join(parts)
+
+
+def step_text(step: Step) -> str:
+    """One step in words, with its tECS."""
+    lines = [step.heading, *(f"  {line}" for line in step.words)]
+    if step.snapshot.is_read:
+        lines += [f"  {line}" for line in snapshot_text(step.snapshot).splitlines()[1:-1]]
+    return "\n".join(lines)
+
+
+WIDTH = 736
+"""The width of a frame, in pixels: that of a column of text, so that words keep their size."""
+
+MOST_FRAMES = 12
+"""How many frames a display shows."""
+
+LEAST = 0.65
+"""How small pictures are drawn: words are then 9.5 pixels high. Wider ones make a frame scroll."""
+
+WIDEST = 2_000
+"""The widest machine, in pixels, that is drawn; others are left to the words."""
+
+TOGETHER = 24
+"""So many steps share a layout."""
+
+NEIGHBOURS = 9
+"""How many events before the one that is read are shown, and how many after it."""
+
+_MARGIN, _LINE, _STRIP, _GAP = 12, 18, 48, 12
+
+_LONGEST = 116  # characters of a line
+
+_POINT = 4 / 3  # pixels in a point, which Graphviz measures in
+
+_CLASS = "cerlab-graph"
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """A picture of Graphviz's: an SVG of so many pixels."""
+
+    text: str
+    width: float
+    height: float
+
+    @classmethod
+    def of(cls, graph: Graph, theme: ThemeName) -> _Picture:
+        text = svg(graph, theme)
+        if graph.direction == "TB":  # words beside their lines, whatever font draws them
+            text = text.replace('<text dy="-2"', '<text dy="-2" dx="4"')
+        width, height = (
+            float(size) * _POINT for size in re.findall(r'(?:width|height)="([\d.]+)pt"', text)[:2]
+        )
+        return cls(text, width, height)
+
+    def svg_at(self, x: float, y: float, width: float, height: float) -> str:
+        """It inside another SVG, in a box there."""
+        box = re.search(r'viewBox="[^"]*"', self.text)
+        inside = self.text[self.text.index(">") + 1 :]
+        at = f'x="{x:g}" y="{y:g}" width="{width:.2f}" height="{height:.2f}"'
+        return f"<svg {at} {box[0] if box else ''}>{inside}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the pictures of some steps stand: the tECS at a point, with the scales of both.
+
+    The machine goes from left to right (LR) or down (TB). `machine` is 0 where it is left out;
+    `width` and `height` are those of the frame.
+    """
+
+    replays: Mapping[tuple[object, ...], Replay]
+    way: str
+    machine: float
+    tecs: float
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Frames:
+    """The frames of some steps, in one theme; a machine is drawn once for each set of states.
+
+    All raise as `cerlab.viz.render.svg`.
+    """
+
+    def __init__(self, steps: StepList, theme: Look = "auto") -> None:
+        self._steps = steps
+        self._theme = theme
+        self._base_theme: ThemeName = "light" if theme == "auto" else theme
+        self._colours: Theme = THEMES[self._base_theme]
+        self._machines: dict[tuple[frozenset[str], str], _Picture] = {}
+        self._layouts: dict[int, _Layout] = {}
+        most = max((len(step.words) for step in steps), default=0)
+        self._head = _MARGIN + _STRIP + _LINE * most + _GAP
+
+    def one(self, k: int) -> str:
+        """Step number k as an ``<svg>`` element."""
+        step = self._steps[k]
+        layout, body = self._frame(k)
+        title = f"{step.heading}, step {k + 1} of {len(self._steps)}"
+        return self._sheet(body, layout.width, layout.height, title, " ".join(step.words))
+
+    def all(self) -> Iterator[str]:
+        """Every step as an ``<svg>`` element."""
+        return map(self.one, range(len(self._steps)))
+
+    def strip(self, first: int = 0, last: int | None = None) -> str:
+        """The steps from number `first` to before `last` as one ``<svg>``."""
+        numbers = range(len(self._steps))[first:last]
+        steps = self._steps.steps[first:last]
+        parts: list[str] = []
+        top = width = 0.0
+        for k in numbers:
+            layout, body = self._frame(k)
+            parts.append(f'<g transform="translate(0 {top:g})">{body}</g>')
+            top += layout.height + _GAP
+            width = max(width, layout.width)
+        title = f"{self._steps.query}: {len(steps)} of {len(self._steps)} steps"
+        says = " ".join(f"{step.heading}. {' '.join(step.words)}" for step in steps[:3])
+        return self._sheet("\n".join(parts), width, max(top - _GAP, 1), title, says)
+
+    def _frame(self, k: int) -> tuple[_Layout, str]:
+        """Where things are in a frame, and what is in it."""
+        step, layout = self._steps[k], self._layout(k // TOGETHER)
+        parts = [*self._stream(step)]
+        y: float = _MARGIN + _STRIP
+        parts.append(self._text(_MARGIN, y, step.heading, self._colours.ink, 'font-weight="bold"'))
+        for line in step.words:
+            y += _LINE
+            parts.append(self._text(_MARGIN, y, line, self._colours.faint))
+        if layout.machine:
+            machine, scale = self._machine(step, layout.way), layout.machine
+            size = (machine.width * scale, machine.height * scale)
+            parts.append(machine.svg_at(_MARGIN, self._head, *size))
+        tecs = layout.replays[step.snapshot.key].at(step.snapshot)
+        place = f"translate({layout.x:.2f} {layout.y:.2f}) scale({layout.tecs:.4f})"
+        border = (
+            f'<rect x="0.5" y="0.5" width="{layout.width - 1:.2f}" '
+            f'height="{layout.height - 1:.2f}" rx="8" fill="none" stroke="{self._colours.ghost}"/>'
+        )
+        return layout, "\n".join([border, *parts, f'<g transform="{place}">{tecs}</g>'])
+
+    def _layout(self, number: int) -> _Layout:
+        """The layout that so many steps have in common."""
+        if number not in self._layouts:
+            first = number * TOGETHER
+            self._layouts[number] = self._lay_out(self._steps.steps[first : first + TOGETHER])
+        return self._layouts[number]
+
+    def _lay_out(self, steps: Sequence[Step]) -> _Layout:
+        """The machine and the tECS side by side where they fit, else below each other."""
+        groups: dict[tuple[object, ...], list[TecsSnapshot]] = {}
+        for step in steps:
+            groups.setdefault(step.snapshot.key, []).append(step.snapshot)
+        replays = {key: Replay(snapshots, self._base_theme) for key, snapshots in groups.items()}
+        width: float = _POINT * max(replay.width for replay in replays.values())
+        height = _POINT * max(replay.height for replay in replays.values())
+        room = WIDTH - 2 * _MARGIN
+        machines = {way: self._machine(steps[0], way) for way in self._ways()}
+        scales = {w: (room - _GAP) / (each.width + width) for w, each in machines.items()}
+        way = max(scales, key=lambda w: min(1.0, scales[w]), default="")
+        if way and scales[way] >= LEAST:
+            scale, machine = min(1.0, scales[way]), machines[way]
+            x, bottom = machine.width * scale + _GAP, scale * max(machine.height, height)
+            frame = (float(WIDTH), self._head + bottom + _GAP)
+            return _Layout(replays, way, scale, _POINT * scale, _MARGIN + x, self._head, *frame)
+        scale, above = max(LEAST, min(1.0, room / width)), 0.0
+        y, wide = float(self._head), width * scale
+        if across := machines.get("LR"):
+            above = max(LEAST, min(1.0, room / across.width))
+            y += across.height * above + _GAP
+            wide = max(wide, across.width * above)
+        frame = (max(float(WIDTH), wide + 2 * _MARGIN), y + height * scale + _GAP)
+        return _Layout(replays, "LR", above, _POINT * scale, _MARGIN, y, *frame)
+
+    def _ways(self) -> tuple[str, ...]:
+        """The directions in which the machine may be drawn; none where it is too wide for any."""
+        if self._steps.machine is None or self._machine(self._steps[0], "LR").width > WIDEST:
+            return ()
+        return ("LR", "TB")
+
+    def _machine(self, step: Step, way: str) -> _Picture:
+        """The machine, in a direction, with the active macro-states of a step brought forward."""
+        assert self._steps.machine is not None
+        active = frozenset(state.name for state in step.snapshot.active)
+        if (active, way) not in self._machines:
+            graph = replace(highlight_states(self._steps.machine, active), direction=way)
+            self._machines[active, way] = _Picture.of(graph, self._base_theme)
+        return self._machines[active, way]
+
+    def _stream(self, step: Step) -> Iterator[str]:
+        """The events around the one that is read, which is brought forward."""
+        colours, events = self._colours, self._steps.stream.events
+        first = max(0, step.position - NEIGHBOURS)
+        last = min(len(events), step.position + NEIGHBOURS + 1)
+        width = (WIDTH - 2 * _MARGIN) / (2 * NEIGHBOURS + 1)
+        for number, n in enumerate(range(first, last)):
+            x = _MARGIN + number * width
+            here = n == step.position
+            fill = colours.highlight if here else "none"
+            yield (
+                f'<rect x="{x + 1:g}" y="10" width="{width - 2:g}" height="34" rx="4" '
+                f'fill="{fill}" stroke="{colours.ink if here else colours.ghost}"/>'
+            )
+            colour = colours.ink if n <= step.position else colours.skip
+            label = cut(events[n].type, 5)
+            middle = 'text-anchor="middle"'
+            yield self._text(x + width / 2, 24, label, colour, f'{middle} font-size="11"')
+            yield self._text(x + width / 2, 38, str(n), colour, f'{middle} font-size="11"')
+
+    def _text(self, x: float, y: float, text: str, colour: str, extra: str = "") -> str:
+        words = escape(cut(text, _LONGEST))
+        return f'<text x="{x:g}" y="{y:g}" fill="{colour}" {extra}>{words}</text>'
+
+    def _sheet(self, body: str, width: float, height: float, title: str, says: str) -> str:
+        style = dark_where_dark(body) + page_colours(body) if self._theme == "auto" else ""
+        return (
+            f'<svg class="{_CLASS}" role="img" width="{width:.0f}" height="{height:.0f}" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" xmlns="http://www.w3.org/2000/svg" '
+            f'font-family="Helvetica,Arial,sans-serif" font-size="12">\n'
+            f"<title>{escape(title)}</title>\n<desc>{escape(says)}</desc>\n{style}\n{body}\n</svg>"
+        )
+
+
+_BUTTONS = """<style>
+.cerlab-steps>input{position:absolute;opacity:0}
+.cerlab-steps>label{display:inline-block;padding:.1em .6em;margin:.1em;cursor:pointer}
+.cerlab-steps>label{border:1px solid rgba(128,128,128,.5);border-radius:4px}
+.cerlab-steps>input:checked+label{font-weight:bold;border-color:currentColor}
+.cerlab-steps>input:focus-visible+label{outline:2px solid #0072b2}
+.cerlab-steps>.frame{display:none;overflow-x:auto;margin-top:.4em}
+</style>"""
+"""A frame shows while the radio button of its number is chosen; arrow keys move the choice."""
+
+
+def _html(steps: StepList) -> str:
+    frames = list(islice(Frames(steps).all(), MOST_FRAMES))
+    name = f"steps{crc32(''.join(frames).encode()):08x}"
+    rules, buttons = [], []
+    for k, step in enumerate(steps.steps[:MOST_FRAMES]):
+        button = f"{name}-{k}"
+        rules.append(f"#{button}:checked~.frame.k{k}{{display:block}}")
+        attribute = ' checked=""' if k == 0 else ""
+        says = escape(f"{step.position} {cut(step.snapshot.event.type, 12)}")
+        buttons.append(f'<input type="radio" name="{name}" id="{button}"{attribute}/>')
+        buttons.append(f'<label for="{button}">{says}</label>')
+    panes = [f'<div class="frame k{k}">{frame}</div>' for k, frame in enumerate(frames)]
+    style = f"{_BUTTONS}<style>{''.join(rules)}</style>"
+    walk = "\n".join([style, '<div class="cerlab-steps">', *buttons, *panes, "</div>"])
+    says = f"showing {MOST_FRAMES} of {len(steps)} steps" if len(steps) > MOST_FRAMES else ""
+    return block(pre(steps.query), walk, note(says))
+
+
+def _step_html(step: Step) -> str:
+    return block(items(step.heading, step.words), picture_html(step.snapshot))
+
+
+display.register(Step, "text/plain", step_text)
+display.register(Step, "text/html", _step_html)
+display.register(Step, "image/svg+xml", lambda step: svg(step.snapshot))
+display.register(StepList, "text/plain", steps_text)
+display.register(StepList, "image/svg+xml", lambda steps: Frames(steps).strip(0, MOST_FRAMES))
+display.register(StepList, "text/html", _html)

@@ -1,0 +1,364 @@
+"""Machines as graphs, in the order of Delta, and as TikZ; the minterms of their tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from cerlab.automata.automaton import (
+    AnchoredCea,
+    EmptyMove,
+    EpsilonCea,
+    IntervalCea,
+    LabelTransition,
+    Mark,
+    Transition,
+    Ucea,
+    Vcea,
+)
+from cerlab.automata.encoding import Machine
+from cerlab.automata.registers.transducer import EpsilonSrt, RegisterTransition, Srt, Transducer
+from cerlab.display import drawable
+from cerlab.errors import ResourceLimit
+from cerlab.model.schema import Schema
+from cerlab.predicates.encoding import check_depth
+from cerlab.predicates.minterms import Minterm, minterms
+from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.text import name_text, predicate_text
+from cerlab.predicates.words import count_text, event_text
+from cerlab.rows.compile import prioritised_automaton
+from cerlab.rows.machine import Accept, PrioritisedAutomaton, Steps, step_table
+from cerlab.rows.syntax import RowPattern
+from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, graph_of, picture
+from cerlab.viz.html import Grid, grid_graph
+
+Automaton: TypeAlias = Vcea | Ucea | IntervalCea | AnchoredCea | EpsilonCea
+
+NAMES: dict[type[Automaton], tuple[str, str]] = {
+    Vcea: ("vcea", "VCEA"),
+    Ucea: ("ucea", "UCEA"),
+    IntervalCea: ("cea", "CEA"),
+    AnchoredCea: ("anchored_cea", "CEA from position 0"),
+    EpsilonCea: ("epsilon_cea", "CEA with empty moves"),
+}
+"""What graphs of a kind are called, and their title."""
+
+
+def state_nodes(
+    names: Iterable[str], initial: Iterable[int], final: Iterable[int]
+) -> tuple[Node, ...]:
+    """The states ``q0, q1, ..``, by what they are called."""
+    I, F = frozenset(initial), frozenset(final)
+    return tuple(
+        Node(
+            f"q{q}",
+            name,
+            NodeKind.FINAL if q in F else NodeKind.STATE,
+            {"state": q, "initial": q in I, "final": q in F},
+            is_initial=q in I,
+        )
+        for q, name in enumerate(names)
+    )
+
+
+def state_graph(
+    name: str,
+    heading: str,
+    nodes: tuple[Node, ...],
+    edges: tuple[Edge, ...],
+    *,
+    legend: tuple[str, ...] = (),
+    note: str = "",
+    **parts: object,
+) -> Graph:
+    """States and transitions, from left to right, with a title that counts them."""
+    title = f"{heading}: {count_text(len(nodes), 'state')}, {count_text(len(edges), 'transition')}"
+    return Graph(name, title, nodes, edges, legend=legend, note=note, parts={"kind": name, **parts})
+
+
+def mark_kind(mark: Mark) -> EdgeKind:
+    """Transitions that take are drawn apart from those that skip."""
+    return EdgeKind.TAKE if mark is Mark.TAKE else EdgeKind.SKIP
+
+
+@picture.register(Vcea)
+@picture.register(Ucea)
+@picture.register(IntervalCea)
+@picture.register(AnchoredCea)
+@picture.register(EpsilonCea)
+def automaton_graph(A: Automaton, limit: int | None = None) -> Graph:
+    """An automaton; edges say predicate / mark, or predicate / labels, and empty moves ε."""
+    name, heading = NAMES[type(A)]
+    initial = {A.q0} if isinstance(A, IntervalCea) else A.I
+    edges = tuple(map(_edge, A.Delta))
+    if isinstance(A, EpsilonCea):
+        edges += tuple(map(empty_edge, A.moves))
+    return state_graph(name, heading, state_nodes(map(str, range(A.states)), initial, A.F), edges)
+
+
+def _edge(t: Transition | LabelTransition) -> Edge:
+    source, target, predicate = f"q{t.source}", f"q{t.target}", predicate_text(t.predicate)
+    parts: dict[str, object] = {"predicate": t.predicate}
+    if isinstance(t, Transition):
+        parts["mark"] = t.mark
+        return Edge(source, target, f"{predicate} / {t.mark.value}", mark_kind(t.mark), parts)
+    kind = EdgeKind.TAKE if t.labels else EdgeKind.SKIP
+    labels = f"{{{', '.join(map(name_text, sorted(t.labels)))}}}" if t.labels else "∘"
+    parts["labels"] = t.labels
+    return Edge(source, target, f"{predicate} / {labels}", kind, parts)
+
+
+def empty_edge(move: EmptyMove) -> Edge:
+    """An empty move, which says ε."""
+    return Edge(f"q{move.source}", f"q{move.target}", "ε", EdgeKind.EMPTY)
+
+
+def edge_text(t: RegisterTransition) -> str:
+    """What a transition asks, whether it marks, and what it writes.
+
+    >>> from cerlab.automata.automaton import Mark
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> edge_text(RegisterTransition(0, TypeIs("B"), Mark.TAKE, frozenset({"s", "r"}), 1))
+    "type = 'B' / • ↓ r, s"
+    """
+    writes = f" ↓ {', '.join(map(name_text, sorted(t.writes)))}" if t.writes else ""
+    return f"{predicate_text(t.guard)} / {t.mark.value}{writes}"
+
+
+@picture.register(Srt)
+@picture.register(EpsilonSrt)
+def srt_graph(
+    T: Transducer, limit: int | None = None, *, names: Iterable[str] | None = None
+) -> Graph:
+    """A transducer; `names` are what its states are called, their numbers if it is not given."""
+    state_names = list(names) if names is not None else [str(q) for q in range(T.states)]
+    nodes = state_nodes(state_names, {T.q0}, T.F)
+    edges = tuple(map(_register_edge, T.Delta)) + tuple(map(empty_edge, T.moves))
+    registers = ", ".join(map(name_text, sorted(T.R))) or "none"
+    return state_graph(
+        "srt",
+        f"SRT with registers {registers}",
+        nodes,
+        edges,
+        R=T.R,
+        has_moves=isinstance(T, EpsilonSrt),
+    )
+
+
+def _register_edge(t: RegisterTransition) -> Edge:
+    parts = {"guard": t.guard, "mark": t.mark, "writes": t.writes}
+    return Edge(f"q{t.source}", f"q{t.target}", edge_text(t), mark_kind(t.mark), parts)
+
+
+@picture.register(RowPattern)
+def row_pattern_graph(query: RowPattern, limit: int | None = None) -> Graph:
+    """The automaton of its PATTERN."""
+    return prioritised_graph(prioritised_automaton(query.pattern), limit)
+
+
+@picture.register(PrioritisedAutomaton)
+def prioritised_graph(automaton: PrioritisedAutomaton[Any], limit: int | None = None) -> Graph:
+    """States and steps. An edge ``2. A`` is the second that is tried and reads a row as A; ``2.``
+    below a final state is its turn to accept, ``$`` that it accepts after the last row only.
+
+    Where anchors make a difference, ``^`` begins at the first row and 0 at the others.
+    """
+    table = step_table(automaton)
+    if table is None:
+        message = "the automaton is too large to be shown"
+        raise ResourceLimit("CER0695", message, hint="make the bounds of quantifiers smaller")
+    has_anchors = table.steps[table.first_row] != table.steps[0]
+    step_lists = table.steps if has_anchors else table.steps[: table.first_row]
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+    for q, steps in enumerate(step_lists):
+        first = q == table.first_row
+        turn = next((n for n, step in enumerate(steps, 1) if isinstance(step, Accept)), None)
+        at_end = not first and bool(table.final >> q & 1)
+        final = turn is not None or at_end
+        nodes.append(
+            Node(
+                f"q{q}",
+                "^" if first else str(q),
+                NodeKind.FINAL if final else NodeKind.STATE,
+                {"state": q, "initial": q == 0 or first, "final": final, "accepts": turn},
+                is_initial=q == 0 or first,
+                under=f"{turn}." if turn is not None else "$" if at_end else "",
+            )
+        )
+        edges += _edges(q, steps)
+    return state_graph("prioritised", "prioritised automaton", tuple(nodes), tuple(edges))
+
+
+def _edges(q: int, steps: Steps) -> Iterator[Edge]:
+    for turn, step in enumerate(steps, 1):
+        if isinstance(step, Accept):
+            continue
+        word = f"{{- {step.variable} -}}" if step.excluded else step.variable
+        parts = {"turn": turn, "variable": step.variable, "excluded": step.excluded}
+        yield Edge(f"q{q}", f"q{step.target}", f"{turn}. {word}", EdgeKind.TAKE, parts)
+
+
+EXAMPLE = 200
+"""How many characters of an example are shown."""
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class MintermList:
+    """All truth vectors of some predicates that events can have, each with such an event."""
+
+    predicates: tuple[Predicate, ...]
+    minterms: tuple[Minterm, ...]
+
+
+def listed_minterms(predicates: Sequence[Predicate], schema: Schema | None = None) -> MintermList:
+    """The list; raises as `minterms`."""
+    return MintermList(tuple(predicates), minterms(predicates, schema=schema))
+
+
+def minterms_grid(vectors: MintermList, limit: int | None = None) -> Grid:
+    """The list as words: a column for each predicate, and an event.
+
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> from cerlab.viz.html import grid_text
+    >>> print(grid_text(minterms_grid(listed_minterms([TypeIs("A")]))))
+    2 minterms of 1 predicate
+    type = 'A'  such as
+    -           other()
+    holds       A()
+    """
+    every, predicates = vectors.minterms, vectors.predicates
+    rows = [(*map(predicate_text, predicates), "such as")]
+    for m in every[:limit]:
+        holds = ("holds" if m.symbol >> bit & 1 else "-" for bit in range(len(predicates)))
+        rows.append((*holds, event_text(m.example, EXAMPLE) if m.example else "(not decided)"))
+    title = f"{count_text(len(every), 'minterm')} of {count_text(len(predicates), 'predicate')}"
+    cut = limit is not None and len(every) > limit
+    note = f"showing {limit:,} of {len(every):,}" if cut else ""
+    return Grid(title, tuple(rows), note=note)
+
+
+@picture.register(MintermList)
+def minterms_graph(vectors: MintermList, limit: int | None = None) -> Graph:
+    """The list as one node."""
+    grid = minterms_grid(vectors, limit)
+    return grid_graph("minterms", grid.title, grid)
+
+
+_HEAD = r"""%% \usetikzlibrary{automata, positioning}
+\begin{tikzpicture}[->, auto, node distance=16mm and %dmm, initial text=,
+    says/.style={align=center, font=\ttfamily\scriptsize}]"""
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "%": r"\%",
+        "_": r"\_",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "`": r"\textasciigrave{}",
+        "•": r"$\bullet$",
+        "∘": r"$\circ$",
+        "↓": r"$\downarrow$",
+        "ε": r"$\varepsilon$",
+    }
+)
+
+
+def machine_tikz(A: Machine | Transducer) -> str:
+    r"""The machine as a ``tikzpicture``; edges say what they do in other pictures.
+
+    Raises `ResourceLimit` for predicates that are too deep.
+
+    >>> from cerlab.automata.automaton import IntervalCea, Mark, Transition
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> Delta = (Transition(0, TypeIs("A_1"), Mark.TAKE, 1),)
+    >>> print(machine_tikz(IntervalCea(2, Delta, frozenset({0}), frozenset({1}))), end="")
+    % \usetikzlibrary{automata, positioning}
+    \begin{tikzpicture}[->, auto, node distance=16mm and 34mm, initial text=,
+        says/.style={align=center, font=\ttfamily\scriptsize}]
+      \node[state, initial] (q0) {$0$};
+      \node[state, accepting, right=of q0] (q1) {$1$};
+      \path (q0) edge node[says] {type = 'A\_1' / $\bullet$} (q1);
+    \end{tikzpicture}
+    """
+    for t in A.Delta:
+        if not isinstance(t, RegisterTransition):
+            check_depth(t.predicate)
+    graph = graph_of(A)
+    number = {node.id: q for q, node in enumerate(graph.nodes)}
+    initial = [q for q, node in enumerate(graph.nodes) if node.is_initial]
+    edges = [(number[e.source], e.label, number[e.target]) for e in graph.edges]
+    columns = layers(A.states, initial, [(source, target) for source, _, target in edges])
+    place = {q: (c, r) for c, column in enumerate(columns) for r, q in enumerate(column)}
+    widest = max((len(text) for _, text, _ in edges), default=0)
+    lines = [_HEAD % (10 + 3 * widest // 2)]  # a letter is about 1.5mm wide
+    for c, column in enumerate(columns):
+        for r, q in enumerate(column):
+            options = ["state", *["initial"] * (q in initial), *["accepting"] * (q in A.F)]
+            if r:
+                options.append(f"below=of q{column[r - 1]}")
+            elif c:
+                options.append(f"right=of q{columns[c - 1][0]}")
+            lines.append(rf"  \node[{', '.join(options)}] (q{q}) {{${q}$}};")
+    says: dict[tuple[int, int], list[str]] = {}
+    for source, text, target in edges:
+        says.setdefault((source, target), []).append(latex_text(text))
+    for (source, target), texts in says.items():
+        shape = _shape(source, target, place, both=(target, source) in says)
+        label = r" \\ ".join(texts)
+        lines.append(rf"  \path (q{source}) edge{shape} node[says] {{{label}}} (q{target});")
+    return "\n".join([*lines, r"\end{tikzpicture}", ""])
+
+
+def layers(states: int, initial: list[int], moves: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """All states by their distance from the initial ones; what cannot be reached starts anew.
+
+    >>> layers(4, [0], [(0, 2), (2, 0), (1, 3)])
+    [[0, 1], [2, 3]]
+    """
+    after: dict[int, list[int]] = {}
+    for source, target in moves:
+        after.setdefault(source, []).append(target)
+    columns: list[list[int]] = []
+    closed: set[int] = set()
+    for roots in (initial, *([q] for q in range(states))):
+        column = [q for q in roots if q not in closed]
+        depth = 0
+        while column:
+            if depth == len(columns):
+                columns.append([])
+            columns[depth] += column
+            closed.update(column)
+            successors = dict.fromkeys(target for q in column for target in after.get(q, ()))
+            column = [q for q in successors if q not in closed]
+            depth += 1
+    return columns
+
+
+def _shape(source: int, target: int, place: dict[int, tuple[int, int]], *, both: bool) -> str:
+    """How an edge leaves the straight line: a loop, one of two ways, or past states between."""
+    if source == target:
+        return "[loop above]"
+    (column, row), (to_column, to_row) = place[source], place[target]
+    past = (row == to_row and abs(column - to_column) > 1) or (
+        column == to_column and abs(row - to_row) > 1
+    )
+    return "[bend left]" if both or past else ""
+
+
+def latex_text(text: str) -> str:
+    r"""The text for LaTeX: its special characters escaped, others that do not print as Python does.
+
+    >>> print(latex_text("50%_{a}\n"))
+    50\%\_\{a\}\textbackslash{}n
+    """
+    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable.translate(_LATEX)

@@ -1,1 +1,0 @@
-"""Pictures of automata: as graphs, text, tables over minterms and TikZ."""

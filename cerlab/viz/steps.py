@@ -1,0 +1,185 @@
+"""Steps as users hold them: shown, saved, and walked through with a slider."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from cerlab.automata.machine import Machine
+from cerlab.automata.plan import Plan
+from cerlab.display import rich_display
+from cerlab.errors import CerlabError, Unsupported, UsageError
+from cerlab.io.output import whole_text
+from cerlab.model.stream import Stream
+from cerlab.predicates.text import predicate_text
+from cerlab.viz.deterministic import det_graph
+from cerlab.viz.filmstrip import Frames, Step, StepList, steps_text
+from cerlab.viz.graph import Graph
+from cerlab.viz.html import escape
+from cerlab.viz.render import Look
+from cerlab.viz.tecs import tecs_snapshots
+
+MOST_STATES = 24
+"""Up to so many macro-states of a machine are drawn beside a step."""
+
+
+@rich_display
+@dataclass(frozen=True, slots=True)
+class Steps(StepList):
+    """The steps of a query on a stream, with the ways to see them.
+
+    Pictures raise as `cerlab.viz.render.svg`.
+    """
+
+    def frame(self, k: int, theme: Look = "auto") -> str:
+        """Step number k as an ``<svg>`` element."""
+        from cerlab.viz.filmstrip import Frames
+
+        return Frames(self, theme).one(k)
+
+    def widget(self) -> Any:
+        """A slider over the frames, as an anywidget; raises `Unsupported` without anywidget."""
+
+        return widget(self)
+
+    def save(self, path: str | Path, theme: Look = "auto") -> None:
+        """Write all steps: a filmstrip to ``.svg``, a page with a slider to ``.html``, else words.
+
+        Raises `UsageError` for other names than ``.svg``, ``.html`` and ``.txt``.
+        """
+        from cerlab.viz.filmstrip import Frames
+
+        match Path(path).suffix:
+            case ".svg":
+                text = Frames(self, theme).strip()
+            case ".html":
+                text = page(self, theme)
+            case ".txt":
+                text = steps_text(self)
+            case other:
+                raise UsageError(
+                    "CER0849",
+                    f"steps are saved as .svg, .html or .txt, not '{other}'",
+                    hint="end the name of the file with one of them",
+                )
+        with whole_text(path) as file:
+            file.write(f"{text}\n")
+
+
+def steps_of(
+    text: str, plan: Plan, machine: Machine, stream: Stream, *, first: int = 0, last: int | None
+) -> Steps:
+    """The steps at the events from `first` to before `last`; those before them are read as well.
+
+    Raises as `cerlab.engine.reference.snapshot.snapshots`, and `UsageError` for an empty range.
+    """
+    if not 0 <= first < (len(stream) if last is None else min(last, len(stream))):
+        raise UsageError(
+            "CER0848",
+            f"there are no events from {first} to {last} among {len(stream):,}",
+            hint="positions count from 0",
+        )
+    tests = tuple(map(predicate_text, machine.predicates))
+    read = islice(tecs_snapshots(plan, machine, stream), first, last)
+    steps = tuple(
+        Step(snapshot, tuple(text for bit, text in enumerate(tests) if snapshot.symbol >> bit & 1))
+        for snapshot in read
+    )
+    return Steps(text, stream, steps, _picture(machine))
+
+
+def _picture(machine: Machine) -> Graph | None:
+    try:
+        graph = det_graph(machine, MOST_STATES)
+    except CerlabError:  # too many minterms to explore: the steps can be told without it
+        return None
+    return graph if len(graph.nodes) <= MOST_STATES else None
+
+
+SCRIPT = Path(__file__).with_name("stepper.js")
+
+STYLE = """
+.cerlab-frame{overflow-x:auto;background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}
+.cerlab-frame{background-image:linear-gradient(to right,var(--ground) 30%,transparent),
+linear-gradient(to left,var(--ground) 30%,transparent),
+linear-gradient(to right,#8886,transparent),linear-gradient(to left,#8886,transparent)}
+.cerlab-frame{background-position:left,right,left,right}
+.cerlab-frame{background-size:2.5rem 100%,2.5rem 100%,.8rem 100%,.8rem 100%}
+.cerlab-frame{--ground:var(--jp-layout-color0,Canvas)}
+"""
+"""A frame that is wider than the page scrolls, and a shade at the edge says so."""
+
+
+def widget(steps: StepList, theme: Look = "auto") -> Any:
+    """An anywidget with the frames; its trait ``k`` is the number of the one that shows.
+
+    Raises `Unsupported` without anywidget (the extra ``notebooks``), and as
+    `cerlab.viz.render.svg`.
+    """
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise Unsupported(
+            "CER0419", "anywidget is not installed", hint="pip install 'cerlab[notebooks]'"
+        ) from None
+    return _widget_class(anywidget, traitlets)(frames=list(Frames(steps, theme).all()))
+
+
+@cache
+def _widget_class(anywidget: Any, traitlets: Any) -> Any:
+    class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
+        """The frames of some steps, and which one shows."""
+
+        _esm = SCRIPT.read_text()
+        _css = STYLE
+        frames = traitlets.List(traitlets.Unicode()).tag(sync=True)
+        k = traitlets.Int(0).tag(sync=True)
+
+    return Stepper
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+:root{{color-scheme:light dark}}
+body{{font-family:Helvetica,Arial,sans-serif;margin:0 auto;max-width:1100px}}
+pre{{white-space:pre-wrap}}
+{style}</style>
+</head>
+<body>
+<pre>{title}</pre>
+<div id="steps">
+{frames}
+</div>
+<script type="module">
+{script}
+const el = document.getElementById("steps");
+const values = {{ frames: [...el.children].map((frame) => frame.outerHTML), k: 0 }};
+render({{
+  el,
+  model: {{
+    get: (name) => values[name],
+    set: (name, value) => {{ values[name] = value; }},
+    save_changes: () => {{}},
+    on: () => {{}},
+  }},
+}});
+</script>
+</body>
+</html>
+"""
+
+
+def page(steps: StepList, theme: Look = "auto") -> str:
+    """A page that needs nothing else; raises as `cerlab.viz.render.svg`."""
+    script = SCRIPT.read_text().replace("export default { render };\n", "")
+    frames = "\n".join(Frames(steps, theme).all())
+    return _PAGE.format(title=escape(steps.query), frames=frames, script=script, style=STYLE)

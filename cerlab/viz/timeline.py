@@ -1,0 +1,284 @@
+"""Timelines: rows of answers under the events of a stream, as text, SVG and with Matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_letters
+from typing import Any, TypeAlias
+
+from cerlab import display, io
+from cerlab.display import drawable
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import Instant, TimeAxis, TimeUnit, clock_for
+from cerlab.model.event import Event, Value, value_of
+from cerlab.model.order import by_end
+from cerlab.model.stream import Stream
+from cerlab.predicates.words import cut, value_text
+from cerlab.viz.timeline_value import (
+    Bar,
+    Drawing,
+    Row,
+    Tick,
+    comparison,
+    extent,
+    first_fit,
+    in_row,
+    kinds,
+    telling,
+    track_count,
+)
+
+__all__ = ["Row", "Timeline", "timeline"]
+
+EVENTS = 80
+"""How many events of a stream are shown, by default."""
+
+ANSWERS = 24
+"""How many distinct answers are shown, by default."""
+
+NEIGHBOURS = 2
+"""How many events are shown on each side of what shown answers need, where others are not shown."""
+
+BREAK = 1.5
+"""How much wider than a step the axis is where events between two are left out."""
+
+Answer: TypeAlias = ComplexEvent | Valuation
+
+
+@drawable
+@dataclass(frozen=True, slots=True, repr=False)
+class Timeline(Drawing):
+    """Rows of answers under events, laid out, with the ways to draw it."""
+
+    def svg(self, theme: str = "auto") -> str:
+        """A standalone SVG document; `theme` is ``"auto"`` (as the reader's), light or dark."""
+        from cerlab.viz.timeline_svg import timeline_svg
+
+        return timeline_svg(self, theme)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The same with Matplotlib, on the given axes or new ones; the axes are returned."""
+        from cerlab.viz.timeline_svg import timeline_plot
+
+        return timeline_plot(self, ax)
+
+
+def timeline(
+    rows: Mapping[str, Iterable[Answer]] | Iterable[Row],
+    events: Any,
+    *,
+    axis: str | None = None,
+    by: str = "type",
+    label: str | None = None,
+    shown_events: int = EVENTS,
+    shown_answers: int = ANSWERS,
+) -> Timeline:
+    """Named lists of answers under the events that they are answers on.
+
+    `events` is anything that `cerlab.evaluate` takes; `axis` names an attribute of numbers or
+    moments that places the events, which stand one step apart without it; `by` one that tells
+    kinds of events apart, in place of the type; `label` one that is written beside them in place
+    of the kind. Of more events than `shown_events` those are shown that the shown answers need, and
+    their neighbours. Answers that are not in every row are shown before others. Raises `BadData`
+    for events without a time.
+
+    >>> both = [ComplexEvent(0, 2, (0, 2)), ComplexEvent(1, 2, (1, 2))]
+    >>> print(timeline({"ALL": both, "LAST": both[1:]}, [{"type": k} for k in "AAB"]))
+          0 1 2
+          A A B
+    ALL   ●━━━●
+            ●─●
+    LAST  ○╌╌╌○
+            ●─●
+    Not in every row: 1 of 2 answers.
+    """
+    stream = io.as_stream(events)
+    all_rows = tuple(_rows(rows))
+    rows_of = _comparable(all_rows)
+    room = (max(2, shown_events), shown_answers)
+    visible, positions = _selection(rows_of, len(all_rows), len(stream), room)
+    ticks = _ticks(stream, positions, axis, (by, label or by))
+    bars = tuple(_bars(visible, {tick.position: tick.place for tick in ticks}))
+    counts = tuple(sum(n in having for having in rows_of.values()) for n in range(len(all_rows)))
+    common = sum(len(having) == len(all_rows) for having in rows_of.values())
+    return Timeline(ticks, all_rows, bars, len(stream), len(rows_of), counts, common, axis, label)
+
+
+def _rows(rows: Mapping[str, Iterable[Answer]] | Iterable[Row]) -> Iterable[Row]:
+    if not isinstance(rows, Mapping):
+        yield from rows
+        return
+    for name, answers in rows.items():
+        distinct = {complex_event(a) if isinstance(a, Valuation) else a for a in answers}
+        yield Row(name, tuple(sorted(distinct, key=by_end)), len(distinct))
+
+
+def _comparable(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
+    """The answers that can be compared, by end, with the rows that have them.
+
+    Where a row is not listed to its end, answers that end later may be in it or not.
+    """
+    horizons = [row.complete_before for row in rows if row.complete_before is not None]
+    rows_of: dict[ComplexEvent, set[int]] = {}
+    for number, row in enumerate(rows):
+        for answer in row.answers:
+            if len(rows) == 1 or not horizons or answer.end < min(horizons):
+                rows_of.setdefault(answer, set()).add(number)
+    return {answer: frozenset(rows_of[answer]) for answer in sorted(rows_of, key=by_end)}
+
+
+def _selection(
+    rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, length: int, room: tuple[int, int]
+) -> tuple[dict[ComplexEvent, frozenset[int]], list[int]]:
+    """The answers and the positions that are shown: those that tell rows apart come first.
+
+    There is `room` for so many events and so many answers. One answer that needs more events than
+    that is shown with its interval and its first positions.
+    """
+    events, answers = room
+    positions: set[int] = set()
+    choice: set[ComplexEvent] = set()
+    room_for = length if length <= events else events
+    for answer in _by_interest(rows_of, rows, answers):
+        if len(choice) == answers:
+            break
+        own = {answer.start, answer.end, *answer.positions}
+        if not choice or len(positions | own) <= room_for:
+            choice.add(answer)
+            positions |= own
+    if length > events and len(positions) > events:
+        (only,) = choice
+        positions = {only.start, only.end, *only.positions[: events - 2]}
+    visible = {answer: having for answer, having in rows_of.items() if answer in choice}
+    if not positions or (length <= events and len(visible) == len(rows_of)):
+        return visible, list(range(min(length, events)))
+    reach = events if len(visible) == len(rows_of) else NEIGHBOURS
+    return visible, _with_neighbours(positions, length, events, reach)
+
+
+def _by_interest(
+    rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, answers: int
+) -> list[ComplexEvent]:
+    """Those that tell rows apart, but a quarter of the room for what rows agree on."""
+    apart = [answer for answer, having in rows_of.items() if len(having) < rows]
+    common = [answer for answer, having in rows_of.items() if len(having) == rows]
+    most = answers - answers // 4
+    return apart[:most] + common + apart[most:]
+
+
+def _with_neighbours(positions: set[int], length: int, room: int, reach: int) -> list[int]:
+    """The needed positions and those nearest to them, as far as `reach`, while there is room."""
+    region = set(positions)
+    edge = sorted(region)
+    for _ in range(reach):
+        beside = [q for p in edge for q in (p + 1, p - 1) if 0 <= q < length and q not in region]
+        edge = list(dict.fromkeys(beside))[: max(0, room - len(region))]
+        region.update(edge)
+    return sorted(region)
+
+
+def _ticks(
+    stream: Stream, positions: Sequence[int], axis: str | None, names: tuple[str, str]
+) -> tuple[Tick, ...]:
+    first = stream.head(positions[-1] + 1) if positions else ()
+    events = [first[position] for position in positions]
+    places = _steps(positions) if axis is None else _times(events, positions, axis)
+    kinds, labels = ([_word(value_of(event, name)) for event in events] for name in names)
+    return tuple(map(Tick, positions, events, places, kinds, labels))
+
+
+def _word(value: Value) -> str:
+    return "none" if value is None else value_text(value)
+
+
+def _steps(positions: Sequence[int]) -> list[float]:
+    """One step from event to event, more where events are left out."""
+    places: list[float] = []
+    for before, position in zip((None, *positions), positions, strict=False):
+        gap = 1.0 if before is None or position == before + 1 else 1.0 + BREAK
+        places.append(places[-1] + gap if places else 0.0)
+    return places
+
+
+def _times(events: Sequence[Event], positions: Sequence[int], axis: str) -> list[float]:
+    """Proportional to the attribute, as long as that many steps."""
+    clock = clock_for(TimeWindow(0), TimeAxis(axis, TimeUnit.NS))
+    instants: list[Instant] = [clock(e, p) for e, p in zip(events, positions, strict=True)]
+    first, last = min(instants, default=0), max(instants, default=0)
+    scale = (len(events) - 1) / (last - first) if last > first else 0
+    return [float((instant - first) * scale) for instant in instants]
+
+
+def _bars(
+    rows_of: Mapping[ComplexEvent, frozenset[int]], places: Mapping[int, float]
+) -> Iterable[Bar]:
+    """The answers by start, each with its track."""
+    answers = sorted(rows_of, key=lambda a: (places[a.start], a.end, a.positions))
+    spans = [(places[answer.start], places[answer.end]) for answer in answers]
+    for answer, track in zip(answers, first_fit(spans), strict=True):
+        yield Bar(answer, track, rows_of[answer])
+
+
+_LONG = 4
+"""Kinds with longer names are shown as letters."""
+
+_NAME = 20
+
+
+def timeline_text(T: Drawing) -> str:
+    """Filled marks are answers, ``━`` what tells rows apart, hollow marks what a row lacks."""
+    short_names, key = _names_of_kinds(T)
+    labels = [short_names[tick.kind] for tick in T.ticks]
+    positions = [str(tick.position) for tick in T.ticks]
+    width = max(map(len, labels + positions), default=1) + 1
+    names = [cut(row.name, _NAME) for row in T.rows]
+    gutter = max(map(len, names), default=0) + 2
+    lines = [
+        " " * gutter + "".join(text.ljust(width) for text in texts).rstrip()
+        for texts in (positions, labels)
+    ]
+    columns = _columns(T, width)
+    for number, name in enumerate(names):
+        for k, line in enumerate(_tracks(T, number, columns)):
+            lines.append(((name if k == 0 else "").ljust(gutter) + line).rstrip())
+    lines += filter(None, [key, comparison(T), extent(T)])
+    return "\n".join(lines)
+
+
+def _names_of_kinds(T: Drawing) -> tuple[dict[str, str], str]:
+    """What each kind is called in a column, and the key to that if it is needed."""
+    every = kinds(T)
+    if max(map(len, every), default=0) <= _LONG:
+        return {name: name for name in every}, ""
+    letters = {
+        name: ascii_letters[n] if n < len(ascii_letters) else "?" for n, name in enumerate(every)
+    }
+    return letters, ", ".join(f"{letter} = {cut(name, _NAME)}" for name, letter in letters.items())
+
+
+def _columns(T: Drawing, width: int) -> dict[int, int]:
+    return {tick.position: n * width for n, tick in enumerate(T.ticks)}
+
+
+def _tracks(T: Drawing, row: int, columns: dict[int, int]) -> Iterable[str]:
+    length = max(columns.values(), default=0) + 1
+    lines = [[" "] * length for _ in range(track_count(T, row))]
+    apart = telling(T)
+    for bar, track in in_row(T, row):
+        _draw(lines[track], bar, row in bar.rows, (bar, row) in apart, columns)
+    return ("".join(line) for line in lines)
+
+
+def _draw(line: list[str], bar: Bar, has: bool, different: bool, columns: dict[int, int]) -> None:
+    first, last = columns[bar.answer.start], columns[bar.answer.end]
+    stroke, mark = ("╌", "○") if not has else ("━", "●") if different else ("─", "●")
+    line[first : last + 1] = stroke * (last - first + 1)
+    line[first], line[last] = ("├", "┤") if first < last else ("│", "│")
+    for position in bar.answer.positions:
+        if position in columns:
+            line[columns[position]] = mark
+
+
+display.register(Drawing, "text/plain", timeline_text)
