@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from cerlab.io import Stream as Stream
     from cerlab.logic.cel.syntax import Formula as Formula
     from cerlab.logic.ceql.parser import parse_schema as parse_schema
-    from cerlab.logic.gcq.parser import parse_gcq as parse_gcq
+    from cerlab.logic.gcq.syntax import parse_gcq as parse_gcq
     from cerlab.logic.sremo.syntax import Sremo as Sremo
     from cerlab.model.answer import ComplexEvent as ComplexEvent
     from cerlab.model.answer import Valuation as Valuation
     from cerlab.model.event import Event as Event
+    from cerlab.model.event import Schema as Schema
     from cerlab.model.event import Timestamp as Timestamp
     from cerlab.model.event import TypeColumn as TypeColumn
-    from cerlab.model.schema import Schema as Schema
-    from cerlab.predicates.second_order import predicate as predicate
+    from cerlab.predicates.condition import predicate as predicate
     from cerlab.rows.questions import InCel as InCel
     from cerlab.rows.questions import RowVerdict as RowVerdict
     from cerlab.rows.questions import contained_rows as contained_rows
@@ -94,13 +94,12 @@ _HOMES = {
     ),
     "cerlab.logic.cel.syntax": "Formula",
     "cerlab.logic.ceql.parser": "parse_schema",
-    "cerlab.logic.gcq.parser": "parse_gcq",
+    "cerlab.logic.gcq.syntax": "parse_gcq",
     "cerlab.logic.sremo.syntax": "Sremo",
     "cerlab.model.answer": "ComplexEvent Valuation",
-    "cerlab.model.event": "Event Timestamp TypeColumn",
-    "cerlab.model.schema": "Schema",
+    "cerlab.model.event": "Event Schema Timestamp TypeColumn",
     "cerlab.io": "Stream",
-    "cerlab.predicates.second_order": "predicate",
+    "cerlab.predicates.condition": "predicate",
     "cerlab.rows.recognise": "RowPattern explain_rows match_recognize parse_rows",
     "cerlab.rows.questions": "InCel RowVerdict contained_rows equivalent_rows row_remarks "
     "rows_to_cel satisfiable_rows",

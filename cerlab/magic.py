@@ -21,8 +21,7 @@ from typing import Any, cast, get_args
 
 from cerlab import io
 from cerlab.api import Answers, Matches, Query, as_query, evaluate
-from cerlab.compile.pattern import Pattern, SremoPattern
-from cerlab.compile.text_to_pattern import LANGUAGES, Language, any_pattern
+from cerlab.compile.pattern import LANGUAGES, Language, Pattern, SremoPattern, any_pattern
 from cerlab.errors import CerlabWarning, UsageError, nearest
 from cerlab.evaluate import EvaluatorName
 from cerlab.logic.sremo.syntax import Sremo

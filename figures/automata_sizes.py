@@ -18,13 +18,12 @@ from matplotlib.figure import Figure
 
 from cerlab.api import parse_formula
 from cerlab.automata.strategy import StrategyCea
-from cerlab.compile.cel_to_vcea import cel_to_vcea
-from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
-from cerlab.compile.vcea_to_cea import vcea_to_cea
+from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
+from cerlab.compile.foundations import focel_to_epsilon_cea
 from cerlab.io.output import whole_file
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
-from cerlab.theorems.sizes import reachable_states
+from cerlab.theorems.foundations import reachable_states
 
 OUT = Path(__file__).with_suffix(".svg")
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#000000")

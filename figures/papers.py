@@ -23,11 +23,11 @@ from matplotlib.figure import Figure
 
 import cerlab
 from cerlab.automata.automaton import AnchoredCea, LabelTransition, Mark, Transition, Ucea
-from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.registers.reduce import smaller
+from cerlab.automata.deterministic import DeterministicCea
+from cerlab.automata.epsilon import smaller
 from cerlab.compile.cel_to_vcea import cel_to_vcea
+from cerlab.compile.pattern import as_pattern
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.io.output import whole_text
 from cerlab.model.event import Event

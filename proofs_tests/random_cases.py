@@ -9,10 +9,8 @@ from typing import Self
 
 from cerlab.api import Query
 from cerlab.logic.ceql.parser import Source
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
-from cerlab.model.clock import time_axis
-from cerlab.model.stream import Stream
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
+from cerlab.model.stream import Stream, time_axis
 from cerlab.testing import Shape, random_events, random_query
 
 

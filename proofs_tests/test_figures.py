@@ -19,7 +19,7 @@ from cerlab.api import parse_query
 from cerlab.bench.foundations import QUERIES, process, random_stream
 from cerlab.bench.register_patterns import OF_FIGURES, PATTERNS, sremo
 from cerlab.bench.streams import from_file
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.logic.sremo.parser import parse_sremo
 

@@ -13,7 +13,7 @@ EVIDENCE = {
     "cerlab.engine.reference.dqe",  # DESIGN 4 has it among the reference evaluators
     "cerlab.logic.gcq.semantics",  # `cerlab.logic.gcq` imports it when its oracle is first used
     "cerlab.papers",  # the ledger's keys
-    "cerlab.predicates.algebra",  # questions about predicates, for whoever explores them
+    "cerlab.predicates.minterms",  # questions about predicates, for whoever explores them
 }
 """What is public and used by no other module."""
 

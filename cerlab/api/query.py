@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cerlab import io
 from cerlab.api.answers import Matches
 from cerlab.api.session import AggregateSession, RowSession, Session
-from cerlab.compile.pattern import Logic, Pattern
-from cerlab.compile.text_to_pattern import Language, What, as_pattern
+from cerlab.compile.pattern import Language, Logic, Pattern, What, as_pattern
 from cerlab.evaluate.aggregates import Aggregates, request_of
 from cerlab.logic.ceql.parser import as_schema
-from cerlab.model.clock import TimeAxis, axis_of_options
-from cerlab.model.schema import Schema
+from cerlab.model.event import Schema
+from cerlab.model.stream import TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
     from cerlab.engine.explanation import Explanation

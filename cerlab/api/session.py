@@ -12,9 +12,8 @@ from cerlab.display import rich_display
 from cerlab.errors import BadData, UsageError
 from cerlab.evaluate.labelled import answer_columns, rows_of_part
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream, events_of_dicts
+from cerlab.model.stream import Stream, TimeAxis, events_of_dicts
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch

@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from cerlab import io
 from cerlab.api.answers import Matches
-from cerlab.automata.registers.reduce import smaller
+from cerlab.automata.epsilon import smaller
 from cerlab.automata.strategy import StrategyCea
-from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
+from cerlab.compile.pattern import (
+    AnyPattern,
+    AnyWhat,
+    Language,
+    Pattern,
+    SremoPattern,
+    What,
+    any_pattern,
+    as_pattern,
+)
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.compile.text_to_pattern import AnyWhat, Language, What, any_pattern, as_pattern
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of
 from cerlab.logic.sremo.syntax import Sremo
-from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.answer import ComplexEvent, Valuation, by_end
 from cerlab.model.clauses import Strategy
-from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.viz.deterministic import minterm_table
 from cerlab.viz.machines import listed_minterms

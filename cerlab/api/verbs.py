@@ -7,8 +7,7 @@ from typing import Any, Unpack
 
 from cerlab import io
 from cerlab.api.answers import warn_about_answers
-from cerlab.compile.pattern import Logic
-from cerlab.compile.text_to_pattern import AnyWhat, Language, any_pattern
+from cerlab.compile.pattern import AnyWhat, Language, Logic, any_pattern
 from cerlab.errors import UsageError
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of, quickest, valuations_of
 from cerlab.logic.cel.syntax import Formula
@@ -16,8 +15,7 @@ from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.sremo import semantics as sremo_semantics
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
-from cerlab.model.answer import ComplexEvent, Positions, Valuation
-from cerlab.model.order import in_order
+from cerlab.model.answer import ComplexEvent, Positions, Valuation, in_order
 
 
 def evaluate(
@@ -35,7 +33,7 @@ def evaluate(
     `limit` caps the answers; which ones are given is then not specified. Raises `Unsupported`
     where the evaluator cannot take the query, and never gives another answer instead. `logic` is
     the meaning of its variables: sets of events ("so"), or one event each ("fo"). `language` says
-    what a text is that does not tell (see `cerlab.compile.text_to_pattern`). Of a SREMO the answers
+    what a text is that does not tell (see `cerlab.compile.pattern`). Of a SREMO the answers
     are what the stream shows of it, from the first marked position to the last (SRT Def. 32).
     `type`, `time` and `unit` say how to read the events, as in `Stream.read`. What the query names
     and no event has, and that there is no answer, is said by an `AnswerWarning`.

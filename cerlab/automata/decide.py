@@ -15,8 +15,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark
-from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.successors import Moves
+from cerlab.automata.deterministic import Deterministic, Moves
 from cerlab.budget import spend
 from cerlab.predicates.minterms import Minterm
 

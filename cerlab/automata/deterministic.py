@@ -1,15 +1,77 @@
-"""What engines ask of an I/O-deterministic machine that they step through (CORE Sec. 3)."""
+"""Where sets of states lead on an event, by truth vectors of the predicates (CORE Sec. 4.4)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from threading import Lock
-from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from cerlab.automata.automaton import Mark
-from cerlab.automata.successors import Moves
+from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.budget import Budget, spend
+from cerlab.display import drawable
 from cerlab.model.event import Event
-from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
+from cerlab.predicates.truth import satisfies
+
+States = frozenset[int]
+
+
+class Moves(NamedTuple):
+    """Where one event leads from a macro-state: by •, by ∘; None where no run goes on."""
+
+    take: int | None
+    skip: int | None
+
+
+class Successors:
+    """The image of sets of states under one event and one mark.
+
+    Events are seen through `predicates` only: a symbol is a truth vector, bit k for the k-th.
+    """
+
+    def __init__(self, Delta: Iterable[Transition]) -> None:
+        Delta = tuple(Delta)
+        self.predicates: tuple[Predicate, ...] = tuple(
+            dict.fromkeys(t.predicate for t in Delta if t.predicate != EVERYTHING)
+        )
+        number = {P: bit for bit, P in enumerate(self.predicates)}
+        self._by_source: dict[int, list[tuple[int | None, Mark, int]]] = {}
+        for t in Delta:
+            moves = self._by_source.setdefault(t.source, [])
+            moves.append((number.get(t.predicate), t.mark, t.target))
+        self._budget = Budget(
+            "determinisation",
+            'evaluator="automaton" does not determinise; or iterate and nest less',
+        )
+
+    def symbol(self, event: Event) -> int:
+        """The truth vector of an event: bit k is set if it satisfies ``predicates[k]``."""
+        vector = 0
+        for bit, P in enumerate(self.predicates):
+            if satisfies(event, P):
+                vector |= 1 << bit
+        return vector
+
+    def after(self, states: States, symbol: int, mark: Mark) -> States:
+        """``Delta(S, t, m)``: the states that some state leads to on the symbol with the mark.
+
+        Raises `ResourceLimit` where a machine has asked for too many: steps are the states.
+        """
+        spend(len(states), self._budget)
+        return frozenset(
+            target
+            for q in states
+            for bit, its_mark, target in self._by_source.get(q, ())
+            if its_mark is mark and (bit is None or symbol >> bit & 1)
+        )
+
+
+def type_of(tests: Sequence[Predicate], symbol: int) -> Predicate:
+    """The predicate that says of each test whether it holds, as a truth vector does."""
+    literal: Predicate = EVERYTHING
+    for bit, P in enumerate(tests):
+        literal = conjunction(literal, P if symbol >> bit & 1 else Not(P))
+    return literal
 
 
 class Deterministic(Protocol):
@@ -46,6 +108,7 @@ class Deterministic(Protocol):
 
 Node: TypeAlias = tuple[Literal["idle", "run"], int]
 """An idle state, or a state of runs."""
+
 
 Follow: TypeAlias = Callable[[Node], Iterator[tuple[tuple[int, Mark], Node]]]
 
@@ -92,6 +155,7 @@ class Nothing:
 
 NOTHING = Nothing()
 
+
 Macro = TypeVar("Macro", bound=Hashable)
 
 
@@ -121,3 +185,49 @@ class Numbering(Generic[Macro]):
             self.states.append(macro)
             self._numbers[macro] = number
             return number
+
+
+@drawable
+class DeterministicCea:
+    """The I/O-deterministic automaton of a CEA, made while events are read.
+
+    A macro-state is the set of the states that all runs with the same start and the same marks
+    are in; so two different runs of this automaton are two different (start, marks). Macro-states
+    are numbered in the order of discovery and ``q0`` is 0; it is never entered again if the CEA is
+    an `IntervalCea`. There is nothing to remember before a run starts: ``q0`` is the idle state.
+    """
+
+    idle = 0
+
+    def __init__(self, cea: IntervalCea | AnchoredCea) -> None:
+        self.cea = cea
+        self._successors = Successors(cea.Delta)
+        self.predicates, self.symbol = self._successors.predicates, self._successors.symbol
+        numbering = Numbering[States](lambda states: not states.isdisjoint(cea.F))
+        self.macro_states, self.final = numbering.states, numbering.final
+        self.number_of = numbering.of
+        self._cache: dict[tuple[int, int], Moves] = {}
+        self.q0 = self.number_of(cea.I)
+
+    def wait(self, idle: int, symbol: int) -> int:
+        """Nothing changes."""
+        return idle
+
+    def step(self, state: int, symbol: int) -> Moves:
+        """The moves of a macro-state on a truth vector, determinised when first asked for."""
+        key = (state, symbol)
+        moves = self._cache.get(key)
+        if moves is None:
+            states = self.macro_states[state]
+            after_take, after_skip = (self._successors.after(states, symbol, mark) for mark in Mark)
+            moves = self._cache[key] = Moves(
+                self.number_of(after_take) if after_take else None,
+                self.number_of(after_skip) if after_skip else None,
+            )
+        return moves
+
+    begin = step
+    """Where the run that starts at this event goes, from the idle state, which is ``q0``."""
+
+    def __repr__(self) -> str:
+        return f"<DeterministicCea, {len(self.macro_states)} macro-states so far>"

@@ -30,7 +30,7 @@ from cerlab.automata.automaton import (
     Vcea,
 )
 from cerlab.errors import DataPlace, IllFormed, ResourceLimit
-from cerlab.model.json_document import JsonNode, unicode
+from cerlab.model.documents import JsonNode, unicode
 from cerlab.predicates.encoding import predicate_from_json, predicate_to_json
 
 Machine: TypeAlias = Vcea | IntervalCea | AnchoredCea | Ucea

@@ -5,15 +5,29 @@ What one part writes the next one reads, as in expressions (FOUND App. C.2; SRT 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from cerlab.automata.automaton import Automaton, EmptyMove, outgoing
+from cerlab.automata.automaton import Automaton, EmptyMove, Mark, outgoing
 from cerlab.automata.compose import distinct, shift
-from cerlab.automata.explore import along, reachable
+from cerlab.automata.explore import along, coarsest, explore, reachable
+from cerlab.automata.registers import (
+    EpsilonSrt,
+    Label,
+    RegisterTransition,
+    Srt,
+    Transducer,
+    label,
+    prune,
+)
+from cerlab.budget import spend
+from cerlab.errors import ResourceLimit
+from cerlab.predicates.syntax import Guard
 
 M = TypeVar("M", bound=Automaton[Any])
+
+
 Plain = TypeVar("Plain", bound=Automaton[Any])
 
 
@@ -86,3 +100,101 @@ def silent_closures(A: Automaton[Any]) -> list[tuple[int, ...]]:
     """For each state those that empty moves lead to, itself first."""
     after = along(A.moves)
     return [tuple(reachable((q,), after)) for q in range(A.states)]
+
+
+def nothing() -> EpsilonSrt:
+    """No string at all: a start and a final state, and no way between them."""
+    return EpsilonSrt(2, (), frozenset({0}), frozenset({1}))
+
+
+def empty_word() -> EpsilonSrt:
+    """The empty string: an empty move from the start to the final state."""
+    return EpsilonSrt(2, (), frozenset({0}), frozenset({1}), moves=(EmptyMove(0, 1),))
+
+
+def one_event(guard: Guard, mark: Mark, writes: frozenset[str], R: frozenset[str]) -> EpsilonSrt:
+    """One event that satisfies the guard; R has at least the registers that this mentions."""
+    step = RegisterTransition(0, guard, mark, writes, 1)
+    return EpsilonSrt(2, (step,), frozenset({0}), frozenset({1}), R=R)
+
+
+def streaming(T: Transducer) -> EpsilonSrt:
+    """``<TRUE>* . e``: any events, unmarked, and then T, which may begin anywhere (SRT Def. 32)."""
+    z = T.states
+    Delta = (*T.Delta, T.step(z, *T.skip, z))
+    moves = (*T.moves, EmptyMove(z, T.q0))
+    return EpsilonSrt(z + 1, Delta, frozenset({z}), T.F, moves=moves, R=T.R)
+
+
+def without_epsilon(T: Transducer) -> Srt:
+    """The same matches without empty moves and without what no run needs (SRT Lemma 29)."""
+    return prune(without_moves(T, Srt))
+
+
+def merge(T: Transducer, *, most: int | None = None) -> Srt:
+    """A state is a set of states, closed under empty moves, that runs with one label go to.
+
+    Transitions of a set are one if guard, mark and written registers are all the same, and then it
+    leads to all their targets: fewer runs for the same matches. The printed algorithm looks at
+    guard and mark only, and mixes up what the registers hold (SRT Alg. 2; erratum SRT-E12). Up to
+    ``2^|Q|`` states; raises `ResourceLimit` above `most`.
+    """
+    closures = silent_closures(T)
+    leaving = outgoing(T)
+
+    def follow(X: frozenset[int]) -> Iterator[tuple[Label, frozenset[int]]]:
+        groups: dict[Label, set[int]] = {}
+        for q in sorted(X):
+            for t in leaving[q]:
+                groups.setdefault(label(t), set()).update(closures[t.target])
+        for same, targets in groups.items():
+            yield same, frozenset(targets)
+
+    start = frozenset(closures[T.q0])
+    return prune(explore(start, follow, lambda X: not T.F.isdisjoint(X), Srt, R=T.R, most=most))
+
+
+MAX_REDUCED = 500
+"""The most states that `quotient` compares; its time is cubic in them."""
+
+
+def smaller(T: Transducer) -> Srt:
+    """The transducer without empty moves: merged, if that has no more states than the other way.
+
+    Merged there are fewer runs for a match, but there may be exponentially many states. Then it is
+    reduced.
+    """
+    plain = without_epsilon(T)
+    try:
+        least = merge(T, most=plain.states)
+    except ResourceLimit:
+        least = plain
+    return quotient(least)
+
+
+def quotient(T: Srt) -> Srt:
+    """A state is a class of states: all are final or none, and with a label lead to one class.
+
+    Labels are compared as they are written. The same outcomes from the same registers, by as many
+    runs or fewer. Classes are numbered in the order of their first states; the start is 0 if q0 is.
+    What has more than `MAX_REDUCED` states is left as it is.
+
+    >>> from cerlab.automata.automaton import Mark
+    >>> from cerlab.automata.registers import NONE, RegisterTransition
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> steps = [RegisterTransition(0, TypeIs("A"), Mark.TAKE, NONE, q) for q in (1, 2)]
+    >>> quotient(Srt(3, tuple(steps), frozenset({0}), frozenset({1, 2}))).states
+    2
+    """
+    if T.states > MAX_REDUCED:
+        return T
+    leaving = outgoing(T)
+
+    def ways(q: int, classes: Mapping[int, int]) -> frozenset[tuple[Label, int]]:
+        spend(1 + len(leaving[q]))
+        return frozenset((label(t), classes[t.target]) for t in leaving[q])
+
+    number = coarsest({q: int(q in T.F) for q in range(T.states)}, ways)
+    Delta = distinct(t._replace(source=number[t.source], target=number[t.target]) for t in T.Delta)
+    F = frozenset(number[q] for q in T.F)
+    return Srt(len({*number.values()}), Delta, frozenset({number[T.q0]}), F, R=T.R)

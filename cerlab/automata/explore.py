@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from cerlab.automata.automaton import Automaton
@@ -10,8 +11,14 @@ from cerlab.budget import LESS, TRANSITION, spend, step_budget
 from cerlab.errors import ResourceLimit
 
 State = TypeVar("State", bound=Hashable)
+
+
 Label = TypeVar("Label")
+
+
 Parts = TypeVar("Parts", bound=tuple[Any, ...])
+
+
 M = TypeVar("M", bound=Automaton[Any])
 
 
@@ -108,3 +115,52 @@ def along(edges: Iterable[tuple[State, State]]) -> Callable[[State], Iterable[St
     for source, target in edges:
         after.setdefault(source, []).append(target)
     return lambda state: after.get(state, ())
+
+
+def trim(A: M) -> M:
+    """The same runs, with only states that are reachable and reach a final state.
+
+    A kind with a single initial state keeps it in any case. The remaining states keep their order
+    and are renumbered from 0; registers stay, so that they mean the same.
+    """
+    edges = [(t.source, t.target) for t in (*A.Delta, *A.moves)]
+    forward = reachable(A.I, along(edges))
+    backward = reachable(A.F, along((q, p) for p, q in edges))
+    useful = frozenset(forward).intersection(backward)
+    number = {q: n for n, q in enumerate(sorted(useful | A.I if A.single else useful))}
+    Delta, moves = (
+        tuple(
+            t._replace(source=number[t.source], target=number[t.target])
+            for t in steps
+            if t.source in number and t.target in useful
+        )
+        for steps in (A.Delta, A.moves)
+    )
+    I, F = (frozenset(number[q] for q in states if q in number) for states in (A.I, A.F))
+    return replace(A, states=len(number), Delta=Delta, I=I, F=F, moves=moves)
+
+
+Q = TypeVar("Q", bound=Hashable)
+
+
+def coarsest(
+    classes: Mapping[Q, int], behaviour: Callable[[Q, Mapping[Q, int]], Hashable]
+) -> dict[Q, int]:
+    """The coarsest refinement of some classes in which the states of each behave alike.
+
+    `behaviour` is what a state does, as far as it shows which classes its moves lead to. Classes
+    are numbered from 0 in the order of their first states.
+
+    >>> follows = {0: 1, 1: 2, 2: 1, 3: 3}
+    >>> coarsest({0: 0, 1: 1, 2: 0, 3: 0}, lambda q, c: c[follows[q]])
+    {0: 0, 1: 1, 2: 0, 3: 2}
+    """
+    while True:
+        numbers: dict[object, int] = {}
+        refinement = {
+            q: numbers.setdefault((own, behaviour(q, classes)), len(numbers))
+            for q, own in classes.items()
+        }
+        if len(numbers) == len(set(classes.values())):
+            return refinement
+        classes = refinement

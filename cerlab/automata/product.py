@@ -11,24 +11,41 @@ from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
 from cerlab.automata.automaton import START, Automaton, LabelTransition, Step, Vcea, outgoing
-from cerlab.automata.explore import explore
-from cerlab.automata.successors import type_of
-from cerlab.automata.trim import trim
+from cerlab.automata.deterministic import type_of
+from cerlab.automata.explore import explore, trim
+from cerlab.automata.registers import (
+    Label,
+    RegisterTransition,
+    Srt,
+    apart,
+    prune,
+    written_registers,
+)
 from cerlab.budget import spend_over
+from cerlab.errors import IllFormed
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, Or, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, Or, Predicate, conjunction, registers_of
 
 WAITING = -2
 """The part of an ALL that has not begun."""
 
+
 OVER = -3
 """The part of an ALL that ended at an earlier event."""
 
+
 NO_LABELS: frozenset[str] = frozenset()
 
+
 M = TypeVar("M", bound=Automaton[Any])
+
+
 Memory = TypeVar("Memory", bound=Hashable)
+
+
 Test: TypeAlias = tuple[Predicate, frozenset[str]]
+
+
 Outgoing: TypeAlias = Mapping[int, list[LabelTransition]]
 
 
@@ -184,3 +201,38 @@ def strict(A: Vcea) -> Vcea:
             yield (t.predicate, t.labels), 1 if t.labels else 2 if block else 0
 
     return trim(remember(A, 0, follow, Vcea))
+
+
+def intersection(A: Srt, B: Srt) -> Srt:
+    """The matches that both have, from empty registers (SRT Thm. 34)."""
+    return product(A, apart(B, A.R))
+
+
+def product(A: Srt, B: Srt) -> Srt:
+    """A state is a state of each, after the same events with the same marks (SRT Thm. 34).
+
+    Both may read a register that neither writes. Transitions with different marks are not joined,
+    as the paper does (erratum SRT-E11). At most ``|Q1| |Q2|`` states; a transition may write
+    several registers. Raises `IllFormed` where one writes what the other uses: rename them apart,
+    or take `intersection`.
+    """
+    _check_apart(A, B)
+
+    def joint(s: RegisterTransition, t: RegisterTransition) -> Label | None:
+        if s.mark is not t.mark:
+            return None
+        return Label(conjunction(s.guard, t.guard), s.mark, s.writes | t.writes)
+
+    return prune(pairs(A, B, joint, Srt, start=(A.q0, B.q0)))
+
+
+def _check_apart(A: Srt, B: Srt) -> None:
+    for writer, other in ((A, B), (B, A)):
+        writes = written_registers(writer)
+        uses = written_registers(other).union(*(registers_of(t.guard) for t in other.Delta))
+        if common := writes & uses:
+            raise IllFormed(
+                "CER0284",
+                f"one side of an intersection writes '{min(common)}', which the other side uses",
+                hint="rename the registers of one side",
+            )

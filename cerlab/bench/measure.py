@@ -21,8 +21,7 @@ from cerlab.engine.whole_stream import compiled_answers
 from cerlab.evaluate import answers_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
-from cerlab.predicates.mentions import attributes_of
-from cerlab.predicates.syntax import atoms
+from cerlab.predicates.syntax import atoms, attributes_of
 
 FEW = 3
 """How many runs what is slower by orders of magnitude gets at most."""

@@ -26,10 +26,10 @@ from cerlab.bench.measure import FEW, Measurement
 from cerlab.bench.timing import Against, Timing
 from cerlab.errors import Unsupported, UsageError
 from cerlab.fuzz.engines import Failure, ServerProcess
-from cerlab.logic.ceql.declarations import schema_text
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.parser import schema_text
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.schema import Schema
+from cerlab.model.event import Schema
 from cerlab.model.stream import Stream
 
 PYTHON = "python3.13"

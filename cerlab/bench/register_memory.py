@@ -13,7 +13,7 @@ import sys
 from dataclasses import asdict
 
 from cerlab.bench.memory import Memory, measure_run
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.stream import Stream

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from cerlab import io
 from cerlab.api import parse_query
-from cerlab.automata.registers.plan import RegisterPlan
+from cerlab.automata.plan import RegisterPlan
 from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
 from cerlab.bench.timing import SHORTEST, once
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.registers.evaluation import RegisterEvaluation

@@ -15,7 +15,7 @@ from cerlab.io.synthetic import (
     stock_batches,
     taxis,
 )
-from cerlab.model.schema import Schema
+from cerlab.model.event import Schema
 from cerlab.model.stream import Stream
 
 SCHEMAS: dict[str, Schema] = {

@@ -14,7 +14,7 @@ from cerlab.decisions import Verdict, contained, dead_branches, equivalent, sati
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import evaluators_for
 from cerlab.logic.cel.syntax import defined_labels, size
-from cerlab.logic.focel.report import describe_fo
+from cerlab.logic.focel.rewrite import describe_fo
 from cerlab.predicates.minterms import minterms
 
 

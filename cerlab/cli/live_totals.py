@@ -16,8 +16,8 @@ from cerlab.errors import BadData, TypeMismatch
 from cerlab.evaluate.aggregates import Request, check_attributes
 from cerlab.evaluate.running import RunningTotals
 from cerlab.io.writers import csv_rows, ndjson_rows
-from cerlab.model.clock import axis_of_options
 from cerlab.model.event import Event
+from cerlab.model.stream import axis_of_options
 
 
 def run(query: Pattern, request: Request, arguments: argparse.Namespace) -> None:

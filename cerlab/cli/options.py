@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from cerlab import io
-from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
-from cerlab.compile.text_to_pattern import LANGUAGES, any_pattern
+from cerlab.compile.pattern import LANGUAGES, AnyPattern, Pattern, SremoPattern, any_pattern
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
 from cerlab.io.output import refuse_same, whole_text
 from cerlab.io.rows import Part, length
 from cerlab.io.sources import FORMATS, is_pipe
 from cerlab.logic.ceql.parser import parse_schema
-from cerlab.model.event import Event, TypeColumn
-from cerlab.model.schema import Schema
+from cerlab.model.event import Event, Schema, TypeColumn
 from cerlab.model.stream import Stream
 
 _QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")

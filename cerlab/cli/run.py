@@ -24,8 +24,7 @@ from cerlab.cli.options import (
     whole_stream,
 )
 from cerlab.cli.streaming import Enough, LimitSink, answers_on_file
-from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
-from cerlab.compile.text_to_pattern import LANGUAGES
+from cerlab.compile.pattern import LANGUAGES, AnyPattern, Pattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import EVALUATORS, answers_of, evaluator_for, valuations_of
 from cerlab.evaluate.labelled import shown_attributes
@@ -33,9 +32,8 @@ from cerlab.evaluate.protocol import SHORT
 from cerlab.io import NdjsonSink, Sink, parquet_sink
 from cerlab.io.sources import is_pipe
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch

@@ -11,8 +11,8 @@ from typing import Any
 
 from cerlab.api.timelines import WHAT, stage
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Ucea, Vcea
-from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.registers.transducer import EpsilonSrt, Srt
+from cerlab.automata.deterministic import DeterministicCea
+from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.cli.command import OK
 from cerlab.cli.options import add_input, add_query, output, read_pattern, read_query, whole_stream

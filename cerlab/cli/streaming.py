@@ -20,9 +20,8 @@ from cerlab.evaluate import evaluator_of
 from cerlab.evaluate.protocol import check_clock
 from cerlab.io import Sink
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch

@@ -10,8 +10,7 @@ from typing import TypeVar
 from cerlab.cli.command import NO, OK
 from cerlab.cli.options import add_input, add_query, query_text, read_pattern, whole_stream
 from cerlab.cli.rows import refuse_options
-from cerlab.compile.pattern import AnyPattern, SremoPattern
-from cerlab.compile.text_to_pattern import LANGUAGES
+from cerlab.compile.pattern import LANGUAGES, AnyPattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.model.stream import Stream
 from cerlab.rows.why import why_rows, why_rows_text, why_rows_to_json

@@ -1,26 +1,130 @@
-"""CEL formulas to VCEA, by induction on the formula (CORE App. A.1, with iteration corrected).
-
-The printed construction for ``+`` skips nothing between iterations and never iterates a body of
-one event more than twice; see ``proofs_tests/errata/test_e9_iteration.py``.
-"""
+"""Operators with one construction on all machines with labels (CORE App. A.1; DESIGN 3.5)."""
 
 from __future__ import annotations
 
-from typing import NoReturn, assert_never
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from operator import attrgetter
+from typing import Any, NoReturn, TypeAlias, TypeVar, assert_never
 
-from cerlab.automata.automaton import LabelTransition, Vcea
+from cerlab.automata.automaton import (
+    Automaton,
+    IntervalCea,
+    LabelTransition,
+    Mark,
+    Transition,
+    Vcea,
+)
+from cerlab.automata.compose import iteration, relabel, sequence, union
+from cerlab.automata.explore import trim
 from cerlab.automata.product import both, in_any_order, strict, unless
-from cerlab.automata.trim import trim
 from cerlab.budget import step_budget
-from cerlab.compile.operators import Composition, compose, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.model.clauses import Strategy
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Application, Atomic, Condition, Correlation, On
+from cerlab.predicates.condition import (
+    Application,
+    Atomic,
+    Condition,
+    Correlation,
+    On,
+    alternatives,
+)
+
+HINT = "move OR into the brackets of one label where that is what you mean"
+
+
+M = TypeVar("M", bound=Automaton[Any])
+
+
+Composition: TypeAlias = (
+    cel.As
+    | cel.Filter
+    | cel.Or
+    | cel.Seq
+    | cel.Concat
+    | cel.Plus
+    | cel.ConcatPlus
+    | cel.Project
+    | cel.Rename
+)
+"""What is made of the machines of its parts, whatever these are."""
+
+
+def compose(
+    phi: Composition, machine: Callable[[cel.Formula], M], demand: Callable[[M, Atomic], M]
+) -> M:
+    """The machine of a formula from those of its parts; `demand` puts a part of a filter to one."""
+    match phi:
+        case cel.As(body, X):
+            return relabel(machine(body), lambda L: L | {X} if L else L)
+        case cel.Filter(body, condition):
+            return apply_filter(machine(body), condition, demand)
+        case cel.Or(left, right):
+            return union(machine(left), machine(right))
+        case cel.Seq(left, right):
+            return sequence(machine(left), machine(right), gaps=True)
+        case cel.Concat(left, right):
+            return sequence(machine(left), machine(right), gaps=False)
+        case cel.Plus(body):
+            return iteration(machine(body), gaps=True)
+        case cel.ConcatPlus(body):
+            return iteration(machine(body), gaps=False)
+        case cel.Project(_, body):
+            A = machine(body)
+            cases = ((t, P, L) for t in A.Delta for P, L in _cases(phi, t.labels))
+            return replace(A, Delta=tuple(_demanded(t, P)._replace(labels=L) for t, P, L in cases))
+        case cel.Rename(old, new, body):
+            return relabel(machine(body), lambda L: L - {old} | {new} if old in L else L)
+        case _:
+            assert_never(phi)
+
+
+def apply_filter(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -> M:
+    """One copy of the automaton for each way to satisfy the filter: `demand` puts a part to it.
+
+    Raises `ResourceLimit` where that takes too many steps.
+    """
+    with step_budget("the copies of a formula for its filter", HINT):
+        return reduce(union, (reduce(demand, copy, A) for copy in alternatives(condition)))
+
+
+def demand_of_label(A: M, condition: On) -> M:
+    """``X[P]``, put to every transition that gives its event to X."""
+    X, P = condition.label, condition.predicate
+    return replace(A, Delta=tuple(_demanded(t, P) if X in t.labels else t for t in A.Delta))
+
+
+def _demanded(t: Any, P: pred.Predicate) -> Any:
+    """A transition on the events of another one that satisfy P too."""
+    test = "guard" if hasattr(t, "guard") else "predicate"
+    return t._replace(**{test: pred.conjunction(getattr(t, test), P)})
+
+
+def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicate, frozenset[str]]]:
+    """What a projection keeps of the labels of an event: by what its stream is."""
+    kinds: list[tuple[pred.Predicate, frozenset[str]]] = [(pred.EVERYTHING, labels & phi.labels)]
+    for X in sorted(labels & {label for _, label in phi.of_streams}):
+        streams: list[pred.Predicate] = [
+            pred.StreamIs(S) for S, Y in sorted(phi.of_streams) if X == Y
+        ]
+        of_them = reduce(pred.disjunction, streams)
+        kinds = [
+            kind
+            for P, L in kinds
+            for kind in (
+                (pred.conjunction(P, of_them), L | {X}),
+                (pred.conjunction(P, pred.negation(of_them)), L),
+            )
+        ]
+    return kinds
+
 
 NO_LABELS: frozenset[str] = frozenset()
+
 
 REFERENCE = 'evaluator="reference" takes it, on small streams'
 
@@ -115,3 +219,21 @@ def _refuse(what: cel.Formula | Correlation | Application) -> NoReturn:
     else:
         name = node_text(what)
     raise Unsupported("CER0403", f"there is no automaton for {name}", hint=hint)
+
+
+def vcea_to_cea(A: Vcea) -> IntervalCea:
+    """The complex events of a VCEA's valuations: some label becomes •, none ∘.
+
+    A fresh ``q0``, which is 0, stands for all initial states, and none comes in. The other states
+    are those that a transition enters, in their order; Delta is by source.
+    """
+    number = {q: n for n, q in enumerate(sorted({t.target for t in A.Delta}), 1)}
+    Delta = dict.fromkeys(
+        Transition(q, t.predicate, Mark.TAKE if t.labels else Mark.SKIP, number[t.target])
+        for t in A.Delta
+        for q in (0 if t.source in A.I else None, number.get(t.source))
+        if q is not None
+    )
+    in_order = tuple(sorted(Delta, key=attrgetter("source")))
+    F = frozenset(number[q] for q in A.F if q in number)
+    return IntervalCea(len(number) + 1, in_order, frozenset({0}), F)

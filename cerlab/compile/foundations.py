@@ -1,17 +1,96 @@
-"""What Foundations defines, as its evaluators take it: a formula and a strategy, nothing else."""
+"""Unary FO-CEL formulas to anchored automata, by way of empty moves (FOUND Thm. 3)."""
 
 from __future__ import annotations
 
-from cerlab.automata.anchored import anchor
-from cerlab.automata.automaton import AnchoredCea
-from cerlab.compile.cel_to_vcea import cel_to_vcea
-from cerlab.compile.focel_to_cea import focel_to_cea
-from cerlab.compile.vcea_to_cea import vcea_to_cea
+from typing import NoReturn
+
+from cerlab.automata.automaton import AnchoredCea, EpsilonCea, Mark, Transition
+from cerlab.automata.compose import anchor
+from cerlab.automata.epsilon import choice, plus, sequence, without_moves
+from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Select, Seq, subformulas
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
+from cerlab.logic.focel.scope import check_scopes, safe, unary, with_variables
 from cerlab.model.clauses import Consume, Strategy
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import Application, On
+
+
+def focel_to_cea(phi: Formula) -> AnchoredCea:
+    """An automaton with the same complex events as a formula, on every stream (FOUND Thm. 3).
+
+    At most doubly exponential in the formula, quadratic in it if it is safe and in LP-normal form.
+    Raises as `focel_to_epsilon_cea`.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> A = focel_to_cea(parse_cel("A AS x ; B AS y")[0])
+    >>> A.states, len(A.Delta), sorted(A.F)
+    (4, 6, [3])
+    """
+    return without_moves(focel_to_epsilon_cea(phi), AnchoredCea)
+
+
+def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
+    """The same with empty moves; linear in a safe formula in LP-normal form (FOUND Thm. 3).
+
+    Other formulas are first brought into that form. There is no automaton for formulas that are
+    well-formed as printed and not scoped well-formed: their answers may depend on later events
+    (erratum E4). Raises `IllFormed` for those, `Unsupported` for filters that are not over one
+    variable, predicates from Python, strategies, and operators outside FO-CEL.
+    """
+    formula = with_variables(phi)
+    for psi in subformulas(formula):
+        if isinstance(psi, Select):
+            _refuse_first_order(f"{psi.strategy.value}(..) inside a formula of FO-CEL")
+        if isinstance(psi, Filter) and isinstance(psi.condition, Application):
+            _refuse_first_order(f"'{psi.condition.predicate.name}', a predicate from Python")
+    if not unary(formula):
+        _refuse_first_order("filters over several variables")
+    check_scopes(formula)
+    normal = lp_normal_form(formula)
+    return _construct(normal if safe(normal) else safe_form(normal))
+
+
+def _refuse_first_order(what: str) -> NoReturn:
+    raise Unsupported(
+        "CER0403",
+        f"there is no automaton for {what}",
+        hint='evaluator="registers" may take it; evaluator="reference" takes it, on small streams',
+    )
+
+
+def _construct(psi: Formula) -> EpsilonCea:
+    """One initial and one final state, of a safe formula in LP-normal form (FOUND App. C.2).
+
+    In the initial state events may be skipped; the final state is entered at the last event.
+    """
+    match psi:
+        case As(Atom() as atom, _):
+            return _atom(atom, pred.EVERYTHING)
+        case Filter(As(Atom() as atom, _), On(_, P)):
+            return _atom(atom, P)
+        case Or(left, right):
+            return choice(_construct(left), _construct(right))
+        case Seq(left, right):
+            return sequence(_construct(left), _construct(right))
+        case Plus(body):
+            return plus(_construct(body))
+        case _:
+            raise AssertionError(f"not a unary formula in safe LP-normal form: {psi}")
+
+
+def _atom(atom: Atom, P: pred.Predicate) -> EpsilonCea:
+    """Skip any events, then take one."""
+    stream = pred.EVERYTHING if atom.stream is None else pred.StreamIs(atom.stream)
+    is_atom = pred.conjunction(pred.conjunction(stream, pred.TypeIs(atom.type)), P)
+    wait = Transition(0, pred.EVERYTHING, Mark.SKIP, 0)
+    return EpsilonCea(
+        2, (wait, Transition(0, is_atom, Mark.TAKE, 1)), frozenset({0}), frozenset({1}), moves=()
+    )
 
 
 def anchored_query(query: CeqlQuery, *, first_order: bool) -> tuple[AnchoredCea, Strategy | None]:

@@ -1,4 +1,8 @@
-"""SREMO to symbolic register transducers: one construction for each operator (SRT Thm. 27)."""
+"""How long the slice of a string can be that a subexpression consumes.
+
+A negation of what writes registers needs a bound on it. A window on the length gives one to all
+inside; a window on the span of the marks to what has a mark of the same body on either side.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +12,116 @@ from itertools import count
 from typing import assert_never
 
 from cerlab.automata.automaton import Mark, as_kind
-from cerlab.automata.epsilon import choice, sequence, star
-from cerlab.automata.registers import EpsilonSrt, Srt
-from cerlab.automata.registers.complement import complement
-from cerlab.automata.registers.compose import empty_word, nothing, one_event
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.liveness import without_dead_writes
-from cerlab.automata.registers.product import product
-from cerlab.automata.registers.reduce import quotient, smaller
-from cerlab.automata.registers.transducer import written_registers
-from cerlab.automata.registers.trim import longest
-from cerlab.automata.registers.unroll import unroll
-from cerlab.automata.registers.windows import length_window, span_window
+from cerlab.automata.epsilon import (
+    choice,
+    empty_word,
+    nothing,
+    one_event,
+    quotient,
+    sequence,
+    smaller,
+    star,
+    streaming,
+    without_epsilon,
+)
+from cerlab.automata.plan import MarkWindow, RegisterPlan
+from cerlab.automata.product import product
+from cerlab.automata.registers import (
+    EpsilonSrt,
+    Srt,
+    longest,
+    without_dead_writes,
+    written_registers,
+)
+from cerlab.automata.unrolled import complement, length_window, mark_bounded, span_window, unroll
 from cerlab.budget import step_budget
-from cerlab.compile.slices import WHOLE, Slice, after, before
 from cerlab.errors import Unsupported
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.check import check_sremo
-from cerlab.logic.sremo.registers import reads
-from cerlab.logic.sremo.rewrite import rewritten
+from cerlab.logic.sremo.syntax import (
+    LengthWindow,
+    SpanWindow,
+    Sremo,
+    Within,
+    check_sremo,
+    reads,
+    rewritten,
+)
+from cerlab.model.clauses import AttributeWindow, EventWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A window on the span of marks around here, and whether some mark is always before and after.
+
+    The marks are those of the body that the window is on.
+    """
+
+    width: int
+    before: bool = False
+    after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What is known of the events that a subexpression consumes: bounds on how many they are."""
+
+    length: int | None = None
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def longest(self) -> int | None:
+        """The most events there can be in a match of the whole; None if nothing bounds them."""
+        bounds = [span.width for span in self.spans if span.before and span.after]
+        bounds += [] if self.length is None else [self.length]
+        return min(bounds, default=None)
+
+    def in_length(self, w: int) -> Slice:
+        """The same inside a window on the length."""
+        return replace(self, length=w if self.length is None else min(w, self.length))
+
+    def in_span(self, w: int) -> Slice:
+        """The same inside a window on the span of the marks."""
+        return replace(self, spans=(*self.spans, Span(w)))
+
+
+WHOLE = Slice()
+"""Any string."""
+
+
+def after(here: Slice, e: sre.Sremo) -> Slice:
+    """What follows e in a sequence that consumes the slice."""
+    has_mark = always_marks(e)
+    spans = (replace(span, before=span.before or has_mark) for span in here.spans)
+    return replace(here, spans=tuple(spans))
+
+
+def before(here: Slice, e: sre.Sremo) -> Slice:
+    """What comes before e in a sequence that consumes the slice."""
+    has_mark = always_marks(e)
+    spans = (replace(span, after=span.after or has_mark) for span in here.spans)
+    return replace(here, spans=tuple(spans))
+
+
+def always_marks(e: sre.Sremo) -> bool:
+    """Whether the grammar tells that every match of e marks some event.
+
+    >>> from cerlab.logic.sremo.parser import parse_sremo
+    >>> always_marks(parse_sremo("<TRUE>* . <v = 1>^+")), always_marks(parse_sremo("<v = 1>^?"))
+    (True, False)
+    """
+    match e:
+        case sre.Terminal(_, marked, _):
+            return marked
+        case sre.Concat(left, right) | sre.Intersection(left, right):
+            return always_marks(left) or always_marks(right)
+        case sre.Alternation(left, right):
+            return always_marks(left) and always_marks(right)
+        case sre.SpanWindow(body) | sre.LengthWindow(body) | sre.Within(body):
+            return always_marks(body)
+        case sre.Plus() | sre.Option() | sre.SkipAny() | sre.SkipNext():
+            return always_marks(rewritten(e))
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +230,37 @@ def _negation(body: sre.Sremo, here: _Surroundings) -> Srt:
 def _as_part(T: Srt) -> EpsilonSrt:
     """The same with one final state, as part of a larger one."""
     return sequence(as_kind(T, EpsilonSrt), empty_word())
+
+
+@step_budget("the transducer of the expression", SMALLER, own=1)
+def register_plan(e: Sremo) -> RegisterPlan:
+    """What a stream shows of e: the transducer of ``<TRUE>* . e``, and windows (SRT Def. 32).
+
+    Windows around the whole expression are left to the engine, where they cost no states: those on
+    marks as they are, one on the length if all matches mark the first and the last event, so that
+    it is one on marks. Raises as `sremo_to_srt`.
+
+    >>> from cerlab.logic.sremo.parser import parse_sremo
+    >>> plan = register_plan(parse_sremo("(<v = 1>^ . <TRUE>* . <v = 2>^)[len<=30000]"))
+    >>> plan.srt.states, plan.windows
+    (3, (EventWindow(width=29999),))
+    """
+    check_sremo(e)
+    windows: list[MarkWindow] = []
+    around, body = WHOLE, e
+    while isinstance(body, SpanWindow | LengthWindow | Within):
+        match body:
+            case SpanWindow(_, w):
+                windows.append(EventWindow(w - 1))
+                around = around.in_span(w)
+            case LengthWindow(_, w):
+                around = around.in_length(w)
+            case Within(_, n, attribute):
+                windows.append(AttributeWindow(n, attribute))
+        body = body.body
+    T = without_epsilon(sremo_to_srt(body, around))
+    if around.length is not None and mark_bounded(T):
+        windows.append(EventWindow(around.length - 1))
+    elif around.length is not None:
+        T = length_window(T, around.length)
+    return RegisterPlan(smaller(streaming(T)), tuple(windows))

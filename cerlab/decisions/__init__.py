@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from cerlab import io
 from cerlab.automata.decide import Side
 from cerlab.budget import poll, step_budget
-from cerlab.compile.pattern import Pattern
-from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.decisions.question import Question, Verdict, Witness, keys_of, outside
 from cerlab.decisions.search import bounded_search
 from cerlab.errors import ResourceLimit, Unsupported
@@ -186,7 +185,7 @@ def dead_branches(query: Pattern) -> list[str]:
     Of nested ones the outermost. Empty where nothing is dead, where all is, or where it is not
     decided.
 
-    >>> from cerlab.compile.text_to_pattern import as_pattern
+    >>> from cerlab.compile.pattern import as_pattern
     >>> dead_branches(as_pattern("(A FILTER A[v = 1 AND v = 2] OR B) ; C"))
     ['A FILTER A[v = 1 AND v = 2]']
     """

@@ -23,9 +23,7 @@ from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
-from cerlab.model.event import Event, Timestamp, Value, is_of_streams
-from cerlab.model.schema import AttributeType, Schema
-from cerlab.predicates.mentions import attributes_of
+from cerlab.model.event import AttributeType, Event, Schema, Timestamp, Value, is_of_streams
 from cerlab.predicates.minterms import constants, minterms, representatives
 from cerlab.predicates.syntax import Atom as AtomicTest
 from cerlab.predicates.syntax import (
@@ -39,6 +37,7 @@ from cerlab.predicates.syntax import (
     Predicate,
     StreamIs,
     atoms,
+    attributes_of,
 )
 from cerlab.predicates.truth import satisfies
 

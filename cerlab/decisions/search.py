@@ -15,13 +15,11 @@ from cerlab.decisions.question import Verdict, Witness, as_row, is_of, schema_of
 from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.evaluate import answers_of
 from cerlab.logic.cel.syntax import Atom, Filter, subformulas
+from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, TimeWindow
-from cerlab.model.event import Event, Timestamp, Value
-from cerlab.model.order import by_end
-from cerlab.model.schema import Schema
-from cerlab.predicates.condition import Correlation, On, atomics
+from cerlab.model.event import Event, Schema, Timestamp, Value
+from cerlab.predicates.condition import Correlation, On, SetOf, atomics
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.second_order import SetOf
 from cerlab.predicates.syntax import Predicate, TypeIs
 from cerlab.predicates.truth import kind_of
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import Answers, Int64s, Offsets
-from cerlab.model.answer import ComplexEvent, complex_events, without_collection
+from cerlab.model.answer import ComplexEvent, by_end, complex_events, without_collection
 from cerlab.model.columns import room
-from cerlab.model.order import by_end
 
 SOME_OBJECTS = 1 << 12
 """How many complex events, or valuations, are created at once."""

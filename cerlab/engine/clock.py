@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.windowed.window import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
-from cerlab.model.clock import Instant, TimeAxis, TimeUnit, check_order, clock_for
 from cerlab.model.columns import is_arrow, nanoseconds, numbers_of, room, values_of
 from cerlab.model.event import Event, Value
+from cerlab.model.stream import Instant, TimeAxis, TimeUnit, check_order, clock_for
 
 SAFE = 1 << 61
 """Beyond this, sums of instants and widths are left to Python's integers."""

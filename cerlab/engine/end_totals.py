@@ -16,8 +16,7 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.measures import Integers
 from cerlab.engine.reference.totals import Place, Sliding, Total
 from cerlab.model.clauses import EventWindow, Window
-from cerlab.model.clock import TimeAxis
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 
 MOST_INTEGER = (1 << 62) - 1
 """Integers up to this size are kept in 64 bits: so is the sum of any two of them."""

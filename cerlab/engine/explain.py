@@ -8,8 +8,7 @@ from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.program import BUDGET, Program, Read
 from cerlab.engine.windowed.scan import why_not_windowed
 from cerlab.model.clauses import Consume
-from cerlab.predicates.mentions import attributes_of
-from cerlab.predicates.syntax import atoms
+from cerlab.predicates.syntax import atoms, attributes_of
 
 
 def explain(plan: Plan, tables: LearnedTables) -> Explanation:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.machine import Machine
+from cerlab.automata.strategy import Machine
 from cerlab.engine.kernels.arrays import NONE, UNKNOWN, Table
 from cerlab.engine.windowed.program import Program, program
 from cerlab.model.event import Event
 from cerlab.predicates.columns import SymbolStage
-from cerlab.predicates.columns.arrays import narrowest
 from cerlab.predicates.columns.lookup_tables import Codes
+from cerlab.predicates.columns.pieces import narrowest
 
 
 class GrowingTable:

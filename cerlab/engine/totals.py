@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from cerlab.automata.explore import along, reachable
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves
-from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
 from cerlab.budget import poll, step_budget
 from cerlab.engine.batches import paces
 from cerlab.engine.clock import WindowStarts
@@ -33,8 +33,7 @@ from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Gains, Place, Total
 from cerlab.errors import ResourceLimit
 from cerlab.model.clauses import EventWindow
-from cerlab.model.clock import TimeAxis
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
 

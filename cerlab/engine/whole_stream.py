@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import whole
 from cerlab.engine.general.evaluation import FEW, GeneralEvaluation
@@ -14,10 +14,8 @@ from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.engine.windowed.ranges import ranged_answers, why_not_by_ranges
 from cerlab.engine.windowed.scan import why_not_windowed
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.clock import TimeAxis
-from cerlab.model.stream import Stream
-from cerlab.predicates.mentions import attributes_of
-from cerlab.predicates.syntax import atoms
+from cerlab.model.stream import Stream, TimeAxis
+from cerlab.predicates.syntax import atoms, attributes_of
 
 
 def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> frozenset[str]:

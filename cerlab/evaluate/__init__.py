@@ -15,9 +15,8 @@ from cerlab.evaluate.labelled import has_labels, labelled_valuations
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.stepwise import Automaton, Lists, Reference, TecsEvaluator
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 
 EvaluatorName: TypeAlias = Literal[
     "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
@@ -92,7 +91,7 @@ def evaluator_for(pattern: AnyPattern, stream: Stream | None = None) -> Evaluato
     where it counts few answers on others; where there is none, as where filters compare labels, the
     transducer's runs; else the reference.
 
-    >>> from cerlab.compile.text_to_pattern import any_pattern
+    >>> from cerlab.compile.pattern import any_pattern
     >>> streams = [Stream.from_events([{"type": "A"}] * n) for n in (10, 5_000)]
     >>> [evaluator_for(any_pattern("SELECT * WHERE A WITHIN 1 EVENTS"), s).name for s in streams]
     ['tecs', 'compiled']
@@ -144,7 +143,7 @@ def evaluator_of(name: str) -> Evaluator:
 def evaluators_for(pattern: AnyPattern) -> tuple[str, ...]:
     """The names of the evaluators that take a pattern; the reference does, on small streams.
 
-    >>> from cerlab.compile.text_to_pattern import any_pattern
+    >>> from cerlab.compile.pattern import any_pattern
     >>> evaluators_for(any_pattern("MAX(A+) ; B"))
     ('reference',)
     >>> evaluators_for(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))

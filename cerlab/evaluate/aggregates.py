@@ -9,19 +9,17 @@ from decimal import Decimal, localcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError
 from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.io.named_columns import NamedColumn, check_columns, names_in, one_array, read_column
 from cerlab.logic.cel.syntax import Atom
 from cerlab.logic.ceql.parser import parse_ceql
-from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
-from cerlab.logic.ceql.text import group_text
+from cerlab.logic.ceql.syntax import CeqlQuery, group_text, partition_attributes
 from cerlab.model.clauses import Window
-from cerlab.model.clock import axis_for
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, axis_for
 
 if TYPE_CHECKING:
     from cerlab.engine.end_totals import AggregateInputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
+from cerlab.automata.plan import CorrelatedPlan, RegisterPlan
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access.by_number import Access, BatchAccess
 from cerlab.engine.reference import driver, registers
@@ -13,9 +13,8 @@ from cerlab.evaluate import protocol
 from cerlab.evaluate.labelled import LabelsOfAnswers
 from cerlab.evaluate.protocol import check_clock, query
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clock import TimeAxis, axis_for
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis, axis_for
 
 
 class Registers(LabelsOfAnswers):

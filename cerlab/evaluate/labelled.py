@@ -12,9 +12,8 @@ from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cerlab.automata.labelled import repeated_labels
-from cerlab.automata.registers.labelled import LabelledSrt
-from cerlab.automata.registers.plan import CorrelatedPlan
+from cerlab.automata.labelled import LabelledSrt, repeated_labels
+from cerlab.automata.plan import CorrelatedPlan
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference.registers.labelled import Marks, labels_of_answer
 from cerlab.engine.reference.relabel import labels_of_answer as labels_of_short_answer
@@ -26,11 +25,9 @@ from cerlab.logic.cel.syntax import Atom, defined_labels, subformulas
 from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
-from cerlab.model.answer import ComplexEvent, Valuation, complex_event
-from cerlab.model.clock import TimeAxis
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event, valuation_latest_first
 from cerlab.model.event import Event, is_of_stream
-from cerlab.model.order import valuation_latest_first
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch

@@ -12,9 +12,8 @@ from cerlab.engine.reference.recogniser import Clauses, Recogniser
 from cerlab.errors import Unsupported
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import TimeAxis, clock_for
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis, clock_for
 
 SHORT = 4_000
 """Up to so many events no kernels are loaded, unless it is asked for: a third of a second."""

@@ -23,7 +23,7 @@ from cerlab.model.event import Event, Value
 from cerlab.model.stream import Stream
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On, alternatives
-from cerlab.predicates.mentions import attributes_of, operands
+from cerlab.predicates.syntax import attributes_of, operands
 from cerlab.predicates.text import predicate_text
 from cerlab.predicates.truth import kind_of
 

@@ -2,7 +2,7 @@
 
 A line with the SHA-256 of the rest, then a JSON object: ``format``, ``version``, ``plan`` (the
 digest of the plan), ``time`` (attribute and unit), what the session says of itself, and ``body``:
-lists of values of events (`cerlab.model.json_values`) and, of the same kind, ``{"hex": "ff"}`` for
+lists of values of events (`cerlab.model.documents`) and, of the same kind, ``{"hex": "ff"}`` for
 an integer of any size, ``{"ratio": [..]}`` and ``{"greatest": ..}``. A state that was damaged is
 refused; the digest is no signature, and a state from somebody else decides which rows come.
 """
@@ -18,8 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from cerlab.automata.labelled import LabelledMachine
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import plan_digest
+from cerlab.automata.plan import Plan, plan_digest
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.general.state import axis_from_json, axis_of_state, axis_to_json
 from cerlab.engine.general.state_check import bad_state, expect
@@ -45,13 +44,12 @@ from cerlab.evaluate.aggregates import (
 )
 from cerlab.io.named_columns import arrow_column, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
 from cerlab.model.columns import as_arrow
+from cerlab.model.documents import value_from_json, value_to_json
 from cerlab.model.event import Event, Value, value_of
-from cerlab.model.json_values import value_from_json, value_to_json
+from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for
 from cerlab.predicates.columns import SymbolStage
-from cerlab.predicates.keys import Key, partition_key
-from cerlab.predicates.truth import kind_of
+from cerlab.predicates.truth import Key, kind_of, partition_key
 
 VERSION = 1
 

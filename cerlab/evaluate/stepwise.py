@@ -20,9 +20,8 @@ from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.logic.sremo import semantics as sremo
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 
 
 class Reference(Evaluator):

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Unpack
 
 from cerlab import io
-from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.compile.pattern import What, as_pattern
 from cerlab.display import drawable
 from cerlab.errors import Unsupported
 from cerlab.evaluate import answers_of
@@ -20,7 +20,7 @@ from cerlab.flinkcep.pattern import EVERY_MATCH, FlinkPattern, SkipTo, begin
 from cerlab.flinkcep.semantics import check_ending, flink_matches
 from cerlab.flinkcep.translation import flink_query
 from cerlab.logic.cel.text import formula_text
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import Positions, Valuation, complex_event
 
 __all__ = [

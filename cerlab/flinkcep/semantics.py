@@ -19,8 +19,8 @@ from cerlab.errors import BadData, ResourceLimit, Unsupported
 from cerlab.flinkcep.pattern import Contiguity, EventTest, FlinkPattern, NotPart, Part, SkipTo
 from cerlab.model.answer import Valuation
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.clock import check_order, clock_for
 from cerlab.model.event import Event
+from cerlab.model.stream import check_order, clock_for
 
 MAX_PARTIAL = 20_000
 """How many partial matches the reference follows at once."""

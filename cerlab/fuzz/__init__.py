@@ -21,13 +21,11 @@ from cerlab.fuzz.engines import AnswerRows, Engine, Failure, Outcome, Refusal, e
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, subformulas
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
-from cerlab.model.clock import time_axis
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates.condition import Condition, Correlation, alternatives
 from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
 from cerlab.testing.smaller import smallest

@@ -29,10 +29,9 @@ from cerlab.io.sources import (
     open_quarantine,
 )
 from cerlab.logic.ceql.parser import as_schema
-from cerlab.model.clock import TimeAxis
 from cerlab.model.columns import is_moment
-from cerlab.model.event import Event, TypeColumn
-from cerlab.model.schema import AttributeType, Schema
+from cerlab.model.event import AttributeType, Event, Schema, TypeColumn
+from cerlab.model.stream import TimeAxis
 
 SIZE = 1 << 16
 """How many events a batch has at most, by default."""

@@ -11,8 +11,7 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from cerlab.errors import BadData, DataPlace, nearest
-from cerlab.model.event import Event, Value, to_value
-from cerlab.model.schema import AttributeType, EventDeclaration, Schema
+from cerlab.model.event import AttributeType, Event, EventDeclaration, Schema, Value, to_value
 
 OnBadRow = Callable[[str, BadData], None]
 """A handler of a row that cannot be read: takes its text and the error."""

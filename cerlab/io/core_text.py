@@ -13,8 +13,7 @@ from functools import partial
 
 from cerlab.errors import BadData
 from cerlab.io.conversion import Place, Reading, convert, infer, twice, typed_event
-from cerlab.model.event import Event, Timestamp, Value
-from cerlab.model.schema import AttributeType
+from cerlab.model.event import AttributeType, Event, Timestamp, Value
 
 LINE = re.compile(r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*\((.*)\)\s*", re.DOTALL)
 PAIR = re.compile(

@@ -20,8 +20,7 @@ from cerlab.model.columns import (
     numbers_of,
     values_of,
 )
-from cerlab.model.event import Value
-from cerlab.model.schema import AttributeType, EventDeclaration, Schema
+from cerlab.model.event import AttributeType, EventDeclaration, Schema, Value
 
 AS_WRITTEN = (AttributeType.STRING, AttributeType.TIMESTAMP)
 """The types whose cells are text, whatever they look like."""

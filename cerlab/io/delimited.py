@@ -35,8 +35,7 @@ from cerlab.io.conversion import (
     typed_event,
 )
 from cerlab.io.sources import empty
-from cerlab.model.event import Event, TypeColumn, Value, type_of_all
-from cerlab.model.schema import AttributeType
+from cerlab.model.event import AttributeType, Event, TypeColumn, Value, type_of_all
 
 csv.field_size_limit(1 << 27)
 

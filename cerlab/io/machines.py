@@ -11,7 +11,7 @@ from cerlab.automata.encoding import Machine, kind_of, machine_from_value, machi
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
-from cerlab.model.json_document import check_head, read_json
+from cerlab.model.documents import check_head, read_json
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.predicates.encoding import check_depth, predicate_to_json

@@ -36,11 +36,16 @@ from cerlab.io.sources import (
 from cerlab.io.text import ROWS, known_kind, text_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options, clock_for, only_timestamp
-from cerlab.model.event import Event
-from cerlab.model.schema import Schema
+from cerlab.model.event import Event, Schema
 from cerlab.model.stream import Stream as Events
-from cerlab.model.stream import events_of_dicts
+from cerlab.model.stream import (
+    TimeAxis,
+    TimeUnit,
+    axis_of_options,
+    clock_for,
+    events_of_dicts,
+    only_timestamp,
+)
 
 
 class Stream(Events):

@@ -8,11 +8,9 @@ from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 from cerlab.errors import BadData
-from cerlab.model.clock import TimeAxis
 from cerlab.model.columns import Column, as_arrow, concat_columns, values_of
-from cerlab.model.event import Event, value_of
-from cerlab.model.schema import Schema
-from cerlab.model.stream import Stream
+from cerlab.model.event import Event, Schema, value_of
+from cerlab.model.stream import Stream, TimeAxis
 
 
 class UndecidedCells(Exception):

@@ -17,8 +17,8 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import OnBadRow, Reading
 from cerlab.io.output import AnyPath, refuse_same, whole_text
 from cerlab.logic.ceql.parser import as_schema
-from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
-from cerlab.model.schema import Schema
+from cerlab.model.event import Schema
+from cerlab.model.stream import TimeAxis, TimeUnit, axis_of_options
 
 FORMATS = {
     ".csv": "csv",

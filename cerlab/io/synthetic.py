@@ -21,8 +21,7 @@ from random import Random
 from typing import Any
 
 from cerlab.logic.ceql.parser import parse_schema
-from cerlab.model.event import Event, Value
-from cerlab.model.schema import AttributeType, Schema
+from cerlab.model.event import AttributeType, Event, Schema, Value
 
 __all__ = [
     "HOMES_SCHEMA",

@@ -19,8 +19,7 @@ from cerlab.io.lines import Lines, row_of_bad_byte
 from cerlab.io.rows import Part, Rows, UndecidedCells, batched
 from cerlab.io.shapes import Shape
 from cerlab.io.sources import FORMATS, empty, looks_like
-from cerlab.model.event import Event, TypeColumn, type_of_all
-from cerlab.model.schema import AttributeType
+from cerlab.model.event import AttributeType, Event, TypeColumn, type_of_all
 
 if TYPE_CHECKING:
     from cerlab.io.typed import Layout

@@ -16,10 +16,9 @@ from typing import Any, TypeAlias
 
 import cerlab
 from cerlab.api.timelines import WHAT, stage
-from cerlab.compile.pattern import Pattern, SremoPattern
-from cerlab.compile.text_to_pattern import any_pattern
+from cerlab.compile.pattern import Pattern, SremoPattern, any_pattern
 from cerlab.errors import CerlabError, SourcePlace, UsageError
-from cerlab.model.order import by_end
+from cerlab.model.answer import by_end
 from cerlab.viz.filmstrip import Frames
 from cerlab.viz.html import escape
 

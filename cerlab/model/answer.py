@@ -1,16 +1,18 @@
-"""Answers: complex events and valuations (CORE Sec. 2.2)."""
+"""Answers: complex events, valuations and matches, their order, and the contents of registers."""
 
 from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from cerlab.display import rich_display
+from cerlab.model.event import Event
 
 Positions: TypeAlias = tuple[int, ...]
 """Positions of a stream, increasing, 0-based."""
@@ -22,7 +24,7 @@ class ComplexEvent:
     """``([start, end], D)``: an interval of the stream and the positions in it that matter.
 
     `positions` is sorted and may be empty. Complex events are ordered by nothing of their own;
-    see `cerlab.model.order`.
+    see `cerlab.model.answer`.
     """
 
     start: int
@@ -146,3 +148,92 @@ def complex_event(valuation: Valuation) -> ComplexEvent:
     """``C_V``: the same interval, and the positions of all labels together (CORE Sec. 2.2)."""
     support = {p for positions in valuation.labels.values() for p in positions}
     return ComplexEvent(valuation.start, valuation.end, tuple(sorted(support)))
+
+
+by_end: Callable[[ComplexEvent], tuple[int, int, Positions]] = attrgetter(
+    "end", "start", "positions"
+)
+"""The order in which answers are listed: end, then start, then positions."""
+
+
+def latest_first(answer: ComplexEvent) -> Positions:
+    """The order in which LIMIT takes the answers of one end: those with the latest positions first.
+
+    They are compared by position from the last to the first, and then by start; one that begins
+    where the other has a further position comes before it.
+
+    >>> A = [ComplexEvent(0, 4, (2, 4)), ComplexEvent(1, 4, (3, 4)), ComplexEvent(2, 4, (4,))]
+    >>> [answer.positions for answer in sorted(A, key=latest_first)]
+    [(3, 4), (4,), (2, 4)]
+    """
+    return (*(-i for i in reversed(answer.positions)), -answer.start)
+
+
+def valuation_latest_first(
+    answer: Valuation,
+) -> tuple[Positions, tuple[tuple[str, Positions], ...]]:
+    """The same for valuations: as their complex events, then the labels by name."""
+    return (latest_first(complex_event(answer)), tuple(answer.labels.items()))
+
+
+def valuation_by_end(answer: Valuation) -> tuple[int, int, tuple[tuple[str, Positions], ...]]:
+    """The same for valuations: end, start, then the labels by name."""
+    return (answer.end, answer.start, tuple(answer.labels.items()))
+
+
+def in_order(answers: Iterable[ComplexEvent], limit: int | None = None) -> list[ComplexEvent]:
+    """The answers, at most `limit` of them, by end, start and positions.
+
+    Answers that are columns sort themselves, by a method of this name.
+    """
+    by_columns = getattr(answers, "in_order", None)
+    if by_columns is not None:
+        result: list[ComplexEvent] = by_columns(limit)
+        return result
+    return sorted(islice(answers, limit), key=by_end)
+
+
+class Registers(Mapping[str, Event]):
+    """``v``: which event each register holds; a register that is not in it is empty (SRT Def. 12).
+
+    Immutable and hashable. Two are equal if the same registers hold events of the same type, stream
+    and attributes, where 1, 1.0 and TRUE are three values and NULL is the same as no attribute.
+
+    >>> v = Registers().written({"r"}, Event("A", {"v": 1}))
+    >>> "r" in v, "s" in v, v == Registers({"r": Event("A", {"v": True})})
+    (True, False, False)
+    """
+
+    __slots__ = ("_events", "_key")
+
+    def __init__(self, events: Mapping[str, Event] | None = None) -> None:
+        self._events = dict(events or {})
+        self._key = frozenset((r, _exact_key(t)) for r, t in self._events.items())
+
+    def written(self, W: Iterable[str], t: Event) -> Registers:
+        """``v[W <- t]``: the registers in W hold t, the others what they held (SRT Def. 12)."""
+        return Registers({**self._events, **dict.fromkeys(W, t)})
+
+    def __getitem__(self, register: str) -> Event:
+        return self._events[register]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._events)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Registers) and self._key == other._key
+
+    def __repr__(self) -> str:
+        return f"Registers({self._events})"
+
+
+def _exact_key(t: Event) -> object:
+    """A key that tells apart what no comparison may confuse."""
+    values = ((name, value) for name, value in t.attributes.items() if value is not None)
+    return (t.type, t.stream, frozenset((name, type(value), value) for name, value in values))

@@ -1,15 +1,138 @@
-"""Conditions of a FILTER: predicates put to labels, and comparisons between labels (DESIGN 3.5)."""
+"""Predicates over sets of events, written by users in Python (SOCEL Sec. 2; SOCEL Sec. 3).
+
+A language of patterns should not fix what can be asked of a set of events, says the paper: it is
+parametrised by predicates. These are opaque, so only the reference takes them; the compiler
+refuses them by name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import product
+from typing import Any, TypeAlias, TypeVar, overload
 
 from cerlab.budget import spend
-from cerlab.model.event import Value
-from cerlab.predicates.second_order import SetOf, UserPredicate
+from cerlab.errors import UsageError
+from cerlab.model.event import Event, Value, value_of
 from cerlab.predicates.syntax import And, Operator, Or, Predicate
+
+Function: TypeAlias = Callable[..., Any]
+
+
+F = TypeVar("F", bound=Function)
+
+
+@dataclass(frozen=True, slots=True)
+class UserPredicate:
+    """A named Python function; `each` is the universal extension of one over single events."""
+
+    name: str
+    function: Function
+    each: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetOf:
+    """``x`` as an argument: the events of label x; ``x.attr``: their values of an attribute."""
+
+    label: str
+    attribute: str | None = None
+
+
+_registry: dict[str, UserPredicate] = {}
+
+
+@overload
+def predicate(function: F) -> F: ...
+
+
+@overload
+def predicate(*, name: str | None = None, each: bool = False) -> Callable[[F], F]: ...
+
+
+def predicate(
+    function: F | None = None, *, name: str | None = None, each: bool = False
+) -> F | Callable[[F], F]:
+    """Let filters call a Python function: ``FILTER increasing(x.price)`` (SOCEL Sec. 2).
+
+    Per argument the function gets, in stream order, the list of the events of a label (``x``) or of
+    their values (``x.attr``, None where missing); a constant is passed as it is. It returns a bool.
+    An empty label is an empty list, and what that means is the function's own affair.
+
+    With ``each=True`` it gets single events or values, and holds of sets if it holds of all their
+    combinations (the universal extension, SOCEL Sec. 4); so of an empty one.
+
+    A formula keeps the function that had the name when the text was read. Under ``logic="fo"``
+    each variable is one event: the sets have one member.
+
+    >>> @predicate
+    ... def rising(values):
+    ...     return all(a < b for a, b in zip(values, values[1:]))
+    >>> import cerlab
+    >>> events = [{"type": "H", "value": v} for v in (20, 27, 25)]
+    >>> answers = cerlab.evaluate("H+ AS x FILTER rising(x.value)", events)
+    >>> [answer.positions for answer in answers]
+    [(0,), (0, 1), (1,), (0, 2), (2,)]
+    """
+    if function is None:
+        return lambda given: predicate_named(given, name or given.__name__, each=each)
+    return predicate_named(function, name or function.__name__, each=each)
+
+
+def predicate_named(function: F, name: str, *, each: bool) -> F:
+    """Register a function under a name, in place of what had it."""
+    _registry[name] = UserPredicate(name, function, each)
+    return function
+
+
+def user_predicates() -> dict[str, UserPredicate]:
+    """All predicates that texts can use now, by name."""
+    return dict(_registry)
+
+
+def holds_of(
+    P: UserPredicate, arguments: Sequence[SetOf | Value], events: Callable[[str], Sequence[Event]]
+) -> bool:
+    """Whether a predicate holds; `events` gives the events of a label in stream order.
+
+    Raises `UsageError` if the function raises, or returns something that is not a bool.
+    """
+    sets = [
+        [_argument(t, a) for t in events(a.label)] if isinstance(a, SetOf) else a for a in arguments
+    ]
+    if not P.each:
+        return _call(P, sets)
+    labels = list(dict.fromkeys(a.label for a in arguments if isinstance(a, SetOf)))
+    for combination in product(*(events(label) for label in labels)):
+        t = dict(zip(labels, combination, strict=True))
+        if not _call(
+            P, [_argument(t[a.label], a) if isinstance(a, SetOf) else a for a in arguments]
+        ):
+            return False
+    return True
+
+
+def _argument(t: Event, argument: SetOf) -> Event | Value:
+    return t if argument.attribute is None else value_of(t, argument.attribute)
+
+
+def _call(P: UserPredicate, arguments: list[Any]) -> bool:
+    try:
+        result = P.function(*arguments)
+    except Exception as error:
+        raise UsageError(
+            "CER0814",
+            f"the predicate '{P.name}' raised {type(error).__name__}: {error}",
+            hint="it is called with what its arguments hold, None for what is missing",
+        ) from error
+    if not isinstance(result, bool):
+        raise UsageError(
+            "CER0815",
+            f"the predicate '{P.name}' returned {result!r}, which is not a bool",
+            hint="wrap what it returns in bool(..)",
+        )
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +169,8 @@ class Application:
 
 
 Atomic: TypeAlias = On | Correlation | Application
+
+
 Condition: TypeAlias = Atomic | And["Condition"] | Or["Condition"]
 """AND nests filters; OR is the OR of two copies, so each copy decides as a whole."""
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import NamedTuple, assert_never
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias, assert_never
 
-from cerlab.model.event import Timestamp, Value
-from cerlab.model.schema import AttributeType
-from cerlab.predicates.truth import kind_of
+from cerlab.budget import TRANSITION, spend
+from cerlab.model.event import AttributeType, Event, EventDeclaration, Schema, Timestamp, Value
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.syntax import Atom, constants, leaves_of
+from cerlab.predicates.truth import evaluate, kind_of, satisfies
 
 INT64 = range(-(2**63), 2**63)
 """The integers of 64 bits."""
+
 
 KIND_OF_TYPE = {
     **{each: each.value for each in AttributeType},
@@ -70,3 +76,258 @@ def is_int64(value: Value) -> bool:
 def is_finite(number: float) -> bool:
     """Whether a number is finite; integers may be too large to ask ``math``."""
     return isinstance(number, int) or math.isfinite(number)
+
+
+def representatives(constants: Iterable[Value]) -> tuple[Value, ...]:
+    """NULL, each constant, and a value from each gap between and beyond them, of every kind.
+
+    >>> representatives([1, 3])
+    (1, 3, 2, 0, 4, True, False, 'other', None)
+    """
+    points = tuple(constants)
+    kinds: list[AttributeType | None] = [None, AttributeType.BOOLEAN, AttributeType.STRING]
+    if any(isinstance(value, Timestamp) for value in points):
+        kinds.append(AttributeType.TIMESTAMP)
+    return (*(value for kind in kinds for value in _of_type(kind, points)), None)
+
+
+def candidates(name: str, domain: Domain, constants: Iterable[Value]) -> tuple[Value, ...]:
+    """Values of an attribute that realise all that its comparisons with the constants can be.
+
+    >>> candidates("v", Domain(AttributeType.INT, nullable=False), [1, 2.5])
+    (1, 0, 2, 3)
+    """
+    if domain.type is None:
+        return representatives(constants)
+    # The smallest type is not the empty text but what comes after it.
+    points = [*constants, *([""] if name == "type" else [])]
+    values = [value for value in _of_type(domain.type, points) if allows(name, domain, value)]
+    return (*values, *([None] if domain.nullable else []))
+
+
+def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Value, ...]:
+    """The representatives of one type; of all numbers if there is none."""
+    points = tuple(constants)
+    match kind:
+        case None:
+            return _points_and_gaps(points, _number_between)
+        case AttributeType.INT:
+            ends = (INT64.start - 1, INT64.stop)
+            return tuple(
+                int(n) for n in _points_and_gaps((*points, *ends), _integer_between) if is_int64(n)
+            )
+        case AttributeType.DOUBLE:
+            floats = [
+                _nearest(n) for n in _points_and_gaps(points, _float_between) if _nearest(n) == n
+            ]
+            return (*floats, math.nan)
+        case AttributeType.STRING:
+            texts = sorted({value for value in points if isinstance(value, str)})
+            gaps = [
+                text_after(low, high) for low, high in pairwise([*texts, None]) if low is not None
+            ]
+            return tuple(dict.fromkeys(("other", *texts, *gaps, *([""] if texts else []))))
+        case AttributeType.BOOLEAN:
+            return (True, False)
+        case AttributeType.TIMESTAMP:
+            moments = [value.nanoseconds for value in points if isinstance(value, Timestamp)]
+            return tuple(Timestamp(int(n)) for n in _points_and_gaps(moments, _integer_between))
+        case _:
+            assert_never(kind)
+
+
+_Between: TypeAlias = Callable[[float | None, float | None], float | None]
+
+
+def _points_and_gaps(constants: Iterable[Value], between: _Between) -> tuple[float, ...]:
+    """The numbers among the constants and what is `between` and beyond them."""
+    line = sorted({n for n in constants if isinstance(n, int | float) and kind_of(n) == "number"})
+    if not line:
+        gaps = [between(None, None)]
+    else:
+        gaps = [between(low, high) for low, high in pairwise(line)]
+        gaps += [between(None, line[0]), between(line[-1], None)]
+    return (*line, *(number for number in gaps if number is not None))
+
+
+def _number_between(low: float | None, high: float | None) -> float | None:
+    whole = _integer_between(low, high)
+    return whole if whole is not None else _float_between(low, high)
+
+
+def _integer_between(low: float | None, high: float | None) -> int | None:
+    """The integer nearest to 0 above `low` and below `high`, None if there is none."""
+    if low == math.inf or high == -math.inf:
+        return None
+    start = None if low is None or low == -math.inf else math.floor(low) + 1
+    stop = None if high is None or high == math.inf else math.ceil(high) - 1
+    if start is not None and stop is not None and start > stop:
+        return None
+    if start is not None and start > 0:
+        return start
+    return stop if stop is not None and stop < 0 else 0
+
+
+def _float_between(low: float | None, high: float | None) -> float | None:
+    """A float above `low` and below `high`, a round one if possible; None if there is none."""
+    options: list[float] = []
+    if (whole := _integer_between(low, high)) is not None:
+        options.append(_nearest(whole))
+    if low is not None and high is not None and is_finite(low) and is_finite(high):
+        options.append(_nearest((Fraction(low) + Fraction(high)) / 2))
+    if low is not None:
+        near = _nearest(low)
+        options.append(near if near > low else math.nextafter(near, math.inf))
+    elif high is not None:
+        near = _nearest(high)
+        options.append(near if near < high else math.nextafter(near, -math.inf))
+    inside = (n for n in options if (low is None or low < n) and (high is None or n < high))
+    return next(inside, None)
+
+
+def _nearest(number: float | Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def text_after(low: str, high: str | None, nth: int = 0) -> str:
+    """The nth of some ascending texts after `low`; before `high`, if there are as many.
+
+    >>> text_after("a", "b"), text_after("a", "a0", 1), text_after("a", None, 25)
+    ('aa', 'a\\x00\\x00', 'az')
+    >>> len(text_after("a", None, 26))
+    28
+    """
+    if nth < 26 and (high is None or not high.startswith(low)):
+        return low + chr(ord("a") + nth)
+    return low + "\0" * (nth + 1)
+
+
+NOWHERE = Event("nowhere")
+"""An event to evaluate what mentions no attribute."""
+
+
+class EventSet(NamedTuple):
+    """A set of events: what `values` names is so, every other attribute varies in its domain."""
+
+    values: Mapping[str, Value]
+    domains: Mapping[str, Domain]
+    example: Mapping[str, Value]
+    """What an example holds where the predicates leave it open."""
+
+
+def event_sets(
+    schema: Schema | None, values: Mapping[str, Value], names: Sequence[str]
+) -> Iterator[EventSet]:
+    """All events, as a union of sets in which each attribute varies on its own."""
+    if schema is None:
+        if all(allows(name, domain_of(name, {}), value) for name, value in values.items()):
+            yield EventSet(values, {}, values)
+        return
+    every: dict[tuple[str | None, EventDeclaration], None] = {}
+    for stream in schema.streams:
+        for event in stream.events:
+            every[stream.name, schema.event(event.name, stream.name) or event] = None
+    if "stream" in names:
+        for name in schema.event_names():
+            if (event_read := schema.event(name)) is not None:
+                every[None, event_read] = None
+    for stream_name, declaration in every:
+        own: dict[str, Value] = {"type": declaration.name, "stream": stream_name}
+        domains = {
+            each.name: Domain(each.type, each.nullable)
+            for each in declaration.attributes
+            if each.name not in own
+        }
+        absent: dict[str, Value] = {
+            name: None for name in (*names, *values) if name not in domains and name not in own
+        }
+        if all(
+            allows(name, domains[name], value)
+            if name in domains
+            else value == {**absent, **own}[name]
+            for name, value in values.items()
+        ):
+            defaults = {name: candidates(name, domain, ())[0] for name, domain in domains.items()}
+            declared_only = {name: value for name, value in values.items() if name in domains}
+            constants = {**absent, **declared_only, **own}
+            yield EventSet(constants, domains, {**defaults, **declared_only, **own})
+
+
+def substituted(atom: pred.Atom, values: Mapping[str, Value]) -> pred.Atom:
+    """The atom with these attributes as constants, and each constant expression evaluated.
+
+    >>> v, w = pred.Attribute("v"), pred.Attribute("w")
+    >>> substituted(pred.Comparison(pred.Operator.EQ, v, w), {"w": 3})
+    Comparison(operator=<Operator.EQ: '='>, left=Attribute(name='v'), right=Constant(value=3))
+    """
+
+    def substitute(expression: pred.Expression) -> pred.Expression:
+        match expression:
+            case pred.Constant():
+                return expression
+            case pred.Attribute(name):
+                return pred.Constant(values[name]) if name in values else expression
+            case pred.Computed(op, left, right):
+                result: pred.Expression = pred.Computed(op, substitute(left), substitute(right))
+            case pred.Negated(inner):
+                result = pred.Negated(substitute(inner))
+            case _:
+                assert_never(expression)
+        is_constant = not any(isinstance(leaf, pred.Attribute) for leaf in leaves_of(result))
+        return pred.Constant(evaluate(NOWHERE, result)) if is_constant else result
+
+    match atom:
+        case pred.TypeIs(name):
+            return pred.Comparison(
+                pred.Operator.EQ, substitute(pred.Attribute("type")), pred.Constant(name)
+            )
+        case pred.StreamIs(name) if "stream" in values:
+            stream = pred.Constant(name if values["stream"] is None else values["stream"])
+            return pred.Comparison(pred.Operator.EQ, stream, pred.Constant(name))
+        case pred.StreamIs():
+            return atom
+        case pred.Comparison(op, left, right):
+            return pred.Comparison(op, substitute(left), substitute(right))
+        case pred.Between(operand, low, high, negated):
+            bounds = [None if bound is None else substitute(bound) for bound in (low, high)]
+            return pred.Between(substitute(operand), bounds[0], bounds[1], negated)
+        case pred.Member() | pred.Like():
+            return replace(atom, operand=substitute(atom.operand))
+        case _:
+            assert_never(atom)
+
+
+class Choice(NamedTuple):
+    """A truth vector of some atoms and the values that give it, None if no values are known."""
+
+    vector: tuple[bool, ...]
+    values: tuple[tuple[str, Value], ...] | None
+
+
+def event_of(values: Mapping[str, Value]) -> Event:
+    """The event with these values; ``type`` and ``stream`` name those two.
+
+    >>> event_of({"stream": "S", "v": 1})
+    Event(type='other', attributes={'v': 1}, stream='S')
+    """
+    event_type = values.get("type", "other")
+    stream = values.get("stream")
+    assert isinstance(event_type, str)
+    assert isinstance(stream, str | None)
+    rest = {name: value for name, value in values.items() if name not in ("type", "stream")}
+    return Event(event_type, rest, stream)
+
+
+def by_representatives(group: Sequence[Atom], of: tuple[str, Domain]) -> tuple[Choice, ...]:
+    """The choices of atoms that compare one attribute with constants."""
+    name, domain = of
+    by_vector: dict[tuple[bool, ...], Choice] = {}
+    for value in candidates(name, domain, constants(group)):
+        spend(TRANSITION * len(group))
+        event = event_of({name: value})
+        vector = tuple(satisfies(event, atom) for atom in group)
+        by_vector.setdefault(vector, Choice(vector, ((name, value),)))
+    return tuple(by_vector.values())

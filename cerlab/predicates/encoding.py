@@ -14,7 +14,7 @@ keys are its fields, all of them and no others.
     E   {"kind": "constant", "value": V}    {"kind": "attribute", "name": "price"}
         {"kind": "computed", "operator": "+", "left": E, "right": E}
         {"kind": "negated", "operand": E}
-    V   a value of an event, as `cerlab.model.json_values` says: {"int": 3}, "text", null, ..
+    V   a value of an event, as `cerlab.model.documents` says: {"int": 3}, "text", null, ..
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.errors import DataPlace, ResourceLimit
-from cerlab.model.json_document import JsonNode, unicode
-from cerlab.model.json_values import value_at, value_to_json
+from cerlab.model.documents import JsonNode, unicode, value_at, value_to_json
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import search
 

@@ -8,19 +8,26 @@ constants and one value from each gap realise everything that can be realised. T
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from cerlab.budget import TRANSITION, spend_over, step_budget
-from cerlab.model.event import Event, Value
-from cerlab.model.schema import Schema
+from cerlab.model.event import Event, Schema, Value
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.choices import Choice, by_representatives, event_of
-from cerlab.predicates.domains import Domain, domain_of
-from cerlab.predicates.event_sets import NOWHERE, EventSet, event_sets, substituted
-from cerlab.predicates.mentions import attributes_of, components, constants, operands
-from cerlab.predicates.representatives import representatives
+from cerlab.predicates.domains import (
+    NOWHERE,
+    Choice,
+    Domain,
+    EventSet,
+    by_representatives,
+    domain_of,
+    event_of,
+    event_sets,
+    representatives,
+    substituted,
+)
+from cerlab.predicates.syntax import Predicate, attributes_of, components, constants, operands
 from cerlab.predicates.truth import satisfies
 
 __all__ = ["Minterm", "constants", "has_symbol", "minterms", "representatives"]
@@ -126,3 +133,66 @@ def _is_simple(atom: pred.Atom) -> bool:
     """Whether an atom only compares an attribute with itself and with constants."""
     plain = all(isinstance(operand, pred.Constant | pred.Attribute) for operand in operands(atom))
     return plain and not isinstance(atom, pred.Like)
+
+
+def satisfiable(P: Predicate, *, schema: Schema | None = None) -> bool | None:
+    """Whether some event satisfies P.
+
+    >>> from cerlab.predicates.syntax import Attribute, Comparison, Constant, Member, Operator
+    >>> price = Attribute("price")
+    >>> satisfiable(Comparison(Operator.LT, price, price))
+    False
+    """
+    return _some((P,), (1,), schema)
+
+
+def model(P: Predicate, *, schema: Schema | None = None) -> Event | None:
+    """An event that satisfies P, None if there is none or none is known.
+
+    >>> from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
+    >>> model(Comparison(Operator.GT, Attribute("price"), Constant(7)))
+    Event(type='other', attributes={'price': 8}, stream=None)
+    """
+    examples = (minterm.example for minterm in minterms((P,), schema=schema) if minterm.symbol == 1)
+    return next(examples, None)
+
+
+def implies(P: Predicate, Q: Predicate, *, schema: Schema | None = None) -> bool | None:
+    """Whether every event that satisfies P satisfies Q.
+
+    >>> from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
+    >>> dear, more = (
+    ...     Comparison(Operator.GT, Attribute("price"), Constant(bound)) for bound in (7, 8)
+    ... )
+    >>> implies(more, dear), implies(dear, more)
+    (True, False)
+    """
+    return _none((P, Q), (0b01,), schema)
+
+
+def disjoint(P: Predicate, Q: Predicate, *, schema: Schema | None = None) -> bool | None:
+    """Whether no event satisfies both."""
+    return _none((P, Q), (0b11,), schema)
+
+
+def equivalent(P: Predicate, Q: Predicate, *, schema: Schema | None = None) -> bool | None:
+    """Whether the same events satisfy both."""
+    return _none((P, Q), (0b01, 0b10), schema)
+
+
+def _none(
+    predicates: Sequence[Predicate], symbols: Collection[int], schema: Schema | None
+) -> bool | None:
+    """Whether no event has one of these truth vectors."""
+    some = _some(predicates, symbols, schema)
+    return None if some is None else not some
+
+
+def _some(
+    predicates: Sequence[Predicate], symbols: Collection[int], schema: Schema | None
+) -> bool | None:
+    """Whether some event has one of these truth vectors."""
+    candidates = [m for m in minterms(predicates, schema=schema) if m.symbol in symbols]
+    if any(minterm.example is not None for minterm in candidates):
+        return True
+    return None if candidates else False

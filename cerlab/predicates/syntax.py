@@ -8,15 +8,17 @@ calls guards conditions, which here are of FILTER (`cerlab.predicates.condition`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar, assert_never, overload
 
 from cerlab.model.event import Value
 
 A = TypeVar("A")
+
+
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -188,13 +190,23 @@ class Not(Generic[T_co]):
 
 
 Boolean: TypeAlias = Everything | A | And["Boolean[A]"] | Or["Boolean[A]"] | Not["Boolean[A]"]
+
+
 Atom: TypeAlias = TypeIs | StreamIs | Comparison | Member | Between | Like
+
+
 Predicate: TypeAlias = Boolean[Atom]
+
+
 Guard: TypeAlias = Boolean[Atom | RegisterComparison]
 
+
 EVERYTHING = Everything()
+
+
 FALSE: Predicate = Not(EVERYTHING)
 """The predicate that nothing satisfies."""
+
 
 P = TypeVar("P", Predicate, Guard)
 
@@ -310,3 +322,119 @@ def holds(predicate: Predicate, atom_holds: Callable[[Atom], bool]) -> bool:
             return not holds(operand, atom_holds)
         case atom:
             return atom_holds(atom)
+
+
+def attributes_of(group: Iterable[Atom]) -> tuple[str, ...]:
+    """The attributes that some atoms mention, from left to right."""
+    leaves = (leaf for atom in group for operand in operands(atom) for leaf in leaves_of(operand))
+    return tuple(dict.fromkeys(leaf.name for leaf in leaves if isinstance(leaf, Attribute)))
+
+
+def constants(group: Iterable[Atom]) -> tuple[Value, ...]:
+    """The constants that some atoms compare or compute with, from left to right."""
+    leaves = (leaf for atom in group for operand in operands(atom) for leaf in leaves_of(operand))
+    return tuple(leaf.value for leaf in leaves if isinstance(leaf, Constant))
+
+
+def leaves_of(expression: Expression) -> Iterator[Attribute | Constant]:
+    """The attributes and constants of an expression, from left to right."""
+    match expression:
+        case Attribute() | Constant():
+            yield expression
+        case Computed(_, left, right):
+            yield from leaves_of(left)
+            yield from leaves_of(right)
+        case Negated(inner):
+            yield from leaves_of(inner)
+        case _:
+            assert_never(expression)
+
+
+def operands(atom: Atom) -> tuple[Expression, ...]:
+    """The expressions that an atom compares, constants among them."""
+    match atom:
+        case TypeIs(name):
+            return (Attribute("type"), Constant(name))
+        case StreamIs(name):
+            return (Attribute("stream"), Constant(name))
+        case Comparison(_, left, right):
+            return (left, right)
+        case Member(operand, values):
+            return (operand, *values)
+        case Between(operand, low, high):
+            return (operand, *(bound for bound in (low, high) if bound is not None))
+        case Like(operand, _):
+            return (operand,)
+        case _:
+            assert_never(atom)
+
+
+def components(every: Sequence[Atom]) -> tuple[tuple[Atom, ...], ...]:
+    """The finest grouping in which atoms that share an attribute are together, in order.
+
+    >>> more, zero = Operator.GT, Constant(0)
+    >>> v, w = (Comparison(more, Attribute(name), zero) for name in "vw")
+    >>> components([v, w, TypeIs("A")]) == ((v,), (w,), (TypeIs("A"),))
+    True
+    """
+    groups: list[tuple[set[str], list[Atom]]] = []
+    for atom in every:
+        names = set(attributes_of([atom]))
+        touching = [group for group in groups if not names.isdisjoint(group[0])]
+        groups = [group for group in groups if names.isdisjoint(group[0])]
+        touching_atoms = [each for _, group in touching for each in group]
+        groups.append((names.union(*(own for own, _ in touching)), [*touching_atoms, atom]))
+    number = {atom: n for n, atom in enumerate(every)}
+    sorted_groups = [tuple(sorted(group, key=number.__getitem__)) for _, group in groups]
+    return tuple(sorted(sorted_groups, key=lambda group: number[group[0]]))
+
+
+Whereabouts: TypeAlias = Callable[[str], str | None]
+"""The register that now holds what a register held; None for one that is known to be empty."""
+
+
+def registers_of(guard: Guard) -> frozenset[str]:
+    """The registers that a guard reads."""
+    return frozenset(
+        side.register
+        for atom in occurrences(guard)
+        if isinstance(atom, RegisterComparison)
+        for side in (atom.left, atom.right)
+        if isinstance(side, RegisterAttribute)
+    )
+
+
+def reads_no_register(guard: Guard) -> TypeGuard[Predicate]:
+    """Whether a guard is on the event alone."""
+    return not any(isinstance(atom, RegisterComparison) for atom in occurrences(guard))
+
+
+def redirect_registers(guard: Guard, where: Whereabouts) -> Guard:
+    """The guard with each register read where it is now; an atom of an empty one is false.
+
+    It holds for the same events and registers as the plain tree would (SRT Def. 13).
+
+    >>> stored = RegisterAttribute("r", "id")
+    >>> same = RegisterComparison(Operator.EQ, Attribute("id"), stored)
+    >>> redirect_registers(same, {"r": "b1"}.get).right
+    RegisterAttribute(register='b1', attribute='id')
+    >>> redirect_registers(Not(same), lambda r: None)
+    Everything()
+    """
+
+    def redirect(atom: Atom | RegisterComparison) -> Guard:
+        if not isinstance(atom, RegisterComparison):
+            return atom
+        left, right = (_redirect_operand(side, where) for side in (atom.left, atom.right))
+        if left is None or right is None:
+            return FALSE
+        return RegisterComparison(atom.operator, left, right)
+
+    return with_atoms(guard, redirect)
+
+
+def _redirect_operand(side: Operand, where: Whereabouts) -> Operand | None:
+    if not isinstance(side, RegisterAttribute):
+        return side
+    there = where(side.register)
+    return None if there is None else RegisterAttribute(there, side.attribute)

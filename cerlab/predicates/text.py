@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import assert_never, get_args
+from collections.abc import Iterable
+from itertools import islice
+from math import log10
+from typing import TypeGuard, assert_never, get_args
 
 from cerlab import display
-from cerlab.model.event import Timestamp, Value
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Application, Condition, Correlation, LabelAttribute, On
-from cerlab.predicates.second_order import SetOf
+from cerlab.predicates.condition import (
+    Application,
+    Condition,
+    Correlation,
+    LabelAttribute,
+    On,
+    SetOf,
+)
 
 _WORDS = """
     ALL AND ANY AS BOOLEAN BY CONSUME CREATE DECLARE EVENT EVENTS FALSE FILTER FROM GROUP HOUR
     HOURS IN LAST LIKE LIMIT MAX MINUTE MINUTES NEXT NONE NOT NULL NXT OR PARTITION PROJECT RANGE
     RENAME SECOND SECONDS SELECT STREAM STRICT TRUE UNLESS WHERE WITHIN
 """
+
+
 KEYWORDS = frozenset(_WORDS.split())
 """Words that are back-quoted when they are printed as names."""
+
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
@@ -174,3 +187,96 @@ for _kind in (
     pred.Not,
 ):
     display.register(_kind, "text/plain", predicate_text)
+
+
+_EXACT = 10**15
+
+
+SOME = 20
+"""How many positions of an answer a line shows."""
+
+
+def number_text(n: int) -> str:
+    """A count: exact with separators up to 10^15, beyond its first digits.
+
+    >>> number_text(345816), number_text(2**100)
+    ('345,816', 'about 1.27·10^30')
+    """
+    if n < 0:
+        return f"-{number_text(-n)}" if -n < _EXACT else number_text(-n).replace(" ", " -")
+    if n < _EXACT:
+        return f"{n:,}"
+    exponent, rest = divmod(log10(n), 1)
+    return f"about {10**rest:.2f}·10^{exponent:.0f}"
+
+
+def count_text(n: int, what: str) -> str:
+    """A count with its noun.
+
+    >>> count_text(1, "answer"), count_text(2000, "event")
+    ('1 answer', '2,000 events')
+    """
+    return f"{number_text(n)} {what}" + ("" if n == 1 else "s")
+
+
+def event_text(event: Event, longest: int | None = 60, *, names: bool = True) -> str:
+    """An event in a line, its values as in queries, cut to so many characters.
+
+    >>> sale = Event("SELL", {"price": 3, "name": "INTC"}, "S")
+    >>> event_text(sale), event_text(sale, names=False), event_text(sale, 12)
+    ("S>SELL(price=3, name='INTC')", "S>SELL(3, 'INTC')", 'S>SELL(pric…')
+    """
+    text = value_text if longest is None else _constant
+    items = islice(event.attributes.items(), longest)
+    values = ", ".join(f"{name}=" * names + text(value) for name, value in items)
+    prefix = f"{event.stream}>" if event.stream else ""
+    whole = f"{prefix}{event.type}({values})"
+    return whole if longest is None else cut(whole, longest)
+
+
+def _constant(value: Value) -> str:
+    return value_in_words(value) if _is_long(value) else value_text(value)
+
+
+def value_in_words(value: Value) -> str:
+    """A value; an integer that would fill the line by its first digits.
+
+    >>> value_in_words(10**400), value_in_words(-5)
+    ('about 1.00·10^400', '-5')
+    """
+    return number_text(value) if _is_long(value) else str(value)
+
+
+def _is_long(value: Value) -> TypeGuard[int]:
+    return isinstance(value, int) and abs(value) >= _EXACT**2
+
+
+def cut(text: str, longest: int) -> str:
+    """The text in one line, with ``…`` in place of what is too long.
+
+    >>> cut("a  line", 6), cut("a line", 5)
+    ('a line', 'a li…')
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def answer_text(answer: ComplexEvent) -> str:
+    """``[0, 4] {0, 2, 4}``, with at most `SOME` positions.
+
+    >>> answer_text(ComplexEvent(0, 4, (0, 2, 4)))
+    '[0, 4] {0, 2, 4}'
+    """
+    return f"[{answer.start}, {answer.end}] {positions_text(answer.positions, SOME)}"
+
+
+def positions_text(positions: Iterable[int], most: int | None = None) -> str:
+    """``{0, 2, 4}``: all positions, or at most so many.
+
+    >>> positions_text(range(9), 3)
+    '{0, 1, 2, .. 6 more}'
+    """
+    every = list(positions)
+    parts = list(map(str, every[:most]))
+    parts += [f".. {len(every) - len(parts):,} more"] * (len(parts) < len(every))
+    return f"{{{', '.join(parts)}}}"

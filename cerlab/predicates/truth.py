@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from cerlab.model.event import Event, Timestamp, Value, value_of
 from cerlab.predicates import syntax as pred
@@ -25,8 +25,10 @@ RELATIONS: dict[pred.Operator, Callable[[Any, Any], bool]] = {
 }
 """What each operator of a comparison is, of values and of terms of z3."""
 
+
 EMPTY: Mapping[str, Event] = MappingProxyType({})
 """Registers that hold nothing."""
+
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -182,3 +184,25 @@ def search(pattern: str, text: str) -> bool:
     import pyarrow.compute as pc
 
     return bool(pc.match_substring_regex(pa.array([text], pa.string()), pattern)[0].as_py())
+
+
+Key: TypeAlias = tuple[tuple[str, Value], ...]
+
+
+def partition_key(event: Event, attributes: tuple[str, ...]) -> Key | None:
+    """The key of an event, None if an attribute is missing, NULL or NaN (it is in no substream).
+
+    Two keys are equal exactly if each pair of values compares equal: 1 and 1.0 do, 1 and TRUE
+    do not.
+
+    >>> partition_key(Event("A", {"k": 1}), ("k",)) == partition_key(Event("A", {"k": 1.0}), ("k",))
+    True
+    """
+    key = []
+    for attribute in attributes:
+        value = value_of(event, attribute)
+        kind = kind_of(value)
+        if kind is None:
+            return None
+        key.append((kind, value))
+    return tuple(key)

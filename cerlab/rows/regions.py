@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from cerlab.automata.partition import coarsest
+from cerlab.automata.explore import coarsest
 from cerlab.errors import Unsupported
 from cerlab.model.event import Value
 from cerlab.rows import expressions as ex

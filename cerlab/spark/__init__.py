@@ -62,7 +62,7 @@ for the stream: then also a key that is most of it is spread. *By key*: the even
 keys meet in one task, in order, and one engine with PARTITION BY reads them. *One task*: a
 `CerlabWarning` says why.
 
-What is sent to tasks is the plan as JSON (`cerlab.automata.plan_json`); ``cerlab`` has to be
+What is sent to tasks is the plan as JSON (`cerlab.automata.plan`); ``cerlab`` has to be
 installed where they run. Only the DataFrame API is used, so a session of Spark Connect does as well
 (it needs ``pyspark[connect]``). Reading order: `plan` (modes, order, runs, assignment, relevant
 events; survey for rows in any order) and `tasks` (rows, evaluation, shuffle units), which know

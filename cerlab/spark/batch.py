@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import plan_digest
-from cerlab.compile.pattern import Pattern
-from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.automata.plan import Plan, plan_digest
+from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate.requirements import Requirements, requirements_of
 from cerlab.model.stream import Stream

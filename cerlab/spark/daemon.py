@@ -20,8 +20,8 @@ def preload() -> None:
     import pyarrow as pa
     import pyspark.worker  # noqa: F401  what a forked worker runs
 
-    from cerlab.automata.plan_json import plan_to_bytes
-    from cerlab.compile.text_to_pattern import as_pattern
+    from cerlab.automata.plan import plan_to_bytes
+    from cerlab.compile.pattern import as_pattern
     from cerlab.spark import tasks as files  # noqa: F401  with shuffle units
     from cerlab.spark.evaluation import Evaluation, Job
     from cerlab.spark.plan import attributes_read

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from cerlab import io
-from cerlab.automata.machine import machine_of
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import plan_from_bytes
-from cerlab.compile.pattern import Pattern
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.automata.plan import Plan, plan_from_bytes
+from cerlab.automata.strategy import machine_of
+from cerlab.compile.pattern import Pattern, as_pattern
 from cerlab.engine.answers import AnswerBatch, batched_answers
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
@@ -22,7 +20,7 @@ from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.evaluate.compiled import CompiledEvaluator
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
-from cerlab.model.clock import TimeAxis
+from cerlab.model.stream import TimeAxis
 from cerlab.spark.plan import attributes_read, engine_column
 from cerlab.spark.runs import SIZE, integers, tables_of
 from cerlab.spark.task_outputs import (
@@ -44,7 +42,7 @@ class Job:
     """
 
     plan: bytes
-    """As `cerlab.automata.plan_json` writes it."""
+    """As `cerlab.automata.plan` writes it."""
     time: TimeAxis | None
     attributes: tuple[str, ...]
     with_partition: bool = False

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow
-from cerlab.model.clock import TimeAxis, clock_for
 from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.stream import TimeAxis, clock_for
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -217,8 +217,8 @@ def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]
     """A number that is equal for equal keys, and whether an event has a key at all.
 
     Spark shuffles rows by this number, so it may be coarser than the equality of keys
-    (`cerlab.predicates.keys`) and never finer: the two zeros are one, and decimals are taken as the
-    nearest float, as some of them are equal to floats.
+    (`cerlab.predicates.truth`) and never finer: the two zeros are one, and decimals are taken as
+    the nearest float, as some of them are equal to floats.
     """
     from pyspark.sql import functions as fn
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.io.arrow import unreadable
-from cerlab.model.schema import AttributeType, Schema
+from cerlab.model.event import AttributeType, Schema
 from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened
 from cerlab.spark.frame import arrow_schema, quoted
 from cerlab.spark.tasks import rows_of_files

@@ -11,14 +11,13 @@ from warnings import warn
 
 import numpy as np
 
-from cerlab.automata.machine import machine_of
 from cerlab.automata.plan import Plan, PlanClauses
+from cerlab.automata.strategy import machine_of
 from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
-from cerlab.model.clock import TimeAxis
 from cerlab.model.columns import nanoseconds
-from cerlab.predicates.mentions import attributes_of
-from cerlab.predicates.syntax import atoms
+from cerlab.model.stream import TimeAxis
+from cerlab.predicates.syntax import atoms, attributes_of
 
 
 class Mode(Enum):

@@ -16,7 +16,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, assert_never
 
 from cerlab.model.event import Event, Timestamp, Value
-from cerlab.predicates.mentions import leaves_of
 from cerlab.predicates.syntax import (
     And,
     Atom,
@@ -33,6 +32,7 @@ from cerlab.predicates.syntax import (
     Predicate,
     StreamIs,
     TypeIs,
+    leaves_of,
 )
 from cerlab.predicates.truth import compare, evaluate, kind_of
 from cerlab.spark.frame import FLOATS, WHOLE, Source

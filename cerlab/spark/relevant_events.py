@@ -8,10 +8,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cerlab.automata.automaton import Automaton, IntervalCea, Mark
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.automata.plan import Plan, plan_to_bytes
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import (
     Arithmetic,
     Attribute,
@@ -23,6 +21,7 @@ from cerlab.predicates.syntax import (
     Operator,
     Predicate,
     atoms,
+    attributes_of,
 )
 from cerlab.predicates.text import predicate_text
 from cerlab.spark.evaluation import Job

@@ -7,20 +7,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import plan_to_bytes
-from cerlab.compile.pattern import Pattern
-from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.automata.plan import Plan, plan_to_bytes
+from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.engine.measures import no_sum
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate.aggregates import PLACES, Measure, check_attributes, selected_request
 from cerlab.evaluate.labelled import named_columns, repeatable_labels
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.named_columns import NamedColumn
-from cerlab.logic.ceql.syntax import partition_attributes
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import partition_attributes, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.clock import TimeAxis, time_axis
+from cerlab.model.stream import TimeAxis, time_axis
 from cerlab.spark import frame
 from cerlab.spark.evaluation import GroupJob, Job, evaluate_groups
 from cerlab.spark.frame import FLOATS, WHOLE, Source, arrow_schema, source_of

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cerlab import io
-from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.labelling import Labelling
 from cerlab.errors import ResourceLimit
 from cerlab.io.named_columns import AnswerColumns, NamedColumn
-from cerlab.model.clock import TimeAxis
 from cerlab.model.columns import decoded
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 from cerlab.spark.plan import attributes_labelled, engine_column
 
 if TYPE_CHECKING:

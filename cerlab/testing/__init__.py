@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from cerlab.errors import UsageError, nearest
 from cerlab.logic.cel import syntax
 from cerlab.logic.cel.syntax import Formula
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Predicate

@@ -11,11 +11,9 @@ from random import Random
 from typing import Literal, TypeAlias, assert_never
 
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.registers import reads, writes
-from cerlab.logic.sremo.rewrite import rewritten
-from cerlab.logic.sremo.syntax import Sremo
+from cerlab.logic.sremo.syntax import Sremo, reads, rewritten, writes
+from cerlab.model.answer import Registers
 from cerlab.model.event import Event, Value
-from cerlab.model.registers import Registers
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import Guard, RegisterAttribute, RegisterComparison
 from cerlab.predicates.truth import satisfies

@@ -13,7 +13,7 @@ from cerlab.automata.automaton import START, LabelTransition, Ucea, outgoing
 from cerlab.automata.compose import distinct, ends_in, relabel, sequence, union
 from cerlab.automata.explore import explore
 from cerlab.automata.product import pairs
-from cerlab.compile.operators import apply_filter, demand_of_label
+from cerlab.compile.cel_to_vcea import apply_filter, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text

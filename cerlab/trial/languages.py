@@ -17,8 +17,7 @@ from cerlab.errors import CerlabError, Unsupported
 from cerlab.fuzz import CEL, CLAUSES, FAMILY, difference, reference
 from cerlab.fuzz import features as of_query
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.event import Event
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred

@@ -13,17 +13,16 @@ from cerlab import display
 from cerlab.decisions.question import Verdict, Witness
 from cerlab.errors import CerlabError
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.event import Event, Value
-from cerlab.model.schema import EventDeclaration, Schema
+from cerlab.model.event import Event, EventDeclaration, Schema, Value
 from cerlab.model.stream import Stream
-from cerlab.predicates.words import (
+from cerlab.predicates.text import (
     SOME,
     answer_text,
     count_text,
     cut,
     event_text,
     positions_text,
-    value_text,
+    value_in_words,
 )
 from cerlab.viz.html import bars, block, note, pre, strong, table
 from cerlab.viz.timeline import Row, Timeline, timeline, timeline_text
@@ -333,8 +332,8 @@ def _row(position: int, event: Event, names: Sequence[str]) -> list[object]:
 def _value(value: Value) -> object:
     """Integers as they are, so that they stand to the right; nothing for NULL."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) < 10**18 else value_text(value)
-    return "" if value is None else cut(value_text(value), 60)
+        return value if abs(value) < 10**18 else value_in_words(value)
+    return "" if value is None else cut(value_in_words(value), 60)
 
 
 def _time(stream: Stream) -> str:

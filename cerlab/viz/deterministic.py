@@ -8,19 +8,17 @@ from functools import reduce
 from typing import NamedTuple
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition, Vcea
-from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.deterministic import Node, moves_over
+from cerlab.automata.deterministic import DeterministicCea, Node, moves_over
 from cerlab.automata.explicit import STUCK, ExplicitCea
 from cerlab.automata.explore import crawl
-from cerlab.automata.registers.transducer import EpsilonSrt, Srt
+from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.strategy import AFTER, INSIDE, Contender, Rivals, StrategyCea
 from cerlab.display import drawable
 from cerlab.errors import Unsupported
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import EVERYTHING, Not, Or, Predicate, conjunction
-from cerlab.predicates.text import name_text, predicate_text
-from cerlab.predicates.words import count_text
+from cerlab.predicates.text import count_text, name_text, predicate_text
 from cerlab.viz.graph import Edge, Graph, NodeKind, graph_of, picture
 from cerlab.viz.html import Grid, grid_graph
 from cerlab.viz.machines import mark_kind, state_graph, state_nodes

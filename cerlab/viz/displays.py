@@ -9,21 +9,19 @@ from typing import Any, Protocol, TypeAlias
 
 from cerlab import display
 from cerlab.automata.automaton import AnchoredCea, EpsilonCea, IntervalCea, Ucea, Vcea
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.explicit import ExplicitCea
-from cerlab.automata.plan import Plan
-from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
-from cerlab.automata.registers.transducer import EpsilonSrt, Srt
+from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
+from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.explanation import Explanation
 from cerlab.engine.reference.snapshot import TecsSnapshot
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import window_text
+from cerlab.logic.ceql.syntax import CeqlQuery, window_text
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Timestamp
-from cerlab.predicates.words import count_text
+from cerlab.predicates.text import count_text
 from cerlab.rows.machine import PrioritisedAutomaton
 from cerlab.rows.syntax import RowPattern
 from cerlab.viz import answers, filmstrip, html, machines, render, timeline, timeline_svg

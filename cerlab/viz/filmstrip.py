@@ -12,7 +12,7 @@ from cerlab import display
 from cerlab.display import rich_display
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.model.stream import Stream
-from cerlab.predicates.words import answer_text, count_text, cut, event_text
+from cerlab.predicates.text import answer_text, count_text, cut, event_text
 from cerlab.viz.graph import THEMES, Graph, Theme, ThemeName
 from cerlab.viz.html import block, escape, items, note, pre
 from cerlab.viz.render import Look, dark_where_dark, page_colours, svg

@@ -12,15 +12,13 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.gcq.syntax import Atom, Gcq
-from cerlab.logic.gcq.text import atom_text, gcq_text
+from cerlab.logic.gcq.syntax import Atom, Gcq, atom_text, gcq_text
 from cerlab.logic.sremo import syntax as sremo
-from cerlab.logic.sremo.text import node_text as expression_node_text
+from cerlab.logic.sremo.parser import node_text as expression_node_text
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
-from cerlab.predicates.mentions import attributes_of
-from cerlab.predicates.text import name_text, predicate_text
-from cerlab.predicates.words import count_text, cut, event_text
+from cerlab.predicates.syntax import attributes_of
+from cerlab.predicates.text import count_text, cut, event_text, name_text, predicate_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 from cerlab.why.deduction import Derivation, Reading
 

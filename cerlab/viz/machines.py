@@ -18,15 +18,14 @@ from cerlab.automata.automaton import (
     Vcea,
 )
 from cerlab.automata.encoding import Machine
-from cerlab.automata.registers.transducer import EpsilonSrt, RegisterTransition, Srt, Transducer
+from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit
-from cerlab.model.schema import Schema
+from cerlab.model.event import Schema
 from cerlab.predicates.encoding import check_depth
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Predicate
-from cerlab.predicates.text import name_text, predicate_text
-from cerlab.predicates.words import count_text, event_text
+from cerlab.predicates.text import count_text, event_text, name_text, predicate_text
 from cerlab.rows.compile import prioritised_automaton
 from cerlab.rows.machine import Accept, PrioritisedAutomaton, Steps, step_table
 from cerlab.rows.syntax import RowPattern

@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 from cerlab.automata.automaton import Automaton, EmptyMove
-from cerlab.automata.registers.transducer import EpsilonSrt, Srt
+from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.errors import BadData, Unsupported
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
 from cerlab.display import rich_display
 from cerlab.errors import CerlabError, Unsupported, UsageError
 from cerlab.io.output import whole_text

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from html import unescape
 from typing import Any
 
-from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
 from cerlab.engine.reference.snapshot import ActiveState, TecsNode, TecsSnapshot, snapshots
 from cerlab.errors import UsageError
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.predicates.words import answer_text, count_text, event_text
+from cerlab.predicates.text import answer_text, count_text, event_text
 from cerlab.viz.deterministic import run_state_text
 from cerlab.viz.graph import THEMES, Cell, Edge, EdgeKind, Graph, Node, NodeKind, ThemeName, picture
 from cerlab.viz.html import escape

@@ -9,13 +9,11 @@ from typing import Any, TypeAlias
 
 from cerlab import display, io
 from cerlab.display import drawable
-from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.answer import ComplexEvent, Valuation, by_end, complex_event
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import Instant, TimeAxis, TimeUnit, clock_for
 from cerlab.model.event import Event, Value, value_of
-from cerlab.model.order import by_end
-from cerlab.model.stream import Stream
-from cerlab.predicates.words import cut, value_text
+from cerlab.model.stream import Instant, Stream, TimeAxis, TimeUnit, clock_for
+from cerlab.predicates.text import cut, value_in_words
 from cerlab.viz.timeline_value import (
     Bar,
     Drawing,
@@ -190,7 +188,7 @@ def _ticks(
 
 
 def _word(value: Value) -> str:
-    return "none" if value is None else value_text(value)
+    return "none" if value is None else value_in_words(value)
 
 
 def _steps(positions: Sequence[int]) -> list[float]:

@@ -10,7 +10,7 @@ from typing import Any
 from cerlab import display
 from cerlab.errors import Unsupported
 from cerlab.model.event import value_of
-from cerlab.predicates.words import answer_text, count_text, cut, event_text
+from cerlab.predicates.text import answer_text, count_text, cut, event_text
 from cerlab.viz.html import block, escape
 from cerlab.viz.timeline_value import (
     COLOURS,

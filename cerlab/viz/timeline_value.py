@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cerlab.errors import UsageError, nearest
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
-from cerlab.predicates.words import answer_text, count_text, number_text
+from cerlab.predicates.text import answer_text, count_text, number_text
 from cerlab.viz.graph import ON_ITS_OWN
 
 FEW = 3

@@ -15,24 +15,21 @@ from operator import index
 from typing import Any, Unpack
 
 from cerlab import display, io
-from cerlab.compile.pattern import Logic, SremoPattern
-from cerlab.compile.text_to_pattern import AnyWhat, any_pattern
+from cerlab.compile.pattern import AnyWhat, Logic, SremoPattern, any_pattern
 from cerlab.display import drawable, tree_lines
 from cerlab.errors import Unsupported, UsageError
 from cerlab.logic.cel.syntax import Atom, Formula, Not
 from cerlab.logic.cel.text import node_text
-from cerlab.logic.ceql.syntax import selected_formula
-from cerlab.logic.ceql.text import window_text
+from cerlab.logic.ceql.syntax import selected_formula, window_text
 from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.check import check_sremo
+from cerlab.logic.sremo.parser import node_text as expression_node_text
 from cerlab.logic.sremo.semantics import check_times
-from cerlab.logic.sremo.text import node_text as expression_node_text
+from cerlab.logic.sremo.syntax import check_sremo
 from cerlab.model.answer import ComplexEvent, Positions, Valuation
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Event
-from cerlab.predicates.text import name_text
-from cerlab.predicates.words import event_text, positions_text
+from cerlab.predicates.text import event_text, name_text, positions_text
 from cerlab.why.candidates import (
     Candidate,
     Region,

@@ -9,8 +9,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.registers import reads
-from cerlab.logic.sremo.syntax import Sremo
+from cerlab.logic.sremo.syntax import Sremo, reads
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
 from cerlab.model.stream import Stream

@@ -21,7 +21,7 @@ from cerlab.logic.cel.syntax import Formula, children
 from cerlab.logic.ceql.semantics import Meaning
 from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.clauses import Strategy
-from cerlab.predicates.words import positions_text
+from cerlab.predicates.text import positions_text
 from cerlab.why.conditions import why_false
 from cerlab.why.deduction import (
     NARROW,

@@ -12,12 +12,11 @@ from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import IntervalCea, Mark, outgoing
-from cerlab.automata.machine import machine_of
-from cerlab.automata.plan import Plan
-from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
+from cerlab.automata.plan import MarkWindow, Plan, RegisterPlan
+from cerlab.automata.strategy import machine_of
 from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import answers_of
@@ -25,14 +24,12 @@ from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.sremo.semantics import duration
 from cerlab.logic.sremo.syntax import Sremo
-from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.answer import ComplexEvent, Positions, Registers
 from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.model.stream import Stream
-from cerlab.predicates.keys import Key, partition_key
-from cerlab.predicates.truth import satisfies
-from cerlab.predicates.words import positions_text
+from cerlab.predicates.text import positions_text
+from cerlab.predicates.truth import Key, partition_key, satisfies
 from cerlab.why.candidates import Candidate, SremoQuestion, not_strict
 from cerlab.why.failure import Failure, Kind, Without, dropped_for, first_preferred
 from cerlab.why.question import Meter, Question, places, unmarked_ends

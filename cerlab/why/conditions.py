@@ -12,9 +12,7 @@ from cerlab.model.event import Event, value_of
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Atomic, Condition, alternatives, labels_of
-from cerlab.predicates.guards import registers_of
-from cerlab.predicates.mentions import attributes_of, leaves_of
-from cerlab.predicates.syntax import Predicate, atoms
+from cerlab.predicates.syntax import Predicate, atoms, attributes_of, leaves_of, registers_of
 from cerlab.predicates.text import name_text, predicate_text, value_text
 from cerlab.predicates.truth import compare, kind_of, satisfies
 from cerlab.why.deduction import Contents

@@ -15,15 +15,14 @@ from typing import TypeAlias, assert_never
 
 from cerlab.display import drawable, register
 from cerlab.errors import ResourceLimit
-from cerlab.logic.cel.semantics import MAX_EVENTS
+from cerlab.logic.cel.semantics import MAX_EVENTS, last_at_most, next_at_most
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.semantics import Meaning
-from cerlab.logic.selection.strategies import last_at_most, next_at_most
 from cerlab.logic.sremo.syntax import Sremo, Terminal
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy, Window
 from cerlab.model.event import Event
-from cerlab.predicates.words import positions_text
+from cerlab.predicates.text import positions_text
 
 Path: TypeAlias = tuple[int, ...]
 """Where a part of a formula is: the number of the child at each step down from the root."""

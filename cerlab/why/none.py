@@ -8,23 +8,21 @@ from typing import Any, NamedTuple, Unpack, assert_never
 
 from cerlab import display, io
 from cerlab.budget import poll
-from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.compile.pattern import What, as_pattern
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate.requirements import Absent, requirements_of
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children, with_part
 from cerlab.logic.cel.text import formula_text
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import window_text
+from cerlab.logic.ceql.syntax import CeqlQuery, window_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
 from cerlab.model.stream import Stream
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Condition, On
 from cerlab.predicates.syntax import Predicate
-from cerlab.predicates.text import name_text, predicate_text
-from cerlab.predicates.words import positions_text
+from cerlab.predicates.text import name_text, positions_text, predicate_text
 from cerlab.why.clauses import answers
 from cerlab.why.failure import Path, Relax, Widen, Without
 

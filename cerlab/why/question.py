@@ -15,20 +15,17 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, Select, subformulas
 from cerlab.logic.cel.text import label_text
 from cerlab.logic.ceql.semantics import Substream
-from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
-from cerlab.logic.ceql.text import window_text
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, window_text
 from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.parser import node_text
 from cerlab.logic.sremo.semantics import duration
-from cerlab.logic.sremo.text import node_text
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import AttributeWindow, EventWindow, Strategy, TimeWindow, Window
-from cerlab.model.clock import Clock, Instant, TimeAxis, axis_for, clock_for
 from cerlab.model.event import Event, is_of_streams, value_of
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Clock, Instant, Stream, TimeAxis, axis_for, clock_for
 from cerlab.predicates.condition import labels_of
-from cerlab.predicates.keys import Key, partition_key
 from cerlab.predicates.text import name_text, value_text
-from cerlab.predicates.truth import kind_of
+from cerlab.predicates.truth import Key, kind_of, partition_key
 from cerlab.why.conditions import value_words
 from cerlab.why.deduction import Reading
 from cerlab.why.failure import Alter, Failure, Kind, Path, Reach, Relax, Repair, Widen, Without

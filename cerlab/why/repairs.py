@@ -16,12 +16,11 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import partition_attributes, selected_formula
 from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.check import check_sremo
+from cerlab.logic.sremo.syntax import check_sremo
 from cerlab.model.clauses import AttributeWindow, Consume
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Stream
-from cerlab.predicates.condition import LabelAttribute
-from cerlab.predicates.second_order import SetOf
+from cerlab.predicates.condition import LabelAttribute, SetOf
 from cerlab.predicates.syntax import Attribute, Constant, RegisterAttribute
 from cerlab.why import failure as mend
 from cerlab.why.candidates import SremoQuestion, candidates, exact, regions, starts

@@ -14,10 +14,9 @@ from typing import NamedTuple, assert_never
 
 from cerlab.budget import spend
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.registers import reads, writes
-from cerlab.logic.sremo.syntax import SKIP, Sremo, children, subexpressions
+from cerlab.logic.sremo.syntax import SKIP, Sremo, children, reads, subexpressions, writes
 from cerlab.model.answer import ComplexEvent, Positions
-from cerlab.predicates.words import positions_text
+from cerlab.predicates.text import positions_text
 from cerlab.why import failure as mend
 from cerlab.why.conditions import may_hold, why_guard_false
 from cerlab.why.deduction import (

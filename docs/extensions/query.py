@@ -21,7 +21,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
 import cerlab
-from cerlab.compile.text_to_pattern import any_pattern
+from cerlab.compile.pattern import any_pattern
 from cerlab.evaluate import EVALUATORS
 from cerlab.io import core_text
 from cerlab.io.conversion import Reading

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.counting import RunCounts
 from cerlab.model.event import Event

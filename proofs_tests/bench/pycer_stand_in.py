@@ -16,8 +16,7 @@ from cerlab.api import Query, parse_query
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.event import Event
-from cerlab.model.schema import AttributeType
+from cerlab.model.event import AttributeType, Event
 from cerlab.model.stream import Stream
 
 

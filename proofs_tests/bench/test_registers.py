@@ -15,7 +15,7 @@ from cerlab.bench.register_memory import PROGRAM, measure_text, run_text
 from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
 from cerlab.bench.streams import from_file, synthetic
 from cerlab.cli import main
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.io import Stream
 from cerlab.logic.sremo.parser import parse_sremo

@@ -26,8 +26,7 @@ from cerlab.io.synthetic import (
     stocks,
     taxis,
 )
-from cerlab.model.event import Event, Value
-from cerlab.model.schema import AttributeType, Schema
+from cerlab.model.event import AttributeType, Event, Schema, Value
 
 pytestmark = pytest.mark.services
 

@@ -8,8 +8,7 @@ from contextlib import nullcontext
 import pytest
 
 import cerlab
-from cerlab.logic.cel.depth import MAX_DEPTH, refuse_deep
-from cerlab.logic.cel.syntax import Atom, Filter, Formula, Seq
+from cerlab.logic.cel.syntax import MAX_DEPTH, Atom, Filter, Formula, Seq, refuse_deep
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Not, Predicate, TypeIs
 

@@ -8,7 +8,7 @@ import pytest
 
 import cerlab
 from cerlab import IllFormed, QuerySyntaxError, ResourceLimit, TypeMismatch
-from cerlab.compile.text_to_pattern import any_pattern
+from cerlab.compile.pattern import any_pattern
 from cerlab.errors import CerlabError
 from proofs_tests.limits.calls import at_most_calls
 

@@ -12,9 +12,9 @@ import cerlab
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text, node_text
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy, TimeWindow
-from cerlab.model.schema import AttributeType
+from cerlab.model.event import AttributeType
 from cerlab.predicates.condition import Correlation, LabelAttribute, On
 from cerlab.predicates.syntax import And, Operator, Or
 from cerlab.predicates.text import KEYWORDS

@@ -11,7 +11,7 @@ import cerlab
 from cerlab import ComplexEvent
 from cerlab.api import parse_formula, parse_query
 from cerlab.compile.correlated_to_srt import correlated_to_srt, why_not
-from cerlab.model.order import by_end
+from cerlab.model.answer import by_end
 from proofs_tests.clauses.tables import c, word
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import cerlab
 from cerlab import ComplexEvent
-from cerlab.model.order import by_end
+from cerlab.model.answer import by_end
 from proofs_tests.clauses.tables import EVALUATORS, c, check_answers, word
 
 PAIRS = [c(0, 2, 0, 2), c(1, 2, 1, 2), c(0, 3, 0, 3), c(1, 3, 1, 3)]

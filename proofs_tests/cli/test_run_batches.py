@@ -18,7 +18,7 @@ import pytest
 import cerlab
 from cerlab.cli import main, run
 from cerlab.cli import options as progress
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.cli.run_cases import answers_of_lines, compilable, ndjson_lines
 from proofs_tests.suite import Suite

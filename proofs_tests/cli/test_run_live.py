@@ -22,9 +22,8 @@ from cerlab.cli import main
 from cerlab.evaluate import valuations_of
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.semantics import query_valuations
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
-from cerlab.logic.sremo.text import sremo_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
+from cerlab.logic.sremo.parser import sremo_text
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event
 from cerlab.testing import (

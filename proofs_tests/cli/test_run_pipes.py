@@ -23,8 +23,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import live, main
-from cerlab.logic.ceql.syntax import Aggregate
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import Aggregate, query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream

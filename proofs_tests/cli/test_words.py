@@ -17,7 +17,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.compile.text_to_pattern import any_pattern
+from cerlab.compile.pattern import any_pattern
 from cerlab.evaluate import protocol
 from cerlab.evaluate.requirements import CODES, requirements_of
 from cerlab.io import as_stream

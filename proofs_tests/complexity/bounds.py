@@ -11,15 +11,14 @@ import math
 from pathlib import Path
 
 from cerlab.api import parse_formula
-from cerlab.automata.registers.determinise import determinise
-from cerlab.automata.registers.product import intersection
-from cerlab.automata.registers.unroll import unroll
+from cerlab.automata.product import intersection
+from cerlab.automata.unrolled import determinise, unroll
 from cerlab.compile.cel_to_vcea import cel_to_vcea
-from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
-from cerlab.theorems.boolean_operations import determinise as deterministic
-from cerlab.theorems.selection import last_selected, maximal, next_selected, strict
-from cerlab.theorems.srt_closure import star
-from cerlab.theorems.vcea_to_cel import elimination_size
+from cerlab.compile.foundations import focel_to_epsilon_cea
+from cerlab.theorems.elimination import elimination_size
+from cerlab.theorems.foundations import determinise as deterministic
+from cerlab.theorems.foundations import last_selected, maximal, next_selected, strict
+from cerlab.theorems.srt import star
 from proofs_tests.complexity.families import (
     any_register,
     choices,

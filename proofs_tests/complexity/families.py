@@ -6,13 +6,12 @@ from random import Random
 
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import AnchoredCea, LabelTransition, Mark, Transition, Vcea
-from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.transducer import Srt
-from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
-from cerlab.compile.register_plan import register_plan
-from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.automata.deterministic import DeterministicCea
+from cerlab.automata.epsilon import without_epsilon
+from cerlab.automata.registers import Srt
+from cerlab.compile.foundations import focel_to_epsilon_cea
+from cerlab.compile.pattern import as_pattern
+from cerlab.compile.sremo_to_srt import register_plan, sremo_to_srt
 from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.lists.enumeration import Steps, enumerate_all_star
@@ -20,7 +19,7 @@ from cerlab.engine.reference.lists.evaluation import Evaluation
 from cerlab.engine.reference.lists.ordered import OrderedEvaluation, next_order
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns
-from cerlab.logic.focel.report import rewriting_sizes
+from cerlab.logic.focel.rewrite import rewriting_sizes
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata.determinise import DeterministicCea
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.automata.deterministic import DeterministicCea
+from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import tecs
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.model.event import Event

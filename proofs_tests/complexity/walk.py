@@ -26,7 +26,7 @@ ROOT = str(Path(cerlab.__file__).parent)
 QUERY = "SELECT * WHERE A ; B"
 EVENTS = [{"type": "A"}, {"type": "C"}, {"type": "B"}]
 PARSING = (
-    *("logic/ceql/builder.py", "logic/ceql/condition_builder.py", "logic/ceql/parser.py"),
+    *("logic/ceql/parser.py", "logic/ceql/condition_builder.py", "logic/ceql/parser.py"),
     "logic/reading.py",
 )
 """Where text becomes a tree."""

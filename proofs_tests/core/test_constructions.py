@@ -12,10 +12,9 @@ import pytest
 
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import Mark
-from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.successors import States, Successors
+from cerlab.automata.deterministic import DeterministicCea, States, Successors
 from cerlab.compile import cel_to_vcea
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.model.event import Event
 from cerlab.predicates.text import predicate_text
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import cerlab
 from cerlab.automata.automaton import Mark
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.io import Stream
 from cerlab.predicates.text import predicate_text

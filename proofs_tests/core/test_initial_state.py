@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from cerlab.automata.automaton import IntervalCea, LabelTransition, Mark, Transition, Vcea
-from cerlab.compile.vcea_to_cea import vcea_to_cea
+from cerlab.compile.cel_to_vcea import vcea_to_cea
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.errors import IllFormed
 from cerlab.model.answer import complex_event

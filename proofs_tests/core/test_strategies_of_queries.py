@@ -12,8 +12,8 @@ import pytest
 
 from cerlab.automata import strategy as construction
 from cerlab.automata.automaton import Mark
+from cerlab.automata.deterministic import States
 from cerlab.automata.strategy import Rivals, StrategyCea
-from cerlab.automata.successors import States
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.clauses import Strategy

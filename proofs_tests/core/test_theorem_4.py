@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.strategy import StrategyCea
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.runs import CeaRuns

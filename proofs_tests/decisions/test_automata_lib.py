@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.explicit import STUCK, ExplicitCea, digest, minimise, table_of
 from cerlab.predicates.minterms import minterms
 from proofs_tests.core.test_theorem_4 import random_cea

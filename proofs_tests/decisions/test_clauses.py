@@ -9,7 +9,7 @@ import pytest
 
 import cerlab
 from cerlab import Timestamp, contained, equivalent, evaluate, satisfiable
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.decisions import dead_branches
 
 SCHEMA = """CREATE STREAM S {

@@ -8,9 +8,9 @@ from itertools import product
 import pytest
 
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.growth import Growth, growth_of
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event

@@ -10,13 +10,12 @@ from random import Random
 import pytest
 
 from cerlab import Timestamp, contained, equivalent, satisfiable
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.decisions import Verdict, Witness, confirm
 from cerlab.decisions.search import Pool, _small_streams, pool_of
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.event import Value
-from cerlab.model.schema import Schema
-from cerlab.predicates.second_order import predicate_named
+from cerlab.model.event import Schema, Value
+from cerlab.predicates.condition import predicate_named
 
 DECLARATION = """CREATE STREAM S {
     EVENT A { v:double, n:string, b:boolean?, t:timestamp }, EVENT B { v:double }

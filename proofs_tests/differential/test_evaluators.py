@@ -16,10 +16,9 @@ from cerlab.evaluate import EvaluatorName, answers_of, valuations_of
 from cerlab.logic.cel.syntax import Filter, Formula, defined_labels, subformulas
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
-from cerlab.logic.ceql.syntax import SelectItem, selected_formula
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import SelectItem, query_text, selected_formula
+from cerlab.model.answer import by_end
 from cerlab.model.clauses import Consume, Strategy
-from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import if_of_stream

@@ -14,8 +14,8 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.model.answer import by_end
 from cerlab.model.clauses import Strategy
-from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, random_events, random_fo_formula, random_formula
 from proofs_tests.random_cases import Case, random_case

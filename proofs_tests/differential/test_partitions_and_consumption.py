@@ -13,11 +13,10 @@ import cerlab
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
-from cerlab.model.clock import time_axis
 from cerlab.model.event import Event
-from cerlab.model.order import by_end
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, time_axis
 from cerlab.testing import Shape, random_formula
 from proofs_tests.random_cases import Case
 from proofs_tests.suite import Suite

@@ -13,7 +13,7 @@ from cerlab.engine.reference.dqe import WindowEvaluation
 from cerlab.errors import CerlabError
 from cerlab.logic.gcq import Delete, Gcq, Insert, answers_after_each, parse_gcq
 from cerlab.logic.gcq.semantics import Row, Update
-from cerlab.theorems.dqe_reduction import (
+from cerlab.theorems.dqe import (
     MATRIX_QUERY,
     WINDOW_QUERY,
     Evaluator,

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.engine.general import evaluation
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.windowed.counts import EndCounts
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.evaluate import evaluator_of
 from cerlab.io import Stream
-from cerlab.model.order import by_end
+from cerlab.model.answer import by_end
 
 TEXT = "SELECT * WHERE A ; B WITHIN 10 [t]"
 GOOD: list[dict[str, Any]] = [{"type": kind, "t": n + 1} for n, kind in enumerate("ABBAB")]

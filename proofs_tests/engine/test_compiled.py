@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.general import evaluation
 from cerlab.engine.general.evaluation import GeneralEvaluation
@@ -27,9 +27,8 @@ from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.evaluate import answers_of
 from cerlab.io import Stream
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.model.answer import ComplexEvent
+from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.order import by_end
 from cerlab.testing import Shape, with_limit
 from proofs_tests.kernels import JIT
 from proofs_tests.random_cases import Case, random_case

@@ -19,7 +19,7 @@ time.tzset()
 from contextlib import redirect_stdout
 from random import Random
 import cerlab
-from cerlab.automata.plan_json import plan_digest
+from cerlab.automata.plan import plan_digest
 from cerlab.cli import main
 from proofs_tests.random_cases import random_case, Shape
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import cerlab.engine
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.learned import learned_tables

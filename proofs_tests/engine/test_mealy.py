@@ -6,8 +6,8 @@ from collections import Counter
 from random import Random
 
 from cerlab.automata.deterministic import NOTHING, Deterministic
-from cerlab.automata.mealy import DEAD, Mealy, Move, mealy_of
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.automata.explicit import DEAD, Mealy, Move, mealy_of
+from cerlab.compile.pattern import as_pattern
 from proofs_tests.engine.windowed_cases import SMALL
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite

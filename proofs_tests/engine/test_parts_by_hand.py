@@ -20,12 +20,7 @@ from cerlab.engine.registers import ambiguity
 from cerlab.engine.registers.residual import Literal
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.evaluate.labelled import labelled_valuations
-from cerlab.predicates.syntax import (
-    Attribute,
-    Operator,
-    RegisterAttribute,
-    RegisterComparison,
-)
+from cerlab.predicates.syntax import Attribute, Operator, RegisterAttribute, RegisterComparison
 from cerlab.predicates.truth import RELATIONS
 from cerlab.rows.value_kernels import running_best
 

@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.automata.machine import machine_of
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import (
+from cerlab.automata.plan import (
+    Plan,
     plan_digest,
     plan_from_bytes,
     plan_from_json,
     plan_to_bytes,
     plan_to_json,
 )
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.automata.strategy import machine_of
+from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.errors import BadData, CerlabError, DataPlace, ResourceLimit
@@ -147,7 +147,7 @@ def test_another_process_writes_the_same_bytes() -> None:
     formula = "((A AS a AS b AS c OR B AS d AS e AS f)+ ; C AS x AS y AS z) FILTER z[v IN {1, 2}]"
     text = f"SELECT * WHERE {formula} LIMIT 3"
     script = (
-        "import sys, cerlab; from cerlab.automata.plan_json import plan_to_bytes; "
+        "import sys, cerlab; from cerlab.automata.plan import plan_to_bytes; "
         "sys.stdout.buffer.write(plan_to_bytes(cerlab.parse_query(sys.argv[1]).plan))"
     )
     documents = {

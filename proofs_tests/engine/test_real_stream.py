@@ -16,7 +16,7 @@ import cerlab
 from cerlab import io
 from cerlab.bench.queries import catalogue
 from cerlab.bench.streams import from_file
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import driver
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed.counts import end_counts

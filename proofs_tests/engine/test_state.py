@@ -16,10 +16,9 @@ import pytest
 
 import cerlab
 from cerlab.api import Query, as_query
-from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.naming import idle_of_name, state_of_name
-from cerlab.automata.plan_json import plan_digest
-from cerlab.automata.strategy import StrategyCea
+from cerlab.automata.deterministic import DeterministicCea
+from cerlab.automata.plan import plan_digest
+from cerlab.automata.strategy import StrategyCea, idle_of_name, state_of_name
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.general.state import FORMAT, VERSION, archive
 from cerlab.logic.ceql.semantics import query_answers

@@ -14,8 +14,7 @@ import pytest
 import cerlab
 from cerlab.api import Query
 from cerlab.engine.learned import LearnedTables
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.order import by_end
+from cerlab.model.answer import ComplexEvent, by_end
 from proofs_tests.suite import Suite
 
 THREADS = 8

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.tecs import Node, Tecs, UnionList
 from cerlab.model.event import Event

@@ -11,7 +11,7 @@ import pytest
 
 import cerlab
 from cerlab.automata.strategy import StrategyCea
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference.runs import CeaRuns
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Strategy

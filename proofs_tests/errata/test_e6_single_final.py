@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.anchored import single_final
 from cerlab.automata.automaton import AnchoredCea, Mark
+from cerlab.automata.compose import single_final
 from cerlab.engine.reference.lists import ordered
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import (

@@ -13,8 +13,8 @@ from random import Random
 import pytest
 
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
+from cerlab.automata.deterministic import States, Successors
 from cerlab.automata.explore import crawl
-from cerlab.automata.successors import States, Successors
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction

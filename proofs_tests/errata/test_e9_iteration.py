@@ -8,8 +8,8 @@ import pytest
 
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import LabelTransition, Vcea
-from cerlab.compile import operators
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile import cel_to_vcea as operators
+from cerlab.compile.pattern import as_pattern
 from cerlab.evaluate import valuations_of
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import Valuation

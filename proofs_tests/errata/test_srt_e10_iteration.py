@@ -9,13 +9,12 @@ from __future__ import annotations
 from random import Random
 
 from cerlab.automata.automaton import as_kind
-from cerlab.automata.epsilon import sequence
+from cerlab.automata.epsilon import sequence, without_epsilon
 from cerlab.automata.epsilon import star as star_of_expressions
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.transducer import EpsilonSrt, Srt
+from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems.srt_closure import concatenation, star
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import concatenation, star
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events, random_srt, random_word
 from proofs_tests.srt.test_theorem_31 import matches_of_parts

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.product import intersection
+from cerlab.automata.epsilon import without_epsilon
+from cerlab.automata.product import intersection
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt as runs
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events
 from proofs_tests.srt.printed import product_of_any_marks

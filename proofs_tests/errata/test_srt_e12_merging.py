@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
+from cerlab.automata.epsilon import merge, without_epsilon
 from cerlab.automata.registers import Srt
-from cerlab.automata.registers.epsilon import merge, without_epsilon
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt as runs
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events, random_epsilon_srt, step, with_word
 from proofs_tests.srt.printed import merged_by_guard_and_mark, sets_visited

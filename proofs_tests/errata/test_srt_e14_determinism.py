@@ -8,10 +8,9 @@ from __future__ import annotations
 from random import Random
 
 from cerlab.automata.registers import Srt
-from cerlab.automata.registers.determinise import determinise
-from cerlab.automata.registers.unroll import unroll
-from cerlab.model.registers import Registers
-from cerlab.theorems import srt_runs as runs
+from cerlab.automata.unrolled import determinise, unroll
+from cerlab.model.answer import Registers
+from cerlab.theorems import srt as runs
 from proofs_tests.srt.cases import events, random_event, random_srt, step, with_word
 from proofs_tests.srt.printed import overlapping
 

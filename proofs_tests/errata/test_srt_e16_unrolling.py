@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.unroll import unroll
-from cerlab.automata.registers.windows import length_window, mark_bounded, span_window
+from cerlab.automata.epsilon import without_epsilon
+from cerlab.automata.unrolled import length_window, mark_bounded, span_window, unroll
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt as runs
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events, random_srt, with_word
 

@@ -10,11 +10,9 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.registers import Srt
-from cerlab.automata.registers.complement import complement
-from cerlab.automata.registers.trim import longest
-from cerlab.automata.registers.unroll import unroll
-from cerlab.theorems import srt_runs as runs
+from cerlab.automata.registers import Srt, longest
+from cerlab.automata.unrolled import complement, unroll
+from cerlab.theorems import srt as runs
 from proofs_tests.srt.cases import events, random_event, random_srt, random_word, step
 from proofs_tests.srt.printed import complement_without_sink
 

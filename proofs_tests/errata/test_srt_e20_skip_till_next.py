@@ -14,8 +14,7 @@ import pytest
 
 from cerlab.logic.sremo import Sremo, matches
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.rewrite import sequence
-from cerlab.logic.sremo.syntax import SKIP
+from cerlab.logic.sremo.syntax import SKIP, sequence
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import sre as read

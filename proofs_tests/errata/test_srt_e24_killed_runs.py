@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.compile.register_plan import register_plan
+from cerlab.automata.plan import RegisterPlan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns
 from cerlab.logic.sremo import Sremo, detections

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.registers.complement import match_complement
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.unroll import unroll
+from cerlab.automata.epsilon import without_epsilon
+from cerlab.automata.unrolled import match_complement, unroll
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.logic.sremo import matches
 from cerlab.testing import random_sremo, random_sremo_events
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems.srt_closure import concatenation
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import concatenation
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import SHAPE, events
 

@@ -11,7 +11,7 @@ from cerlab.automata.automaton import AnchoredCea, EpsilonCea, Mark, Transition
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.lists.nodes import BOTTOM, NodeList
 from cerlab.engine.reference.recogniser import Recogniser
-from cerlab.logic.selection.strategies import select
+from cerlab.logic.cel.semantics import select
 from cerlab.model.answer import ComplexEvent, Positions, Valuation
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event

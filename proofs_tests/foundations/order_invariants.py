@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cerlab.automata.anchored import single_final
+from cerlab.automata.compose import single_final
 from cerlab.engine.reference.lists.ordered import OrderedEvaluation
 from cerlab.engine.reference.recogniser import Recogniser
-from cerlab.logic.selection.strategies import last_at_most, next_at_most
+from cerlab.logic.cel.semantics import last_at_most, next_at_most
 from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import Case, Run, Watch, extend_runs, paths

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata import anchored as forms
 from cerlab.automata import compose, epsilon
+from cerlab.automata import compose as forms
 from cerlab.automata.automaton import (
     START,
     AnchoredCea,
@@ -27,14 +27,17 @@ from cerlab.automata.automaton import (
 )
 from cerlab.automata.explore import explore
 from cerlab.automata.product import pairs
-from cerlab.compile import focel_to_cea
+from cerlab.compile import foundations as focel_to_cea
 from cerlab.logic.cel import syntax as cel
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Predicate, conjunction
-from cerlab.theorems import boolean_operations, printed_elimination, socel_to_ucea, vcea_to_cel
-from cerlab.theorems import lists_by_label as labelled
-from cerlab.theorems.lists_by_label import LabelByLabel, positions_of_labels
+from cerlab.theorems import elimination as vcea_to_cel
+from cerlab.theorems import foundations as boolean_operations
+from cerlab.theorems import foundations as labelled
+from cerlab.theorems import socel_to_ucea
+from cerlab.theorems import srt as printed_elimination
+from cerlab.theorems.foundations import LabelByLabel, positions_of_labels
 from cerlab.theorems.socel_to_ucea import Pair
 from proofs_tests.foundations import (
     test_empty_moves,

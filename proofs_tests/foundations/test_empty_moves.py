@@ -11,7 +11,7 @@ import cerlab
 from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Mark
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
-from cerlab.theorems.printed_elimination import printed_elimination
+from cerlab.theorems.srt import printed_elimination
 from proofs_tests.foundations.anchored_cases import (
     Run,
     accepted_positions,

@@ -12,11 +12,10 @@ from random import Random
 import pytest
 
 from cerlab.api import parse_formula
-from cerlab.automata import anchored as forms
 from cerlab.automata import compose
+from cerlab.automata import compose as forms
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
-from cerlab.compile.cel_to_vcea import cel_to_vcea
-from cerlab.compile.vcea_to_cea import vcea_to_cea
+from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
@@ -33,8 +32,8 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import Shape, random_events, random_formula, random_predicate
-from cerlab.theorems import boolean_operations
-from cerlab.theorems.boolean_operations import is_io_deterministic, predicate_types
+from cerlab.theorems import foundations as boolean_operations
+from cerlab.theorems.foundations import is_io_deterministic, predicate_types
 from proofs_tests.foundations.anchored_cases import (
     Run,
     anchored_cea,

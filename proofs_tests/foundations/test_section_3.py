@@ -13,7 +13,7 @@ import pytest
 import cerlab
 from cerlab.api import parse_formula
 from cerlab.model.event import Event
-from cerlab.predicates.second_order import predicate_named
+from cerlab.predicates.condition import predicate_named
 from cerlab.predicates.syntax import And, Not, Or, Predicate, TypeIs
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, random_events, random_predicate

@@ -14,7 +14,7 @@ import pytest
 import cerlab
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
-from cerlab.compile.focel_to_cea import focel_to_cea, focel_to_epsilon_cea
+from cerlab.compile.foundations import focel_to_cea, focel_to_epsilon_cea
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.rewrite import lp_normal_form
@@ -32,7 +32,7 @@ from cerlab.predicates.syntax import (
     TypeIs,
 )
 from cerlab.testing import SMALL, random_events, random_fo_formula
-from cerlab.theorems.printed_elimination import printed_elimination
+from cerlab.theorems.srt import printed_elimination
 from proofs_tests.foundations.anchored_cases import (
     Run,
     accepted_positions,

@@ -14,15 +14,14 @@ import pytest
 
 from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.automata.strategy import StrategyCea
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.truth import satisfies
-from cerlab.theorems import selection
-from cerlab.theorems.selection import last_selected, maximal, strict
-from cerlab.theorems.selection import select as selected_automaton
-from cerlab.theorems.sizes import reachable_states
+from cerlab.theorems import foundations as selection
+from cerlab.theorems.foundations import last_selected, maximal, reachable_states, strict
+from cerlab.theorems.foundations import select as selected_automaton
 from proofs_tests.foundations.anchored_cases import (
     Run,
     accepted_positions,

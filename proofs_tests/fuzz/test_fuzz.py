@@ -28,7 +28,7 @@ from cerlab.fuzz import (
 )
 from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, engine
 from cerlab.logic.ceql.parser import parse_ceql
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_query
 

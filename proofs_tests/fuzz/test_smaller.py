@@ -9,11 +9,9 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, subformulas
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
-from cerlab.model.clock import time_axis
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, time_axis
 from cerlab.testing import Shape, random_events, random_query, smallest
 from cerlab.testing.smaller import smaller
 from proofs_tests.suite import Suite

@@ -16,8 +16,7 @@ from cerlab.cli import main
 from cerlab.fuzz import COMPOSITE, Summary, features, fuzz, wanted
 from cerlab.fuzz.engines import AnswerRows, Outcome, Refusal
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.event import Event
 from cerlab.testing.smaller import smallest

@@ -17,20 +17,18 @@ import pyarrow as pa
 
 import cerlab
 import cerlab.io.text
-from cerlab.automata.machine import machine_of
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import _digest, plan_from_json, plan_to_json
+from cerlab.automata.plan import Plan, _digest, plan_from_json, plan_to_json
+from cerlab.automata.strategy import machine_of
 from cerlab.cli import COMMANDS, main
-from cerlab.compile.cel_to_vcea import cel_to_vcea
-from cerlab.compile.vcea_to_cea import vcea_to_cea
+from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
 from cerlab.io.machines import machine_from_json, machine_to_json
 from cerlab.lab import PANELS
 from cerlab.lab import answer as lab_answer
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.logic.gcq import Delete, Insert, answers_after_each
-from cerlab.logic.sremo.text import sremo_text
+from cerlab.logic.sremo.parser import sremo_text
 from cerlab.magic import ceql_magic
 from cerlab.rows.recognise import RowEvaluator
 from cerlab.testing import (
@@ -182,7 +180,7 @@ def of_text(rng: Random, text: str, language: Any, logic: Any = "so") -> None:
 
 
 def _time() -> dict[str, Any]:
-    from cerlab.model.clock import time_axis
+    from cerlab.model.stream import time_axis
 
     return {"time": time_axis("t", "s")}
 

@@ -11,8 +11,7 @@ import pytest
 
 from cerlab.engine.answers import AnswerBatch, BatchedAnswers, join_answers
 from cerlab.io import NdjsonSink, answer_lines, record
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.order import by_end, in_order
+from cerlab.model.answer import ComplexEvent, by_end, in_order
 from proofs_tests.suite import Suite
 
 

@@ -18,7 +18,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.io.synthetic import STOCK_SCHEMA
-from cerlab.model.schema import Schema
+from cerlab.model.event import Schema
 
 NUMBERS = cerlab.parse_schema("CREATE STREAM S { EVENT A { v:int, w:double?, n:string } }")
 

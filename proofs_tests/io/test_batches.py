@@ -15,10 +15,9 @@ import pytest
 
 import cerlab
 from cerlab.io import Stream, batches, core_text, estimated_length, known_length, time_of_file
-from cerlab.model.clock import TimeAxis
 from cerlab.model.columns import values_of
-from cerlab.model.event import Event, Timestamp
-from cerlab.model.schema import Schema
+from cerlab.model.event import Event, Schema, Timestamp
+from cerlab.model.stream import TimeAxis
 from proofs_tests.io.test_bad_data import BAD
 from proofs_tests.suite import Suite
 

@@ -16,7 +16,7 @@ from cerlab.io import Stream, batches, declared, text
 from cerlab.io.arrow import table_events
 from cerlab.io.conversion import Reading
 from cerlab.io.rows import Rows
-from cerlab.model.schema import (
+from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,
     EventDeclaration,

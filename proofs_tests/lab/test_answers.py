@@ -12,7 +12,7 @@ import pytest
 
 import cerlab
 from cerlab.lab import MOST_STEPS, PANELS, answer, stream_of
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.testing import as_dict
 from cerlab.viz.timeline_value import own_numbers
 from proofs_tests.random_cases import random_case

@@ -20,7 +20,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.lab.serve import build
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.testing import as_dict
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cerlab.predicates.smt import search as listing
+from cerlab.predicates import smt as listing
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ from random import Random
 
 import pytest
 
-from cerlab.model.schema import (
+from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,
     EventDeclaration,
     Schema,
     StreamDeclaration,
 )
-from cerlab.predicates.algebra import disjoint, equivalent, implies, model, satisfiable
+from cerlab.predicates.minterms import disjoint, equivalent, implies, model, satisfiable
 from cerlab.predicates.syntax import And, Arithmetic, Comparison, Computed, Constant, Not, Operator
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, random_predicate

@@ -24,11 +24,10 @@ from cerlab.automata.automaton import (
     as_kind,
 )
 from cerlab.automata.compose import iteration, sequence, union
-from cerlab.automata.labelled import LabelledStates
+from cerlab.automata.epsilon import streaming
+from cerlab.automata.explore import trim
+from cerlab.automata.labelled import LabelledSrt, LabelledStates, Step
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt
-from cerlab.automata.registers.compose import streaming
-from cerlab.automata.registers.labelled import LabelledSrt, Step
-from cerlab.automata.trim import trim
 from cerlab.predicates.syntax import EVERYTHING
 from proofs_tests.suite import Suite
 

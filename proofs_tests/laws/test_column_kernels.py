@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cerlab.predicates.columns import kernels, relevant_indices, twins
+from cerlab.predicates.columns import kernels, relevant_indices
+from cerlab.predicates.columns import lookup_tables as twins
 from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Stretches
 from proofs_tests.kernels import JIT
 from proofs_tests.laws.random_columns import DEEP

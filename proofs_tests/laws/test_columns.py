@@ -16,7 +16,9 @@ import pytest
 from cerlab.errors import BadData
 from cerlab.model.columns import array_of
 from cerlab.model.event import Event, Timestamp, Value
-from cerlab.predicates.columns import SymbolStage, arrays, axes, stage
+from cerlab.predicates import columns as stage
+from cerlab.predicates.columns import SymbolStage, axes
+from cerlab.predicates.columns import pieces as arrays
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.syntax import (
     EVERYTHING,

@@ -12,10 +12,9 @@ import pytest
 
 import cerlab
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.semantics import valuations
+from cerlab.logic.cel.semantics import last_at_most, next_at_most, valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.parser import parse_cel
-from cerlab.logic.selection.strategies import last_at_most, next_at_most
 from cerlab.model.answer import complex_event
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event

@@ -19,11 +19,12 @@ from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.focel import rewrite
-from cerlab.logic.focel.report import Sizes, rewriting_sizes
 from cerlab.logic.focel.rewrite import (
+    Sizes,
     disjunctive_normal_form,
     is_lp,
     lp_normal_form,
+    rewriting_sizes,
     safe_form,
 )
 from cerlab.logic.focel.scope import safe, unscoped_variable, vdef, with_variables

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import find, given, settings
 
 import cerlab
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.io import Stream
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations

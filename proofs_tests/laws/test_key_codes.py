@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cerlab.predicates.columns import arrays, key_codes
+from cerlab.predicates.columns import key_codes
+from cerlab.predicates.columns import pieces as arrays
 from cerlab.predicates.columns.key_codes import KeyCodes
-from cerlab.predicates.keys import partition_key
+from cerlab.predicates.truth import partition_key
 from proofs_tests.laws.random_columns import CONSTANTS, DEEP, NAN, random_batch
 from proofs_tests.suite import Suite
 

@@ -9,10 +9,8 @@ import z3
 
 from cerlab.predicates.like import Characters, parse
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.smt.languages import literal, search_language
-from cerlab.predicates.syntax import (
-    Like,
-)
+from cerlab.predicates.smt.texts import literal, search_language
+from cerlab.predicates.syntax import Like
 from cerlab.predicates.truth import search
 from proofs_tests.laws.vectors import V, vectors
 from proofs_tests.suite import Suite

@@ -7,18 +7,21 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.determinise import DeterministicCea
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.automata.deterministic import DeterministicCea
+from cerlab.compile.pattern import as_pattern
 from cerlab.errors import ResourceLimit
-from cerlab.model.event import Event, Timestamp, Value, value_of
-from cerlab.model.schema import (
+from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,
+    Event,
     EventDeclaration,
     Schema,
     StreamDeclaration,
+    Timestamp,
+    Value,
+    value_of,
 )
-from cerlab.predicates.choices import event_of
+from cerlab.predicates.domains import event_of
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import (
     And,

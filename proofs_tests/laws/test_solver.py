@@ -13,16 +13,16 @@ import pytest
 import z3
 
 from cerlab.budget import STEPS
-from cerlab.model.event import Event, Timestamp, Value
-from cerlab.model.schema import (
-    AttributeType,
-)
-from cerlab.predicates.algebra import satisfiable
-from cerlab.predicates.choices import by_representatives
-from cerlab.predicates.domains import Domain
-from cerlab.predicates.minterms import minterms
-from cerlab.predicates.smt import by_solver, encoding, formulas, places, questions, terms, values
-from cerlab.predicates.smt import search as listing
+from cerlab.model.event import AttributeType, Event, Timestamp, Value
+from cerlab.predicates import smt as listing
+from cerlab.predicates import smt as values
+from cerlab.predicates.domains import Domain, by_representatives
+from cerlab.predicates.minterms import minterms, satisfiable
+from cerlab.predicates.smt import by_solver, formulas
+from cerlab.predicates.smt import formulas as encoding
+from cerlab.predicates.smt import formulas as terms
+from cerlab.predicates.smt import texts as places
+from cerlab.predicates.smt import texts as questions
 from cerlab.predicates.syntax import (
     Arithmetic,
     Atom,

@@ -33,7 +33,7 @@ from cerlab.logic.cel import semantics as so
 from cerlab.logic.focel import semantics as fo
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
-from cerlab.predicates.smt.questions import check_sat
+from cerlab.predicates.smt.texts import check_sat
 
 EVENTS = [{"type": "A"}, {"type": "B"}]
 SECONDS = {"time_limit": 0.3, "memory_limit": None}

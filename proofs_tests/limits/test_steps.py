@@ -13,14 +13,17 @@ import cerlab
 from cerlab import budget
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.decide import Joint, WindowedMachine, shortest_difference
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea, Successors
+from cerlab.automata.epsilon import quotient
 from cerlab.automata.explore import crawl
-from cerlab.automata.registers.coalesce import coalesce
-from cerlab.automata.registers.determinise import minterms
-from cerlab.automata.registers.liveness import live_registers
-from cerlab.automata.registers.reduce import quotient
-from cerlab.automata.registers.transducer import RegisterTransition, Srt, registers_used
-from cerlab.automata.successors import Successors
+from cerlab.automata.registers import (
+    RegisterTransition,
+    Srt,
+    coalesce,
+    live_registers,
+    registers_used,
+)
+from cerlab.automata.unrolled import minterms
 from cerlab.model.event import Event
 from cerlab.predicates.minterms import Minterm
 from cerlab.predicates.syntax import (

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from cerlab.io import text_codes, text_kernels
-from cerlab.predicates.columns import axes, cuts, pieces, twins
+from cerlab.predicates.columns import axes, pieces
+from cerlab.predicates.columns import axes as cuts
+from cerlab.predicates.columns import lookup_tables as twins
 from proofs_tests.io.test_text_codes import check_codes
 from proofs_tests.kernels import JIT
 from proofs_tests.laws.random_columns import check_case

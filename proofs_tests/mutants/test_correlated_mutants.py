@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata.registers import coalesce
-from cerlab.automata.registers.labelled import LabelledSrt
-from cerlab.compile import correlated_to_srt, extremes, operators
-from cerlab.compile.extremes import INCOMPARABLE, NOTHING, Side, Way
-from cerlab.compile.operators import apply_filter
+from cerlab.automata import registers as coalesce
+from cerlab.automata.labelled import LabelledSrt
+from cerlab.compile import cel_to_vcea as operators
+from cerlab.compile import correlated_to_srt
+from cerlab.compile import correlated_to_srt as extremes
+from cerlab.compile.cel_to_vcea import apply_filter
+from cerlab.compile.correlated_to_srt import INCOMPARABLE, NOTHING, Side, Way
 from cerlab.engine.reference.registers.intervals import Configuration, IntervalRuns
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.registers import Registers
+from cerlab.model.answer import ComplexEvent, Registers
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import EVERYTHING, Guard, Operator

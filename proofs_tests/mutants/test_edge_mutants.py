@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.general import tecs
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.registers import ambiguity
 from cerlab.engine.registers.evaluation import RegisterEvaluation
+from cerlab.model.answer import by_end
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Event
-from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import Operator
 from cerlab.spark import assignment

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cerlab.automata import mealy as mealy_module
-from cerlab.automata.mealy import DEAD, Step
+from cerlab.automata import explicit as mealy_module
+from cerlab.automata.explicit import DEAD, Step
 from cerlab.engine.windowed import program, relevant_events, scan
 from cerlab.engine.windowed.program import Program
 from cerlab.engine.windowed.relevant_events import Batch

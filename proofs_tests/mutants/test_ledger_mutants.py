@@ -14,7 +14,8 @@ from cerlab.api import parse_formula
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.tecs import Node, Tecs, UnionList
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.focel import report, rewrite, scope, translate
+from cerlab.logic.focel import rewrite, scope, translate
+from cerlab.logic.focel import rewrite as report
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event

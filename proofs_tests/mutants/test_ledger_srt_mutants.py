@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from cerlab.api import parse_formula
-from cerlab.automata.registers import product
-from cerlab.automata.registers.determinise import minterms
+from cerlab.automata import product
+from cerlab.automata.unrolled import minterms
 from cerlab.compile import sremo_to_srt
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
-from cerlab.theorems import socel_semantics
-from cerlab.theorems.socel_semantics import LabelledPositions
+from cerlab.theorems import socel as socel_semantics
+from cerlab.theorems.socel import LabelledPositions
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.mutants.test_srt_mutants import _determinise
 from proofs_tests.socel.test_table_1 import ROWS

@@ -9,7 +9,8 @@ import pytest
 
 from cerlab.automata import compose, product
 from cerlab.automata.automaton import LabelTransition, Vcea
-from cerlab.compile import cel_to_vcea, operators
+from cerlab.compile import cel_to_vcea
+from cerlab.compile import cel_to_vcea as operators
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import WindowPointer
 from cerlab.engine.reference.evaluation import TecsEvaluation

@@ -15,9 +15,9 @@ import pytest
 
 import cerlab
 from cerlab.logic.cel import semantics
+from cerlab.logic.cel import semantics as strategies
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import Valuations, valuations
-from cerlab.logic.selection import strategies
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, Correlation, On

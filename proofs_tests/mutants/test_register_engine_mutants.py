@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from cerlab.automata.automaton import Mark, outgoing
-from cerlab.automata.registers.transducer import Srt
+from cerlab.automata.registers import Srt
 from cerlab.engine.kernels.registers.arrays import KIND
 from cerlab.engine.registers import ambiguity, codes, evaluation, program, rules
 from cerlab.engine.registers.ambiguity import Rule
 from cerlab.engine.registers.operands import Names
 from cerlab.engine.registers.program import DEAD, Move, RegisterProgram, Slot
 from cerlab.model.clauses import Window
-from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Value
+from cerlab.model.stream import TimeAxis
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.srt.register_cases import (
     engine_answers,

@@ -10,27 +10,27 @@ from typing import Any
 import pytest
 
 from cerlab.automata.automaton import Mark, as_kind, outgoing
-from cerlab.automata.epsilon import sequence
+from cerlab.automata.epsilon import merge, sequence, streaming, without_epsilon
 from cerlab.automata.epsilon import star as star_of_expressions
 from cerlab.automata.explore import explore
-from cerlab.automata.registers import Srt
-from cerlab.automata.registers.complement import complement, match_complement
-from cerlab.automata.registers.compose import streaming
-from cerlab.automata.registers.determinise import Minterm, determinise, minterms
-from cerlab.automata.registers.epsilon import merge, without_epsilon
-from cerlab.automata.registers.liveness import live_registers, without_dead_writes
-from cerlab.automata.registers.product import intersection
-from cerlab.automata.registers.transducer import EpsilonSrt, Label
-from cerlab.automata.registers.unroll import unroll
-from cerlab.automata.registers.windows import length_window, span_window
+from cerlab.automata.product import intersection
+from cerlab.automata.registers import EpsilonSrt, Label, Srt, live_registers, without_dead_writes
+from cerlab.automata.unrolled import (
+    Minterm,
+    complement,
+    determinise,
+    length_window,
+    match_complement,
+    minterms,
+    span_window,
+    unroll,
+)
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
-from cerlab.predicates.guards import redirect_registers, registers_of
-from cerlab.predicates.syntax import Guard, all_of
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems import srt_to_sremo as decompiler
-from cerlab.theorems.single_register import single_register
-from cerlab.theorems.srt_closure import concatenation, star
+from cerlab.predicates.syntax import Guard, all_of, redirect_registers, registers_of
+from cerlab.theorems import elimination as decompiler
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import concatenation, single_register, star
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.srt import test_elimination_of_states
 from proofs_tests.srt.cases import (

@@ -15,8 +15,7 @@ from traceback import format_exception
 from cerlab.errors import CerlabError, CerlabWarning
 from cerlab.evaluate import AUTO
 from cerlab.fuzz import features
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, Consume, Strategy, TimeWindow
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, as_dict, random_events, random_query, smallest

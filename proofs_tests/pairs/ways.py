@@ -30,9 +30,8 @@ from cerlab.engine.windowed.ranges import why_not_by_ranges
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.logic.ceql.text import query_text
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.order import by_end
+from cerlab.logic.ceql.syntax import query_text
+from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.spark.plan import Mode, why_not
 from cerlab.testing import as_dict
 from proofs_tests.random_cases import Case

@@ -35,9 +35,9 @@ from cerlab.predicates.syntax import (
     TypeIs,
 )
 from cerlab.testing import Shape, random_events, random_formula
-from cerlab.theorems import vcea_to_cel as decompiler
-from cerlab.theorems.ucea_runs import labelled_answers
-from cerlab.theorems.vcea_to_cel import elimination_size, vcea_to_cel
+from cerlab.theorems import elimination as decompiler
+from cerlab.theorems.elimination import elimination_size, vcea_to_cel
+from cerlab.theorems.socel import ucea_labelled_answers
 from proofs_tests.suite import Suite
 
 ONE: Predicate = Comparison(Operator.EQ, Attribute("v"), Constant(1))
@@ -116,7 +116,7 @@ def check_ucea(rng: Random) -> bool:
     """The valuations that start at 0 are what ordinary runs of a UCEA answer."""
     machine = random_vcea(rng)
     S = random_stream(rng, 4)
-    expected = labelled_answers(Ucea(machine.states, machine.Delta, machine.I, machine.F), S)
+    expected = ucea_labelled_answers(Ucea(machine.states, machine.Delta, machine.I, machine.F), S)
     matches = valuations(vcea_to_cel(machine, "AB"), S)
     for n in range(len(S)):
         here = {Labels(V.labels) for V in matches if (V.start, V.end) == (0, n)}

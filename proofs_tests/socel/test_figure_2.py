@@ -15,9 +15,8 @@ from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import Labels
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
-from cerlab.theorems.star_property import Edit, star_violation
-from cerlab.theorems.ucea_runs import labelled_answers, star_answers
-from cerlab.theorems.vcea_to_cel import vcea_to_cel
+from cerlab.theorems.elimination import vcea_to_cel
+from cerlab.theorems.socel import Edit, star_answers, star_violation, ucea_labelled_answers
 
 SKIP: frozenset[str] = frozenset()
 
@@ -37,7 +36,7 @@ FIGURE_2 = Ucea(
 
 def f(S: Sequence[Event]) -> frozenset[Labels]:
     """Its processing function."""
-    return frozenset[Labels]().union(*labelled_answers(FIGURE_2, S))
+    return frozenset[Labels]().union(*ucea_labelled_answers(FIGURE_2, S))
 
 
 def word(types: str) -> tuple[Event, ...]:
@@ -83,5 +82,7 @@ def test_with_projection_it_is_a_formula() -> None:
     for types in ("AB", "ACB", "BAB", "ACAB"):
         S = word(types)
         ends_and_labels = {(V.end, Labels(V.labels)) for V in valuations(phi, S) if V.start == 0}
-        expected = {(n, C) for n, here in enumerate(labelled_answers(FIGURE_2, S)) for C in here}
+        expected = {
+            (n, C) for n, here in enumerate(ucea_labelled_answers(FIGURE_2, S)) for C in here
+        }
         assert ends_and_labels == expected

@@ -15,7 +15,7 @@ from statistics import pvariance
 import pytest
 
 import cerlab
-from cerlab.predicates import second_order
+from cerlab.predicates import condition as second_order
 
 VALUES = ["T-2", "H30", "H20", "T-1", "H27", "T2", "H45", "H50", "T-2", "H65"]
 FIGURE_1 = [{"type": word[0], "value": int(word[1:])} for word in VALUES]

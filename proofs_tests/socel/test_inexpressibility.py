@@ -19,7 +19,7 @@ import cerlab
 from cerlab.api import parse_formula
 from cerlab.logic.focel.translate import fo_to_so
 from cerlab.model.answer import ComplexEvent
-from cerlab.predicates import second_order
+from cerlab.predicates import condition as second_order
 
 QUADRATIC = "(A+ AS X ; B+ AS Y) FILTER X.v != Y.v"
 TERNARY = "A AS x ; (B AS y ; C AS z FILTER zero_sum(x.v, y.v, z.v))+"

@@ -17,9 +17,9 @@ from cerlab.model.answer import Labels
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_events
-from cerlab.theorems.lists_by_label import UceaEvaluation, positions_of_labels
+from cerlab.theorems.foundations import UceaEvaluation, positions_of_labels
+from cerlab.theorems.socel import ucea_labelled_answers
 from cerlab.theorems.socel_to_ucea import socel_to_ucea, under_star_to_runs
-from cerlab.theorems.ucea_runs import labelled_answers
 from proofs_tests.foundations.test_costs import count_operations
 from proofs_tests.socel.test_figure_2 import FIGURE_2
 from proofs_tests.socel.test_theorem_5 import (
@@ -51,7 +51,7 @@ def check_complete_and_without_repetition(answers: list[list[Labels]], expected:
 def check_runs(rng: Random) -> bool:
     """Also the trivial complex event, and those whose last event has no label."""
     A, S = random_ucea(rng, (*LABEL_SETS, frozenset())), random_stream(rng, 5)
-    expected = labelled_answers(A, S)
+    expected = ucea_labelled_answers(A, S)
     check_complete_and_without_repetition(enumerate_answers(A, S), expected)
     return any(expected)
 

@@ -11,7 +11,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
-from cerlab.theorems.star_property import Edit, labelled_answers, star_violation
+from cerlab.theorems.socel import Edit, labelled_answers, star_violation
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=5, family=True)

@@ -16,7 +16,7 @@ from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
-from cerlab.theorems.socel_semantics import between
+from cerlab.theorems.socel import between
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=5, family=True)

@@ -32,9 +32,9 @@ from cerlab.predicates.syntax import (
     TypeIs,
 )
 from cerlab.testing import Shape, random_events, random_formula
+from cerlab.theorems import elimination as decompiler
 from cerlab.theorems import socel_to_ucea as compiler
-from cerlab.theorems import vcea_to_cel as decompiler
-from cerlab.theorems.ucea_runs import labelled_answers, star_answers
+from cerlab.theorems.socel import star_answers, ucea_labelled_answers
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=5, family=True)
@@ -104,7 +104,7 @@ def check_runs(rng: Random) -> bool:
     S = random_events(rng, phi, SHAPE)
     expected = by_end(phi, S)
     A = compiler.under_star_to_runs(compiler.socel_to_ucea(phi))
-    assert labelled_answers(A, S) == expected, formula_text(phi)
+    assert ucea_labelled_answers(A, S) == expected, formula_text(phi)
     return any(expected)
 
 
@@ -112,7 +112,7 @@ def check_random_runs(rng: Random) -> bool:
     A = random_ucea(rng, (*LABEL_SETS, frozenset()))
     S = random_stream(rng, 4)
     expected = star_answers(A, S)
-    assert labelled_answers(compiler.under_star_to_runs(A), S) == expected, A
+    assert ucea_labelled_answers(compiler.under_star_to_runs(A), S) == expected, A
     return any(expected)
 
 
@@ -196,7 +196,7 @@ def embeddings(w: Word, S: Sequence[Event]) -> Iterator[Labels]:
 
 
 def processing_function(A: Ucea, S: Sequence[Event]) -> frozenset[Labels]:
-    return frozenset[Labels]().union(*labelled_answers(A, S))
+    return frozenset[Labels]().union(*ucea_labelled_answers(A, S))
 
 
 def has_the_star_property(A: Ucea) -> bool:
@@ -288,7 +288,7 @@ def test_ordinary_runs_read_every_event_and_may_end_without_a_label() -> None:
     A = Ucea(
         2, (take, LabelTransition(1, TypeIs("B"), frozenset(), 1)), frozenset({0}), frozenset({1})
     )
-    first, second, third = labelled_answers(A, [Event(R) for R in "ABA"])
+    first, second, third = ucea_labelled_answers(A, [Event(R) for R in "ABA"])
     assert first == second == {Labels({"A": (0,)})}
     assert third == frozenset()
 
@@ -300,7 +300,7 @@ def test_runs_begin_in_any_initial_state_and_label_by_sets() -> None:
         LabelTransition(2, TypeIs("B"), frozenset("y"), 2),
     )
     A = Ucea(3, steps, frozenset({0, 1}), frozenset({2}))
-    first, second = labelled_answers(A, [Event(R) for R in "AB"])
+    first, second = ucea_labelled_answers(A, [Event(R) for R in "AB"])
     assert first == {Labels({"x": (0,), "y": (0,)}), Labels({"x": (0,)})}
     assert second == {Labels({"x": (0,), "y": (0, 1)}), Labels({"x": (0,), "y": (1,)})}
 

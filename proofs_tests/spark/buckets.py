@@ -9,12 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 import cerlab
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.automata.plan import Plan, plan_to_bytes
 from cerlab.io import Stream
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
-from cerlab.predicates.keys import partition_key
+from cerlab.predicates.truth import partition_key
 from cerlab.spark.evaluation import plan_and_tables
 from cerlab.spark.plan import Labels, Mode, attributes_of_job, why_not
 from cerlab.spark.stream.state import BucketState, state_from_bytes

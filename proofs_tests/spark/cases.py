@@ -15,16 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.api import Query
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.automata.plan import Plan, plan_to_bytes
 from cerlab.errors import ResourceLimit
 from cerlab.io import Stream
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import TimeAxis, TimeUnit
 from cerlab.model.event import Event, Value
+from cerlab.model.stream import TimeAxis, TimeUnit
 from cerlab.spark.evaluation import Job
 from cerlab.spark.plan import attributes_read
 from cerlab.testing import Shape

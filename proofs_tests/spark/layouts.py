@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.automata.plan import plan_to_bytes
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.predicates.keys import partition_key
-from cerlab.predicates.truth import satisfies
+from cerlab.predicates.truth import partition_key, satisfies
 from cerlab.spark import assignment as plans
 from cerlab.spark import shuffle_units as tasks
 from cerlab.spark.assignment import BitFields, RangeAssignment, bit_fields

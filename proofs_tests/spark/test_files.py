@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.automata.plan import plan_to_bytes
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.spark import assignment

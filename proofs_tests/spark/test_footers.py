@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerlab
-from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.automata.plan import plan_to_bytes
 from cerlab.spark import footers
 from cerlab.spark import tasks as task_files
 from cerlab.spark.assignment import UnorderedFiles, ranges_in_files

@@ -9,16 +9,14 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.compile.pattern import Pattern
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import Pattern, as_pattern
 from cerlab.evaluate.labelled import named_columns, repeatable_labels
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.io import Stream
 from cerlab.logic.cel.syntax import defined_labels
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow
-from cerlab.predicates.keys import partition_key
+from cerlab.predicates.truth import partition_key
 from cerlab.spark import evaluation as groups
 from cerlab.spark.evaluation import GroupJob, evaluate_groups
 from cerlab.spark.task_outputs import RowNames

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.automata.plan import plan_to_bytes
 from cerlab.spark.evaluation import Job, Positions
 from cerlab.spark.plan import attributes_read
 from cerlab.spark.shuffle_units import _units, evaluate_buckets

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import cerlab
-from cerlab.model.clock import TimeAxis, TimeUnit
 from cerlab.model.event import Event
+from cerlab.model.stream import TimeAxis, TimeUnit
 from cerlab.predicates.syntax import Like, atoms
 from cerlab.predicates.text import predicate_text
 from cerlab.predicates.truth import satisfies

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.automata.plan import plan_to_bytes
 from cerlab.spark import runs as module
 from cerlab.spark.assignment import (
     begins_in_events,

@@ -11,7 +11,7 @@ import pytest
 
 from cerlab.io import Stream
 from cerlab.logic.sremo import Sremo, matches, parse_sremo
-from cerlab.logic.sremo.rewrite import streaming
+from cerlab.logic.sremo.syntax import streaming
 from cerlab.model.answer import Positions
 from proofs_tests.clauses.tables import word
 

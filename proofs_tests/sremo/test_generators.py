@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cerlab.logic.sremo import check_sremo, matches, parse_sremo
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.registers import reads, writes
+from cerlab.logic.sremo.syntax import reads, writes
 from cerlab.testing import (
     Shape,
     SremoKind,

@@ -8,8 +8,7 @@ from random import Random
 import cerlab
 from cerlab.logic.sremo import Sremo, detections, matches, parse_sremo
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.rewrite import sequence, streaming
-from cerlab.logic.sremo.syntax import SKIP
+from cerlab.logic.sremo.syntax import SKIP, sequence, streaming
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Not
 from cerlab.testing import Shape, random_sremo, random_sremo_events

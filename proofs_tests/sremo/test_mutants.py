@@ -13,14 +13,12 @@ import pytest
 
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.rewrite import rewritten, sequence
 from cerlab.logic.sremo.semantics import EMPTY_REGISTERS, NONE, Derivation, Derivations, Reading
-from cerlab.logic.sremo.syntax import EPSILON, SKIP, Sremo
+from cerlab.logic.sremo.syntax import EPSILON, SKIP, Sremo, rewritten, sequence
+from cerlab.model.answer import Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.predicates import truth
-from cerlab.predicates.guards import registers_of
-from cerlab.predicates.syntax import Guard, Not, RegisterComparison
+from cerlab.predicates.syntax import Guard, Not, RegisterComparison, registers_of
 from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mutant, on_rows
 from proofs_tests.sremo.tables import match
 from proofs_tests.sremo.test_clauses import CASES

@@ -10,9 +10,8 @@ import pytest
 import cerlab
 from cerlab import BadData, ComplexEvent, QuerySyntaxError, Unsupported, UsageError
 from cerlab.cli import main
-from cerlab.compile.register_plan import register_plan
-from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.compile.text_to_pattern import any_pattern
+from cerlab.compile.pattern import any_pattern
+from cerlab.compile.sremo_to_srt import register_plan, sremo_to_srt
 from cerlab.evaluate import EVALUATORS, evaluators_for
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import SpanWindow

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from random import Random
 
 from cerlab.logic.sremo import Derivation, Sremo, derivations, matches
+from cerlab.model.answer import Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.testing import REGISTERS, Shape, SremoKind, random_sremo, random_sremo_events
 from proofs_tests.sremo.twin import Contents, Twin, subsets
 from proofs_tests.suite import Suite

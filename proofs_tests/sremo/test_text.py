@@ -9,7 +9,7 @@ import pytest
 from cerlab import ComplexEvent, IllFormed, QuerySyntaxError, ResourceLimit
 from cerlab.logic.sremo import check_sremo, detections, matches, parse_sremo, semantics, sremo_text
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.registers import reads, writes
+from cerlab.logic.sremo.syntax import reads, writes
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
 from cerlab.testing import Shape, random_sremo

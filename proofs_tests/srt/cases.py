@@ -8,20 +8,18 @@ from random import Random
 from typing import TypeVar
 
 from cerlab.automata.automaton import EmptyMove, Mark, outgoing
-from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
-from cerlab.automata.registers.transducer import Label
+from cerlab.automata.registers import EpsilonSrt, Label, RegisterTransition, Srt, Transducer
 from cerlab.io import Stream
 from cerlab.logic.sremo import Sremo, matches, parse_sremo
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import subexpressions
-from cerlab.model.answer import Positions
+from cerlab.model.answer import Positions, Registers
 from cerlab.model.event import Event, Value
-from cerlab.model.registers import Registers
 from cerlab.predicates.syntax import Guard
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import REGISTERS, TYPES, Shape, random_sremo, random_sremo_events
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems.srt_runs import Configuration, Run, silently
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import Configuration, Run, silently
 from proofs_tests.clauses.tables import word
 
 Matches = frozenset[Positions]

@@ -13,8 +13,7 @@ from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
 from cerlab.logic.focel.semantics import fo_valuations
-from cerlab.model.clock import time_axis
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates import condition as cond
 from cerlab.predicates.syntax import Operator
 from cerlab.testing import (

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cerlab.automata.registers import EpsilonSrt, Srt
-from cerlab.automata.registers.determinise import determinise
-from cerlab.automata.registers.unroll import unroll
+from cerlab.automata.unrolled import determinise, unroll
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import step

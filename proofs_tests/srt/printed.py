@@ -7,21 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from cerlab.automata.automaton import Mark, outgoing
+from cerlab.automata.epsilon import without_epsilon
 from cerlab.automata.explore import explore
-from cerlab.automata.registers import Srt, Transducer
-from cerlab.automata.registers.determinise import determinise
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.automata.registers.rename import apart
-from cerlab.automata.registers.transducer import (
-    NONE,
-    Label,
-    RegisterTransition,
-)
+from cerlab.automata.plan import RegisterPlan
+from cerlab.automata.registers import NONE, Label, RegisterTransition, Srt, Transducer, apart
+from cerlab.automata.unrolled import determinise
 from cerlab.engine.reference.registers.runs import Run, Runs
-from cerlab.model.answer import Positions
+from cerlab.model.answer import Positions, Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.predicates.syntax import Guard, conjunction
 from cerlab.predicates.truth import satisfies
 

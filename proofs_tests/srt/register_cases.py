@@ -7,10 +7,9 @@ from random import Random
 from typing import TypeVar
 
 from cerlab.automata.automaton import Mark
-from cerlab.automata.registers import Srt
-from cerlab.automata.registers.plan import CorrelatedPlan, MarkWindow, RegisterPlan
-from cerlab.automata.registers.transducer import NONE, RegisterTransition
-from cerlab.compile.register_plan import register_plan
+from cerlab.automata.plan import CorrelatedPlan, MarkWindow, RegisterPlan
+from cerlab.automata.registers import NONE, RegisterTransition, Srt
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.registers import answers
 from cerlab.engine.reference.registers.intervals import IntervalRuns

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab.automata.plan import RegisterPlan
 from cerlab.automata.registers import Srt
-from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference.registers import answers
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns
@@ -21,7 +21,7 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import random_sremo, random_sremo_events
-from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt as runs
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.sremo.test_vectors import E1, TABLE_1
 from proofs_tests.srt.cases import SHAPE, Matches, events, step

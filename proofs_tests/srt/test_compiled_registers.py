@@ -17,8 +17,8 @@ import pytest
 
 import cerlab
 from cerlab import io
-from cerlab.automata.registers.plan import CorrelatedPlan
-from cerlab.compile.register_plan import register_plan
+from cerlab.automata.plan import CorrelatedPlan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.kernels.registers.guards import compare
 from cerlab.engine.reference.registers import answers
 from cerlab.engine.registers import configurations
@@ -33,11 +33,9 @@ from cerlab.engine.registers.residual import NotTaken, clauses, residual
 from cerlab.engine.windowed.counts import CountOverflow
 from cerlab.evaluate import protocol
 from cerlab.logic.sremo import detections
-from cerlab.model.answer import ComplexEvent
+from cerlab.model.answer import ComplexEvent, Registers, by_end
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy
 from cerlab.model.event import Event, Timestamp, Value
-from cerlab.model.order import by_end
-from cerlab.model.registers import Registers
 from cerlab.model.stream import Stream
 from cerlab.predicates import truth
 from cerlab.predicates.syntax import (

@@ -13,14 +13,11 @@ import pytest
 import cerlab
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import Mark
-from cerlab.automata.registers import RegisterTransition, Srt
-from cerlab.automata.registers.coalesce import coalesce
-from cerlab.automata.registers.plan import CorrelatedPlan
-from cerlab.automata.registers.transducer import NONE
+from cerlab.automata.plan import CorrelatedPlan
+from cerlab.automata.registers import NONE, RegisterTransition, Srt, coalesce
 from cerlab.cli import main
 from cerlab.compile.correlated_to_srt import correlated_to_srt
-from cerlab.compile.pattern import Logic
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import Logic, as_pattern
 from cerlab.engine.reference.registers.intervals import IntervalRuns
 from cerlab.evaluate import AUTO, protocol
 from cerlab.logic.cel.syntax import ConcatPlus, Plus, subformulas
@@ -31,7 +28,7 @@ from cerlab.predicates.syntax import EVERYTHING, Operator
 from cerlab.predicates.truth import kind_of
 from cerlab.testing import Shape, random_correlated_events, random_correlated_formula, with_limit
 from cerlab.testing.correlated import comparisons
-from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt as runs
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.srt.cases import guard, random_srt, with_word
 from proofs_tests.srt.correlated_cases import (

@@ -18,13 +18,13 @@ from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.logic.sremo import Sremo, derivations, matches, parse_sremo, sremo_text
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import subexpressions
+from cerlab.model.answer import Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.testing import random_sremo
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems import srt_to_sremo as decompiler
-from cerlab.theorems.single_register import single_register
-from cerlab.theorems.srt_to_sremo import srt_to_sremo
+from cerlab.theorems import elimination as decompiler
+from cerlab.theorems import srt as runs
+from cerlab.theorems.elimination import srt_to_sremo
+from cerlab.theorems.srt import single_register
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import (
     SHAPE,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.registers.epsilon import merge, without_epsilon
-from cerlab.automata.registers.reduce import quotient
-from cerlab.automata.registers.trim import prune
+from cerlab.automata.epsilon import merge, quotient, without_epsilon
+from cerlab.automata.registers import prune
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.testing import random_sremo
-from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt as runs
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import SHAPE, random_epsilon_srt, random_srt, with_match, with_word
 from proofs_tests.suite import Suite

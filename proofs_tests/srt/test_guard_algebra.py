@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.model.registers import Registers
-from cerlab.predicates.guards import redirect_registers, registers_of
-from cerlab.predicates.syntax import EVERYTHING, FALSE, all_of, conjunction, disjunction, negation
+from cerlab.model.answer import Registers
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    FALSE,
+    all_of,
+    conjunction,
+    disjunction,
+    negation,
+    redirect_registers,
+    registers_of,
+)
 from cerlab.predicates.truth import satisfies
 from proofs_tests.srt.cases import guard, random_event, random_guard
 from proofs_tests.suite import Suite

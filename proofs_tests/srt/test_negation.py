@@ -6,19 +6,17 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.liveness import without_dead_writes
-from cerlab.automata.registers.transducer import written_registers
-from cerlab.compile.slices import WHOLE, after, always_marks, before
-from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.automata.epsilon import without_epsilon
+from cerlab.automata.registers import without_dead_writes, written_registers
+from cerlab.compile.sremo_to_srt import WHOLE, after, always_marks, before, sremo_to_srt
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.sremo import Sremo, derivations, matches
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.rewrite import sequence
+from cerlab.logic.sremo.syntax import sequence
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Not
 from cerlab.testing import Shape, random_sremo, random_sremo_events
-from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt as runs
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import (
     SHAPE,

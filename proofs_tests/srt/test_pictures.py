@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from cerlab.automata.registers import Transducer
-from cerlab.automata.registers.determinise import macro_states
+from cerlab.automata.unrolled import macro_states
 from cerlab.cli import main
 from cerlab.viz.deterministic import machine_text
 from cerlab.viz.dot import dot_text

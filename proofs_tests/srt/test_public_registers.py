@@ -12,7 +12,7 @@ import pytest
 import cerlab
 from cerlab.api import parse_query
 from cerlab.cli import main
-from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.compile.pattern import as_pattern
 from cerlab.evaluate.labelled import shown_attributes
 from proofs_tests.srt.correlated_cases import correlated_case
 from proofs_tests.suite import Suite

@@ -15,7 +15,7 @@ from cerlab.api import parse_query
 from cerlab.bench.register_patterns import PATTERNS, ceql, sremo
 from cerlab.bench.registers import digest
 from cerlab.bench.streams import from_file
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns
 from cerlab.engine.registers.evaluation import RegisterEvaluation

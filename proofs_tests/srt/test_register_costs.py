@@ -7,7 +7,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.io import Stream
 from cerlab.model.event import Event

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 
 from cerlab.automata.registers import Srt
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems.single_register import single_register
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import single_register
 from proofs_tests.srt.cases import random_srt, step, with_word
 from proofs_tests.suite import Suite
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata.registers.epsilon import without_epsilon
+from cerlab.automata.epsilon import without_epsilon
 from cerlab.compile.sremo_to_srt import registers, sremo_to_srt
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.sremo import Sremo, derivations, matches
 from cerlab.logic.sremo import syntax as sre
-from cerlab.model.registers import Registers
+from cerlab.model.answer import Registers
 from cerlab.testing import random_sremo
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems.srt_runs import Outcome
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import Outcome
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.sremo.test_clauses import CASES
 from proofs_tests.srt.cases import SHAPE, events, random_event, with_match, without_clocks

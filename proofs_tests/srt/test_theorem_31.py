@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from cerlab.automata.epsilon import streaming, without_epsilon
 from cerlab.automata.registers import Srt
-from cerlab.automata.registers.compose import streaming
-from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.model.event import Event
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems.srt_closure import concatenation, star, union
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import concatenation, star, union
 from proofs_tests.srt.cases import (
     Matches,
     random_epsilon_srt,

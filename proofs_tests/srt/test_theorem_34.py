@@ -8,14 +8,12 @@ from random import Random
 import pytest
 
 from cerlab.automata.automaton import Mark
-from cerlab.automata.registers import Srt
-from cerlab.automata.registers.product import intersection, product
-from cerlab.automata.registers.rename import rename
-from cerlab.automata.registers.transducer import written_registers
+from cerlab.automata.product import intersection, product
+from cerlab.automata.registers import Srt, rename, written_registers
 from cerlab.errors import IllFormed
+from cerlab.model.answer import Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
-from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt as runs
 from proofs_tests.srt.cases import random_event, random_srt, step, with_word
 from proofs_tests.suite import Suite
 

@@ -9,26 +9,26 @@ from random import Random
 import pytest
 
 from cerlab.automata.automaton import Mark
+from cerlab.automata.epsilon import streaming, without_epsilon
 from cerlab.automata.registers import Srt
-from cerlab.automata.registers.complement import complement, match_complement
-from cerlab.automata.registers.compose import streaming
-from cerlab.automata.registers.determinise import (
+from cerlab.automata.unrolled import (
+    complement,
     determinise,
     io_determinise,
+    match_complement,
     minterms,
+    unroll,
 )
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.unroll import unroll
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.sremo import matches
 from cerlab.logic.sremo import syntax as sre
+from cerlab.model.answer import Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.predicates.syntax import And, Not
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import Shape, random_sremo
-from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt as runs
 from proofs_tests.srt.cases import (
     Matches,
     guard,

@@ -11,16 +11,15 @@ from random import Random
 import pytest
 
 from cerlab.automata.automaton import AnchoredCea
-from cerlab.automata.registers.compose import streaming
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.plan import RegisterPlan
+from cerlab.automata.epsilon import streaming, without_epsilon
+from cerlab.automata.plan import RegisterPlan
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.registers import answers
 from cerlab.errors import Unsupported
 from cerlab.model.event import Event
 from cerlab.testing import random_sremo
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems.unary import unary_cea, unary_srt
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import unary_cea, unary_srt
 from proofs_tests.foundations.anchored_cases import (
     Run,
     accepted_positions,

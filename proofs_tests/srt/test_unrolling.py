@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from cerlab.automata.registers.determinise import depths
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.transducer import Srt
-from cerlab.automata.registers.trim import longest
-from cerlab.automata.registers.unroll import unroll
-from cerlab.automata.registers.windows import length_window, mark_bounded, span_window
+from cerlab.automata.epsilon import without_epsilon
+from cerlab.automata.registers import Srt, longest
+from cerlab.automata.unrolled import depths, length_window, mark_bounded, span_window, unroll
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.logic.sremo import matches
 from cerlab.logic.sremo import syntax as sre
-from cerlab.model.registers import Registers
+from cerlab.model.answer import Registers
 from cerlab.testing import random_sremo
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems.single_register import single_register
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import single_register
 from proofs_tests.srt.cases import (
     SHAPE,
     Matches,

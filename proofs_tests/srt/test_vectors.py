@@ -12,24 +12,16 @@ import pytest
 
 from cerlab.automata.automaton import EmptyMove, Mark, as_kind
 from cerlab.automata.epsilon import star as star_of_expressions
-from cerlab.automata.registers import Transducer
-from cerlab.automata.registers.complement import complement
-from cerlab.automata.registers.compose import streaming
-from cerlab.automata.registers.determinise import determinise, macro_states
-from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.transducer import EpsilonSrt, registers_used
-from cerlab.automata.registers.trim import prune
-from cerlab.automata.registers.unroll import unroll
-from cerlab.automata.registers.windows import span_window
-from cerlab.compile.register_plan import register_plan
-from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.automata.epsilon import streaming, without_epsilon
+from cerlab.automata.registers import EpsilonSrt, Transducer, prune, registers_used
+from cerlab.automata.unrolled import complement, determinise, macro_states, span_window, unroll
+from cerlab.compile.sremo_to_srt import register_plan, sremo_to_srt
 from cerlab.engine.reference.registers.shared import SharedRuns
+from cerlab.model.answer import Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.predicates.syntax import And, Not, all_of
-from cerlab.theorems import srt_runs as runs
-from cerlab.theorems.srt_closure import star
-from cerlab.theorems.srt_runs import Configuration
+from cerlab.theorems import srt as runs
+from cerlab.theorems.srt import Configuration, star
 from proofs_tests.sremo.tables import sre
 from proofs_tests.sremo.test_vectors import E1, TABLE_1, trades
 from proofs_tests.srt.cases import Matches, events, from_one, guard, step

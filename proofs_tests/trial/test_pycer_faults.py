@@ -17,8 +17,7 @@ import pytest
 
 from cerlab.fuzz import reference
 from cerlab.logic.ceql.parser import parse_ceql
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow
 from cerlab.model.event import Event
 

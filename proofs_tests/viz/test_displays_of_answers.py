@@ -25,12 +25,12 @@ from cerlab import (
     display,
 )
 from cerlab.api import Answers
-from cerlab.model.event import Value
-from cerlab.model.schema import (
+from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,
     EventDeclaration,
     StreamDeclaration,
+    Value,
 )
 from cerlab.viz.answers import MOST, MOST_EVENTS, type_counts
 from proofs_tests.random_cases import Case, random_case

@@ -13,7 +13,7 @@ import pytest
 import cerlab
 from cerlab import display
 from cerlab.automata.automaton import IntervalCea, Mark, Transition, Vcea
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea
 from cerlab.logic.cel.syntax import Atom, Plus
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import render

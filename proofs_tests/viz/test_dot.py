@@ -25,7 +25,7 @@ from cerlab.automata.automaton import (
     Ucea,
     Vcea,
 )
-from cerlab.automata.registers.transducer import EpsilonSrt, RegisterTransition
+from cerlab.automata.registers import EpsilonSrt, RegisterTransition
 from cerlab.automata.strategy import StrategyCea
 from cerlab.logic.cel.syntax import As, Atom
 from cerlab.model.clauses import Strategy

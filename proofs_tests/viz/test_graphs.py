@@ -10,8 +10,8 @@ import pytest
 
 import cerlab
 from cerlab.automata.automaton import EpsilonCea, Mark, Transition
-from cerlab.automata.registers.transducer import EpsilonSrt, Srt
-from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
+from cerlab.automata.registers import EpsilonSrt, Srt
+from cerlab.compile.foundations import focel_to_epsilon_cea
 from cerlab.errors import BadData, Unsupported
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_formula, random_sremo

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.logic.ceql.text import query_text
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.testing import Shape, random_query
 from proofs_tests.suite import Suite
 

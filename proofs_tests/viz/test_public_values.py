@@ -11,7 +11,7 @@ import pytest
 import cerlab
 from cerlab import display
 from cerlab.automata.explicit import table_of
-from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.viz.machines import listed_minterms
 from proofs_tests.viz.test_displays_of_answers import words
 

@@ -17,7 +17,7 @@ from cerlab.api import Query
 from cerlab.api import timeline as asked
 from cerlab.api.timelines import MOST_ANSWERS, show
 from cerlab.errors import BadData, CerlabError
-from cerlab.model.order import by_end
+from cerlab.model.answer import by_end
 from cerlab.viz.timeline import ANSWERS, EVENTS, timeline, timeline_text
 from cerlab.viz.timeline_value import COLOURS, MARKERS, SHAPES, Row, look, own_numbers
 from proofs_tests.random_cases import random_case

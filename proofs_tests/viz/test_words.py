@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from cerlab.model.event import Event, Timestamp, Value
-from cerlab.predicates.words import event_text
+from cerlab.predicates.text import event_text
 from proofs_tests.suite import Suite
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

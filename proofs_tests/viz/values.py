@@ -7,12 +7,11 @@ from random import Random
 from typing import Any
 
 from cerlab.automata.automaton import IntervalCea
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.explicit import table_of
 from cerlab.automata.strategy import StrategyCea
-from cerlab.compile.cel_to_vcea import cel_to_vcea
-from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
-from cerlab.compile.vcea_to_cea import vcea_to_cea
+from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
+from cerlab.compile.foundations import focel_to_epsilon_cea
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import Formula
 from cerlab.model.clauses import Strategy

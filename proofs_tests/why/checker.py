@@ -11,13 +11,12 @@ from itertools import pairwise
 from typing import assert_never
 
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.semantics import holds, valuations
+from cerlab.logic.cel.semantics import holds, select, valuations
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
-from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.predicates.keys import partition_key
+from cerlab.predicates.truth import partition_key
 from cerlab.why.deduction import CelDerivation
 
 

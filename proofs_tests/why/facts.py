@@ -15,7 +15,7 @@ from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
 from cerlab.model.event import value_of
 from cerlab.predicates.condition import labels_of
-from cerlab.predicates.keys import partition_key
+from cerlab.predicates.truth import partition_key
 from cerlab.why import Derivation, Failure, Kind, Why
 from cerlab.why.deduction import CelDerivation
 from cerlab.why.failure import Path

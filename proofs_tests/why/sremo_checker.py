@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.registers import writes
-from cerlab.logic.sremo.rewrite import absence
 from cerlab.logic.sremo.semantics import derivations
-from cerlab.logic.sremo.syntax import Sremo
+from cerlab.logic.sremo.syntax import Sremo, absence, writes
+from cerlab.model.answer import Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.predicates.truth import satisfies
 from cerlab.why import SremoDerivation
 from cerlab.why.deduction import Contents, Reading

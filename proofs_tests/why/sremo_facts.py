@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.registers import reads
 from cerlab.logic.sremo.semantics import derivations
-from cerlab.logic.sremo.syntax import Sremo, children
+from cerlab.logic.sremo.syntax import Sremo, children, reads
 from cerlab.model.event import value_of
 from cerlab.predicates.text import value_text
 from cerlab.predicates.truth import satisfies

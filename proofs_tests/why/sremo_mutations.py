@@ -8,7 +8,7 @@ from random import Random
 
 from cerlab.logic.sremo import Sremo, detections
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.rewrite import absence
+from cerlab.logic.sremo.syntax import absence
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream

@@ -21,9 +21,8 @@ from cerlab.logic.focel.scope import bound, check_scopes, vdef_plus, with_variab
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import Consume, EventWindow, Strategy
-from cerlab.model.clock import time_axis
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates.condition import Correlation, LabelAttribute, On, labels_of
 from cerlab.predicates.syntax import Operator
 from cerlab.testing import Shape, random_events, random_predicate

@@ -7,7 +7,7 @@ from typing import Any
 
 from cerlab.errors import ResourceLimit
 from cerlab.logic.sremo import Sremo, detections
-from cerlab.logic.sremo.registers import reads
+from cerlab.logic.sremo.syntax import reads
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape

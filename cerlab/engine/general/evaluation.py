@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import SAFE, WindowStarts
@@ -24,11 +24,10 @@ from cerlab.engine.kernels.tecs.batch import Events
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.windowed.scan import KEYS_KEPT
 from cerlab.model.clauses import EventWindow
-from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event, is_of_streams
-from cerlab.model.stream import Stream
-from cerlab.predicates.columns.arrays import narrow
+from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes
+from cerlab.predicates.columns.pieces import narrow
 
 FEW = 32
 """Up to so many events cost less one by one than as columns."""

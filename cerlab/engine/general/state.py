@@ -30,14 +30,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.automata.machine import Machine
-from cerlab.automata.naming import idle_of_name, name_of_idle, name_of_state, state_of_name
-from cerlab.automata.plan_json import plan_digest
+from cerlab.automata.plan import plan_digest
+from cerlab.automata.strategy import (
+    Machine,
+    idle_of_name,
+    name_of_idle,
+    name_of_state,
+    state_of_name,
+)
 from cerlab.engine.general.state_check import bad_state, check_arrays, check_header, expect, heads
 from cerlab.errors import BadData, CerlabError, UsageError
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import TimeAxis, time_axis
-from cerlab.model.json_values import value_from_json, value_to_json
+from cerlab.model.documents import value_from_json, value_to_json
+from cerlab.model.stream import TimeAxis, time_axis
 
 if TYPE_CHECKING:
     from cerlab.automata.plan import Plan

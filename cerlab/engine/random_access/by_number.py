@@ -14,8 +14,8 @@ from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
-from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
 from cerlab.engine.random_access.budget import bytes_of, check_budget, fits, shown_number
 from cerlab.engine.random_access.tecs import TecsWalk
 from cerlab.engine.random_access.weights import Weights
@@ -23,8 +23,7 @@ from cerlab.engine.reference import driver
 from cerlab.engine.reference.tecs import Node
 from cerlab.errors import ResourceLimit, UsageError
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clock import TimeAxis, axis_for
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis, axis_for
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
-from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.successors import Moves
+from cerlab.automata.deterministic import Deterministic, Moves
 from cerlab.model.event import Event
 
 Runs: TypeAlias = dict[int, int]

@@ -18,9 +18,9 @@ from cerlab.budget import poll, spend_over
 from cerlab.engine.reference.counting import RunCounts
 from cerlab.engine.reference.recogniser import Answer, Clauses, Reader, Recogniser
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
-from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for, only_timestamp
 from cerlab.model.event import Event
-from cerlab.predicates.keys import Key, partition_key
+from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for, only_timestamp
+from cerlab.predicates.truth import Key, partition_key
 
 R = TypeVar("R", bound=Reader)
 Result = TypeVar("Result")

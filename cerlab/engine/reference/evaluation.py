@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.successors import Moves
+from cerlab.automata.deterministic import Deterministic, Moves
 from cerlab.engine.reference.tecs import (
     Node,
     Tecs,

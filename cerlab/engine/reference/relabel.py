@@ -9,8 +9,7 @@ from cerlab.automata.plan import Plan
 from cerlab.engine.reference.recogniser import Clauses
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event, is_of_streams
-from cerlab.predicates.keys import partition_key
-from cerlab.predicates.truth import satisfies
+from cerlab.predicates.truth import partition_key, satisfies
 
 
 def labels_of_answer(

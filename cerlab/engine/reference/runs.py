@@ -13,10 +13,16 @@ from cerlab.automata.automaton import IntervalCea, Mark, Vcea
 from cerlab.budget import spend_over
 from cerlab.engine.reference.selection import select_answers
 from cerlab.errors import ResourceLimit
-from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
+from cerlab.model.answer import (
+    ComplexEvent,
+    Positions,
+    Valuation,
+    complex_event,
+    latest_first,
+    valuation_latest_first,
+)
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
-from cerlab.model.order import latest_first, valuation_latest_first
 from cerlab.predicates.truth import satisfies
 
 MAX_RUNS = 500_000

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
-from cerlab.automata.machine import Machine
+from cerlab.automata.deterministic import Moves
 from cerlab.automata.plan import Plan
-from cerlab.automata.successors import Moves
+from cerlab.automata.strategy import Machine
 from cerlab.display import drawable
 from cerlab.engine.reference.driver import Driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.tecs import Bottom, Node, Output, Union
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clock import TimeAxis, axis_for
 from cerlab.model.event import Event
-from cerlab.predicates.keys import partition_key
+from cerlab.model.stream import TimeAxis, axis_for
+from cerlab.predicates.truth import partition_key
 
 MOST_ANSWERS = 20
 """How many answers of its end a snapshot lists."""

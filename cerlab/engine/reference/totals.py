@@ -16,8 +16,8 @@ from cerlab.automata.plan import Plan
 from cerlab.budget import spend
 from cerlab.engine.reference import driver
 from cerlab.errors import ResourceLimit
-from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
+from cerlab.model.stream import TimeAxis
 
 Least: TypeAlias = Any
 """A value that is less than another or not; None for none."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cerlab.automata.registers.plan import CorrelatedPlan
+from cerlab.automata.plan import CorrelatedPlan
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, BatchedAnswers
 from cerlab.engine.clock import TimeColumn, first_inside
@@ -25,8 +25,7 @@ from cerlab.engine.windowed.counts import CountOverflow
 from cerlab.errors import BadData, ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, EventWindow, Window
-from cerlab.model.clock import TimeAxis
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage, relevant_indices
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.columns.lookup_tables import Codes

@@ -7,8 +7,8 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from cerlab.automata.labelled import LabelledSrt
 from cerlab.automata.plan import PlanClauses
-from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.growth import double_room
 from cerlab.engine.kernels.arrays import NONE, Answers, Int32s, Int64s

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark, outgoing
+from cerlab.automata.epsilon import smaller
 from cerlab.automata.explore import along, crawl, reachable
-from cerlab.automata.registers.labelled import LabelledSrt
-from cerlab.automata.registers.liveness import backward_union
-from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
-from cerlab.automata.registers.reduce import smaller
-from cerlab.automata.registers.transducer import RegisterTransition, Srt
+from cerlab.automata.labelled import LabelledSrt
+from cerlab.automata.plan import CorrelatedPlan, RegisterPlan
+from cerlab.automata.registers import RegisterTransition, Srt, backward_union
 from cerlab.predicates.syntax import EVERYTHING, Guard, RegisterAttribute, RegisterComparison, atoms
 
 AnyPlan: TypeAlias = RegisterPlan | CorrelatedPlan
@@ -88,7 +87,7 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
     Of a query, transitions that ask and do the same are made one first, so that fewer matches have
     several runs.
 
-    >>> from cerlab.automata.registers.transducer import NONE
+    >>> from cerlab.automata.registers import NONE
     >>> steps = [RegisterTransition(0, EVERYTHING, mark, NONE, 0) for mark in Mark]
     >>> T = Srt(1, tuple(steps), frozenset({0}), frozenset({0}))
     >>> program = register_program(RegisterPlan(T))

@@ -18,8 +18,7 @@ from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.program import Program
 from cerlab.engine.windowed.relevant_events import RelevantEvents
 from cerlab.engine.windowed.scan import WindowScan, why_not_windowed
-from cerlab.model.clock import TimeAxis
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 
 MAX_COUNTS = 1 << 24
 """How many numbers are kept at most: for each partition, state and start in the window."""

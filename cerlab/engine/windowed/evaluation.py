@@ -28,7 +28,7 @@ from cerlab.engine.windowed.chains import Chains
 from cerlab.engine.windowed.program import Program
 from cerlab.engine.windowed.relevant_events import RelevantEvents
 from cerlab.engine.windowed.scan import WindowScan
-from cerlab.model.clock import TimeAxis
+from cerlab.model.stream import TimeAxis
 
 RECORDS_PER_NODE = 16
 """Room for records costs nothing until it is used, and is not kept; so there is more of it."""

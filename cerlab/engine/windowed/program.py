@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.mealy import DEAD, NOWHERE, Mealy, Move, Step, mealy_of
+from cerlab.automata.explicit import DEAD, NOWHERE, Mealy, Move, Step, mealy_of
 from cerlab.engine.growth import firsts
 from cerlab.engine.kernels.arrays import Bytes, CopySteps, Int32s, Moves, Ops, Symbols
 from cerlab.engine.windowed.copy_steps import copy_steps

@@ -24,8 +24,7 @@ from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.engine.windowed.scan import why_not_windowed
 from cerlab.errors import BadData
 from cerlab.model.clauses import Consume, EventWindow, Strategy
-from cerlab.model.clock import TimeAxis
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 
 RANGE = 1 << 20
 """How many events a range has at most."""

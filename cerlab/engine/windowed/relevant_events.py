@@ -15,8 +15,8 @@ from cerlab.engine.columns import slice_rows, take_rows
 from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed.relevant_events import relevant, relevant_once
 from cerlab.engine.windowed.program import Program, Read
-from cerlab.model.clock import Instant
 from cerlab.model.columns import room
+from cerlab.model.stream import Instant
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 

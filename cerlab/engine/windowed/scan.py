@@ -32,7 +32,7 @@ from cerlab.engine.windowed.relevant_events import (
 )
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.model.clock import Instant, TimeAxis
+from cerlab.model.stream import Instant, TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 Result = TypeVar("Result")

@@ -1,35 +1,91 @@
-"""What formulas mean: the reference semantics of CEL with intervals (CORE Table 2).
+"""STRICT, NXT, LAST and MAX: which answers with the same end survive (FOUND Sec. 4; DESIGN 3.7).
 
-This is the oracle. One arm per row of the table, in its order, then the rows that DESIGN 2.3 adds:
-NOT, ``:``, ``:+``, AND, ALL, UNLESS, RENAME, and the strategies. It is written to be read, never to
-be fast: no cache, no early exit; the only thing it has besides the mathematics is a budget, so that
-an answer too large to be computed is an error at once.
+The comparison is between position sets, over all answers at once. The paper prints it under one
+valuation and in the other direction, where it would select nothing or the wrong ones; its own
+examples need this reading (errata E1, E2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from typing import TypeAlias, assert_never
 
-from cerlab.budget import TRANSITION, spend, spend_over, step_budget
+from cerlab.budget import COMPARISONS, TRANSITION, spend, spend_over, step_budget
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.selection.strategies import select
-from cerlab.model.answer import Positions, Valuation
+from cerlab.model.answer import Positions, Valuation, complex_event
+from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event, is_of_stream, value_of
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Application, Condition, Correlation, On
-from cerlab.predicates.second_order import holds_of
+from cerlab.predicates.condition import Application, Condition, Correlation, On, holds_of
 from cerlab.predicates.truth import compare, satisfies
+
+
+def select(strategy: Strategy, answers: Iterable[Valuation]) -> frozenset[Valuation]:
+    """The valuations whose position sets survive among those with the same end.
+
+    Valuations with equal position sets and different starts or labels live or die together. Raises
+    `ResourceLimit` where too many of them end at one event.
+    """
+    by_end: dict[int, list[Valuation]] = {}
+    for V in answers:
+        by_end.setdefault(V.end, []).append(V)
+    with step_budget("a selection by the reference", "use a window, which leaves fewer", own=1):
+        return frozenset(
+            V
+            for group in by_end.values()
+            for rivals in [list({_support_of(V) for V in group})]
+            for V in spend_over(group, 1 + len(rivals) // COMPARISONS)
+            if _survives(strategy, _support_of(V), rivals)
+        )
+
+
+def _support_of(V: Valuation) -> Positions:
+    return complex_event(V).positions
+
+
+def _survives(strategy: Strategy, C: Positions, rivals: list[Positions]) -> bool:
+    match strategy:
+        case Strategy.STRICT:
+            return all(later == earlier + 1 for earlier, later in pairwise(C))
+        case Strategy.NXT:
+            return all(next_at_most(other, C) for other in rivals)
+        case Strategy.LAST:
+            return all(last_at_most(other, C) for other in rivals)
+        case Strategy.MAX:
+            return not any(set(C) < set(other) for other in rivals)
+        case _:
+            assert_never(strategy)
+
+
+def next_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
+    """``C1 <=next C2``: equal, or the first position in one only is in C2 (FOUND Sec. 4).
+
+    >>> next_at_most({5, 8}, {1, 8}), next_at_most({1, 8}, {5, 8})
+    (True, False)
+    """
+    difference = set(C1) ^ set(C2)
+    return not difference or min(difference) in set(C2)
+
+
+def last_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
+    """``C1 <=last C2``: equal, or the last position in one only is in C2 (FOUND Sec. 4)."""
+    difference = set(C1) ^ set(C2)
+    return not difference or max(difference) in set(C2)
+
 
 MAX_EVENTS = 256
 """The longest stream that the reference takes."""
 
+
 TECS_HINT = 'use evaluator="tecs", which need not hold the answers'
+
 
 MAX_VALUATIONS = 100_000
 """The largest set of valuations, of any subformula, that the reference computes."""
+
 
 Valuations: TypeAlias = frozenset[Valuation]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeAlias
 
 from cerlab.display import drawable
+from cerlab.errors import ResourceLimit
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.condition import Condition
 
@@ -152,7 +153,11 @@ class Select:
 
 
 Binary: TypeAlias = Or | And | All | Unless | Seq | Concat
+
+
 Unary: TypeAlias = Not | As | Filter | Plus | ConcatPlus | Project | Rename | Select
+
+
 Formula: TypeAlias = Atom | Unary | Binary
 
 
@@ -250,3 +255,38 @@ def defined_labels(phi: Formula) -> frozenset[str]:
             return defined_labels(left)
         case _:
             return frozenset[str]().union(*map(defined_labels, children(phi)))
+
+
+MAX_DEPTH = 200
+"""How deep formulas may nest, and how deep a condition of FILTER may."""
+
+
+def refuse_deep(phi: Formula) -> None:
+    """Raise `ResourceLimit` for a formula too deep for what walks over it, without recursion."""
+    pending = [(phi, 1)]
+    while pending:
+        psi, depth = pending.pop()
+        _check(depth)
+        pending.extend((below, depth + 1) for below in children(psi))
+        if isinstance(psi, Filter):
+            _refuse_deep_condition(psi.condition)
+
+
+def _refuse_deep_condition(condition: object) -> None:
+    pending: list[tuple[Any, int]] = [(condition, 0)]  # 0: what holds a predicate is no level
+    while pending:
+        part, depth = pending.pop()
+        _check(depth)
+        if isinstance(part, tuple):
+            pending.extend((each, depth) for each in part)
+        elif is_dataclass(part):
+            pending.extend((getattr(part, field.name), depth + 1) for field in fields(part))
+
+
+def _check(depth: int) -> None:
+    if depth > MAX_DEPTH + 1:
+        raise ResourceLimit(
+            "CER0602",
+            f"the formula nests or chains more than {MAX_DEPTH} operators",
+            hint="use IN {..} for long lists of values",
+        )

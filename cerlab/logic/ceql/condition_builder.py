@@ -13,7 +13,7 @@ from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.reading import Rule, place_at, value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.second_order import SetOf, user_predicates
+from cerlab.predicates.condition import SetOf, user_predicates
 from cerlab.predicates.truth import kind_of, search
 
 MAX_DEPTH = 200

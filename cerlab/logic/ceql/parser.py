@@ -1,22 +1,256 @@
-"""Text to queries, formulas and schemas, with errors that show where and what was expected."""
+"""From parse trees to the syntax of CEQL: sugar ends here, and every node gets its span."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
-from lark import Token, Tree
+from lark import Token, Tree, v_args
+from lark.tree import Meta
 
-from cerlab.errors import ResourceLimit, SourcePlace, Span, nearest
+from cerlab import display
+from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
-from cerlab.logic.ceql.builder import Builder
-from cerlab.logic.ceql.condition_builder import MAX_DEPTH
-from cerlab.logic.ceql.declarations import schema_of
+from cerlab.logic.ceql.condition_builder import MAX_DEPTH, ConditionBuilder, constant, node
 from cerlab.logic.ceql.habits import habit_hint
-from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.reading import Language, build, place_at, read
-from cerlab.model.schema import Schema
+from cerlab.logic.ceql.syntax import Aggregate, CeqlQuery, SelectItem
+from cerlab.logic.reading import Language, Rule, build, place_at, read, value
+from cerlab.model.clauses import (
+    AttributeWindow,
+    Consume,
+    EventWindow,
+    Limit,
+    Strategy,
+    TimeWindow,
+    Window,
+)
+from cerlab.model.event import (
+    TYPE_NAMES,
+    AttributeDeclaration,
+    EventDeclaration,
+    Schema,
+    StreamDeclaration,
+)
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.text import name_text
+
+_NANOSECONDS = {"hours": 3600 * 10**9, "minutes": 60 * 10**9, "seconds": 10**9}
+
+
+_STRATEGIES = {
+    "strict": Strategy.STRICT,
+    "next": Strategy.NXT,
+    "last": Strategy.LAST,
+    "max": Strategy.MAX,
+}
+
+
+@v_args(meta=True)
+class Builder(ConditionBuilder):
+    """The rules of formulas and of queries."""
+
+    # -- formulas ----------------------------------------------------------------------------
+
+    type_atom = node(cel.Atom)
+    stream_atom = node(lambda stream, event_type: cel.Atom(event_type, stream))
+    not_ = node(cel.Not)
+    as_ = node(cel.As)
+    filter_ = node(cel.Filter)
+    or_ = node(cel.Or)
+    and_ = node(cel.And)
+    all = node(cel.All)
+    unless = node(cel.Unless)
+    seq = node(cel.Seq)
+    concat = node(cel.Concat)
+    plus = node(cel.Plus)
+    concat_plus = node(cel.ConcatPlus)
+    project = node(lambda labels, body: cel.projection(labels or (), body))
+    rename = node(cel.Rename)
+
+    # -- queries -----------------------------------------------------------------------------
+
+    no_strategy = value(lambda: None)
+
+    def select_item(self, meta: Meta, children: list[Any]) -> SelectItem:
+        (stream, label), attributes = children
+        return self._record(meta, SelectItem(label, attributes or (), stream))
+
+    select_all = value(lambda: ("items", None))
+    select_none = select_items = value(lambda *items: ("items", items))
+
+    def count_all(self, meta: Meta, children: list[str]) -> Aggregate:
+        if children[0].upper() != "COUNT":
+            raise self._no_aggregate(meta, f"{children[0]}(*)")
+        return self._record(meta, Aggregate("count"))
+
+    def aggregate(self, meta: Meta, children: list[str]) -> Aggregate:
+        function, label, attribute = children
+        if function.upper() not in ("SUM", "AVG", "MIN", "MAX"):
+            raise self._no_aggregate(meta, f"{function}({label}.{attribute})")
+        return self._record(meta, Aggregate(function.lower(), label, attribute))
+
+    max_of = node(partial(Aggregate, "max"))
+
+    def _no_aggregate(self, meta: Meta, text: str) -> IllFormed:
+        hint = "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
+        return IllFormed("CER0208", f"{text} is no aggregate", place=self.place(meta), hint=hint)
+
+    select_aggregates = value(lambda *aggregates: ("aggregates", aggregates))
+    group_key = value(lambda *names: names)
+    group = value(lambda *keys: ("groups", keys))
+    from_clause = value(lambda streams: ("streams", streams))
+    bracket = value(lambda names: names)
+    partition = value(lambda *brackets: ("partition", brackets))
+
+    def event_window(self, meta: Meta, children: list[Token]) -> Window:
+        return EventWindow(self._int(meta, children[0]))
+
+    attribute_window = value(AttributeWindow)
+
+    def time_window(self, meta: Meta, children: list[Any]) -> Window:
+        total = sum((child for child in children if child is not None), Decimal(0))
+        if total != int(total):
+            message, hint = "a window of a fraction of a nanosecond", "write whole nanoseconds"
+            raise IllFormed("CER0207", message, place=self.place(meta), hint=hint)
+        return TimeWindow(int(total))
+
+    def within(self, meta: Meta, children: list[Window]) -> tuple[str, Window]:
+        return ("window", children[0])
+
+    consume = value(lambda policy: ("consume", policy))
+
+    def limit(self, meta: Meta, children: list[Token]) -> tuple[str, Limit]:
+        return ("limit", Limit(self._int(meta, children[0])))
+
+    def query(self, meta: Meta, children: list[Any]) -> CeqlQuery:
+        fields: dict[str, Any] = {}
+        for child in children:
+            if isinstance(child, Strategy):
+                fields["strategy"] = child
+            elif isinstance(child, tuple):
+                fields[child[0]] = child[1]
+            elif child is not None:
+                fields["formula"] = child
+        if "groups" in fields and "aggregates" not in fields:
+            message = "GROUP BY is for SELECT COUNT(*) and sums, and answers come by their end"
+            hint = "for substreams write PARTITION BY [a]"
+            raise IllFormed("CER0208", message, place=self.place(meta), hint=hint)
+        return self._record(meta, CeqlQuery(**fields))
+
+
+def _length(nanoseconds: int, number: float) -> Decimal:
+    return Decimal(repr(number)) * nanoseconds  # as written
+
+
+def _rules() -> Iterator[tuple[str, Rule]]:
+    """The rules that are alike but for a value."""
+    for symbol in (*pred.Operator, *Consume):
+        prefix = "consume_" * isinstance(symbol, Consume)
+        yield f"{prefix}{symbol.name.lower()}", constant(symbol)
+    for op in pred.Arithmetic:
+        yield op.name.lower(), node(partial(pred.Computed, op))
+    for unit, nanoseconds in _NANOSECONDS.items():
+        yield unit, value(partial(_length, nanoseconds))
+    for word, strategy in _STRATEGIES.items():
+        yield word, constant(strategy)
+        yield f"select_{word}", node(partial(cel.Select, strategy))
+
+
+for _name, _rule in _rules():
+    setattr(Builder, _name, v_args(meta=True)(_rule))
+
+
+def schema_of(trees: list[Tree[Token]], text: str) -> Schema:
+    """The schema that declarations declare; raises `IllFormed` for what they declare twice."""
+    streams: list[StreamDeclaration] = []
+    for tree in trees:
+        name, *events = tree.children
+        _refuse_twice(_word(name), [stream.name for stream in streams], "stream", name, text)
+        declarations: list[EventDeclaration] = []
+        for event in events:
+            assert isinstance(event, Tree)
+            declaration = _event(event, text)
+            _refuse_twice(
+                declaration.name, [each.name for each in declarations], "event type", event, text
+            )
+            declarations.append(declaration)
+        streams.append(StreamDeclaration(_word(name), tuple(declarations)))
+    return Schema(tuple(streams))
+
+
+def _event(tree: Tree[Token], text: str) -> EventDeclaration:
+    name, *rest = tree.children
+    attributes: list[AttributeDeclaration] = []
+    for attribute in rest:
+        if attribute is None:
+            continue
+        assert isinstance(attribute, Tree)
+        attribute_name, kind, *nullable = attribute.children
+        attribute_type = TYPE_NAMES.get(_word(kind).lower())
+        if attribute_type is None:
+            raise IllFormed(
+                "CER0210",
+                f"unknown type '{_word(kind)}'",
+                place=_place(kind, text),
+                hint=nearest(_word(kind), TYPE_NAMES),
+            )
+        names = [each.name for each in attributes]
+        _refuse_twice(_word(attribute_name), names, "attribute", attribute, text)
+        attributes.append(
+            AttributeDeclaration(_word(attribute_name), attribute_type, bool(nullable))
+        )
+    return EventDeclaration(_word(name), tuple(attributes))
+
+
+def _refuse_twice(
+    name: str, names: list[str], what: str, tree: Tree[Token] | Token, text: str
+) -> None:
+    if name in names:
+        raise IllFormed(
+            "CER0211",
+            f"{what} '{name}' is declared twice",
+            place=_place(tree, text),
+            hint="leave one of the two out",
+        )
+
+
+def _word(tree: Tree[Token] | Token) -> str:
+    token = tree.children[0] if isinstance(tree, Tree) else tree
+    assert isinstance(token, Token)
+    return token[1:-1].replace("``", "`") if token.type == "QUOTED_NAME" else str(token)
+
+
+def _place(tree: Tree[Token] | Token, text: str) -> SourcePlace:
+    at = tree.meta if isinstance(tree, Tree) else tree
+    assert at.start_pos is not None
+    assert at.end_pos is not None
+    return place_at(text, at.start_pos, at.end_pos - at.start_pos)
+
+
+def schema_text(schema: Schema) -> str:
+    """The declarations as text, one stream after the other."""
+    return "\n".join(_stream_text(stream) for stream in schema.streams)
+
+
+def _stream_text(stream: StreamDeclaration) -> str:
+    events = [
+        f"  EVENT {name_text(event.name)} {{ "
+        + ", ".join(
+            f"{name_text(each.name)}:{each.type.value}{'?' if each.nullable else ''}"
+            for each in event.attributes
+        )
+        + " }"
+        for event in stream.events
+    ]
+    return f"CREATE STREAM {name_text(stream.name)} {{\n" + ",\n".join(events) + "\n}"
+
+
+display.register(Schema, "text/plain", schema_text)
 
 
 @dataclass(frozen=True)

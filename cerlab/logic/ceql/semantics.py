@@ -13,13 +13,19 @@ from typing import Any, TypeAlias, TypeVar, assert_never
 from cerlab.logic.cel.semantics import Valuations, valuations
 from cerlab.logic.cel.syntax import Formula, Select
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
-from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.answer import (
+    ComplexEvent,
+    Valuation,
+    by_end,
+    complex_event,
+    latest_first,
+    valuation_by_end,
+    valuation_latest_first,
+)
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow
-from cerlab.model.clock import Instant, check_order, clock_for, only_timestamp
 from cerlab.model.event import Event
-from cerlab.model.order import by_end, latest_first, valuation_by_end, valuation_latest_first
-from cerlab.model.stream import Stream
-from cerlab.predicates.keys import partition_key
+from cerlab.model.stream import Instant, Stream, check_order, clock_for, only_timestamp
+from cerlab.predicates.truth import partition_key
 
 Answer = TypeVar("Answer", ComplexEvent, Valuation)
 Meaning: TypeAlias = Callable[[Formula, Sequence[Event]], Valuations]

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, assert_never
 
+from cerlab import display
 from cerlab.display import drawable
 from cerlab.logic.cel.syntax import Formula, Select, projection
-from cerlab.model.clauses import Consume, Limit, Strategy, Window
+from cerlab.logic.cel.text import formula_text, label_text
+from cerlab.model.clauses import (
+    AttributeWindow,
+    Consume,
+    EventWindow,
+    Limit,
+    Strategy,
+    TimeWindow,
+    Window,
+)
+from cerlab.predicates.text import name_text, value_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +98,86 @@ def plan_clauses(query: CeqlQuery) -> dict[str, Any]:
         "limit": query.limit,
         "strategy": strategy_and_body(query)[0],
     }
+
+
+def query_text(query: CeqlQuery) -> str:
+    """The canonical text of a query."""
+    strategy = f"{query.strategy.value} " if query.strategy else ""
+    lines = [f"SELECT {strategy}{_selection_text(query)}"]
+    if query.streams:
+        lines.append(f"FROM {_names(query.streams)}")
+    lines.append(f"WHERE {formula_text(query.formula)}")
+    if query.partition:
+        lines.append("PARTITION BY " + ", ".join(f"[{_names(b)}]" for b in query.partition))
+    if query.window is not None:
+        lines.append(f"WITHIN {window_text(query.window)}")
+    if query.consume is not Consume.NONE:
+        lines.append(f"CONSUME BY {query.consume.value}")
+    if query.groups:
+        lines.append("GROUP BY " + ", ".join(map(group_text, query.groups)))
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit.per_end}")
+    return "\n".join(lines)
+
+
+def _selection_text(query: CeqlQuery) -> str:
+    items = query.items
+    if query.aggregates:
+        return ", ".join(map(aggregate_text, query.aggregates))
+    if items is None:
+        return "*"
+    return ", ".join(map(_item_text, items)) if items else "NONE"
+
+
+def aggregate_text(aggregate: Aggregate) -> str:
+    """An aggregate as the grammar writes it.
+
+    >>> aggregate_text(Aggregate("sum", "b", "price")), aggregate_text(Aggregate("count"))
+    ('SUM(b.price)', 'COUNT(*)')
+    """
+    if aggregate.label is None or aggregate.attribute is None:
+        return f"{aggregate.function.upper()}(*)"
+    of = group_text((aggregate.label, aggregate.attribute))
+    return f"{aggregate.function.upper()}({of})"
+
+
+def group_text(group: tuple[str, ...]) -> str:
+    """``attr`` or ``x.attr``."""
+    return ".".join(map(name_text, group))
+
+
+def _item_text(item: SelectItem) -> str:
+    brackets = f"[{_names(item.attributes)}]" if item.attributes else ""
+    return label_text(item.stream, item.label) + brackets
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(map(name_text, names))
+
+
+def window_text(window: Window) -> str:
+    """A window as the grammar writes it.
+
+    >>> window_text(TimeWindow(3_690_500_000_000))
+    '1 HOURS 1 MINUTES 30.5 SECONDS'
+    """
+    match window:
+        case EventWindow(width):
+            return f"{width} EVENTS"
+        case AttributeWindow(width, attribute):
+            return f"{value_text(width)} [{name_text(attribute)}]"
+        case TimeWindow(nanoseconds):
+            minutes, rest = divmod(nanoseconds, 60 * 10**9)
+            hours, minutes = divmod(minutes, 60)
+            seconds = format((Decimal(rest) / 10**9).normalize(), "f")
+            parts = [
+                f"{hours} HOURS" if hours else "",
+                f"{minutes} MINUTES" if minutes else "",
+                f"{seconds} SECONDS" if rest or not nanoseconds else "",
+            ]
+            return " ".join(filter(None, parts))
+        case _:
+            assert_never(window)
+
+
+display.register(CeqlQuery, "text/plain", query_text)

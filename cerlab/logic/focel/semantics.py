@@ -13,13 +13,11 @@ from typing import TypeAlias
 from cerlab.budget import TRANSITION, spend, spend_over, step_budget
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS
+from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS, select
 from cerlab.logic.focel.scope import check_scopes, variables_of, vdef_plus, with_variables
-from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event, value_of
-from cerlab.predicates.condition import Application, Condition, Correlation, On
-from cerlab.predicates.second_order import holds_of
+from cerlab.predicates.condition import Application, Condition, Correlation, On, holds_of
 from cerlab.predicates.truth import compare, satisfies
 
 Assignment: TypeAlias = Mapping[str, int]

@@ -1,9 +1,7 @@
 """Generalised conjunctive queries (DQE Def. 1): text, semantics over updates, a reduction."""
 
-from cerlab.logic.gcq.parser import parse_gcq
 from cerlab.logic.gcq.semantics import Delete, Insert, answers, answers_after_each, database
-from cerlab.logic.gcq.syntax import Atom, Gcq
-from cerlab.logic.gcq.text import gcq_text
+from cerlab.logic.gcq.syntax import Atom, Gcq, gcq_text, parse_gcq
 
 __all__ = [
     "Atom",

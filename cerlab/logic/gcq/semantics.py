@@ -14,8 +14,7 @@ from typing import TypeAlias, assert_never
 
 from cerlab.budget import spend_over
 from cerlab.errors import BadData, ResourceLimit
-from cerlab.logic.gcq.check import check_gcq
-from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.logic.gcq.syntax import Atom, Gcq, check_gcq
 from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import compare, compute, kind_of
@@ -75,7 +74,7 @@ def answers(Q: Gcq, D: Database) -> frozenset[Row]:
     Raises `IllFormed` for what is no query, `BadData` for a tuple with too many or few columns or
     a value outside the domain, `ResourceLimit` above `MAX_COMBINATIONS`.
 
-    >>> from cerlab.logic.gcq.parser import parse_gcq
+    >>> from cerlab.logic.gcq.syntax import parse_gcq
     >>> D = {"r": {(1, 10), (2, 20)}, "s": {(10, "a"), (10, "b"), (30, "c")}}
     >>> sorted(answers(parse_gcq("x, z <- r(x, y), s(y, z) | y - x > 5"), D))
     [(1, 'a'), (1, 'b')]
@@ -101,7 +100,7 @@ def answers_after_each(Q: Gcq, S: Iterable[Update]) -> Iterator[frozenset[Row]]:
 
     Raises as `answers`.
 
-    >>> from cerlab.logic.gcq.parser import parse_gcq
+    >>> from cerlab.logic.gcq.syntax import parse_gcq
     >>> S = [Insert("r", (1,)), Insert("s", (1,)), Delete("r", (1,))]
     >>> [set(found) for found in answers_after_each(parse_gcq("x <- r(x), s(x)"), S)]
     [set(), {(1,)}, set()]

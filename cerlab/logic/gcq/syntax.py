@@ -6,10 +6,23 @@ A variable is an attribute of the joined tuple, so a predicate is a `Comparison`
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
 
+from lark import Token, v_args
+from lark.tree import Meta
+
+from cerlab import display
 from cerlab.display import drawable
-from cerlab.predicates.syntax import Comparison
+from cerlab.errors import IllFormed, SourcePlace, nearest
+from cerlab.logic.ceql.condition_builder import node
+from cerlab.logic.ceql.parser import Builder
+from cerlab.logic.reading import Language, build, read, value
+from cerlab.predicates.syntax import Attribute, Comparison, Constant, leaves_of
+from cerlab.predicates.text import name_text, predicate_text
+from cerlab.predicates.truth import kind_of
 
 
 @drawable
@@ -38,3 +51,159 @@ class Gcq:
     head: tuple[str, ...]
     atoms: tuple[Atom, ...]
     predicates: tuple[Comparison, ...] = ()
+
+
+PlaceOf = Callable[[object], SourcePlace | None]
+"""Where the query, an atom, a part of a predicate, or a column of the head (its number) stands."""
+
+
+def check_gcq(query: Gcq, place: PlaceOf = lambda part: None) -> None:
+    """Raise `IllFormed` unless the query is one (DQE Def. 1).
+
+    It needs an atom; all atoms of a relation need as many columns; the head is a set, and it and
+    the predicates may use only variables that an atom binds; constants are numbers and texts.
+    """
+    if not query.atoms:
+        raise IllFormed(
+            "CER0260",
+            "a query joins one atom or more (DQE Def. 1)",
+            place=place(query),
+            hint="write an atom after <-, as in x <- r(x, ts1)",
+        )
+    _check_arities(query, place)
+    bound = {x for atom in query.atoms for x in atom.variables}
+    for column, x in enumerate(query.head):
+        if x not in bound:
+            raise _unbound("CER0262", f"the head has '{x}'", x, bound, place(column))
+        if x in query.head[:column]:
+            raise IllFormed(
+                "CER0264",
+                f"the head is a set, but '{x}' stands twice in it",
+                place=place(column),
+                hint="leave one of the two out",
+            )
+    for part in _operands(query):
+        if isinstance(part, Attribute) and part.name not in bound:
+            x = part.name
+            raise _unbound("CER0263", f"a predicate uses '{x}'", x, bound, place(part))
+        if isinstance(part, Constant) and kind_of(part.value) not in ("number", "text"):
+            raise IllFormed(
+                "CER0265", f"{part.value!r} is no number and no text", hint="use numbers and text"
+            )
+
+
+def _check_arities(query: Gcq, place: PlaceOf) -> None:
+    first: dict[str, Atom] = {}
+    for atom in query.atoms:
+        before, here = len(first.setdefault(atom.relation, atom).variables), len(atom.variables)
+        if before != here:
+            raise IllFormed(
+                "CER0261",
+                f"'{atom.relation}' is used with {before} and with {here} variables (DQE Def. 1)",
+                place=place(atom),
+                hint="a relation has one schema; name the columns you do not need too",
+            )
+
+
+def _unbound(code: str, use: str, x: str, bound: set[str], place: SourcePlace | None) -> IllFormed:
+    return IllFormed(
+        code, f"{use}, which no atom binds (DQE Def. 1)", place=place, hint=nearest(x, bound)
+    )
+
+
+def _operands(query: Gcq) -> Iterator[Attribute | Constant]:
+    """The variables and constants of the predicates, from left to right."""
+    for P in query.predicates:
+        yield from leaves_of(P.left)
+        yield from leaves_of(P.right)
+
+
+def gcq_text(query: Gcq) -> str:
+    """The canonical text of a query.
+
+    >>> gcq_text(Gcq(("x",), (Atom("r", ("x", "y")), Atom("s", ()))))
+    'x <- r(x, y), s()'
+    """
+    head = ", ".join(map(name_text, query.head))
+    atoms = ", ".join(map(atom_text, query.atoms))
+    predicates = ", ".join(map(predicate_text, query.predicates))
+    return f"{head} <- {atoms}".lstrip() + (f" | {predicates}" if predicates else "")
+
+
+def atom_text(atom: Atom) -> str:
+    """``r(x, y)``."""
+    return f"{name_text(atom.relation)}({', '.join(map(name_text, atom.variables))})"
+
+
+display.register(Atom, "text/plain", atom_text)
+
+
+display.register(Gcq, "text/plain", gcq_text)
+
+
+def parse_gcq(text: str) -> Gcq:
+    """Read a generalised conjunctive query, ``head <- atoms | predicates`` (DQE Def. 1).
+
+    >>> print(parse_gcq("y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2 < ts3"))
+    y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2, ts2 < ts3
+    >>> print(parse_gcq("<- r(x)"))
+    <- r(x)
+
+    Raises `QuerySyntaxError`, `IllFormed` (see `check_gcq`), and `ResourceLimit` for a text that
+    is too long or too deep.
+    """
+    builder = _GcqBuilder(text)
+    too_deep = "write several predicates, with commas between them"
+    query: Gcq = build(builder, read(_GCQ, text, "gcq"), too_deep=too_deep)
+    check_gcq(query, builder.place_of)
+    return query
+
+
+@v_args(meta=True)
+class _GcqBuilder(Builder):
+    """CEQL's builder, which knows names and expressions, with the rules of queries."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._columns: list[SourcePlace] = []
+
+    def place_of(self, part: object) -> SourcePlace | None:
+        """The place of a node, or of a column of the head."""
+        if isinstance(part, int):
+            return self._columns[part]
+        return super().place_of(part)
+
+    def head_variable(self, meta: Meta, children: list[Token]) -> str:
+        """A variable of the head."""
+        self._columns.append(self.place(meta))
+        return self.name(meta, children)
+
+    head = body = value(lambda *parts: tuple(part for part in parts if part is not None))
+    predicates = value(lambda *chains: tuple(chain.from_iterable(chains)))
+
+    def atom(self, meta: Meta, children: list[str | None]) -> Atom:
+        """``r(x, y)``."""
+        relation, *variables = children
+        assert relation is not None
+        return self._record(meta, Atom(relation, tuple(x for x in variables if x is not None)))
+
+    def chain(self, meta: Meta, children: list[Any]) -> tuple[Comparison, ...]:
+        """``a < b <= c``: one predicate for each sign."""
+        sides, signs = children[::2], children[1::2]
+        return tuple(
+            self._record(meta, Comparison(sign, left, right), left, right)
+            for sign, (left, right) in zip(signs, pairwise(sides), strict=True)
+        )
+
+    gcq = node(lambda head, atoms, predicates: Gcq(head, atoms, predicates or ()))
+
+
+def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
+    """What those mean who write a constant into an atom."""
+    is_constant = at < len(text) and text[at] in "0123456789.-'\""
+    if is_constant and expected and set(expected) <= {"a name", "')'"}:
+        return "only variables stand here; write r(x, v) | v = 3 for r(x, 3)"
+    return ""
+
+
+_GCQ = Language("cerlab.logic.gcq", ("gcq",), noun="query", hint=_hint)

@@ -3,11 +3,9 @@
 Syntax, text, and the semantics that everything else is tested against.
 """
 
-from cerlab.logic.sremo.check import check_sremo
-from cerlab.logic.sremo.parser import parse_sremo
+from cerlab.logic.sremo.parser import parse_sremo, sremo_text
 from cerlab.logic.sremo.semantics import Derivation, derivations, detections, matches
-from cerlab.logic.sremo.syntax import Sremo
-from cerlab.logic.sremo.text import sremo_text
+from cerlab.logic.sremo.syntax import Sremo, check_sremo
 
 __all__ = [
     "Derivation",

@@ -19,14 +19,11 @@ from typing import NamedTuple, TypeAlias, assert_never
 from cerlab.budget import poll
 from cerlab.errors import ResourceLimit
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.check import check_sremo
-from cerlab.logic.sremo.registers import writes
-from cerlab.logic.sremo.rewrite import rewritten, streaming
-from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.logic.sremo.syntax import check_sremo, rewritten, streaming, writes
+from cerlab.model.answer import ComplexEvent, Positions, Registers
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.clock import Instant, check_order, clock_for
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
+from cerlab.model.stream import Instant, check_order, clock_for
 from cerlab.predicates.truth import satisfies
 
 MAX_EVENTS = 256

@@ -6,8 +6,159 @@ one class per event), `stage` (the classes of all axes as one symbol), `kernels`
 `twins` (what the loops compute, in NumPy).
 """
 
-from cerlab.model.columns import Column
-from cerlab.predicates.columns.arrays import relevant_indices
-from cerlab.predicates.columns.stage import SymbolStage
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.budget import poll
+from cerlab.model.columns import Column, room
+from cerlab.model.event import Event
+from cerlab.predicates.columns.axes import Axis
+from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Codes
+from cerlab.predicates.columns.pieces import (
+    combinations,
+    concatenate,
+    look_up,
+    narrowest,
+    operations,
+    relevant_indices,
+)
+from cerlab.predicates.syntax import Atom, Predicate, atoms, attributes_of, holds
 
 __all__ = ["Column", "SymbolStage", "relevant_indices"]
+
+
+MAX_CELLS = 2**20
+"""Beyond so many combinations of classes no table has a cell for each."""
+
+
+class SymbolStage:
+    """Columns to the truth vectors of some predicates, by classes of events.
+
+    Bit k of ``vectors[s]`` is set if the events with symbol s satisfy ``predicates[k]``. Vectors
+    are listed in order of discovery and keep their place; ``vectors[0]`` is 0, where no predicate
+    holds. The meaning is that of `cerlab.predicates.truth.satisfies`. Where text or arithmetic
+    takes part, each distinct value (or combination of values) is evaluated once; comparisons of
+    numbers with constants cost no evaluation per value.
+    """
+
+    def __init__(self, predicates: Sequence[Predicate]) -> None:
+        self.predicates = tuple(predicates)
+        self.vectors: list[int] = [0]
+        self._symbol_of: dict[int, int] = {0: 0}
+        self._bit: dict[Atom, int] = {}
+        by_names: dict[tuple[str, ...], list[tuple[int, Atom]]] = {}
+        for P in self.predicates:
+            for atom in atoms(P):
+                if atom not in self._bit:
+                    self._bit[atom] = len(self._bit)
+                    names = tuple(sorted(attributes_of([atom])))
+                    by_names.setdefault(names, []).append((self._bit[atom], atom))
+        self._axes = [Axis(names, its_atoms) for names, its_atoms in by_names.items()]
+        self._symbol_by_classes: dict[tuple[int, ...], int] = {}
+        self._radices: list[int] = []
+        self._lut: NDArray[np.int32] | None = None
+
+    def symbols(self, columns: Mapping[str, Column], length: int) -> Codes:
+        """The symbol id of each event, shape (length,), in the narrowest unsigned dtype.
+
+        `columns` has ``type``, perhaps ``stream``, and attributes; an attribute without a column is
+        missing in every event. Raises ValueError if a column has another length, `BadData` for
+        columns of types that hold no values of events, and `ResourceLimit` without memory for it.
+        """
+        poll(4 * length * (1 + len(self._axes)))
+        classes = [axis.classes(columns, length) for axis in self._axes]
+        if length == 0:
+            return np.zeros(0, np.uint8)
+        counts = [len(axis.masks) for axis in self._axes]
+        if prod(counts) > MAX_CELLS:
+            return self._by_rows(classes, counts, length)
+        if any(c > radix for c, radix in zip(counts, self._radices, strict=False)):
+            self._lut = None
+        if self._lut is None:
+            self._radices = counts
+            self._lut = np.full(prod(counts), operations().UNKNOWN, np.int32)
+        return self._by_cells(classes, self._lut, length)
+
+    def symbol(self, event: Event) -> int:
+        """The symbol id of one event, without columns."""
+        classes = tuple([axis.class_of_event(event) for axis in self._axes])
+        symbol = self._symbol_by_classes.get(classes)
+        return self._symbol(classes) if symbol is None else symbol
+
+    def _by_cells(self, classes: list[Codes | int], lut: NDArray[np.int32], length: int) -> Codes:
+        """Through a table with a cell for each combination of classes, filled as they occur."""
+        base, stride = 0, 1
+        strides: list[int] = []
+        varying: list[Codes] = []
+        for part, radix in zip(classes, self._radices, strict=True):
+            if isinstance(part, int):
+                base += stride * part
+            else:
+                varying.append(part)
+                strides.append(stride)
+            stride *= radix
+        if not varying:
+            return self._constant([c for c in classes if isinstance(c, int)], length)
+        flat = concatenate(varying)
+        pending = np.empty(min(lut.size, length), np.int32)
+        cells = Cells(np.array(strides, np.int32), base, lut)
+        while True:
+            out = room(length, narrowest(len(self.vectors) - 1))
+            count = operations().fuse(flat, cells, out, pending, np.empty(BLOCK, np.uint32))
+            if not count:
+                return out
+            for cell in pending[:count].tolist():
+                lut[cell] = self._symbol(self._digits(cell))
+
+    def _by_rows(self, classes: list[Codes | int], counts: list[int], length: int) -> Codes:
+        """Through a dictionary of the combinations of classes, where a table would be too large."""
+        varying = [k for k, part in enumerate(classes) if not isinstance(part, int)]
+        parts = [part for part in classes if not isinstance(part, int)]
+        if not parts:
+            return self._constant([c for c in classes if isinstance(c, int)], length)
+        first, code = combinations(parts, [counts[k] for k in varying])
+        rows = np.stack([part[first].astype(np.int64) for part in parts], axis=1).tolist()
+        row = [part if isinstance(part, int) else 0 for part in classes]
+        ids = []
+        for digits in rows:
+            for k, digit in zip(varying, digits, strict=True):
+                row[k] = digit
+            ids.append(self._symbol(tuple(row)))
+        table = np.array(ids, narrowest(len(self.vectors) - 1))
+        return look_up(code, table)
+
+    def _constant(self, classes: Sequence[int], length: int) -> Codes:
+        symbol = self._symbol(tuple(classes))
+        return np.full(length, symbol, narrowest(len(self.vectors) - 1))
+
+    def _digits(self, cell: int) -> tuple[int, ...]:
+        digits = []
+        for radix in self._radices:
+            cell, digit = divmod(cell, radix)
+            digits.append(digit)
+        return tuple(digits)
+
+    def _symbol(self, classes: tuple[int, ...]) -> int:
+        """The symbol of the events with these classes, one for each axis."""
+        symbol = self._symbol_by_classes.get(classes)
+        if symbol is None:
+            mask = 0
+            for axis, c in zip(self._axes, classes, strict=True):
+                mask |= axis.masks[c]
+            vector = sum(
+                1 << k
+                for k, P in enumerate(self.predicates)
+                if holds(P, lambda atom: bool(mask >> self._bit[atom] & 1))
+            )
+            symbol = self._symbol_of.setdefault(vector, len(self.vectors))
+            if symbol == len(self.vectors):
+                self.vectors.append(vector)
+            if len(self._symbol_by_classes) >= MAX_CELLS:
+                self._symbol_by_classes.clear()
+            self._symbol_by_classes[classes] = symbol
+        return symbol

@@ -1,9 +1,15 @@
-"""The atoms over the same attributes, and the class of each event: which of them hold."""
+"""Numbers against constants: a line cut at the constants, one class for each stretch of it.
+
+No number of a dtype lies between two neighbouring starts without being in the stretch of the
+first, and no constant separates two numbers of a stretch. So one evaluation at each start, where
+its stretch begins, decides every number of the dtype. Exact: integers and floats compare by value.
+"""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, assert_never
 
@@ -12,8 +18,6 @@ import numpy as np
 from cerlab.model.columns import Column
 from cerlab.model.event import Event, Timestamp, Value, value_of
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.columns import cuts
-from cerlab.predicates.columns.arrays import combinations, concatenate, look_up, narrow, operations
 from cerlab.predicates.columns.lookup_tables import BLOCK, Codes, Stretches
 from cerlab.predicates.columns.pieces import (
     DictionaryCodes,
@@ -21,16 +25,89 @@ from cerlab.predicates.columns.pieces import (
     Numbers,
     ValueList,
     columns_of,
+    combinations,
+    concatenate,
+    look_up,
+    narrow,
+    operations,
     pieces,
     same,
 )
-from cerlab.predicates.truth import satisfies
+from cerlab.predicates.syntax import Atom, Attribute, leaves_of, operands
+from cerlab.predicates.truth import evaluate, kind_of, satisfies
+
+_BOUNDS = {"int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1)}
+
+
+_NOWHERE = Event("nowhere")
+
+
+def constants(atoms: Iterable[Atom]) -> list[Value] | None:
+    """What some atoms compare an attribute itself with; None if one computes with the attribute."""
+    values: list[Value] = []
+    for atom in atoms:
+        for side in operands(atom):
+            if not any(isinstance(leaf, Attribute) for leaf in leaves_of(side)):
+                values.append(evaluate(_NOWHERE, side))
+            elif not isinstance(side, Attribute):
+                return None
+    return values
+
+
+def numbers_of(values: Iterable[Value], *, moments: bool) -> list[int | float]:
+    """The constants that a column of numbers, or of moments, compares with."""
+    if moments:
+        return [value.nanoseconds for value in values if isinstance(value, Timestamp)]
+    return [
+        value for value in values if isinstance(value, (int, float)) and kind_of(value) == "number"
+    ]
+
+
+def starts_of(cuts: Iterable[int | float], dtype: str) -> list[int] | list[float]:
+    """Where the stretches of a dtype begin, increasing; the first is the smallest number.
+
+    >>> starts_of([2**53 + 0.5, 3], "int64")[1:]
+    [3, 4, 9007199254740992, 9007199254740993]
+    """
+    if dtype == "float64":
+        floats = {-math.inf}
+        for cut in cuts:
+            floats.update(_floats_from(cut))
+        return sorted(floats)
+    low, high = _BOUNDS[dtype]
+    integers = {low}
+    for cut in cuts:
+        integers.update(max(start, low) for start in _integers_from(cut) if start <= high)
+    return sorted(integers)
+
+
+def _floats_from(cut: int | float) -> Sequence[float]:
+    """The least float >= `cut`, and the least one above it if there is one."""
+    try:
+        near = float(cut)
+    except OverflowError:
+        near = math.inf if cut > 0 else -math.inf
+    if near > cut:
+        return (near,)
+    above = math.nextafter(near, math.inf)
+    first = above if near < cut else near
+    return (first,) if near == math.inf else (first, above)
+
+
+def _integers_from(cut: int | float) -> Sequence[int]:
+    """The least integer >= `cut`, and the least one above it."""
+    if isinstance(cut, float) and math.isinf(cut):
+        return () if cut > 0 else (_BOUNDS["int64"][0],)
+    return (math.ceil(cut), math.floor(cut) + 1)
+
 
 MAX_VALUES = 2**20
 """How many values are remembered with their class before the memory starts anew."""
 
 
 _DTYPES = {int: "int64", float: "float64", Timestamp: "int64"}
+
+
 _BEYOND = 2**63
 
 
@@ -60,7 +137,7 @@ class Axis:
     @cached_property
     def _constants(self) -> Sequence[Any] | None:
         """What the atoms compare numbers with, None where there is more to them."""
-        return cuts.constants([atom for _, atom in self._atoms]) if len(self.names) == 1 else None
+        return constants([atom for _, atom in self._atoms]) if len(self.names) == 1 else None
 
     def class_of(self, values: tuple[Value, ...]) -> int:
         """The class of the events with these values of ``names``, by the scalar truth."""
@@ -133,8 +210,8 @@ class Axis:
     def _stretches_of(self, dtype: str, moments: bool) -> Stretches[Any, Any]:
         """The stretches of a dtype of numbers, or of moments, and their classes."""
         if (dtype, moments) not in self._stretches:
-            constants = cuts.numbers_of(self._constants or (), moments=moments)
-            starts = cuts.starts(constants, dtype)
+            constants = numbers_of(self._constants or (), moments=moments)
+            starts = starts_of(constants, dtype)
             firsts: list[Value] = [Timestamp(int(n)) for n in starts] if moments else [*starts]
             table = narrow([self.class_of((value,)) for value in (None, *firsts)])
             self._stretches[dtype, moments] = Stretches(np.array(starts, dtype), table)

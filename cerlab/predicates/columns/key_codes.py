@@ -1,6 +1,6 @@
 """Partition keys of whole columns: a small number for each substream.
 
-The equality of keys is that of `cerlab.predicates.keys.partition_key`.
+The equality of keys is that of `cerlab.predicates.truth.partition_key`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 from cerlab.budget import poll
 from cerlab.model.columns import Column, array_from, numbers_of
 from cerlab.model.event import Event, Value, value_of
-from cerlab.predicates.columns.arrays import combinations, concatenate, look_up
 from cerlab.predicates.columns.lookup_tables import Codes
-from cerlab.predicates.columns.pieces import Lookup, Numbers, columns_of, pieces
+from cerlab.predicates.columns.pieces import (
+    Lookup,
+    Numbers,
+    columns_of,
+    combinations,
+    concatenate,
+    look_up,
+    pieces,
+)
 from cerlab.predicates.truth import kind_of
 
 MAX_CELLS = 2**22

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Numbers >= 0, one for each event, in an unsigned dtype."""
 
+
 N = TypeVar("N", bound=np.generic)
+
+
 T = TypeVar("T", bound=np.generic)
 
 
@@ -38,3 +41,46 @@ class Cells(NamedTuple):
     strides: NDArray[np.int32]
     base: int
     lut: NDArray[np.int32]
+
+
+UNKNOWN = -1
+
+
+PENDING = -2
+
+
+def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> None:
+    """``out[i] = table[codes[i]]``."""
+    out[:] = table[codes]
+
+
+def regions(
+    values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T], _: NDArray[np.uint32]
+) -> None:
+    """``out[i] = table[number of starts <= values[i]]``; the number is 0 for NaN."""
+    starts, table = stretches
+    below = np.searchsorted(starts, values, side="right")
+    out[:] = table[np.where(values == values, below, 0)]
+
+
+def fuse(
+    classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32], _: NDArray[np.uint32]
+) -> int:
+    """``out[i] = lut[cell of i]``; lists the unknown cells in order of their first event."""
+    strides, base, lut = cells
+    rows = classes.reshape(strides.size, out.size).astype(np.int64)
+    numbers = base + (strides.astype(np.int64)[:, np.newaxis] * rows).sum(axis=0, dtype=np.int64)
+    distinct, first = np.unique(numbers, return_index=True)
+    unknown = distinct[np.argsort(first)]
+    unknown = unknown[lut[unknown] == UNKNOWN]
+    lut[unknown] = PENDING
+    pending[: unknown.size] = unknown
+    out[:] = np.maximum(lut[numbers], 0)
+    return int(unknown.size)
+
+
+def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
+    """Write the indices i with ``keep[symbols[i]]`` into `out`; how many."""
+    indices = np.flatnonzero(keep[symbols])
+    out[: indices.size] = indices
+    return int(indices.size)

@@ -1,17 +1,221 @@
-"""Atoms as formulas of z3, and which atoms have one (DESIGN 3.3)."""
+"""The variables of z3 that stand for an event, and what is so of every event."""
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, assert_never
 
 import z3
 
+from cerlab.model.event import AttributeType, Timestamp, Value
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.mentions import constants, operands
-from cerlab.predicates.smt.encoding import KINDS, Encoding, is_plain
-from cerlab.predicates.smt.questions import every_of, some_of
-from cerlab.predicates.smt.terms import Cases, cases
-from cerlab.predicates.truth import RELATIONS
+from cerlab.predicates.domains import INT64, KIND_OF_TYPE, Domain, is_finite
+from cerlab.predicates.like import LAST_MENTIONED, least, parse
+from cerlab.predicates.smt.texts import Cell, Places, cells, every_of, places, some_of
+from cerlab.predicates.syntax import Atom, Attribute, Like, attributes_of, constants, operands
+from cerlab.predicates.truth import RELATIONS, kind_of
+
+KINDS = {"number": 1, "text": 2, "boolean": 3, "timestamp": 4}
+"""The number of each kind; 0 is for what never compares."""
+
+
+class Variables(NamedTuple):
+    """The variables of z3 that stand for an attribute; `truth` is 0 or 1."""
+
+    kind: Any
+    number: Any
+    place: Any
+    cell: Any
+    truth: Any
+    moment: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Atoms as formulas of z3 over the variables of their attributes."""
+
+    group: tuple[Atom, ...]
+    domains: Mapping[str, Domain]
+    context: Any
+    variables: Mapping[str, Variables]
+    order: Places
+    patterns: tuple[str, ...]
+    """The patterns that are in the subset."""
+    cells: tuple[Cell, ...]
+    infinity: Fraction | None
+    """What stands for the infinite, if that is among the constants."""
+    text_operands: tuple[str, ...]
+    """Attributes that are compared with each other as texts, where there are cells."""
+
+
+def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
+    """The encoding of some atoms over attributes of these domains."""
+    context = z3.Context()
+    values = constants(group)
+    order = places((value for value in values if is_plain(value)), len(of))
+    likes = dict.fromkeys(atom.pattern for atom in group if isinstance(atom, Like))
+    patterns = tuple(pattern for pattern in likes if parse(pattern) is not None)
+    numbers = [value for value in values if kind_of(value) == "number"]
+    finite = [Fraction(abs(n)) for n in numbers if isinstance(n, int | float) and is_finite(n)]
+    text_operands = dict.fromkeys(
+        operand.name
+        for atom in group
+        if len(attributes_of([atom])) > 1
+        for operand in operands(atom)
+        if isinstance(operand, Attribute)
+    )
+    if patterns and text_operands:
+        # More intervals tell apart more texts that are compared with each other.
+        order = places((*order.texts, *map(least, patterns)), len(of))
+    return Encoding(
+        tuple(group),
+        dict(of),
+        context,
+        {
+            name: Variables(
+                kind=z3.Int(f"kind {name}", context),
+                number=(z3.Int if domain.type is AttributeType.INT else z3.Real)(
+                    f"number {name}", context
+                ),
+                place=z3.Int(f"place {name}", context),
+                cell=z3.Int(f"cell {name}", context),
+                truth=z3.Int(f"truth {name}", context),
+                moment=z3.Int(f"moment {name}", context),
+            )
+            for name, domain in of
+        },
+        order,
+        patterns,
+        cells(order, patterns, context) if patterns else (),
+        max([Fraction(2**65), *finite]) * 2 if len(finite) < len(numbers) else None,
+        tuple(text_operands) if patterns else (),
+    )
+
+
+def is_plain(value: Value) -> TypeGuard[str]:
+    """Whether a value is a text whose characters can be encoded (see `like`)."""
+    return isinstance(value, str) and all(ord(c) <= LAST_MENTIONED for c in value)
+
+
+def world(E: Encoding) -> Iterator[Any]:
+    """What is so of every event: each attribute is in its domain, each text in a cell."""
+    for name, x in E.variables.items():
+        domain = E.domains[name]
+        kinds = [*KINDS.values(), 0]
+        if domain.type is not None:
+            # A double may be NaN, and that compares with nothing, as NULL does.
+            kinds = [KINDS[KIND_OF_TYPE[domain.type]]]
+            kinds += [0] if domain.nullable or domain.type is AttributeType.DOUBLE else []
+        yield z3.Or(*(x.kind == kind for kind in kinds))
+        yield z3.And(x.truth >= 0, x.truth <= 1)
+        yield z3.And(x.place >= (1 if name == "type" else 0), x.place <= E.order.last)
+        if domain.type is AttributeType.INT:
+            yield z3.And(x.number >= INT64.start, x.number < INT64.stop)
+        elif E.infinity is not None:
+            yield z3.And(x.number >= rational(-E.infinity, E), x.number <= rational(E.infinity, E))
+        if E.cells:
+            yield z3.Or(
+                *(
+                    z3.And(x.cell == n, x.place >= cell.first, x.place <= cell.last)
+                    for n, cell in enumerate(E.cells)
+                )
+            )
+    for one, other in combinations([E.variables[name] for name in E.text_operands], 2):
+        yield z3.Implies(one.place == other.place, one.cell == other.cell)
+
+
+def rational(number: Fraction, E: Encoding) -> Any:
+    """A number constant."""
+    if number.denominator == 1:
+        return z3.IntVal(number.numerator, E.context)
+    return z3.RealVal(f"{number.numerator}/{number.denominator}", E.context)
+
+
+Cases: TypeAlias = dict[str, tuple[Any, Any]]
+"""For each kind that an expression can have: when it has it, and its value then."""
+
+
+def cases(expression: pred.Expression, E: Encoding) -> Cases:
+    """The kinds that an expression can have, when it has them, and its value then."""
+    match expression:
+        case pred.Constant(value):
+            kind = kind_of(value)
+            always = z3.BoolVal(True, E.context)
+            return {} if kind is None else {kind: (always, constant_term(value, E))}
+        case pred.Attribute(name):
+            x = E.variables[name]
+            terms = {"number": x.number, "text": x.place, "boolean": x.truth, "timestamp": x.moment}
+            return {kind: (x.kind == KINDS[kind], term) for kind, term in terms.items()}
+        case pred.Computed(op, left, right):
+            return arithmetic(op, operand_of(left, E), operand_of(right, E), E)
+        case pred.Negated(inner):
+            zero = (z3.BoolVal(True, E.context), z3.IntVal(0, E.context))
+            return arithmetic(pred.Arithmetic.SUB, zero, operand_of(inner, E), E)
+        case _:
+            assert_never(expression)
+
+
+def operand_of(expression: pred.Expression, E: Encoding) -> tuple[Any, Any] | None:
+    """The number that arithmetic takes, None if it is never one (of 64 bits)."""
+    if isinstance(expression, pred.Constant):
+        value = expression.value
+        if isinstance(value, int) and value not in INT64:
+            return None
+    return cases(expression, E).get("number")
+
+
+def arithmetic(
+    op: pred.Arithmetic, left: tuple[Any, Any] | None, right: tuple[Any, Any] | None, E: Encoding
+) -> Cases:
+    """``left op right`` over the rationals; no number where one is divided by zero."""
+    if left is None or right is None:
+        return {}
+    (here, one), (there, other) = left, right
+    both = z3.And(here, there)
+    match op:
+        case pred.Arithmetic.ADD:
+            return {"number": (both, one + other)}
+        case pred.Arithmetic.SUB:
+            return {"number": (both, one - other)}
+        case pred.Arithmetic.MUL:
+            return {"number": (both, one * other)}
+        case pred.Arithmetic.DIV:
+            return {"number": (z3.And(both, other != 0), real(one) / real(other))}
+        case pred.Arithmetic.MOD:
+            return {"number": (z3.And(both, other != 0), remainder(one, other))}
+        case _:
+            assert_never(op)
+
+
+def real(term: Any) -> Any:
+    """A number as a real one, because z3 divides integers as integers."""
+    return z3.ToReal(term) if z3.is_int(term) else term
+
+
+def remainder(one: Any, other: Any) -> Any:
+    """``one % other`` with the sign of `other`; the integers of z3 have a remainder from 0 on."""
+    if z3.is_int(one) and z3.is_int(other):
+        rest = one % other
+        return z3.If(z3.Or(other > 0, rest == 0), rest, rest + other)
+    return real(one) - real(other) * z3.ToReal(z3.ToInt(real(one) / real(other)))
+
+
+def constant_term(value: Value, E: Encoding) -> Any:
+    """A constant as a term of z3."""
+    if isinstance(value, str):
+        return z3.IntVal(E.order.of(value), E.context)
+    if isinstance(value, bool):
+        return z3.IntVal(int(value), E.context)
+    if isinstance(value, Timestamp):
+        return z3.IntVal(value.nanoseconds, E.context)
+    assert isinstance(value, int | float)
+    if not is_finite(value):
+        assert E.infinity is not None
+        return rational(E.infinity if value > 0 else -E.infinity, E)
+    return rational(Fraction(value), E)
 
 
 def formula(atom: pred.Atom, E: Encoding) -> Any:

@@ -18,7 +18,7 @@ from cerlab.engine.kernels.tecs.batch import Events
 from cerlab.engine.kernels.windowed.window import window_starts_by_group
 from cerlab.engine.learned import LearnedTables
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.clock import TimeAxis, check_order
+from cerlab.model.stream import TimeAxis, check_order
 
 _NODES, _ANSWERS = 1 << 12, 1 << 13
 """Room that an engine begins with; it grows as needed."""

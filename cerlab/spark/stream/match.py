@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
-from cerlab.compile.text_to_pattern import What
+from cerlab.compile.pattern import What
 from cerlab.errors import BadData, DataPlace, UsageError
-from cerlab.model.schema import Schema
+from cerlab.model.event import Schema
 from cerlab.spark import inputs
 from cerlab.spark.frame import Source, group_of, quoted
 from cerlab.spark.plan import Mode, warn_of_one_task

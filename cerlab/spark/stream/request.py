@@ -10,12 +10,11 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import plan_to_bytes
-from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.automata.plan import Plan, plan_to_bytes
+from cerlab.compile.pattern import What, as_pattern
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow
-from cerlab.model.clock import TimeAxis, clock_for, time_axis
+from cerlab.model.stream import TimeAxis, clock_for, time_axis
 from cerlab.spark import frame
 from cerlab.spark.batch import in_columns, of_plan
 from cerlab.spark.frame import FLOATS, MOMENTS, WHOLE, Source

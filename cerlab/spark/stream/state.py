@@ -14,7 +14,7 @@ from zlib import crc32
 
 import numpy as np
 
-from cerlab.automata.machine import Machine
+from cerlab.automata.strategy import Machine
 from cerlab.engine.general.state import with_names, with_numbers
 from cerlab.engine.general.state_check import MOST_EVENTS, check_nodes, check_pool, expect
 from cerlab.errors import BadData, DataPlace

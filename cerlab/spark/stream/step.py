@@ -15,11 +15,10 @@ import numpy as np
 from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from cerlab.automata.plan import Plan
-from cerlab.automata.plan_json import plan_digest
+from cerlab.automata.plan import Plan, plan_digest
 from cerlab.engine.answers import AnswerBatch
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.model.clock import TimeAxis
+from cerlab.model.stream import TimeAxis
 from cerlab.spark.evaluation import plan_and_tables
 from cerlab.spark.plan import MICROSECOND, Labels, engine_column, window_width
 from cerlab.spark.stream.engine import EventTable, SequencesEngine, no_events, number_keys
@@ -47,7 +46,7 @@ class StreamJob:
     """
 
     plan: bytes
-    """As `cerlab.automata.plan_json` writes it."""
+    """As `cerlab.automata.plan` writes it."""
     time: TimeAxis | None
     attributes: tuple[str, ...]
     kinds: tuple[str, ...]

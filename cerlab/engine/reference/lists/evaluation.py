@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
 from cerlab.automata.automaton import AnchoredCea
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea
 from cerlab.engine.reference.lists.enumeration import Steps, enumerate_lists
 from cerlab.engine.reference.lists.nodes import Node, NodeList, only_bottom
 from cerlab.model.answer import ComplexEvent

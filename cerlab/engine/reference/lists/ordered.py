@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from cerlab.automata.anchored import single_final
 from cerlab.automata.automaton import AnchoredCea, Mark
+from cerlab.automata.compose import single_final
 from cerlab.engine.reference.lists.evaluation import ListEvaluation
 from cerlab.engine.reference.lists.moves import Successors, moves
 from cerlab.engine.reference.lists.nodes import NodeList, only_bottom

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cerlab.automata.automaton import AnchoredCea
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import DeterministicCea
 from cerlab.engine.reference.lists.evaluation import ListEvaluation
 from cerlab.engine.reference.lists.nodes import NodeList, only_bottom
 from cerlab.model.event import Event

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cerlab.automata.registers.plan import MarkWindow
+from cerlab.automata.plan import MarkWindow
 from cerlab.engine.reference.driver import WindowPointer
 from cerlab.model.clauses import AttributeWindow, EventWindow
-from cerlab.model.clock import Clock, Instant, check_order, clock_for
 from cerlab.model.event import Event
+from cerlab.model.stream import Clock, Instant, check_order, clock_for
 
 
 class Horizon:

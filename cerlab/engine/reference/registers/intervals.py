@@ -6,19 +6,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark, outgoing
-from cerlab.automata.registers.liveness import live_registers
-from cerlab.automata.registers.plan import CorrelatedPlan
-from cerlab.automata.registers.transducer import Srt
+from cerlab.automata.plan import CorrelatedPlan
+from cerlab.automata.registers import Srt, live_registers
 from cerlab.budget import spend_over
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.marks import EMPTY_MATCH, Growth, MarkSet, matches_of
 from cerlab.engine.reference.registers.shared import MAX_CONFIGURATIONS
 from cerlab.engine.reference.selection import select_answers
 from cerlab.errors import ResourceLimit
-from cerlab.model.answer import ComplexEvent
+from cerlab.model.answer import ComplexEvent, Registers, latest_first
 from cerlab.model.event import Event
-from cerlab.model.order import latest_first
-from cerlab.model.registers import Registers
 from cerlab.predicates.syntax import RegisterAttribute, RegisterComparison, atoms
 from cerlab.predicates.truth import satisfies
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import outgoing
-from cerlab.automata.registers.labelled import LabelledSrt
+from cerlab.automata.labelled import LabelledSrt
 from cerlab.engine.reference.recogniser import Clauses
 from cerlab.engine.reference.relabel import substream
-from cerlab.model.answer import ComplexEvent
+from cerlab.model.answer import ComplexEvent, Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.predicates.truth import satisfies
 
 Marks: TypeAlias = tuple[frozenset[str], ...]

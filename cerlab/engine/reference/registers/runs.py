@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark, outgoing
-from cerlab.automata.registers.plan import RegisterPlan
+from cerlab.automata.plan import RegisterPlan
 from cerlab.budget import spend_over
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
 from cerlab.errors import ResourceLimit
-from cerlab.model.answer import Positions
+from cerlab.model.answer import Positions, Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.predicates.truth import satisfies
 
 MAX_RUNS = 500_000

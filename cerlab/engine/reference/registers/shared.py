@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark, outgoing
-from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.automata.registers.transducer import RegisterTransition
+from cerlab.automata.plan import RegisterPlan
+from cerlab.automata.registers import RegisterTransition
 from cerlab.budget import spend_over
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
 from cerlab.engine.reference.registers.marks import EMPTY_MATCH, Growth, MarkSet, matches_of
 from cerlab.errors import ResourceLimit
-from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.answer import ComplexEvent, Positions, Registers
 from cerlab.model.event import Event
-from cerlab.model.registers import Registers
 from cerlab.predicates.truth import satisfies
 
 MAX_CONFIGURATIONS = 500_000

@@ -1,29 +1,104 @@
-"""Determinisation of unrolled transducers, without and with the marks (SRT Thm. 41; SRT Alg. 7).
-
-Its hypothesis is that what a register holds depends on the string alone. It does if all writes of a
-register are of the event at one depth, and no run reads it without a write of it before. Registers
-that are never written are constants, and satisfy it (SRT Lemma S3).
-"""
+"""Unrolling: no cycles, and each register written at one depth (SRT Lemma 46; SRT Lemma S3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.explore import crawl, explore
-from cerlab.automata.registers.transducer import (
+from cerlab.automata.product import remember
+from cerlab.automata.registers import (
     NONE,
     Label,
     RegisterTransition,
     Srt,
+    fresh,
+    label,
+    prune,
     written_registers,
 )
 from cerlab.budget import TRANSITION, spend, spend_over
 from cerlab.errors import Unsupported
-from cerlab.predicates.guards import registers_of
-from cerlab.predicates.syntax import EVERYTHING, FALSE, Guard, all_of, negation
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    FALSE,
+    Guard,
+    all_of,
+    negation,
+    redirect_registers,
+    registers_of,
+)
+
+Memory: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
+"""How many events were read, and the register that holds each of the given transducer."""
+
+
+def unroll(
+    T: Srt, w: int, context: frozenset[str] = NONE, *, prefix: str = "b", trim: bool = True
+) -> Srt:
+    """A state is (d, q, where): after d events in state q, the register that holds each of T's.
+
+    What is written at depth d is the d-th event, whatever writes it, so one register ``b_d`` for
+    each depth holds all of it. A read of r goes to the register of the last write of r on the way
+    here; before any, to r itself if it is in `context`, else the atom is false (erratum SRT-E17).
+    The paper makes a tree of all walks instead (SRT Alg. 3; SRT Alg. 4; SRT Alg. 5; SRT Alg. 6).
+
+    The matches of strings of up to w events are those of T, longer strings have none; acyclic, one
+    register written at a time, each at most once in a run. At most ``|Q| sum (d + 2)^|R|`` states.
+    """
+    names = [fresh(f"{prefix}{d}", context) for d in range(1, w + 1)]
+    outer = tuple((r, r) for r in sorted(context & T.R))
+
+    def follow(memory: Memory, t: RegisterTransition) -> Iterator[tuple[Label, Memory]]:
+        d, where = memory
+        if d < w:
+            guard = redirect_registers(t.guard, dict(where).get)
+            after = {**dict(where), **dict.fromkeys(t.writes, names[d])}
+            write = frozenset({names[d]}) if t.writes else NONE
+            yield Label(guard, t.mark, write), (d + 1, tuple(sorted(after.items())))
+
+    R = context | frozenset(names)
+    whole = remember(T, (0, outer), follow, Srt, R=R)
+    return prune(whole) if trim else whole
+
+
+def length_window(T: Srt, w: int) -> Srt:
+    """A state is one of T, and how many events were read, at most w; ``|Q| (w + 1)`` states."""
+
+    def follow(read: int, t: RegisterTransition) -> Iterator[tuple[Label, int]]:
+        if read < w:
+            yield label(t), read + 1
+
+    return prune(remember(T, 0, follow, Srt, R=T.R))
+
+
+def span_window(T: Srt, w: int) -> Srt:
+    """A state is one of T, and how many events were read from the first mark on (SRT Def. 39).
+
+    Marks are allowed for w events; then only runs that mark no more go on. ``|Q| (w + 1)`` states.
+    """
+
+    def follow(read: int, t: RegisterTransition) -> Iterator[tuple[Label, int]]:
+        if t.mark is Mark.SKIP:
+            yield label(t), min(read + 1, w) if read else 0
+        elif read < w:
+            yield label(t), read + 1
+
+    return prune(remember(T, 0, follow, Srt, R=T.R))
+
+
+def mark_bounded(T: Srt) -> bool:
+    """Whether all accepting runs mark their first and their last event, so that span is length.
+
+    A guard that no event satisfies may make this false where it is true.
+    """
+    T = prune(T)
+    ends = (t for t in T.Delta if t.source == T.q0 or t.target in T.F)
+    return all(t.mark is Mark.TAKE for t in ends)
+
 
 States: TypeAlias = frozenset[int]
 
@@ -65,6 +140,8 @@ def io_determinise(T: Srt) -> Srt:
 
 
 _AGNOSTIC = {Mark.SKIP: tuple(Mark)}
+
+
 _BY_MARK = {mark: (mark,) for mark in (Mark.SKIP, Mark.TAKE)}
 
 
@@ -176,3 +253,27 @@ def _refusal(why: str) -> Unsupported:
         f"this transducer cannot be determinised or complemented: {why} (SRT Thm. 38)",
         hint="put a window [len<=w] on what writes registers; unrolled, it can be",
     )
+
+
+def complement(T: Srt) -> Srt:
+    """The strings that T has no match on; nothing is marked (SRT Cor. 43; SRT Alg. 8).
+
+    In the determinised transducer each string has exactly one run, so the final states are
+    exchanged with the others, the empty set included: that sink is what the printed algorithm
+    forgets (erratum SRT-E19). The complement of a transducer for strings of up to w events accepts
+    all the longer ones. Raises as `determinise`: there is no complement in general (SRT Thm. 35).
+    """
+    return _swap_final_states(determinise(T))
+
+
+def match_complement(T: Srt) -> Srt:
+    """On each string the sets of positions that are none of T's matches (SRT Def. 33).
+
+    In the I/O-determinised transducer each string with each set of marks has exactly one run.
+    Raises as `determinise`.
+    """
+    return _swap_final_states(io_determinise(T))
+
+
+def _swap_final_states(D: Srt) -> Srt:
+    return replace(D, F=frozenset(range(D.states)) - D.F)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import re
 import string
+import time
 from collections.abc import Iterable, Sequence
-from typing import Any, assert_never
+from itertools import pairwise
+from typing import Any, NamedTuple, assert_never
 
 import z3
 
+from cerlab.budget import seconds_left, spend
 from cerlab.predicates import like
+from cerlab.predicates.domains import text_after
+from cerlab.predicates.like import parse
+from cerlab.predicates.truth import search
 
 
 def literal(text: str, context: Any) -> Any:
@@ -158,3 +166,157 @@ def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
         prefix = [z3.Re(literal(text[:n], context))] if n else []
         ways.append(z3.Concat(*prefix, others, rest))
     return ways
+
+
+STEPS = 1_000_000
+"""How many steps z3 takes for one question before the answer is "unknown"."""
+
+
+SOLVER_STEPS = 4_000
+"""What a question to z3 counts for in a budget: putting it takes some milliseconds."""
+
+
+SOLVER_STEPS_PER_SECOND = 700_000
+"""What the time of its answer counts for: most have none, and some take all they may."""
+
+
+MILLISECONDS = 1_000
+"""How long it takes at most: a second limit, for the few questions that take time but no steps."""
+
+
+def with_step_limit(solver: Any) -> Any:
+    """The solver, which gives up after `STEPS` steps."""
+    solver.set("rlimit", STEPS)
+    solver.set("timeout", MILLISECONDS)
+    return solver
+
+
+def check_sat(solver: Any) -> Any:
+    """What z3 answers within the time that is left; raises `ResourceLimit` when there is none.
+
+    While it works z3 takes the interrupts of the keyboard to itself: it gives up, with a reason.
+    """
+    if (seconds := seconds_left()) < math.inf:
+        solver.set("timeout", min(MILLISECONDS, 1 + int(1000 * seconds)))
+    before = time.thread_time()
+    answer = solver.check()
+    spend(SOLVER_STEPS + int(SOLVER_STEPS_PER_SECOND * (time.thread_time() - before)))
+    if "keyboard" in solver.reason_unknown():
+        raise KeyboardInterrupt
+    return answer
+
+
+def every_of(parts: Sequence[Any], context: Any) -> Any:
+    """The conjunction of formulas."""
+    return z3.And(*parts) if parts else z3.BoolVal(True, context)
+
+
+def some_of(parts: Sequence[Any], context: Any) -> Any:
+    """The disjunction of formulas."""
+    return z3.Or(*parts) if parts else z3.BoolVal(False, context)
+
+
+class OneText(NamedTuple):
+    """Whether a language may have a text, and one if z3 found one."""
+
+    possible: bool
+    text: str | None
+
+
+def member(language: Any, context: Any) -> OneText:
+    """A text of a language, of printable ASCII characters where there is one."""
+    x = z3.String("x", context)
+    plain = z3.Star(characters(((32, 126),), context))
+    for languages in ((language, plain), (language, every_text(context))):
+        solver = with_step_limit(z3.Solver(ctx=context))
+        solver.add(z3.InRe(x, z3.Intersect(*languages)))
+        answer = check_sat(solver)
+        if answer == z3.sat:
+            return OneText(True, text_in(solver.model(), x))
+    return OneText(answer == z3.unknown, None)
+
+
+def text_in(model: Any, x: Any) -> str:
+    """The value of a text variable."""
+    text = model.eval(x, model_completion=True).as_string()
+    return re.sub(r"\\u\{([0-9a-fA-F]+)\}", lambda code: chr(int(code[1], 16)), text)
+
+
+class Places(NamedTuple):
+    """The order of texts as integers: the place of each constant, and room between them."""
+
+    texts: tuple[str, ...]
+    """The constants in order; the first is the empty text, at place 0."""
+    at: tuple[int, ...]
+    last: int
+
+    def of(self, text: str) -> int:
+        """The place of a constant."""
+        return self.at[self.texts.index(text)]
+
+    def text(self, place: int) -> str:
+        """A text at a place, larger at larger places."""
+        n = max(n for n, start in enumerate(self.at) if start <= place)
+        following = self.texts[n + 1] if n + 1 < len(self.texts) else None
+        nth = place - self.at[n]
+        return self.texts[n] if nth == 0 else text_after(self.texts[n], following, nth - 1)
+
+
+def places(texts: Iterable[str], room: int) -> Places:
+    """The places of some texts, with room for so many different texts in each gap.
+
+    >>> places(["a", "a\\0"], 2)
+    Places(texts=('', 'a', 'a\\x00'), at=(0, 3, 4), last=6)
+    """
+    line = sorted({"", *texts})
+    at = [0]
+    for low, high in pairwise(line):
+        # Between a text and itself with zeros after it, there are only fewer zeros.
+        zeros = len(high) - len(low)
+        finite = high == low + "\0" * zeros
+        at.append(at[-1] + 1 + (min(zeros - 1, room) if finite else room))
+    return Places(tuple(line), tuple(at), at[-1] + room)
+
+
+class Cell(NamedTuple):
+    """The texts in an interval of places that some patterns find and the others do not."""
+
+    first: int
+    last: int
+    bits: tuple[bool, ...]
+    language: Any
+    text: str | None
+    """One of them, None if z3 did not find out whether there is one."""
+
+
+def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, ...]:
+    """All cells that texts are in."""
+    languages = [
+        search_language(tree, context) for tree in map(parse, patterns) if tree is not None
+    ]
+    result: list[Cell] = []
+
+    def split(
+        interval: tuple[int, int], bits: tuple[bool, ...], language: Any, one: OneText
+    ) -> None:
+        if not one.possible:
+            return
+        if len(bits) == len(patterns):
+            result.append(Cell(*interval, bits, language, one.text))
+            return
+        n = len(bits)
+        inside = None if one.text is None else search(patterns[n], one.text)
+        for bit in (True, False):
+            part = z3.Intersect(language, languages[n] if bit else z3.Complement(languages[n]))
+            # The text that is known is on one of the two sides; the other has to be asked for.
+            split(interval, (*bits, bit), part, one if inside is bit else member(part, context))
+
+    for n, (text, at) in enumerate(zip(order.texts, order.at, strict=True)):
+        bits = tuple(search(pattern, text) for pattern in patterns)
+        result.append(Cell(at, at, bits, z3.Re(literal(text, context)), text))
+        following = order.texts[n + 1] if n + 1 < len(order.texts) else None
+        last = order.at[n + 1] - 1 if following is not None else order.last
+        if at < last:
+            gap = between(text, following, context)
+            split((at + 1, last), (), gap, member(gap, context))
+    return tuple(result)

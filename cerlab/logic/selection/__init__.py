@@ -1,1 +1,0 @@
-"""Selection strategies as operators on sets of answers (FOUND Sec. 4)."""

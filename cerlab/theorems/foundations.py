@@ -1,0 +1,344 @@
+"""Boolean operations and I/O-determinism of anchored automata (FOUND Prop. 1; FOUND App. C.1).
+
+Union is `cerlab.automata.compose.union`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from typing import NamedTuple, TypeVar
+
+from cerlab.automata.automaton import AnchoredCea, Mark, Transition, Ucea, outgoing
+from cerlab.automata.compose import single_final
+from cerlab.automata.deterministic import Deterministic, States, Successors, moves_over, type_of
+from cerlab.automata.explore import crawl, explore
+from cerlab.automata.product import pairs
+from cerlab.engine.reference.lists.evaluation import Evaluation
+from cerlab.model.answer import Labels, Positions
+from cerlab.model.clauses import Strategy
+from cerlab.model.event import Event
+from cerlab.predicates.minterms import disjoint, minterms
+from cerlab.predicates.syntax import EVERYTHING, Predicate, conjunction
+
+
+def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
+    """What both answer: a state is a state of each, after the same marks (FOUND App. C.1)."""
+
+    def joint(s: Transition, t: Transition) -> tuple[Predicate, Mark] | None:
+        return (conjunction(s.predicate, t.predicate), s.mark) if s.mark is t.mark else None
+
+    return pairs(A, B, joint, AnchoredCea)
+
+
+def complement(A: AnchoredCea) -> AnchoredCea:
+    """All complex events that end at the event read and that A does not answer (FOUND App. C.1).
+
+    In the determinised automaton each stream and complex event have exactly one run, so the final
+    states are exchanged with the others, the sink included. Exponential.
+    """
+    D = determinise(A)
+    return replace(D, F=frozenset(range(D.states)) - D.F)
+
+
+def determinise(A: AnchoredCea) -> AnchoredCea:
+    """A state is the set of the states in which A's runs with the same marks are (FOUND Prop. 1).
+
+    The empty set is a state too, so that every event leads on with either mark. Predicates are
+    conjunctions of those that leave the set and of their complements, and only those that events
+    can satisfy. Exponential; raises `ResourceLimit` above 100,000 states.
+
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> twice = (Transition(0, EVERYTHING, Mark.TAKE, 0), Transition(0, TypeIs("A"), Mark.TAKE, 1))
+    >>> D = determinise(AnchoredCea(2, twice, frozenset({0}), frozenset({1})))
+    >>> D.states, sorted(D.F)
+    (3, [2])
+    """
+    types = cache(predicate_types)
+
+    def follow(T: frozenset[int]) -> Iterator[tuple[tuple[Predicate, Mark], frozenset[int]]]:
+        transitions = [t for t in A.Delta if t.source in T]
+        for one in types(tuple(t.predicate for t in transitions)):
+            for mark in (Mark.SKIP, Mark.TAKE):
+                U = (t.target for t in transitions if t.mark is mark and t.predicate in one.members)
+                yield (one.predicate, mark), frozenset(U)
+
+    return explore(A.I, follow, lambda T: not T.isdisjoint(A.F), AnchoredCea)
+
+
+class PredicateType(NamedTuple):
+    """The predicates that an event satisfies, TRUE among them, and one that says just that."""
+
+    predicate: Predicate
+    members: frozenset[Predicate]
+
+
+def predicate_types(predicates: Sequence[Predicate]) -> tuple[PredicateType, ...]:
+    """The types of some predicates, of which each event has exactly one (FOUND App. C.3.2).
+
+    Only types that events have; where that is not decided (see `cerlab.predicates.minterms`), also
+    others.
+
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> len(predicate_types([TypeIs("A"), TypeIs("B")]))
+    3
+    """
+    tests = [P for P in dict.fromkeys(predicates) if P != EVERYTHING]
+    return tuple(_type_of(tests, minterm.symbol) for minterm in minterms(tests))
+
+
+def _type_of(tests: Sequence[Predicate], symbol: int) -> PredicateType:
+    """The type of the events with a truth vector: a conjunction of literals."""
+    members = {EVERYTHING, *(P for bit, P in enumerate(tests) if symbol >> bit & 1)}
+    return PredicateType(type_of(tests, symbol), frozenset(members))
+
+
+def is_io_deterministic(A: AnchoredCea) -> bool | None:
+    """Whether a stream and a complex event have at most one run (FOUND Sec. 6).
+
+    One initial state, and two transitions of a state that an event satisfies have different marks.
+    None if that depends on predicates of which it is not decided whether an event satisfies both.
+    """
+    if len(A.I) != 1:
+        return False
+    leaving = outgoing(A)
+    both = dict.fromkeys(
+        (s.predicate, t.predicate)
+        for q in range(A.states)
+        for s, t in combinations(dict.fromkeys(leaving[q]), 2)
+        if s.mark is t.mark
+    )
+    apart = [disjoint(P, Q) for P, Q in both]
+    if False in apart:
+        return False
+    return None if None in apart else True
+
+
+Macro = TypeVar("Macro", tuple[States, States], tuple[States, States, States])
+
+
+Image = Callable[[States, Mark], States]
+
+
+TAKE, SKIP = Mark.TAKE, Mark.SKIP
+
+
+def select(A: AnchoredCea, strategy: Strategy) -> AnchoredCea:
+    """The automaton of the complex events that a strategy selects, at each last position."""
+    match strategy:
+        case Strategy.STRICT:
+            return strict(A)
+        case Strategy.NXT:
+            return next_selected(A)
+        case Strategy.LAST:
+            return last_selected(A)
+        case Strategy.MAX:
+            return maximal(A)
+
+
+def strict(A: AnchoredCea) -> AnchoredCea:
+    """A state is one of A, before the first mark or after it, where nothing is skipped.
+
+    The state q before the first mark is ``q``, after it ``q + states`` (FOUND App. C.3.1). Twice as
+    many states.
+    """
+    n = A.states
+    Delta: list[Transition] = []
+    for p, P, mark, q in A.Delta:
+        if mark is SKIP:
+            Delta.append(Transition(p, P, SKIP, q))
+        else:
+            Delta.append(Transition(p, P, TAKE, q + n))
+            Delta.append(Transition(p + n, P, TAKE, q + n))
+    return AnchoredCea(2 * n, tuple(Delta), A.I, frozenset(q + n for q in A.F))
+
+
+def maximal(A: AnchoredCea) -> AnchoredCea:
+    """A state is (S, T): where runs with these marks are, where runs with strictly more are.
+
+    (FOUND App. C.3.4)
+    """
+
+    def step(state: tuple[States, States], mark: Mark, image: Image) -> tuple[States, States]:
+        S, T = state
+        more = image(T, TAKE)
+        if mark is SKIP:
+            more |= image(T, SKIP) | image(S, TAKE)
+        return image(S, mark) - more, more
+
+    return _machine(A, (A.I, frozenset[int]()), step)
+
+
+def next_selected(A: AnchoredCea) -> AnchoredCea:
+    """A state is (R, S): where runs with these marks are, where runs with older marks are.
+
+    Older marks win for good; of two runs with the same marks so far, the one that takes this event
+    (FOUND App. C.3.2, E6).
+    """
+    A = single_final(A)
+
+    def step(state: tuple[States, States], mark: Mark, image: Image) -> tuple[States, States]:
+        R, S = state
+        older = image(S, TAKE) | image(S, SKIP)
+        if mark is SKIP:
+            older |= image(R, TAKE)
+        return image(R, mark) - older, older
+
+    return _machine(A, (A.I, frozenset[int]()), step)
+
+
+def last_selected(A: AnchoredCea) -> AnchoredCea:
+    """A state is (R, S, T): where runs with these marks are, better ones, and worse ones.
+
+    The latest difference decides, so a worse run that takes what this one skips becomes better
+    (FOUND App. C.3.3, corrected: E7).
+    """
+
+    def step(
+        state: tuple[States, States, States], mark: Mark, image: Image
+    ) -> tuple[States, States, States]:
+        R, S, T = state
+        if mark is TAKE:
+            better = image(S, TAKE)
+            worse = image(T, TAKE) | image(T | R | S, SKIP)
+        else:
+            better = image(S, SKIP) | image(S | R | T, TAKE)
+            worse = image(T, SKIP)
+        equal = image(R, mark) - better
+        return equal, better, worse - better - equal
+
+    return _machine(A, (A.I, frozenset[int](), frozenset[int]()), step)
+
+
+def _machine(
+    A: AnchoredCea, start: Macro, step: Callable[[Macro, Mark, Image], Macro]
+) -> AnchoredCea:
+    """What is reached, on every type of event; runs come first in a state, rivals second.
+
+    A state without runs is left out; one is final if a run is in F and no better rival is.
+    """
+    successors = Successors(A.Delta)
+    tests = successors.predicates
+    types = [(m.symbol, type_of(tests, m.symbol)) for m in minterms(tests)]
+
+    def follow(state: Macro) -> Iterator[tuple[tuple[Predicate, Mark], Macro]]:
+        for symbol, predicate in types:
+            image = _image(successors, symbol)
+            for mark in Mark:
+                target = step(state, mark, image)
+                if target[0]:
+                    yield (predicate, mark), target
+
+    def final(state: Macro) -> bool:
+        runs, better = state[0], state[1]
+        return not runs.isdisjoint(A.F) and better.isdisjoint(A.F)
+
+    return explore(start, follow, final, AnchoredCea)
+
+
+def _image(successors: Successors, symbol: int) -> Image:
+    return lambda states, mark: successors.after(states, symbol, mark)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelByLabel:
+    """An automaton that reads each event `steps` times, and what its positions stand for.
+
+    Position ``n * steps + i`` is the i-th label, from 1, of the event at position n; the last
+    position of an answer closes it.
+    """
+
+    cea: AnchoredCea
+    labels: tuple[str, ...]
+
+    @property
+    def steps(self) -> int:
+        """How many times an event is read."""
+        return len(self.labels) + 2
+
+
+def positions_of_labels(A: Ucea) -> LabelByLabel:
+    """An automaton for the complex events of a UCEA under ordinary runs (SOCEL Sec. 5.1).
+
+    The steps after the one that chooses a transition are one chain for each pair of labels and
+    target, so it has at most ``|Q| + |Delta| (k + 1) + 1`` states.
+
+    >>> from cerlab.automata.automaton import LabelTransition
+    >>> step = LabelTransition(0, EVERYTHING, frozenset({"x"}), 1)
+    >>> machine = positions_of_labels(Ucea(2, (step,), frozenset({0}), frozenset({1})))
+    >>> [(t.source, t.mark.value, t.target) for t in machine.cea.Delta]
+    [(0, '∘', 2), (2, '•', 3), (3, '∘', 1), (3, '•', 4)]
+    """
+    labels = tuple(sorted({X for t in A.Delta for X in t.labels}))
+    choices = dict.fromkeys((t.labels, t.target) for t in A.Delta)
+    chains = {each: A.states + n * (len(labels) + 1) for n, each in enumerate(choices)}
+    final = A.states + len(chains) * (len(labels) + 1)
+    Delta = [
+        Transition(t.source, t.predicate, Mark.SKIP, chains[t.labels, t.target]) for t in A.Delta
+    ]
+    for (L, target), first in chains.items():
+        for q, X in enumerate(labels, first):
+            Delta.append(Transition(q, EVERYTHING, Mark.TAKE if X in L else Mark.SKIP, q + 1))
+        last = first + len(labels)
+        Delta.append(Transition(last, EVERYTHING, Mark.SKIP, target))
+        if target in A.F:
+            Delta.append(Transition(last, EVERYTHING, Mark.TAKE, final))
+    cea = AnchoredCea(final + 1, tuple(dict.fromkeys(Delta)), A.I, frozenset({final}))
+    return LabelByLabel(cea, labels)
+
+
+def labels_at(positions: Positions, machine: LabelByLabel) -> Labels:
+    """The complex event that an answer stands for.
+
+    >>> machine = LabelByLabel(AnchoredCea(0, (), frozenset(), frozenset()), ("x", "y"))
+    >>> labels_at((1, 2, 6, 11), machine)
+    {'x': (0,), 'y': (0, 1)}
+    """
+    positions_of: dict[str, list[int]] = {X: [] for X in machine.labels}
+    for position in positions[:-1]:
+        n, i = divmod(position, machine.steps)
+        positions_of[machine.labels[i - 1]].append(n)
+    return Labels({X: tuple(D) for X, D in positions_of.items()})
+
+
+class UceaEvaluation:
+    """The lists of the automaton that reads labels one by one (FOUND Alg. 4; FOUND Alg. 3).
+
+    An event costs a number of steps that the automaton bounds alone; between two answers there are
+    a constant number, and within one as many as it gives labels. `advance` raises `ResourceLimit`
+    if determinisation meets too many macro-states.
+
+    >>> from cerlab.automata.automaton import LabelTransition
+    >>> from cerlab.predicates.syntax import EVERYTHING
+    >>> step = LabelTransition(0, EVERYTHING, frozenset({"x", "y"}), 0)
+    >>> running = UceaEvaluation(Ucea(1, (step,), frozenset({0}), frozenset({0})))
+    >>> for n, event in enumerate([Event("A"), Event("B")]):
+    ...     running.advance(event, n)
+    >>> list(running.answers())
+    [{'x': (0, 1), 'y': (0, 1)}]
+    """
+
+    def __init__(self, A: Ucea) -> None:
+        self.machine = positions_of_labels(A)
+        self.lists = Evaluation(self.machine.cea)
+
+    def advance(self, event: Event, position: int) -> None:
+        """Read the next event."""
+        first = position * self.machine.steps
+        for step in range(first, first + self.machine.steps):
+            self.lists.advance(event, step)
+
+    def answers(self) -> Iterator[Labels]:
+        """``[[A]]_n(S)`` at the event just read, each complex event once (SOCEL Sec. 5.1)."""
+        for C in self.lists.answers(0):
+            yield labels_at(C.positions, self.machine)
+
+
+def reachable_states(machine: Deterministic, symbols: Sequence[int], *, most: int = 50_000) -> int:
+    """The states of runs and the idle states that streams of these symbols reach.
+
+    Raises `ResourceLimit` above `most`.
+    """
+    return len(crawl(("idle", machine.idle), moves_over(machine, symbols), most=most).states)

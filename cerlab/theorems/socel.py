@@ -1,0 +1,262 @@
+"""The oracle a second time, as SO-CEL prints it: from position i to j (SOCEL Table 1).
+
+A complex event has no interval of its own here; it is a set of (label, position) pairs, found when
+the evaluation starts at i and ends at j. The gap before an atom is skipped on its left. What is
+found between i and j are the valuations with intervals (CORE Table 2) that end at j and start at i
+or later: a theorem, not the definition, so the two are two programs. AND under projection is where
+they part, since DESIGN 3.6 demands equal starts of both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cerlab.automata.automaton import Ucea
+from cerlab.engine.reference.runs import MAX_RUNS
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import MAX_EVENTS, holds, valuations
+from cerlab.logic.cel.syntax import Formula
+from cerlab.logic.cel.text import node_text
+from cerlab.model.answer import Labels, Valuation
+from cerlab.model.event import Event
+from cerlab.predicates.truth import satisfies
+
+LabelledPositions: TypeAlias = frozenset[tuple[str, int]]
+"""A complex event of SO-CEL: which label has which position."""
+
+
+def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[LabelledPositions]:
+    """``[[phi]](S, i, j)`` (SOCEL Table 1; AND, ALL and UNLESS as in SOCEL Sec. 5.2).
+
+    Raises `Unsupported` for operators that are not in SO-CEL, `ResourceLimit` for long streams.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> S = [Event("A"), Event("A"), Event("B")]
+    >>> sorted(map(sorted, between(parse_cel("A ; B")[0], S, 0, 2)))
+    [[('A', 0), ('B', 2)], [('A', 1), ('B', 2)]]
+    """
+    if len(S) > MAX_EVENTS:
+        raise ResourceLimit(
+            "CER0603",
+            f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
+            hint='use evaluator="tecs"',
+        )
+    match phi:
+        case cel.Atom(R, stream):
+            t = S[j] if i <= j else None
+            is_atom = (
+                t is not None and t.type == R and (stream is None or t.stream in (None, stream))
+            )
+            return frozenset({frozenset({(R, j)})}) if is_atom else frozenset()
+        case cel.As(psi, X):
+            return _each(between(psi, S, i, j), lambda C: _without(C, X) | _all_at(X, C))
+        case cel.Rename(A, B, psi):
+            return _each(
+                between(psi, S, i, j),
+                lambda C: _without(C, A) | {(B, k) for label, k in C if label == A},
+            )
+        case cel.Project(L, psi, of_streams) if not of_streams:
+            return _each(between(psi, S, i, j), lambda C: frozenset(p for p in C if p[0] in L))
+        case cel.Filter(psi, condition):
+            return frozenset(
+                C for C in between(psi, S, i, j) if holds(condition, _as_valuation(C, i, j), S)
+            )
+        case cel.Or(left, right):
+            return between(left, S, i, j) | between(right, S, i, j)
+        case cel.Seq(left, right):
+            return frozenset(
+                C1 | C2
+                for k in range(i, j)
+                for C1 in between(left, S, i, k)
+                for C2 in between(right, S, k + 1, j)
+            )
+        case cel.Plus(psi):
+            return between(psi, S, i, j) | between(cel.Seq(psi, phi), S, i, j)
+        case cel.And(left, right):
+            return between(left, S, i, j) & between(right, S, i, j)
+        case cel.All(left, right):
+            return _both(left, right, S, i, j) | _both(right, left, S, i, j)
+        case cel.Unless(left, right):
+            return frozenset(
+                C
+                for start in range(i, j + 1)
+                if not any(
+                    between(right, S, k, l) for k in range(start, j + 1) for l in range(k, j + 1)
+                )
+                for C in between(left, S, start, j) - between(left, S, start + 1, j)
+            )
+        case _:
+            raise Unsupported(
+                "CER0409",
+                f"SO-CEL has no {node_text(phi)}",
+                hint="leave it out; cerlab.logic.cel has its meaning",
+            )
+
+
+def _both(
+    ends: cel.Formula, other: cel.Formula, S: Sequence[Event], i: int, j: int
+) -> frozenset[LabelledPositions]:
+    """One of `ends` that ends at j, united with one of `other` that ends there or before."""
+    return frozenset(
+        C1 | C2
+        for C1 in between(ends, S, i, j)
+        for k in range(i, j + 1)
+        for C2 in between(other, S, i, k)
+    )
+
+
+def _each(
+    answers: frozenset[LabelledPositions], change: Callable[[LabelledPositions], LabelledPositions]
+) -> frozenset[LabelledPositions]:
+    return frozenset(frozenset(change(C)) for C in answers)
+
+
+def _without(C: LabelledPositions, X: str) -> LabelledPositions:
+    return frozenset(pair for pair in C if pair[0] != X)
+
+
+def _all_at(X: str, C: LabelledPositions) -> LabelledPositions:
+    return frozenset((X, k) for _, k in C)
+
+
+def _as_valuation(C: LabelledPositions, i: int, j: int) -> Valuation:
+    labels: dict[str, tuple[int, ...]] = {}
+    for X, k in sorted(C):
+        labels[X] = (*labels.get(X, ()), k)
+    return Valuation(i, j, labels)
+
+
+Stream: TypeAlias = Sequence[Event]
+
+
+Function: TypeAlias = Callable[[Stream], frozenset[Labels]]
+"""Labelled complex events of a stream, at any position: ``f`` of the paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """At a position: `event` put in before it (0 deletions), in its place (1), or nothing (1)."""
+
+    position: int
+    deletions: int
+    event: Event | None
+
+    def stream(self, S: Stream) -> tuple[Event, ...]:
+        """The stream after the edit."""
+        new = () if self.event is None else (self.event,)
+        return (*S[: self.position], *new, *S[self.position + self.deletions :])
+
+    def position_after(self, position: int) -> int:
+        """Where an event that the edit leaves alone is afterwards."""
+        shift = (self.event is not None) - self.deletions
+        return position + shift if position >= self.position + self.deletions else position
+
+    def touches(self, C: Labels) -> bool:
+        """Whether it removes or replaces an event of the complex event."""
+        return bool(self.deletions) and any(self.position in D for D in C.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A complex event of the first stream, and where it should be in the second and is not."""
+
+    before: Labels
+    expected: Labels
+    stream: tuple[Event, ...]
+
+
+def labelled_answers(phi: Formula) -> Function:
+    """The processing function of a formula: the labels of its valuations."""
+    return lambda S: frozenset(Labels(V.labels) for V in valuations(phi, S))
+
+
+def star_violation(f: Function, S: Stream, edit: Edit) -> Violation | None:
+    """A complex event that the edit loses though it leaves all its events alone (SOCEL Sec. 5.2).
+
+    None says that this edit of this stream does not refute the *-property.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> S = [Event("A"), Event("A")]
+    >>> break_in = Edit(1, 0, Event("B"))
+    >>> star_violation(labelled_answers(parse_cel("A ; A")[0]), S, break_in) is None
+    True
+    >>> contiguous = labelled_answers(parse_cel("A : A")[0])
+    >>> star_violation(contiguous, S, break_in).expected
+    {'A': (0, 2)}
+    """
+    new_stream = edit.stream(S)
+    after = f(new_stream)
+    for C in sorted(f(S), key=repr):
+        if edit.touches(C):
+            continue
+        image = Labels({X: tuple(map(edit.position_after, D)) for X, D in C.items()})
+        if image not in after:
+            return Violation(C, image, new_stream)
+    return None
+
+
+_Run: TypeAlias = tuple[int, frozenset[tuple[str, int]]]
+"""The state that a run is in, and which label it gave to which position."""
+
+
+def ucea_labelled_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ...]:
+    """``[[A]]_n(S)`` for each position n: runs read all events 0..n (SOCEL Sec. 5.1).
+
+    Raises `ResourceLimit` above `MAX_RUNS` runs.
+
+    >>> from cerlab.automata.automaton import LabelTransition
+    >>> from cerlab.predicates.syntax import EVERYTHING
+    >>> step = LabelTransition(0, EVERYTHING, frozenset({"x"}), 0)
+    >>> ucea_labelled_answers(Ucea(1, (step,), frozenset({0}), frozenset({0})), [Event("A")] * 2)
+    (frozenset({{'x': (0,)}}), frozenset({{'x': (0, 1)}}))
+    """
+    runs: set[_Run] = {(q, frozenset()) for q in A.I}
+    answers = []
+    for n, event in enumerate(S):
+        runs = _extend(A, runs, event, n)
+        answers.append(_accepting_labels(A, runs))
+    return tuple(answers)
+
+
+def star_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ...]:
+    """The same under the *-semantics: runs read some events, the last one n (SOCEL Sec. 5.2).
+
+    Every event that a run reads gets a label; the others are not looked at.
+    """
+    runs: set[_Run] = {(q, frozenset()) for q in A.I}
+    labelling = Ucea(A.states, tuple(t for t in A.Delta if t.labels), A.I, A.F)
+    answers = []
+    for n, event in enumerate(S):
+        ending_here = _extend(labelling, runs, event, n)
+        answers.append(_accepting_labels(A, ending_here))
+        runs |= ending_here
+    return tuple(answers)
+
+
+def _extend(A: Ucea, runs: Iterable[_Run], event: Event, n: int) -> set[_Run]:
+    """Each run with each transition that it can take at position n."""
+    enabled_transitions = [t for t in A.Delta if satisfies(event, t.predicate)]
+    longer_runs = {
+        (t.target, labels | {(X, n) for X in t.labels})
+        for state, labels in runs
+        for t in enabled_transitions
+        if t.source == state
+    }
+    if len(longer_runs) > MAX_RUNS:
+        raise ResourceLimit(
+            "CER0607",
+            f"more than {MAX_RUNS:,} runs are in progress at once",
+            hint="use a shorter stream",
+        )
+    return longer_runs
+
+
+def _accepting_labels(A: Ucea, runs: Iterable[_Run]) -> frozenset[Labels]:
+    return frozenset(_labels(pairs) for state, pairs in runs if state in A.F)
+
+
+def _labels(pairs: frozenset[tuple[str, int]]) -> Labels:
+    return Labels({X: tuple(n for Y, n in pairs if X == Y) for X, _ in pairs})

@@ -1,0 +1,298 @@
+"""What transducers match, by their runs: the definition, step by step (SRT Def. 23; SRT Def. 26).
+
+Nothing here is fast: runs are followed one event at a time, and those that agree in state,
+registers and marks are one. Positions count from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Mark, Transition, as_kind
+from cerlab.automata.compose import shift
+from cerlab.automata.epsilon import choice, sequence
+from cerlab.automata.product import remember
+from cerlab.automata.registers import (
+    NONE,
+    EpsilonSrt,
+    Label,
+    RegisterTransition,
+    Srt,
+    Transducer,
+    apart,
+)
+from cerlab.errors import IllFormed, ResourceLimit, Unsupported
+from cerlab.model.answer import Positions, Registers
+from cerlab.model.event import Event
+from cerlab.predicates.syntax import Guard, Predicate, reads_no_register, redirect_registers
+from cerlab.predicates.truth import satisfies
+
+MAX_CONFIGURATIONS = 100_000
+"""How many configurations are followed at once."""
+
+
+EMPTY = Registers()
+
+
+class Configuration(NamedTuple):
+    """``[j, q, v]``: the next position, the state, and what the registers hold (SRT Def. 23)."""
+
+    position: int
+    state: int
+    registers: Registers
+
+
+class Run(NamedTuple):
+    """A configuration, with the positions that were marked on the way to it."""
+
+    at: Configuration
+    marks: Positions
+
+
+class Outcome(NamedTuple):
+    """What an accepting run leaves: the positions it marked, and its registers."""
+
+    marks: Positions
+    registers: Registers
+
+
+def successors(T: Transducer, S: Sequence[Event], c: Configuration) -> Iterator[Configuration]:
+    """The configurations that follow one, by an empty move or by the next event (SRT Def. 23)."""
+    for move in T.moves:
+        if move.source == c.state:
+            yield c._replace(state=move.target)
+    for t in enabled_transitions(T, S, c):
+        yield follow(t, S, c)
+
+
+def enabled_transitions(
+    T: Transducer, S: Sequence[Event], c: Configuration
+) -> list[RegisterTransition]:
+    """The transitions whose guard holds for the next event and the registers as they are."""
+    if c.position == len(S):
+        return []
+    t_j = S[c.position]
+    return [t for t in T.Delta if t.source == c.state and satisfies(t_j, t.guard, c.registers)]
+
+
+def follow(t: RegisterTransition, S: Sequence[Event], c: Configuration) -> Configuration:
+    """The configuration after a transition: only now are its registers written."""
+    v = c.registers.written(t.writes, S[c.position])
+    return Configuration(c.position + 1, t.target, v)
+
+
+def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozenset[Outcome]:
+    """``M(T, S, v, v')``: the marks and registers of accepting runs over S from v (SRT Def. 24).
+
+    Raises `ResourceLimit` above `MAX_CONFIGURATIONS` at once.
+    """
+    current = {Run(Configuration(0, T.q0, v), ())}
+    for j in range(len(S)):
+        current = {
+            Run(follow(t, S, run.at), (*run.marks, j) if t.mark is Mark.TAKE else run.marks)
+            for run in silently(T, current)
+            for t in enabled_transitions(T, S, run.at)
+        }
+        if len(current) > MAX_CONFIGURATIONS:
+            raise ResourceLimit(
+                "CER0683",
+                f"more than {MAX_CONFIGURATIONS:,} runs are going on",
+                hint="use a shorter stream: runs without a window are never given up",
+            )
+    final_runs = (run for run in silently(T, current) if run.at.state in T.F)
+    return frozenset(Outcome(run.marks, run.at.registers) for run in final_runs)
+
+
+def silently(T: Transducer, runs: Iterable[Run]) -> set[Run]:
+    """The runs, and those that empty moves make of them."""
+    closure = set(runs)
+    pending = list(closure)
+    moves = T.moves
+    while pending and moves:
+        run = pending.pop()
+        for move in moves:
+            after = run._replace(at=run.at._replace(state=move.target))
+            if move.source == run.at.state and after not in closure:
+                closure.add(after)
+                pending.append(after)
+    return closure
+
+
+def matches(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
+    """``Match(T, S)``: the marks of accepting runs over the whole of S (SRT Def. 26)."""
+    return frozenset(outcome.marks for outcome in outcomes(T, S))
+
+
+def detects(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
+    """Those of the matches that mark the last event: what is reported there (SRT Def. 24)."""
+    return frozenset(M for M in matches(T, S) if M and M[-1] == len(S) - 1)
+
+
+def accepts(T: Transducer, S: Sequence[Event]) -> bool:
+    """Whether S is in the language: whether it has a match (SRT Def. 26)."""
+    return bool(matches(T, S))
+
+
+Path: TypeAlias = tuple[RegisterTransition, ...]
+
+
+def paths(T: Srt, S: Sequence[Event]) -> tuple[Path, ...]:
+    """All runs over S, accepting or not, as their transitions; different runs are different."""
+    current: list[tuple[Configuration, Path]] = [(Configuration(0, T.q0, EMPTY), ())]
+    for _ in S:
+        current = [
+            (follow(t, S, c), (*path, t))
+            for c, path in current
+            for t in enabled_transitions(T, S, c)
+        ]
+    return tuple(path for _, path in current)
+
+
+def marks_of(path: Path) -> Positions:
+    """The match of a run: where its transitions mark (SRT Def. 24)."""
+    return tuple(j for j, t in enumerate(path) if t.mark is Mark.TAKE)
+
+
+RegisterNames: TypeAlias = frozenset[str]
+
+
+def union(A: Transducer, B: Transducer) -> EpsilonSrt:
+    """The matches of A and those of B (SRT Thm. 31)."""
+    return choice(as_kind(A, EpsilonSrt), as_kind(apart(B, A.R), EpsilonSrt))
+
+
+def concatenation(A: Transducer, B: Transducer) -> EpsilonSrt:
+    """A match of A on a prefix, and one of B on the rest, at its positions there (SRT Thm. 31).
+
+    As printed, the definition neither ranges over the prefixes nor shifts the second match
+    (SRT Def. 30; erratum SRT-E10).
+    """
+    return sequence(as_kind(A, EpsilonSrt), as_kind(apart(B, A.R), EpsilonSrt))
+
+
+def star(T: Srt) -> EpsilonSrt:
+    """A state is one of T, and the registers written since the present iteration began.
+
+    A guard that reads another register reads an empty one. A new state, the start and the only
+    final one, stands between iterations. The drawing of the paper lets registers keep what an
+    earlier iteration wrote (SRT Fig. 11; erratum SRT-E10), which is right for the operator ``*``
+    of expressions alone (`cerlab.automata.epsilon.star`). At most ``|Q| 2^|R| + 1`` states.
+    """
+
+    def follow(D: RegisterNames, t: RegisterTransition) -> Iterator[tuple[Label, RegisterNames]]:
+        guard = redirect_registers(t.guard, {r: r for r in D}.get)
+        yield Label(guard, t.mark, t.writes), D | t.writes
+
+    body = shift(remember(T, NONE, follow, Srt, R=T.R), 1)
+    moves = (EmptyMove(0, body.q0), *(EmptyMove(q, 0) for q in sorted(body.F)))
+    return EpsilonSrt(body.states, body.Delta, frozenset({0}), frozenset({0}), moves=moves, R=T.R)
+
+
+Placement: TypeAlias = tuple[tuple[str, str], ...]
+"""Which place holds what each register holds, sorted; registers not in it are empty."""
+
+
+def single_register(T: Srt) -> Srt:
+    """A state is one of T, and which of the places p1 .. pk holds what each register holds.
+
+    Registers that hold the same event may share a place, so a write to several takes one free
+    place; as T has k registers there is one. The match of each string is the same, from empty
+    registers. At most ``|Q| (k + 1)^k`` states.
+    """
+    places = [f"p{i}" for i in range(1, len(T.R) + 1)]
+
+    def follow(placement: Placement, t: RegisterTransition) -> Iterator[tuple[Label, Placement]]:
+        guard = redirect_registers(t.guard, dict(placement).get)
+        after = {r: p for r, p in placement if r not in t.writes}
+        write = NONE
+        if t.writes:
+            free = next(p for p in places if p not in after.values())
+            after |= dict.fromkeys(t.writes, free)
+            write = frozenset({free})
+        yield Label(guard, t.mark, write), tuple(sorted(after.items()))
+
+    nowhere: Placement = ()
+    return remember(T, nowhere, follow, Srt, R=frozenset(places))
+
+
+def unary_cea(T: Srt) -> AnchoredCea:
+    """The automaton with the same states and transitions; writes are left out, as nothing reads.
+
+    Raises `Unsupported` if a guard reads a register.
+    """
+    Delta = dict.fromkeys(
+        Transition(t.source, predicate_of(t.guard), t.mark, t.target) for t in T.Delta
+    )
+    return AnchoredCea(T.states, tuple(Delta), frozenset({T.q0}), T.F)
+
+
+def unary_srt(A: AnchoredCea) -> EpsilonSrt:
+    """The transducer with the same transitions, and a start with empty moves to A's."""
+    Delta = tuple(
+        RegisterTransition(t.source, t.predicate, t.mark, NONE, t.target) for t in A.Delta
+    )
+    moves = tuple(EmptyMove(A.states, q) for q in sorted(A.I))
+    return EpsilonSrt(A.states + 1, Delta, frozenset({A.states}), A.F, moves=moves, R=NONE)
+
+
+def predicate_of(guard: Guard) -> Predicate:
+    """The guard as a predicate on the event being read; raises as `unary_cea`."""
+    if reads_no_register(guard):
+        return guard
+    raise Unsupported(
+        "CER0485",
+        "a guard reads a register, and complex event automata have none",
+        hint='evaluator="registers" runs it',
+    )
+
+
+def printed_elimination(A: EpsilonCea) -> AnchoredCea:
+    """The same answers by the paper's rule, one empty move at a time (FOUND App. C.2).
+
+    A move from p to q is removed by giving q all that enters p, and then p all that leaves q, empty
+    moves too. (At once would be wrong: a run that starts in p and ends in q may make the move
+    twice, with a transition from q to p between.) The new moves are longer, so this ends if the
+    moves form no cycle, as none does in what becomes of formulas; on a cycle it may go on for ever.
+    Raises `IllFormed` for a cycle.
+    """
+    Delta = dict.fromkeys(A.Delta)
+    moves = dict.fromkeys(move for move in A.moves if move.source != move.target)
+    _check_acyclic(moves)
+    while moves:
+        p, q = first = next(iter(moves))
+        del moves[first]
+        Delta |= _into(p, q, Delta)
+        Delta |= _out_of(q, p, Delta)
+        moves |= _into(p, q, moves)
+        moves |= _out_of(q, p, moves)
+    return AnchoredCea(A.states, tuple(Delta), A.I, A.F)
+
+
+Step = TypeVar("Step", Transition, EmptyMove)
+
+
+def _into(p: int, q: int, steps: Iterable[Step]) -> dict[Step, None]:
+    """What enters p, entering q instead."""
+    return dict.fromkeys(step._replace(target=q) for step in steps if step.target == p)
+
+
+def _out_of(q: int, p: int, steps: Iterable[Step]) -> dict[Step, None]:
+    """What leaves q, leaving p instead."""
+    return dict.fromkeys(step._replace(source=p) for step in steps if step.source == q)
+
+
+def _check_acyclic(moves: Iterable[EmptyMove]) -> None:
+    order = TopologicalSorter[int]()
+    for move in moves:
+        order.add(move.source, move.target)
+    try:
+        order.prepare()
+    except CycleError as error:
+        cycle = ", ".join(map(str, error.args[1]))
+        raise IllFormed(
+            "CER0222",
+            f"empty moves lead from a state back to it: {cycle}",
+            hint="without_epsilon takes cycles too",
+        ) from None
