@@ -28,7 +28,7 @@ from cerlab.automata.epsilon import smaller
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.pattern import as_pattern
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.io.output import whole_text
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import (

@@ -13,7 +13,7 @@ from warnings import warn
 from cerlab import io
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import drawable, rich_display
-from cerlab.engine.random_access.by_number import Access, BatchAccess, ListAccess, sample
+from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
 from cerlab.errors import AnswerWarning, stacklevel_of_caller
 from cerlab.evaluate import AUTO
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of

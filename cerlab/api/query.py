@@ -15,7 +15,7 @@ from cerlab.model.event import Schema
 from cerlab.model.stream import TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
-    from cerlab.engine.explanation import Explanation
+    from cerlab.engine.whole_stream import Explanation
     from cerlab.viz.deterministic import MintermTable
     from cerlab.why import Why
     from cerlab.why.none import WhyNone
@@ -43,7 +43,7 @@ class Query(Pattern):
         phase one: the latest start in each of 1 states tells which events end an answer
         phase two: chains of records, as runs only gather
         """
-        from cerlab.engine.explain import explain
+        from cerlab.engine.whole_stream import explain
 
         if events is not None:
             stream = io.as_stream(events, **how)

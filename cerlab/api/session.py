@@ -32,7 +32,7 @@ class Session:
     def __init__(
         self, plan: Plan, machine: LearnedTables, time: TimeAxis | None, state: bytes | None
     ) -> None:
-        from cerlab.engine.general.evaluation import FEW, GeneralEvaluation
+        from cerlab.engine.general import FEW, GeneralEvaluation
 
         self._few = FEW
         self._run = GeneralEvaluation(plan, machine, time, state=state)
@@ -182,7 +182,7 @@ class RowSession:
 
 def _rows_of_state(query: Pattern, state: bytes) -> tuple[bytes, int, list[Event]]:
     """The session's own state, the position of the first of its events, and these."""
-    from cerlab.engine.general.state_check import bad_state, expect
+    from cerlab.engine.state import bad_state, expect
     from cerlab.evaluate.running import UNREADABLE, state_from_bytes
 
     _, body = state_from_bytes("rows", query.plan, state)

@@ -19,9 +19,9 @@ import pyarrow as pa
 from cerlab.api import Query, parse_query
 from cerlab.bench.streams import in_memory
 from cerlab.bench.timing import timing_of
-from cerlab.engine.general.tecs import Tecs
+from cerlab.engine.general import Tecs
 from cerlab.engine.kernels.arrays import NONE
-from cerlab.engine.kernels.tecs.batch import Events
+from cerlab.engine.kernels.tecs import Events
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream

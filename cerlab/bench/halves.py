@@ -13,9 +13,7 @@ from typing import NamedTuple
 
 from cerlab.api import Query
 from cerlab.bench.timing import SHORTEST
-from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.batches import BATCH, Evaluation
-from cerlab.engine.columns import slice_rows
+from cerlab.engine.answers import BATCH, AnswerBatch, Evaluation, slice_rows
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.model.stream import Stream
 

@@ -16,7 +16,7 @@ from cerlab import io
 from cerlab.api import Query
 from cerlab.bench.streams import read_columns
 from cerlab.bench.timing import timing_of
-from cerlab.engine.batches import BATCH
+from cerlab.engine.answers import BATCH
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.evaluate import answers_of
 from cerlab.model.stream import Stream

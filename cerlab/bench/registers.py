@@ -22,7 +22,7 @@ from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
 from cerlab.bench.timing import SHORTEST, once
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.reference.registers.runs import Runs
+from cerlab.engine.reference.registers import Runs
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.errors import ResourceLimit
 from cerlab.logic.sremo.parser import parse_sremo

@@ -184,7 +184,7 @@ def _on_cores(
     arguments: argparse.Namespace, stream: Stream, queries: dict[str, Query]
 ) -> Iterator[dict[str, Any]]:
     from cerlab.bench.cores import measure_cores
-    from cerlab.engine.windowed.ranges import why_not_by_ranges
+    from cerlab.engine.whole_stream import why_not_by_ranges
 
     for name, query in queries.items():
         if (reason := why_not_by_ranges(query.plan)) is not None:

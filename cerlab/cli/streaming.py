@@ -24,9 +24,8 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis
 
 if TYPE_CHECKING:
-    from cerlab.engine.answers import AnswerBatch
-    from cerlab.engine.batches import Evaluation
-    from cerlab.engine.general.evaluation import GeneralEvaluation
+    from cerlab.engine.answers import AnswerBatch, Evaluation
+    from cerlab.engine.general import GeneralEvaluation
 
 _LONGEST_BACKLOG = 1 << 14
 
@@ -149,7 +148,7 @@ class LiveRun:
 
     def _start(self, events: list[Event]) -> None:
         """Start the engine after these events, whose answers have been given."""
-        from cerlab.engine.general.evaluation import GeneralEvaluation
+        from cerlab.engine.general import GeneralEvaluation
 
         self._run = GeneralEvaluation(self._query.plan, self._query.learned, self._axis)
         for _ in self._run.push(Stream(events).columns, len(events)):

@@ -1,26 +1,228 @@
-"""Answers in bulk: flat arrays, complex events only when iterated."""
+"""Batches of events in, batches of answers out: columns, growing arrays, buffers of answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
+from time import monotonic
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.budget import poll
+from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Answers, Int64s, Offsets
+from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent, by_end, complex_events, without_collection
-from cerlab.model.columns import room
+from cerlab.model.columns import Column, Columns, array_of, is_arrow, numbers_of, room, values_of
+from cerlab.model.stream import Stream
+
+Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
+
+
+def double_room(arrays: Arrays) -> Arrays:
+    """A named tuple of arrays with the same contents and twice the room in the first dimension.
+
+    Raises `ResourceLimit` where that is more memory than the caller may take.
+    """
+    poll(sum(array.nbytes for array in arrays))
+    larger = (np.concatenate((array, np.zeros_like(array))) for array in arrays)
+    return type(arrays)(*larger)
+
+
+def join_arrays(first: Arrays, second: Arrays) -> Arrays:
+    """Named tuples of arrays one after the other; raises as `double_room`."""
+    poll(sum(array.nbytes for array in (*first, *second)))
+    pairs: Iterable[tuple[Any, Any]] = zip(first, second, strict=True)
+    return type(first)(*map(np.concatenate, pairs))
+
+
+def arena_of(nodes: int) -> k.Arena:
+    """An arena with room for so many nodes."""
+    return k.Arena(
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int64),
+    )
+
+
+def firsts(rows: Sequence[Sequence[object]]) -> k.Int32s:
+    """Where each row begins in the rows laid end to end, and where the last one ends."""
+    return np.cumsum([0, *map(len, rows)], dtype=np.int32)
+
+
+Indices: TypeAlias = NDArray[np.integer[Any]]
+
+
+def rows_of_streams(streams: Sequence[str], columns: Mapping[str, Any]) -> Int64s | None:
+    """The indices of the events that FROM leaves, increasing; None for all."""
+    if not streams or "stream" not in columns:
+        return None
+    inside = _is_in(columns["stream"], streams)
+    return None if inside.all() else np.flatnonzero(inside)
+
+
+def events_of_streams(
+    streams: Sequence[str], columns: Mapping[str, Any], length: int
+) -> tuple[Mapping[str, Any], Int64s]:
+    """The columns of the events that FROM leaves, and where these were: int64 (events,)."""
+    inside = rows_of_streams(streams, columns)
+    if inside is None:
+        return columns, np.arange(length, dtype=np.int64)
+    return take_columns(columns, inside), inside
+
+
+def _is_in(column: Any, streams: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether each event is in one of some streams, or in every one: shape (events,)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not is_arrow(column):
+        names = values_of(column, "stream")
+        return np.array([name is None or name in streams for name in names], np.bool_)
+    texts = column.cast(pa.string())
+    inside = pc.or_(pc.is_null(texts), pc.is_in(texts, array_of(streams)))
+    whole = inside.combine_chunks() if isinstance(inside, pa.ChunkedArray) else inside
+    return numbers_of(whole.cast(pa.uint8())).view(np.bool_)
+
+
+def take_rows(column: Column, indices: Indices) -> Column:
+    """The values at some indices, shape (indices,)."""
+    if hasattr(column, "take"):
+        return column.take(indices)
+    return [column[n] for n in indices.tolist()]
+
+
+def take_columns(columns: Mapping[str, Column], indices: Indices) -> Columns:
+    """The events at some indices; a column is made when it is used."""
+    return Columns(columns, lambda name: take_rows(columns[name], indices))
+
+
+def slice_rows(column: Column, start: int, size: int) -> Column:
+    """`size` values from `start` on."""
+    if hasattr(column, "slice"):
+        return column.slice(start, size)
+    return column[start : start + size]
+
+
+def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> Columns:
+    """`size` events from `start` on; a column is made when it is used."""
+    return Columns(columns, lambda name: slice_rows(columns[name], start, size))
+
+
+EventColumns: TypeAlias = Mapping[str, Any]
+"""Attributes of consecutive events: lists of values or Arrow arrays, all of one length."""
+
+
+Batch = TypeVar("Batch")
+
+
+Result = TypeVar("Result")
+
+
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+BATCH = 1 << 20
+"""How many events of a whole stream are read at once."""
+
+
+PACE = 1 << 14
+"""How many of them a kernel reads in its first call."""
+
+
+CAREFUL_PACE = 1 << 8
+"""The same for work that may grow with the square of what is read."""
+
+
+SECONDS_OF_PACE = 0.3
+"""How long a call of a kernel may take before the next ones read less; after an eighth, more."""
+
+
+class Evaluation(Protocol[Result_co]):
+    """A plan on one stream, batch by batch."""
+
+    def push(self, columns: EventColumns, length: int) -> Iterator[Result_co]:
+        """Read `length` more events: what they complete, to be exhausted before the next call.
+
+        Where a batch has an event that cannot be read, what the events before it complete comes
+        first, and then `BadData`; neither that event nor those after it are read.
+        """
+
+    def finish(self) -> Iterator[Result_co]:
+        """The results that were held back."""
+
+
+def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
+    """What an evaluation gives on a whole stream."""
+    columns, length = stream.columns, len(stream)
+    for start in range(0, length, BATCH):
+        poll()
+        size = min(BATCH, length - start)
+        yield from evaluation.push(slice_columns(columns, start, size), size)
+    yield from evaluation.finish()
+
+
+def paces(length: int, *, careful: bool = False) -> Iterator[slice]:
+    """Slices of so many events that a kernel reads at once: each takes a part of a second.
+
+    Between them interrupts and limits are seen, which a kernel does not look at. To be `careful`
+    where an event may meet all that was read before.
+    """
+    start, size = 0, CAREFUL_PACE if careful else PACE
+    while start < length:
+        poll()
+        before = monotonic()
+        yield slice(start, start + size)
+        start += size
+        took = monotonic() - before
+        if took < SECONDS_OF_PACE / 8:
+            size *= 4
+        elif took > SECONDS_OF_PACE:
+            size = max(1, size // 4)
+
+
+def until_bad(
+    read: Callable[[Batch, int], Iterator[Result]],
+    batch: Batch,
+    length: int,
+    cut: Callable[[Batch, int, int], Batch],
+) -> Iterator[Result]:
+    """What `read` gives for some events; if one is bad for all before it, and then the error.
+
+    ``cut(batch, start, size)`` are `size` of the events from `start` on.
+
+    A `read` that raises `BadData` at once has read nothing. The bad event is found by halving, so
+    each event is read a few times at most.
+    """
+    try:
+        results = read(batch, length)
+    except BadData:
+        if length <= 1:
+            raise
+    else:
+        yield from results
+        return
+    half = length // 2
+    rest = length - half
+    yield from until_bad(read, cut(batch, 0, half), half, cut)
+    yield from until_bad(read, cut(batch, half, rest), rest, cut)
+
 
 SOME_OBJECTS = 1 << 12
 """How many complex events, or valuations, are created at once."""
 
+
 MOST_POSITIONS = (1 << 31) - 1
 """So many positions of all its answers a batch has at most: those that offsets of 32 bits count."""
 
+
 MANY_POSITIONS = 1 << 19
 """After a full buffer the next one has room for twice as many answers, up to so many positions."""
+
 
 _SPARSE = 4
 """A table of positions has at most so many cells for each of them."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Int32s, Int64s
-from cerlab.engine.kernels.windowed.window import goes_back, window_starts
+from cerlab.engine.kernels.windowed import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.columns import is_arrow, nanoseconds, numbers_of, room, values_of
 from cerlab.model.event import Event, Value

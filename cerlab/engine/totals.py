@@ -20,15 +20,19 @@ from cerlab.automata.labelled import LabelledMachine, LabelledMoves
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
 from cerlab.budget import poll, step_budget
-from cerlab.engine.batches import paces
+from cerlab.engine.answers import double_room, events_of_streams, firsts, paces
 from cerlab.engine.clock import WindowStarts
-from cerlab.engine.columns import events_of_streams
-from cerlab.engine.end_totals import MOST_INTEGER, AggregateInputs, EndTotals, columns_of, largest
-from cerlab.engine.general.tecs import CONSUMES
-from cerlab.engine.growth import double_room, firsts
+from cerlab.engine.general import CONSUMES
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int64s
-from cerlab.engine.measures import limbs
+from cerlab.engine.measures import (
+    MOST_INTEGER,
+    AggregateInputs,
+    EndTotals,
+    columns_of,
+    largest,
+    limbs,
+)
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Gains, Place, Total
 from cerlab.errors import ResourceLimit

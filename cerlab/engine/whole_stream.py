@@ -1,21 +1,156 @@
-"""Whole streams by the fastest evaluation of the plan, in batches, on one core or several."""
+"""One stream on several cores: overlapping ranges, each read from one window before it on.
+
+An answer belongs to the range in which it ends, and begins at most one window before that. So the
+ranges have all answers, each once; what they share is read twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
-from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.batches import whole
-from cerlab.engine.general.evaluation import FEW, GeneralEvaluation
+from cerlab.display import rich_display
+from cerlab.engine.answers import AnswerBatch, events_of_streams, slice_columns, whole
+from cerlab.engine.clock import TimeColumn
+from cerlab.engine.general import FEW, GeneralEvaluation
 from cerlab.engine.learned import LearnedTables, learned_tables
-from cerlab.engine.windowed.evaluation import WindowedEvaluation
-from cerlab.engine.windowed.ranges import ranged_answers, why_not_by_ranges
-from cerlab.engine.windowed.scan import why_not_windowed
-from cerlab.model.clauses import AttributeWindow
+from cerlab.engine.window_program import BUDGET, Program, Read
+from cerlab.engine.window_scan import why_not_windowed
+from cerlab.engine.windowed import WindowedEvaluation
+from cerlab.errors import BadData
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.syntax import atoms, attributes_of
+
+RANGE = 1 << 20
+"""How many events a range has at most."""
+
+
+SHORTEST = 1 << 19
+"""How many it has at least, but the last one, where the stream is long enough."""
+
+
+FIRST_LOOK = 1 << 10
+"""Where a window begins is looked for in so many events, then in four times as many, and so on."""
+
+
+def why_not_by_ranges(plan: Plan) -> str | None:
+    """Why a query has to be read from the beginning; None if ranges stand on their own."""
+    if (reason := why_not_windowed(plan)) is not None:
+        return reason
+    if plan.consume is not Consume.NONE:
+        return "CONSUME BY makes each answer depend on those before it"
+    if plan.strategy not in (None, Strategy.STRICT):
+        return f"{plan.strategy.value} remembers what came before the window"
+    if plan.streams and isinstance(plan.window, EventWindow):
+        return "WITHIN n EVENTS counts the events that FROM leaves"
+    return None
+
+
+def ranged_answers(
+    plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None, *, workers: int
+) -> Iterator[AnswerBatch]:
+    """The answers of a plan on a stream by several threads, where `why_not_by_ranges` allows it.
+
+    In the order of one thread, but for the order inside an end. At most two ranges for each worker
+    are in memory with their answers.
+    """
+    columns, length = stream.columns, len(stream)
+    ranges = pairwise([*cuts(length, workers), length])
+    free: SimpleQueue[WindowedEvaluation] = SimpleQueue()
+    for helper in tables.for_threads(workers):
+        free.put(WindowedEvaluation(plan, helper, time))
+    running: deque[Future[_RangeAnswers]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+
+        def start_some(count: int) -> None:
+            for start, end in islice(ranges, count):
+                running.append(
+                    pool.submit(copy_context().run, _range, plan, free, columns, time, start, end)
+                )
+
+        start_some(2 * workers)
+        while running:
+            result = running.popleft().result()
+            start_some(1)
+            yield from result.answers
+            if result.error is not None:
+                raise result.error
+
+
+def cuts(length: int, workers: int) -> Iterator[int]:
+    """Where ranges begin: towards the end they are shorter, so that no worker waits long.
+
+    Each is the same share of what is left, in bounds: guided self-scheduling (Polychronopoulos and
+    Kuck 1987).
+    """
+    start, least = 0, min(SHORTEST, -(-length // workers))
+    while start < length:
+        yield start
+        start += min(RANGE, max(least, (length - start) // (2 * workers)))
+
+
+class _RangeAnswers(NamedTuple):
+    """The answers of a range, up to its first bad event if there is one."""
+
+    answers: list[AnswerBatch]
+    error: BadData | None
+
+
+def _range(
+    plan: Plan,
+    free: SimpleQueue[WindowedEvaluation],
+    columns: Mapping[str, Any],
+    time: TimeAxis | None,
+    start: int,
+    end: int,
+) -> _RangeAnswers:
+    """The answers that end at the events from `start` to before `end`, by what is free for it."""
+    run = free.get()
+    answers: list[AnswerBatch] = []
+    try:
+        first = _first(plan, columns, time, start)
+        run.begin(first, start)
+        answers += run.push(slice_columns(columns, first, end - first), end - first)
+        answers += run.finish()
+    except BadData as error:
+        return _RangeAnswers(answers, error)
+    finally:
+        free.put(run)
+    return _RangeAnswers(answers, None)
+
+
+def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: int) -> int:
+    """An event from which on all are that may be in one window with event `cut` or a later one.
+
+    The last event before the cut is among them, so that no time goes back unseen. Raises `BadData`
+    as reading those events does.
+    """
+    assert plan.window is not None
+    if isinstance(plan.window, EventWindow):
+        return max(0, cut - plan.window.width)
+    reach = FIRST_LOOK
+    while True:
+        begin = max(0, cut - reach)
+        slice = slice_columns(columns, begin, cut - begin)
+        part, where = events_of_streams(plan.streams, slice, cut - begin)
+        where, length = where + begin, len(where)
+        clock = TimeColumn(plan.window, time)
+        instants = clock.read(part, length, where.item)
+        if length and (begin == 0 or instants[-1] - instants[0] > clock.width):
+            return int(where[bisect_left(instants, instants[-1] - clock.width)])
+        if begin == 0:
+            return 0
+        reach *= 4
 
 
 def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> frozenset[str]:
@@ -62,3 +197,75 @@ def compiled_answers(
         yield from evaluation.push_stream(stream)
     else:
         yield from whole(evaluation, stream)
+
+
+@rich_display
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Steps of the engine, one a line: what is done, and why so."""
+
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(plan: Plan, tables: LearnedTables) -> Explanation:
+    """What the engine does with the streams it reads, as far as it has seen symbols."""
+    return Explanation((*_predicates(tables), *_machine(plan, tables), *_clauses(plan)))
+
+
+def _predicates(tables: LearnedTables) -> list[str]:
+    tests = list(dict.fromkeys(a for P in tables.machine.predicates for a in atoms(P)))
+    columns = ", ".join(sorted(attributes_of(tests))) or "none"
+    return [
+        f"predicates: {len(tests)} tests on the columns {columns};"
+        f" {tables.seen} different outcomes seen so far"
+    ]
+
+
+def _machine(plan: Plan, tables: LearnedTables) -> list[str]:
+    reason = why_not_windowed(plan)
+    if reason is not None:
+        return [f"one phase, the general tECS: {reason}"]
+    program = tables.program() if tables.seen else None
+    if not tables.seen:
+        return ["two phases: which ones is decided when a stream has been seen"]
+    if program is None:
+        return [
+            f"one phase, the general tECS: the machine has more than {BUDGET:,} cells"
+            " over the outcomes seen"
+        ]
+    states = program.moves.states
+    return [
+        _reading(program),
+        f"phase one: the latest start in each of {states} states tells which events end an answer",
+        "phase two: chains of records, as runs only gather"
+        if program.is_chained
+        else "phase two: the general tECS inside the windows of those events, as runs also leave"
+        " states, or enter one from several",
+    ]
+
+
+def _reading(program: Program) -> str:
+    def count(read: Read) -> int:
+        return int((program.read == read).sum())
+
+    text = f"events read: {count(Read.ALWAYS)} of {len(program.read)} outcomes"
+    if count(Read.ONCE):
+        text += f", and of {count(Read.ONCE)} others the first in a row"
+    return text
+
+
+def _clauses(plan: Plan) -> list[str]:
+    lines = []
+    if plan.partition:
+        lines.append(f"partitions: by {', '.join(plan.partition)}, side by side in one loop")
+    if plan.consume is not Consume.NONE:
+        lines.append(f"consume by {plan.consume.value}: an answer empties the states it ends")
+    if plan.limit:
+        lines.append(f"limit: listing stops after {plan.limit.per_end} answers of an end")
+    return lines

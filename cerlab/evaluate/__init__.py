@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.engine.random_access.by_number import Access, BatchAccess
+from cerlab.engine.by_number import Access, BatchAccess
 from cerlab.errors import BadData, Unsupported, UsageError, nearest
 from cerlab.evaluate import protocol
 from cerlab.evaluate.compiled import CompiledEvaluator, Registers

@@ -22,9 +22,8 @@ from cerlab.model.clauses import Window
 from cerlab.model.stream import Stream, axis_for
 
 if TYPE_CHECKING:
-    from cerlab.engine.end_totals import AggregateInputs
     from cerlab.engine.kernels.arrays import Int64s
-    from cerlab.engine.measures import Numbers, Ranks
+    from cerlab.engine.measures import AggregateInputs, Numbers, Ranks
 
 
 KEY = "key"
@@ -248,7 +247,11 @@ class GroupTotals:
         own: int = 0,
         positions: Int64s | None = None,
     ) -> None:
-        from cerlab.engine.end_totals import first_ends, group_rows, slide  # NumPy loads here
+        from cerlab.engine.measures import (
+            first_ends,
+            group_rows,
+            slide,  # NumPy loads here
+        )
         from cerlab.engine.totals import totals_of_ends
         from cerlab.predicates.columns.key_codes import KeyCodes
 
@@ -285,7 +288,7 @@ class GroupTotals:
 
     def _inputs(self) -> AggregateInputs:
         """The integers that runs carry."""
-        from cerlab.engine.end_totals import AggregateInputs
+        from cerlab.engine.measures import AggregateInputs
 
         request = self._request
         extreme_ranks = [(m, self._rank(m.place[1])) for m in request.extremes]
@@ -304,7 +307,7 @@ class GroupTotals:
         """The columns of the groups, the count and the measures; a row of nothing for no groups."""
         import pyarrow as pa
 
-        from cerlab.engine.end_totals import nothing
+        from cerlab.engine.measures import nothing
 
         request = self._request
         if not request.groups and not len(self.totals.end):

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from cerlab.automata.plan import CorrelatedPlan, RegisterPlan
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.engine.random_access.by_number import Access, BatchAccess
+from cerlab.engine.by_number import Access, BatchAccess
 from cerlab.engine.reference import driver, registers
-from cerlab.engine.reference.registers.intervals import IntervalRuns
+from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.evaluate import protocol
 from cerlab.evaluate.labelled import LabelsOfAnswers
 from cerlab.evaluate.protocol import check_clock, query
@@ -102,7 +102,7 @@ class CompiledEvaluator(LabelsOfAnswers):
         if (cea_query := _with_automaton(pattern)) is None:
             return Registers().live(pattern, events, time)
         check_clock(cea_query.plan, time)
-        from cerlab.engine.general.evaluation import GeneralEvaluation
+        from cerlab.engine.general import GeneralEvaluation
 
         run = GeneralEvaluation(cea_query.plan, cea_query.learned, time)
         return (

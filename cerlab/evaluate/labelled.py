@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cerlab.automata.labelled import LabelledSrt, repeated_labels
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.engine.reference.registers.labelled import Marks, labels_of_answer
-from cerlab.engine.reference.relabel import labels_of_answer as labels_of_short_answer
-from cerlab.engine.reference.relabel import substream
+from cerlab.engine.reference.driver import labels_of_answer as labels_of_short_answer
+from cerlab.engine.reference.driver import substream
+from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
 from cerlab.logic.cel.semantics import valuations
@@ -32,8 +32,7 @@ from cerlab.model.stream import Stream, TimeAxis
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
     from cerlab.engine.kernels.arrays import Int64s
-    from cerlab.engine.labelled_rows import LabelledAnswers
-    from cerlab.engine.labelling import Label
+    from cerlab.engine.labels import Label, LabelledAnswers
 
 
 _SOME = 1 << 12
@@ -69,8 +68,10 @@ def labelled_answers(
     By the compiled automaton, or transducer where filters compare labels; by the valuations of the
     reference for every other query.
     """
-    from cerlab.engine.labelled_rows import rows_of_ways  # loads Numba
-    from cerlab.engine.labelling import Labelling
+    from cerlab.engine.labels import (
+        Labelling,
+        rows_of_ways,  # loads Numba
+    )
 
     if pattern.has_automaton:
         yield from map(Labelling(pattern.labelled, pattern.plan, stream, labels).of, batches)
@@ -86,9 +87,8 @@ def _by_registers(
     A: LabelledSrt, plan: CorrelatedPlan, stream: Stream, labels: Collection[str] | None
 ) -> Label:
     """The compiled transducer; runs as written where its tables are too large."""
-    from cerlab.engine.labelled_rows import rows_of_ways
-    from cerlab.engine.registers.labelling import RegisterLabelling
-    from cerlab.engine.registers.residual import NotTaken
+    from cerlab.engine.labels import RegisterLabelling, rows_of_ways
+    from cerlab.engine.registers.program import NotTaken
 
     try:
         return RegisterLabelling(A, plan, stream, labels).of
@@ -120,7 +120,7 @@ def labelled_valuations(
     They come by end, as evaluators give them.
     """
     from cerlab.engine.answers import BatchedAnswers, batched_answers
-    from cerlab.engine.labelled_rows import valuations_of_rows
+    from cerlab.engine.labels import valuations_of_rows
 
     batches: Iterable[AnswerBatch] = (
         answers.batches()

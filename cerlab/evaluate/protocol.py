@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeAlias
 
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.engine.random_access.by_number import Access, ListAccess
+from cerlab.engine.by_number import Access, ListAccess
 from cerlab.engine.reference import driver
-from cerlab.engine.reference.recogniser import Clauses, Recogniser
+from cerlab.engine.reference.driver import Clauses, Recogniser
 from cerlab.errors import Unsupported
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import TimeWindow

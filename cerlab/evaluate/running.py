@@ -20,8 +20,6 @@ from typing import Any, NamedTuple
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.automata.plan import Plan, plan_digest
 from cerlab.compile.pattern import Pattern
-from cerlab.engine.general.state import axis_from_json, axis_of_state, axis_to_json
-from cerlab.engine.general.state_check import bad_state, expect
 from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer
 from cerlab.engine.reference.totals import (
@@ -33,6 +31,7 @@ from cerlab.engine.reference.totals import (
     Total,
     add_totals,
 )
+from cerlab.engine.state import axis_from_json, axis_of_state, axis_to_json, bad_state, expect
 from cerlab.errors import BadData, CerlabError
 from cerlab.evaluate.aggregates import (
     EXPONENT,

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
-from cerlab.engine.random_access.by_number import Access, TecsAccess
+from cerlab.engine.by_number import Access, TecsAccess
 from cerlab.engine.reference import driver
-from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
+from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.errors import Unsupported
 from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, query
 from cerlab.logic.cel.semantics import valuations as so_valuations

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cerlab.engine.kernels.arrays import Bytes, Int64s, Offsets
-from cerlab.engine.kernels.compiled import kernel
+from cerlab.engine.kernels.arrays import Bytes, Int64s, Offsets, kernel
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s
-from cerlab.engine.kernels.compiled import inline, kernel
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, inline, kernel
 from cerlab.io.shapes import CORE, CORE_TEXT, CSV, JSON, WORD
 from cerlab.io.shapes import TEXT as AS_TEXT
 

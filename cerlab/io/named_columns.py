@@ -15,7 +15,7 @@ from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
     from cerlab.engine.kernels.arrays import Int64s
-    from cerlab.engine.labelled_rows import LabelledAnswers
+    from cerlab.engine.labels import LabelledAnswers
 
 FUNCTIONS = ("first", "last", "count")
 """The functions of a label that holds several events."""
@@ -239,7 +239,7 @@ def _label_events(
     """Of rows of one `shape` all have as many; ``offsets_of(n)`` are those of n each."""
     import numpy as np
 
-    from cerlab.engine.kernels.labelling import hold
+    from cerlab.engine.kernels.labels import hold
 
     inside = np.array([label in labels for labels in rows.labels], np.uint8)
     if shape is not None:

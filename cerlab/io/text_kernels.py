@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import Bytes, Int32s
-from cerlab.engine.kernels.compiled import inline, kernel
+from cerlab.engine.kernels.arrays import Bytes, Int32s, inline, kernel
 
 
 class TextDictionary(NamedTuple):

@@ -20,8 +20,9 @@ from cerlab.engine.kernels.arrays import (
     Bytes,
     Int32s,
     Int64s,
+    inline,
+    kernel,
 )
-from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.rows import value_kernels as do
 from cerlab.rows.value_kernels import holds
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s
-from cerlab.engine.kernels.compiled import inline, kernel
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, inline, kernel
 
 Doubles = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from cerlab.automata.plan import Plan, plan_from_bytes
 from cerlab.automata.strategy import machine_of
 from cerlab.compile.pattern import Pattern, as_pattern
 from cerlab.engine.answers import AnswerBatch, batched_answers
-from cerlab.engine.general.evaluation import GeneralEvaluation
+from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.evaluate.compiled import CompiledEvaluator

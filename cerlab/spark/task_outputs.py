@@ -13,7 +13,7 @@ from cerlab import io
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.labelling import Labelling
+from cerlab.engine.labels import Labelling
 from cerlab.errors import ResourceLimit
 from cerlab.io.named_columns import AnswerColumns, NamedColumn
 from cerlab.model.columns import decoded

@@ -16,7 +16,7 @@ from cerlab.automata.compose import single_final
 from cerlab.automata.deterministic import Deterministic, States, Successors, moves_over, type_of
 from cerlab.automata.explore import crawl, explore
 from cerlab.automata.product import pairs
-from cerlab.engine.reference.lists.evaluation import Evaluation
+from cerlab.engine.reference.list_nodes import Evaluation
 from cerlab.model.answer import Labels, Positions
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event

@@ -17,7 +17,7 @@ from cerlab.automata.strategy import machine_of
 from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.sremo_to_srt import register_plan
-from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import Substream

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cerlab.api import Matches
-from cerlab.engine.random_access import by_number
-from cerlab.engine.random_access.weights import Weights
+from cerlab.engine import by_number
+from cerlab.engine.weights import Weights
 from cerlab.io import Stream
 from cerlab.testing import Shape
 from proofs_tests.random_cases import Case

@@ -11,8 +11,8 @@ import pytest
 import cerlab
 from cerlab.api import as_query
 from cerlab.compile.pattern import AnyPattern
-from cerlab.engine.random_access import weights
-from cerlab.engine.random_access.weights import CountedNode
+from cerlab.engine import weights
+from cerlab.engine.weights import CountedNode
 from cerlab.evaluate import evaluator_for, protocol
 from cerlab.evaluate.stepwise import Reference
 from cerlab.io.answers import arrow_schema, arrow_table

@@ -8,7 +8,7 @@ import pytest
 
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import driver
-from cerlab.engine.reference.counting import RunCounts
+from cerlab.engine.reference.driver import RunCounts
 from cerlab.model.event import Event
 from proofs_tests.access.cases import all_of
 

@@ -10,7 +10,7 @@ import pytest
 
 import cerlab
 from cerlab.api import Matches, as_query
-from cerlab.engine.random_access import by_number
+from cerlab.engine import by_number
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.access.cases import all_of, weights_of
 

@@ -13,9 +13,9 @@ import pytest
 
 import cerlab
 from cerlab.api import as_query
-from cerlab.engine.random_access import budget, weights
-from cerlab.engine.random_access.dag import Parts
-from cerlab.engine.random_access.weights import CountedNode, Weights
+from cerlab.engine import weights
+from cerlab.engine import weights as budget
+from cerlab.engine.weights import CountedNode, Parts, Weights
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.access.cases import all_of, weights_of
 

@@ -13,12 +13,10 @@ from cerlab.compile.foundations import focel_to_epsilon_cea
 from cerlab.compile.pattern import as_pattern
 from cerlab.compile.sremo_to_srt import register_plan, sremo_to_srt
 from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
-from cerlab.engine.reference.evaluation import TecsEvaluation
-from cerlab.engine.reference.lists.enumeration import Steps, enumerate_all_star
-from cerlab.engine.reference.lists.evaluation import Evaluation
-from cerlab.engine.reference.lists.ordered import OrderedEvaluation, next_order
-from cerlab.engine.reference.registers.runs import Runs
-from cerlab.engine.reference.registers.shared import SharedRuns
+from cerlab.engine.reference.list_nodes import Evaluation, Steps, enumerate_all_star
+from cerlab.engine.reference.lists import OrderedEvaluation, next_order
+from cerlab.engine.reference.registers import Runs, SharedRuns
+from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.logic.focel.rewrite import rewriting_sizes
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.event import Event

@@ -11,7 +11,7 @@ import pytest
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import tecs
-from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.model.event import Event
 
 FORMULAS = ("A ; B ; C", "A ; B+ ; C", "(A OR B)+ ; C", "A:+ ; (B : C)+")

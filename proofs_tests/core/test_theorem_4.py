@@ -14,9 +14,8 @@ import pytest
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.strategy import StrategyCea
-from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.runs import CeaRuns
-from cerlab.engine.reference.tecs import Node
+from cerlab.engine.reference.tecs import Node, TecsEvaluation
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Predicate, TypeIs

@@ -18,8 +18,8 @@ import numpy as np
 
 import cerlab
 from cerlab.api import Query
-from cerlab.engine.general.evaluation import GeneralEvaluation
-from cerlab.engine.general.state import MEMBERS, archive
+from cerlab.engine.general import GeneralEvaluation
+from cerlab.engine.state import MEMBERS, archive
 from cerlab.model.stream import Stream
 
 TEXTS = (

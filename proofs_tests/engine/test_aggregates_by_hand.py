@@ -11,7 +11,8 @@ import pytest
 
 import cerlab
 from cerlab import budget
-from cerlab.engine import end_totals, totals
+from cerlab.engine import measures as end_totals
+from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
 from proofs_tests.engine.test_aggregates import TotalsCounter
 from proofs_tests.limits.calls import at_most_calls

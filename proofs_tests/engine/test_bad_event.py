@@ -11,10 +11,9 @@ import pytest
 
 import cerlab
 from cerlab.compile.pattern import as_pattern
-from cerlab.engine.general import evaluation
-from cerlab.engine.general.evaluation import GeneralEvaluation
-from cerlab.engine.windowed.counts import EndCounts
-from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.engine import general as evaluation
+from cerlab.engine.general import GeneralEvaluation
+from cerlab.engine.windowed import EndCounts, WindowedEvaluation
 from cerlab.evaluate import evaluator_of
 from cerlab.io import Stream
 from cerlab.model.answer import by_end

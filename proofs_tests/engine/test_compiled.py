@@ -17,13 +17,13 @@ import pytest
 
 import cerlab
 from cerlab.compile.pattern import as_pattern
+from cerlab.engine import general as evaluation
 from cerlab.engine.clock import WindowStarts
-from cerlab.engine.general import evaluation
-from cerlab.engine.general.evaluation import GeneralEvaluation
+from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.kernels import arrays
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
-from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import answers_of
 from cerlab.io import Stream
 from cerlab.logic.ceql.semantics import query_answers
@@ -250,7 +250,7 @@ def merge_of_the_first(_arena: Any, _reg: Any, pool: Any, first: int, _length: i
 
 @pytest.mark.skipif(JIT, reason="compiled kernels call each other directly")
 def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cerlab.engine.kernels.tecs import advance
+    from cerlab.engine.kernels import tecs as advance
 
     monkeypatch.setattr(advance, "merge", merge_of_the_first)
     wrong = 0

@@ -19,10 +19,9 @@ import pytest
 
 import cerlab.engine
 from cerlab.compile.pattern import as_pattern
-from cerlab.engine.general.evaluation import GeneralEvaluation
-from cerlab.engine.general.tecs import Tecs
+from cerlab.engine.general import GeneralEvaluation, Tecs
 from cerlab.engine.learned import learned_tables
-from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.engine.windowed import WindowedEvaluation
 from proofs_tests.kernels import JIT
 
 KERNELS = str(Path(cerlab.engine.__file__).parent / "kernels")
@@ -95,7 +94,7 @@ def test_an_event_costs_the_same_early_and_late(text: str) -> None:
 def test_a_union_that_looks_for_an_old_node_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A linear-time bug on purpose: the right answer, slower with every event."""
     from cerlab.engine.kernels import arrays
-    from cerlab.engine.kernels.tecs import arena
+    from cerlab.engine.kernels import tecs as arena
 
     union = arena.union
 

@@ -10,10 +10,10 @@ import pytest
 
 import cerlab
 from cerlab.api import Query
+from cerlab.engine import labels as labelling
 from cerlab.engine.answers import batched_answers
-from cerlab.engine.reference.registers.labelled import labels_of_answer
-from cerlab.engine.registers import labelling
-from cerlab.engine.registers.labelling import RegisterLabelling
+from cerlab.engine.labels import RegisterLabelling
+from cerlab.engine.reference.registers import labels_of_answer
 from cerlab.evaluate import EvaluatorName
 from cerlab.evaluate.labelled import labelled_valuations
 from cerlab.logic.cel.semantics import valuations
@@ -256,7 +256,7 @@ def test_ways_that_lead_nowhere_are_tried_once() -> None:
 
 
 def _valuations_of_one(query: Query, events: Any, answer: ComplexEvent) -> list[Valuation]:
-    from cerlab.engine.labelled_rows import valuations_of_rows
+    from cerlab.engine.labels import valuations_of_rows
     from cerlab.evaluate.labelled import labelled_answers
 
     stream = cerlab.Stream.from_events(events)
@@ -267,7 +267,7 @@ def _valuations_of_one(query: Query, events: Any, answer: ComplexEvent) -> list[
 def test_valuations_that_are_made_some_at_a_time_are_each_made_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from cerlab.engine import labelled_rows
+    from cerlab.engine import labels as labelled_rows
 
     monkeypatch.setattr(labelled_rows, "SOME_OBJECTS", 2)
     query, events = cerlab.parse_query("SELECT * WHERE A"), [{"type": "A"}] * 5

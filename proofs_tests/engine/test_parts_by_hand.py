@@ -11,14 +11,14 @@ import pytest
 
 import cerlab
 from cerlab.engine import answers
-from cerlab.engine.columns import rows_of_streams
-from cerlab.engine.general.evaluation import GeneralEvaluation
-from cerlab.engine.kernels.windowed.window import window_starts_by_group
+from cerlab.engine.answers import rows_of_streams
+from cerlab.engine.general import GeneralEvaluation
+from cerlab.engine.kernels.windowed import window_starts_by_group
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.measures import limbs
-from cerlab.engine.registers import ambiguity
-from cerlab.engine.registers.residual import Literal
-from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.engine.registers import rules as ambiguity
+from cerlab.engine.registers.program import Literal
+from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate.labelled import labelled_valuations
 from cerlab.predicates.syntax import Attribute, Operator, RegisterAttribute, RegisterComparison
 from cerlab.predicates.truth import RELATIONS

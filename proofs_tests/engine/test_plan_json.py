@@ -27,7 +27,7 @@ from cerlab.automata.plan import (
 from cerlab.automata.strategy import machine_of
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import driver
-from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.errors import BadData, CerlabError, DataPlace, ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, Limit, TimeWindow, Window

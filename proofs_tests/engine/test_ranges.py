@@ -10,10 +10,11 @@ import pytest
 
 import cerlab
 from cerlab.api import as_query
+from cerlab.engine import whole_stream as ranges
+from cerlab.engine import window_program as program
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
-from cerlab.engine.windowed import program, ranges
-from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.engine.windowed_cases import windowed_case

@@ -19,7 +19,7 @@ from cerlab.bench.streams import from_file
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import driver
 from cerlab.engine.whole_stream import compiled_answers
-from cerlab.engine.windowed.counts import end_counts
+from cerlab.engine.windowed import end_counts
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream

@@ -19,8 +19,8 @@ from cerlab.api import Query, as_query
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.plan import plan_digest
 from cerlab.automata.strategy import StrategyCea, idle_of_name, state_of_name
-from cerlab.engine.general.evaluation import GeneralEvaluation
-from cerlab.engine.general.state import FORMAT, VERSION, archive
+from cerlab.engine.general import GeneralEvaluation
+from cerlab.engine.state import FORMAT, VERSION, archive
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.engine.hostile_states import members_of

@@ -10,8 +10,7 @@ import pytest
 
 import cerlab
 from cerlab.engine.clock import WindowStarts
-from cerlab.engine.general.evaluation import GeneralEvaluation
-from cerlab.engine.general.tecs import Tecs
+from cerlab.engine.general import GeneralEvaluation, Tecs
 from cerlab.engine.learned import LearnedTables
 from cerlab.predicates.columns.key_codes import KeyCodes
 

@@ -16,12 +16,12 @@ import pytest
 import cerlab
 from cerlab.api import as_query
 from cerlab.engine import answers
-from cerlab.engine.general.evaluation import GeneralEvaluation
+from cerlab.engine import window_program as program
+from cerlab.engine import window_scan as scan
+from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
-from cerlab.engine.windowed import program, scan
-from cerlab.engine.windowed.counts import CountOverflow, EndCounts, end_counts
-from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.engine.windowed import CountOverflow, EndCounts, WindowedEvaluation, end_counts
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent

@@ -9,9 +9,8 @@ from typing import Any
 
 import cerlab
 from cerlab.engine.learned import learned_tables
-from cerlab.engine.windowed.counts import EndCounts
-from cerlab.engine.windowed.evaluation import WindowedEvaluation
-from cerlab.engine.windowed.scan import why_not_windowed
+from cerlab.engine.window_scan import why_not_windowed
+from cerlab.engine.windowed import EndCounts, WindowedEvaluation
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.testing import Shape, with_limit

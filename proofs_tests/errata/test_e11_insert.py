@@ -8,8 +8,7 @@ import pytest
 
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.deterministic import DeterministicCea
-from cerlab.engine.reference.evaluation import TecsEvaluation
-from cerlab.engine.reference.tecs import Node, Tecs, UnionList
+from cerlab.engine.reference.tecs import Node, Tecs, TecsEvaluation, UnionList
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING
 from proofs_tests.core.test_theorem_4 import check_run, random_cea

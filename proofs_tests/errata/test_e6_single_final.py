@@ -9,7 +9,7 @@ import pytest
 
 from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.automata.compose import single_final
-from cerlab.engine.reference.lists import ordered
+from cerlab.engine.reference import lists as ordered
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import (
     Run,

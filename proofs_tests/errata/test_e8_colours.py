@@ -7,9 +7,8 @@ from random import Random
 
 import pytest
 
-from cerlab.engine.reference.lists import enumeration
-from cerlab.engine.reference.lists.enumeration import BlackWhiteStack, Steps, Visit
-from cerlab.engine.reference.lists.nodes import BOTTOM, Node, Walk
+from cerlab.engine.reference import list_nodes as enumeration
+from cerlab.engine.reference.list_nodes import BOTTOM, BlackWhiteStack, Node, Steps, Visit, Walk
 from proofs_tests.foundations.anchored_cases import anchored_cea, answers, check, random_case
 
 

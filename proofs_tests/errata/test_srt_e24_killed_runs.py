@@ -13,8 +13,7 @@ import pytest
 
 from cerlab.automata.plan import RegisterPlan
 from cerlab.compile.sremo_to_srt import register_plan
-from cerlab.engine.reference.registers.runs import Runs
-from cerlab.engine.reference.registers.shared import SharedRuns
+from cerlab.engine.reference.registers import Runs, SharedRuns
 from cerlab.logic.sremo import Sremo, detections
 from cerlab.model.event import Event
 from cerlab.testing import random_sremo, random_sremo_events

@@ -8,9 +8,9 @@ from random import Random
 
 from cerlab.automata import epsilon
 from cerlab.automata.automaton import AnchoredCea, EpsilonCea, Mark, Transition
+from cerlab.engine.reference.driver import Recogniser
+from cerlab.engine.reference.list_nodes import BOTTOM, NodeList
 from cerlab.engine.reference.lists import lists_recogniser
-from cerlab.engine.reference.lists.nodes import BOTTOM, NodeList
-from cerlab.engine.reference.recogniser import Recogniser
 from cerlab.logic.cel.semantics import select
 from cerlab.model.answer import ComplexEvent, Positions, Valuation
 from cerlab.model.clauses import Strategy

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cerlab.automata.compose import single_final
-from cerlab.engine.reference.lists.ordered import OrderedEvaluation
-from cerlab.engine.reference.recogniser import Recogniser
+from cerlab.engine.reference.driver import Recogniser
+from cerlab.engine.reference.lists import OrderedEvaluation
 from cerlab.logic.cel.semantics import last_at_most, next_at_most
 from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.clauses import Strategy

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.engine.reference.lists.maximal import MaxEvaluation
-from cerlab.engine.reference.recogniser import Recogniser
+from cerlab.engine.reference.driver import Recogniser
+from cerlab.engine.reference.lists import MaxEvaluation
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
-from cerlab.engine.reference.lists.strict import StrictEvaluation
-from cerlab.engine.reference.recogniser import Recogniser
+from cerlab.engine.reference.driver import Recogniser
+from cerlab.engine.reference.lists import StrictEvaluation
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import (

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.engine.reference.lists.enumeration import (
+from cerlab.engine.reference.driver import Recogniser
+from cerlab.engine.reference.list_nodes import (
+    BOTTOM,
+    Evaluation,
+    Node,
+    NodeList,
     Steps,
     complex_events,
     enumerate_all,
     enumerate_all_star,
+    only_bottom,
 )
-from cerlab.engine.reference.lists.evaluation import Evaluation
-from cerlab.engine.reference.lists.nodes import BOTTOM, Node, NodeList, only_bottom
-from cerlab.engine.reference.recogniser import Recogniser
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.foundations.anchored_cases import (
     Case,

@@ -13,17 +13,23 @@ from typing import Any
 import pytest
 
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
-from cerlab.engine.reference.lists.enumeration import (
+from cerlab.engine.reference.list_nodes import (
     BlackWhiteStack,
+    Evaluation,
+    ListEvaluation,
+    Node,
     Steps,
+    Walk,
     enumerate_all,
     enumerate_all_star,
 )
-from cerlab.engine.reference.lists.evaluation import Evaluation, ListEvaluation
-from cerlab.engine.reference.lists.maximal import MaxEvaluation
-from cerlab.engine.reference.lists.nodes import Node, Walk
-from cerlab.engine.reference.lists.ordered import OrderedEvaluation, last_order, next_order
-from cerlab.engine.reference.lists.strict import StrictEvaluation
+from cerlab.engine.reference.lists import (
+    MaxEvaluation,
+    OrderedEvaluation,
+    StrictEvaluation,
+    last_order,
+    next_order,
+)
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from proofs_tests.foundations.anchored_cases import (

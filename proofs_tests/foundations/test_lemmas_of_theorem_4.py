@@ -15,9 +15,18 @@ import pytest
 
 from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.automata.compose import single_final
-from cerlab.engine.reference.lists.maximal import MaxState, move_marking, move_not_marking
-from cerlab.engine.reference.lists.moves import Successors, image, moves
-from cerlab.engine.reference.lists.ordered import Class, Order, last_order, next_order
+from cerlab.engine.reference.lists import (
+    Class,
+    MaxState,
+    Order,
+    Successors,
+    image,
+    last_order,
+    move_marking,
+    move_not_marking,
+    moves,
+    next_order,
+)
 from cerlab.logic.cel.semantics import last_at_most, next_at_most
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy

@@ -7,17 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping
 import pytest
 
 from cerlab.automata.automaton import AnchoredCea
+from cerlab.engine.reference import list_nodes as evaluation
 from cerlab.engine.reference import lists
-from cerlab.engine.reference.lists import evaluation, maximal, ordered
-from cerlab.engine.reference.lists.enumeration import Steps, complex_events, enumerate_all_star
-from cerlab.engine.reference.lists.maximal import MaxState
-from cerlab.engine.reference.lists.moves import Successors, image
-from cerlab.engine.reference.lists.nodes import (
+from cerlab.engine.reference import lists as maximal
+from cerlab.engine.reference import lists as ordered
+from cerlab.engine.reference.list_nodes import (
     Node,
     NodeList,
+    Steps,
+    complex_events,
+    enumerate_all_star,
     only_bottom,
 )
-from cerlab.engine.reference.lists.strict import StrictEvaluation
+from cerlab.engine.reference.lists import MaxState, StrictEvaluation, Successors, image
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event

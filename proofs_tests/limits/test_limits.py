@@ -23,11 +23,9 @@ import cerlab
 from cerlab import budget
 from cerlab.cli import main
 from cerlab.cli.command import BETWEEN_ALARMS, within_limits
-from cerlab.engine.answers import Buffer
-from cerlab.engine.batches import whole
-from cerlab.engine.growth import double_room, join_arrays
+from cerlab.engine.answers import Buffer, double_room, join_arrays, whole
 from cerlab.engine.learned import LearnedTables
-from cerlab.engine.windowed.counts import EndCounts
+from cerlab.engine.windowed import EndCounts
 from cerlab.evaluate import EvaluatorName
 from cerlab.logic.cel import semantics as so
 from cerlab.logic.focel import semantics as fo

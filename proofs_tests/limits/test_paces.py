@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.engine import batches, totals
-from cerlab.engine.batches import paces
+from cerlab.engine import answers as batches
+from cerlab.engine import totals
+from cerlab.engine.answers import paces
 from cerlab.evaluate import protocol
 
 

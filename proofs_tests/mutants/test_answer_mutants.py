@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledStates
-from cerlab.engine import end_totals, labelled_rows, totals
+from cerlab.engine import labels as labelled_rows
+from cerlab.engine import labels as registers
+from cerlab.engine import measures as end_totals
+from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sliding, Total
-from cerlab.engine.registers import labelling as registers
 from cerlab.engine.registers import program as program_of_registers
 from cerlab.engine.registers.program import Slot
 from cerlab.evaluate import aggregates as aggregated

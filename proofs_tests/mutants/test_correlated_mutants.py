@@ -17,7 +17,7 @@ from cerlab.compile import correlated_to_srt
 from cerlab.compile import correlated_to_srt as extremes
 from cerlab.compile.cel_to_vcea import apply_filter
 from cerlab.compile.correlated_to_srt import INCOMPARABLE, NOTHING, Side, Way
-from cerlab.engine.reference.registers.intervals import Configuration, IntervalRuns
+from cerlab.engine.reference.registers import IntervalRuns, OpenInterval
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.semantics import query_answers
@@ -158,17 +158,17 @@ def together_once_is_together(T: Any) -> frozenset[tuple[str, str]]:
     )
 
 
-def write_before_read(self: IntervalRuns, c: Configuration, event: Any) -> Iterator[Any]:
+def write_before_read(self: IntervalRuns, c: OpenInterval, event: Any) -> Iterator[Any]:
     """The guard reads registers that the transition has written already."""
     for t in self._leaving[c.state]:
         registers = c.registers.written(t.writes, event)
         if satisfies(event, t.guard, registers):
             live = self._live[t.target]
             contents = {r: content for r, content in registers.items() if r in live}
-            yield t.mark, Configuration(t.target, Registers(contents), c.start)
+            yield t.mark, OpenInterval(t.target, Registers(contents), c.start)
 
 
-def nothing_is_written_over(self: IntervalRuns, c: Configuration, event: Any) -> Iterator[Any]:
+def nothing_is_written_over(self: IntervalRuns, c: OpenInterval, event: Any) -> Iterator[Any]:
     for mark, after in _SUCCESSORS(self, c, event):
         yield (
             mark,
@@ -176,7 +176,7 @@ def nothing_is_written_over(self: IntervalRuns, c: Configuration, event: Any) ->
         )
 
 
-def starts_are_one(self: IntervalRuns, c: Configuration, event: Any) -> Iterator[Any]:
+def starts_are_one(self: IntervalRuns, c: OpenInterval, event: Any) -> Iterator[Any]:
     """Runs that agree in state and registers are one, wherever they began; the first event here."""
     for mark, after in _SUCCESSORS(self, c, event):
         yield mark, after._replace(start=0 if len(after.registers) > 1 else after.start)

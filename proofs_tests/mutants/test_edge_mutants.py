@@ -14,10 +14,10 @@ import pytest
 
 import cerlab
 from cerlab.compile.sremo_to_srt import register_plan
+from cerlab.engine import general as tecs
 from cerlab.engine.clock import WindowStarts
-from cerlab.engine.general import tecs
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.registers import ambiguity
+from cerlab.engine.registers import rules as ambiguity
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import Consume

@@ -12,10 +12,11 @@ import pytest
 
 from cerlab.automata import explicit as mealy_module
 from cerlab.automata.explicit import DEAD, Step
-from cerlab.engine.windowed import program, relevant_events, scan
-from cerlab.engine.windowed.program import Program
-from cerlab.engine.windowed.relevant_events import Batch
-from cerlab.engine.windowed.scan import WindowScan
+from cerlab.engine import window_program as program
+from cerlab.engine import window_scan as relevant_events
+from cerlab.engine import window_scan as scan
+from cerlab.engine.window_program import Program
+from cerlab.engine.window_scan import Batch, WindowScan
 from cerlab.predicates.columns.key_codes import KeyCodes
 from proofs_tests.engine.windowed_cases import by_phases, cuts, windowed_case
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant

@@ -11,8 +11,7 @@ from __future__ import annotations
 import pytest
 
 from cerlab.api import parse_formula
-from cerlab.engine.reference.evaluation import TecsEvaluation
-from cerlab.engine.reference.tecs import Node, Tecs, UnionList
+from cerlab.engine.reference.tecs import Node, Tecs, TecsEvaluation, UnionList
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import rewrite, scope, translate
 from cerlab.logic.focel import rewrite as report

@@ -13,9 +13,8 @@ from cerlab.compile import cel_to_vcea
 from cerlab.compile import cel_to_vcea as operators
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import WindowPointer
-from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.runs import VceaRuns
-from cerlab.engine.reference.tecs import Node, Tecs, Union, UnionList
+from cerlab.engine.reference.tecs import Node, Tecs, TecsEvaluation, Union, UnionList
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import Valuation

@@ -11,11 +11,12 @@ import pytest
 
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers import Srt
-from cerlab.engine.kernels.registers.arrays import KIND
-from cerlab.engine.registers import ambiguity, codes, evaluation, program, rules
-from cerlab.engine.registers.ambiguity import Rule
-from cerlab.engine.registers.operands import Names
+from cerlab.engine.kernels.registers import KIND
+from cerlab.engine.registers import evaluation, program, rules
+from cerlab.engine.registers import evaluation as codes
+from cerlab.engine.registers import rules as ambiguity
 from cerlab.engine.registers.program import DEAD, Move, RegisterProgram, Slot
+from cerlab.engine.registers.rules import Names, Rule
 from cerlab.model.clauses import Window
 from cerlab.model.event import Value
 from cerlab.model.stream import TimeAxis

@@ -25,8 +25,7 @@ from cerlab.cli.command import OK
 from cerlab.cli.options import read_pattern
 from cerlab.cli.run import run_pattern
 from cerlab.compile.pattern import AnyPattern
-from cerlab.engine.whole_stream import compiled_answers
-from cerlab.engine.windowed.ranges import why_not_by_ranges
+from cerlab.engine.whole_stream import compiled_answers, why_not_by_ranges
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of
 from cerlab.logic.ceql.semantics import query_answers

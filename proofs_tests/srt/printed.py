@@ -12,7 +12,7 @@ from cerlab.automata.explore import explore
 from cerlab.automata.plan import RegisterPlan
 from cerlab.automata.registers import NONE, Label, RegisterTransition, Srt, Transducer, apart
 from cerlab.automata.unrolled import determinise
-from cerlab.engine.reference.registers.runs import Run, Runs
+from cerlab.engine.reference.registers import Run, Runs
 from cerlab.model.answer import Positions, Registers
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Guard, conjunction

@@ -11,8 +11,7 @@ from cerlab.automata.plan import CorrelatedPlan, MarkWindow, RegisterPlan
 from cerlab.automata.registers import NONE, RegisterTransition, Srt
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference import driver
-from cerlab.engine.reference.registers import answers
-from cerlab.engine.reference.registers.intervals import IntervalRuns
+from cerlab.engine.reference.registers import IntervalRuns, answers
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.engine.registers.program import AnyPlan
 from cerlab.errors import ResourceLimit, Unsupported

@@ -12,9 +12,7 @@ import cerlab
 from cerlab.automata.plan import RegisterPlan
 from cerlab.automata.registers import Srt
 from cerlab.compile.sremo_to_srt import register_plan
-from cerlab.engine.reference.registers import answers
-from cerlab.engine.reference.registers.runs import Runs
-from cerlab.engine.reference.registers.shared import SharedRuns
+from cerlab.engine.reference.registers import Runs, SharedRuns, answers
 from cerlab.errors import BadData, ResourceLimit, Unsupported
 from cerlab.logic.sremo import Sremo, detections, matches
 from cerlab.logic.sremo import syntax as sre

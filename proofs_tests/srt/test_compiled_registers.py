@@ -19,18 +19,18 @@ import cerlab
 from cerlab import io
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.compile.sremo_to_srt import register_plan
-from cerlab.engine.kernels.registers.guards import compare
+from cerlab.engine.kernels.registers import compare
 from cerlab.engine.reference.registers import answers
 from cerlab.engine.registers import configurations
-from cerlab.engine.registers.codes import codes_of
 from cerlab.engine.registers.evaluation import (
     RegisterEvaluation,
+    codes_of,
     register_answers,
     why_not,
 )
-from cerlab.engine.registers.operands import OPERATORS
-from cerlab.engine.registers.residual import NotTaken, clauses, residual
-from cerlab.engine.windowed.counts import CountOverflow
+from cerlab.engine.registers.program import NotTaken, clauses, residual
+from cerlab.engine.registers.rules import OPERATORS
+from cerlab.engine.windowed import CountOverflow
 from cerlab.evaluate import protocol
 from cerlab.logic.sremo import detections
 from cerlab.model.answer import ComplexEvent, Registers, by_end
@@ -337,14 +337,14 @@ def test_a_slice_without_jit_agrees() -> None:
 
 def unordered_union(arena: Any, memo: Any, reg: Any, first: int, second: int, lowest: int) -> int:
     """``either`` that puts what came last on the left, whenever it started."""
-    from cerlab.engine.kernels.tecs.arena import join
+    from cerlab.engine.kernels.tecs import join
 
     return join(arena, reg, first, second)
 
 
 @pytest.mark.skipif(JIT, reason="compiled kernels call each other directly")
 def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cerlab.engine.kernels.registers import read
+    from cerlab.engine.kernels import register_runs as read
 
     monkeypatch.setattr(read, "either", unordered_union)
     wrong = cases = 0

@@ -18,7 +18,7 @@ from cerlab.automata.registers import NONE, RegisterTransition, Srt, coalesce
 from cerlab.cli import main
 from cerlab.compile.correlated_to_srt import correlated_to_srt
 from cerlab.compile.pattern import Logic, as_pattern
-from cerlab.engine.reference.registers.intervals import IntervalRuns
+from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.evaluate import AUTO, protocol
 from cerlab.logic.cel.syntax import ConcatPlus, Plus, subformulas
 from cerlab.logic.ceql.semantics import query_answers

@@ -16,8 +16,7 @@ from cerlab.bench.register_patterns import PATTERNS, ceql, sremo
 from cerlab.bench.registers import digest
 from cerlab.bench.streams import from_file
 from cerlab.compile.sremo_to_srt import register_plan
-from cerlab.engine.reference.registers.runs import Runs
-from cerlab.engine.reference.registers.shared import SharedRuns
+from cerlab.engine.reference.registers import Runs, SharedRuns
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.io import Stream
 from cerlab.logic.sremo import parse_sremo

@@ -16,7 +16,7 @@ from cerlab.automata.epsilon import streaming, without_epsilon
 from cerlab.automata.registers import EpsilonSrt, Transducer, prune, registers_used
 from cerlab.automata.unrolled import complement, determinise, macro_states, span_window, unroll
 from cerlab.compile.sremo_to_srt import register_plan, sremo_to_srt
-from cerlab.engine.reference.registers.shared import SharedRuns
+from cerlab.engine.reference.registers import SharedRuns
 from cerlab.model.answer import Registers
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import And, Not, all_of

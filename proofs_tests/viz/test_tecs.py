@@ -13,8 +13,8 @@ import pytest
 
 import cerlab
 from cerlab.engine.reference import driver
-from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.snapshot import MAX_EVENTS, MOST_ANSWERS, TecsSnapshot, snapshots
+from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.errors import ResourceLimit, UsageError
 from cerlab.io import Stream
 from cerlab.model.answer import ComplexEvent

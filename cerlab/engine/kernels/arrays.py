@@ -1,7 +1,8 @@
-"""The arrays that kernels work on. Capacity and growth are the driver's affair.
+"""How kernels are compiled, and the arrays that they work on.
 
 Everything is an integer: node ids, states, symbols, partitions, positions. A kernel that finds no
-room, or a cell of the table that is not determinised yet, returns a status and has changed nothing.
+room, or a cell of the table that is not determinised yet, returns a status and has changed nothing:
+capacity and growth are the driver's affair.
 """
 
 from __future__ import annotations
@@ -11,22 +12,53 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cerlab.kernel_cache import Kernel, jit
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Compile a function over arrays that allocates nothing, once per machine.
+
+    Without reference counts (``_nrt``): with them, handing a few dozen arrays from one kernel to
+    the next costs five times what the kernels do. ``NUMBA_DISABLE_JIT=1`` leaves the Python.
+    """
+    return jit(function, nogil=True, _nrt=False)
+
+
+def inline(function: Kernel) -> Kernel:
+    """The same for a part of a kernel: an array is eight arguments, so a call would not be free."""
+    return jit(function, nogil=True, _nrt=False, forceinline=True)
+
+
 Bytes: TypeAlias = NDArray[np.uint8]
+
+
 Int32s: TypeAlias = NDArray[np.int32]
+
+
 Int64s: TypeAlias = NDArray[np.int64]
+
+
 Cells: TypeAlias = NDArray[np.uint32]
+
+
 Offsets: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
+
+
 Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """In the narrowest dtype that holds all of them."""
+
 
 NO_LIMIT = np.iinfo(np.int64).max
 """The limit that is none."""
 
+
 NONE = -1
 """No node, no state."""
 
+
 UNKNOWN = -2
 """A cell of the table that is not determinised yet."""
+
 
 DONE, NEED_CELL, NEED_ARENA, NEED_SCRATCH, NEED_POOL, NEED_STACK, FULL = range(7)
 """What a kernel returns: finished, or what it lacks; `FULL` is the output buffer."""
@@ -190,8 +222,10 @@ batch, what is being done with it, size of the stack, entry and node being enume
 this end, answers and positions in the buffer, steps counted, positions taken on the way down and
 where the nodes below them begin in the stack; how many registers there are."""
 
+
 READING, LISTING = 0, 1
 """What is being done with an event."""
+
 
 KEEP, RESET_PARTITION, RESET_ALL = 0, 1, 2
 """What an answer consumes."""

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s
-from cerlab.engine.kernels.compiled import inline, kernel
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, inline, kernel
 
 MOST_RUNS = 1 << 37
 MOST = 1 << 61

@@ -8,21 +8,78 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Generic, TypeVar, assert_never
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, assert_never
 
-from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.automaton import LabelTransition
+from cerlab.automata.deterministic import Deterministic, Moves
+from cerlab.automata.plan import Plan
 from cerlab.budget import poll, spend_over
-from cerlab.engine.reference.counting import RunCounts
-from cerlab.engine.reference.recogniser import Answer, Clauses, Reader, Recogniser
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
-from cerlab.model.event import Event
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow, Window
+from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for, only_timestamp
-from cerlab.predicates.truth import Key, partition_key
+from cerlab.predicates.truth import Key, partition_key, satisfies
+
+Answer = TypeVar("Answer", ComplexEvent, Valuation)
+
+
+AnswerOut = TypeVar("AnswerOut", ComplexEvent, Valuation, covariant=True)
+
+
+class Clauses(Protocol):
+    """What the driver does itself; `Plan` says what each of them holds."""
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Those that FROM names; empty for all."""
+
+    @property
+    def partition(self) -> tuple[str, ...]:
+        """The key attributes of PARTITION BY."""
+
+    @property
+    def window(self) -> Window | None:
+        """WITHIN; None for no window."""
+
+    @property
+    def consume(self) -> Consume:
+        """CONSUME BY."""
+
+    @property
+    def limit(self) -> Limit | None:
+        """LIMIT; None for none."""
+
+
+class Reader(Protocol):
+    """Reads a substream event by event; positions are those of the whole stream, increasing."""
+
+    def advance(self, event: Event, position: int) -> None:
+        """Read the next event."""
+
+    def forget(self, before: int) -> None:
+        """No answer that starts before this position will be asked for again."""
+
+    def reset(self) -> None:
+        """Go on as if the events so far had never been (CONSUME BY)."""
+
+
+class Recogniser(Reader, Protocol, Generic[AnswerOut]):
+    """A reader that lists answers."""
+
+    def answers(self, lowest_start: int) -> Iterator[AnswerOut]:
+        """The answers that end at the event just read and start at `lowest_start` or later.
+
+        Under a LIMIT in the order `latest_first`, else in any that query and stream fix.
+        To be exhausted or dropped before the next event is read; `reset` does not disturb it.
+        """
+
 
 R = TypeVar("R", bound=Reader)
+
+
 Result = TypeVar("Result")
 
 
@@ -211,3 +268,128 @@ def count(
 ) -> int:
     """How many answers `run` gives, without listing them."""
     return sum(ending for _, ending in counts(plan, automaton, events, time))
+
+
+Runs: TypeAlias = dict[int, int]
+"""How many runs there are, by start; where starts do not matter, all are under `ANY_START`."""
+
+
+ANY_START = 0
+
+
+class RunCounts:
+    """How many runs are in each macro-state; by start if there is a window to apply.
+
+    `copies` counts the numbers that were copied or added so far, which is what the time goes to.
+    """
+
+    def __init__(self, automaton: Deterministic, *, by_start: bool) -> None:
+        self._automaton = automaton
+        self._by_start = by_start
+        self._runs: dict[int, Runs] = {}
+        self._idle = automaton.idle
+        self._starts: deque[int] = deque()
+        self._forgotten = 0
+        self.copies = 0
+
+    def advance(self, event: Event, position: int) -> None:
+        """Move every count along the transitions of the event."""
+        symbol = self._automaton.symbol(event)
+        before, self._runs = self._runs, {}
+        starting = self._automaton.begin(self._idle, symbol)
+        self._move({position if self._by_start else ANY_START: 1}, starting)
+        for p, runs in before.items():
+            self._move(runs, self._automaton.step(p, symbol))
+        self._idle = self._automaton.wait(self._idle, symbol)
+        if self._by_start:
+            self._starts.append(position)
+
+    def _move(self, runs: Runs, moves: Moves) -> None:
+        """Into the states of both moves: a copy by the first if there is a second, then `runs`."""
+        targets = [q for q in moves if q is not None]
+        for n, q in enumerate(targets, 1):
+            if q in self._runs:
+                self._add(runs, self._runs[q])
+            elif n < len(targets):
+                self._runs[q] = runs.copy()
+                self.copies += len(runs)
+            else:
+                self._runs[q] = runs
+
+    def _add(self, runs: Runs, there: Runs) -> None:
+        for start, n in runs.items():
+            there[start] = there.get(start, 0) + n
+        self.copies += len(runs)
+
+    def count(self, lowest_start: int) -> int:
+        """How many answers end at the event just read and start at `lowest_start` or later."""
+        return sum(
+            n
+            for q, runs in self._runs.items()
+            if self._automaton.final[q]
+            for start, n in runs.items()
+            if start >= lowest_start
+        )
+
+    def forget(self, before: int) -> None:
+        """Drop the runs that started earlier, once half of the starts did: amortised O(1)."""
+        starts = self._starts
+        while starts and starts[0] < before:
+            starts.popleft()
+            self._forgotten += 1
+        if self._forgotten > len(starts):
+            self._forgotten = 0
+            live = (
+                (q, {start: n for start, n in runs.items() if start >= before})
+                for q, runs in self._runs.items()
+            )
+            self._runs = {q: runs for q, runs in live if runs}
+
+    def reset(self) -> None:
+        """Drop all runs."""
+        self._runs = {}
+        self._starts.clear()
+        self._forgotten = 0
+        self._idle = self._automaton.idle
+
+
+def labels_of_answer(
+    plan: Plan, events: Sequence[Event], answer: ComplexEvent
+) -> dict[int, frozenset[str]]:
+    """For each position of an answer, the labels that some accepting run gives it.
+
+    Forward, the states that runs over the answer can be in; backward, those that go on to accept.
+    Linear in the length of the answer's interval.
+    """
+    A = plan.vcea
+    inside = substream(plan, events, answer)
+    steps: list[list[LabelTransition]] = []
+    states = set(A.I)
+    for i in inside:
+        takes = i in answer.positions
+        usable = [
+            t
+            for t in A.Delta
+            if t.source in states and bool(t.labels) == takes and satisfies(events[i], t.predicate)
+        ]
+        steps.append(usable)
+        states = {t.target for t in usable}
+    good = set(A.F)
+    labels: dict[int, frozenset[str]] = {}
+    for i, usable in zip(reversed(inside), reversed(steps), strict=True):
+        useful = [t for t in usable if t.target in good]
+        good = {t.source for t in useful}
+        if i in answer.positions:
+            labels[i] = frozenset[str]().union(*(t.labels for t in useful))
+    return labels
+
+
+def substream(plan: Clauses, events: Sequence[Event], answer: ComplexEvent) -> list[int]:
+    """The positions of the answer's interval that are in its substream."""
+    key = partition_key(events[answer.start], plan.partition)
+    return [
+        i
+        for i in range(answer.start, answer.end + 1)
+        if partition_key(events[i], plan.partition) == key
+        and is_of_streams(events[i], plan.streams)
+    ]

@@ -17,8 +17,7 @@ from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
 from cerlab.display import drawable
 from cerlab.engine.reference.driver import Driver
-from cerlab.engine.reference.evaluation import TecsEvaluation
-from cerlab.engine.reference.tecs import Bottom, Node, Output, Union
+from cerlab.engine.reference.tecs import Bottom, Node, Output, TecsEvaluation, Union
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from cerlab.budget import poll
-from cerlab.engine.answers import AnswerBatch, Buffer
-from cerlab.engine.batches import paces
-from cerlab.engine.growth import arena_of, double_room
+from cerlab.engine.answers import AnswerBatch, Buffer, arena_of, double_room, paces
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.registers import arrays as r
-from cerlab.engine.kernels.registers.live import move_over, restart, sweep
-from cerlab.engine.kernels.registers.read import ENTRY_HEADER, read_events
-from cerlab.engine.kernels.tecs.collect import collect
+from cerlab.engine.kernels import registers as r
+from cerlab.engine.kernels.enumeration import collect
+from cerlab.engine.kernels.register_runs import ENTRY_HEADER, read_events
+from cerlab.engine.kernels.registers import move_over, restart, sweep
 from cerlab.errors import ResourceLimit
 
 MAX_CONFIGURATIONS = 1 << 24

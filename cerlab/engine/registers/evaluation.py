@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.budget import poll
-from cerlab.engine.answers import AnswerBatch, BatchedAnswers
+from cerlab.engine.answers import AnswerBatch, BatchedAnswers, Indices, events_of_streams, take_rows
 from cerlab.engine.clock import TimeColumn, first_inside
-from cerlab.engine.columns import Indices, events_of_streams, take_rows
-from cerlab.engine.general.tecs import CONSUMES, MOST
+from cerlab.engine.general import CONSUMES, MOST
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.registers.arrays import Events
-from cerlab.engine.registers.codes import codes_of
+from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.registers import KIND, Events
 from cerlab.engine.registers.configurations import Configurations
-from cerlab.engine.registers.operands import Names, computes, event_atoms, names_of
-from cerlab.engine.registers.program import PARTITION, AnyPlan, register_program
-from cerlab.engine.registers.residual import NotTaken
-from cerlab.engine.registers.rules import tables
-from cerlab.engine.windowed.counts import CountOverflow
+from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, register_program
+from cerlab.engine.registers.rules import Names, computes, event_atoms, names_of, tables
+from cerlab.engine.windowed import CountOverflow
 from cerlab.errors import BadData, ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, EventWindow, Window
+from cerlab.model.columns import Column, values_of
+from cerlab.model.event import Timestamp, Value
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage, relevant_indices
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.columns.lookup_tables import Codes
+from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece, pieces
+from cerlab.predicates.truth import kind_of
 
 MAX_RULES = 1 << 20
 """The most moves times symbols that tables are made for."""
+
 
 EXACT = 2.0**53
 """Beyond this, floats are no longer counts."""
@@ -247,3 +250,114 @@ def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
                 hint="use a window, or LIMIT",
             )
         yield batch.take(np.array(indices, np.int64))
+
+
+KINDS = ("boolean", "number", "text", "timestamp")
+
+
+NOTHING = -1
+"""The code of what compares with nothing."""
+
+
+_Distinct: TypeAlias = tuple[Sequence[Value], NDArray[np.integer[Any]]]
+"""Some values, and for each event the place of its own among them."""
+
+
+def codes_of(
+    columns: Mapping[str, Column], names: Sequence[str], constants: Sequence[Value], length: int
+) -> tuple[list[Int64s], list[int]]:
+    """The codes of some columns, each int64 (length,), and of constants; all are comparable.
+
+    A name without a column is missing in every event. Raises `BadData` for columns of types that
+    hold no values of events.
+
+    >>> a, b = [True, 2, 0.5, None], [0.5, 2.0, "x", float("nan")]
+    >>> (of_a, of_b), _ = codes_of({"a": a, "b": b}, ["a", "b"], [], 4)
+    >>> [int(x) & 7 for x in of_a], [int(x) & 7 for x in of_b]
+    ([0, 1, 0, 7], [0, 1, 0, 7])
+    """
+    parts = [
+        list(pieces(columns[n], n, numeric=True)) if n in columns and length else [] for n in names
+    ]
+    if not constants and (whole := _of_one_dtype(parts)) is not None:
+        return _with_nothing(whole, length), []
+    pairs = zip(parts, names, strict=True)
+    distinct = [[_distinct(piece, name) for piece in part] for part, name in pairs]
+    every = (value for part in distinct for values, _ in part for value in values)
+    rank = _ranks([*every, *constants])
+    codes = [_column_codes(part, rank) for part in distinct]
+    return _with_nothing(codes, length), [_code(value, rank) for value in constants]
+
+
+def _with_nothing(codes: list[Int64s | None], length: int) -> list[Int64s]:
+    return [np.full(length, NOTHING, np.int64) if c is None else c for c in codes]
+
+
+def _of_one_dtype(parts: Sequence[Sequence[Piece]]) -> list[Int64s | None] | None:
+    """The codes where all columns are numbers of one dtype, or all moments; None if not."""
+    whole = [piece for part in parts for piece in part if isinstance(piece, Numbers)]
+    if len(whole) < sum(map(len, parts)) or not whole:
+        return None
+    if len({(piece.values.dtype, piece.moments) for piece in whole}) > 1:
+        return None
+    values = np.concatenate([piece.values for piece in whole])
+    _, rank = np.unique(values, return_inverse=True)
+    kind = KINDS.index("timestamp" if whole[0].moments else "number")
+    codes = (kind << KIND) + rank.astype(np.int64)
+    codes[values != values] = NOTHING
+    codes[np.concatenate([_nulls(piece) for piece in whole])] = NOTHING
+    ends = np.cumsum([sum(len(piece.values) for piece in part) for part in map(_numbers, parts)])
+    by_column = np.split(codes, ends[:-1])
+    return [each if part else None for each, part in zip(by_column, parts, strict=True)]
+
+
+def _numbers(part: Iterable[Piece]) -> list[Numbers]:
+    return [piece for piece in part if isinstance(piece, Numbers)]
+
+
+def _nulls(piece: Numbers) -> NDArray[np.bool_]:
+    return np.zeros(len(piece.values), np.bool_) if piece.nulls is None else piece.nulls
+
+
+def _distinct(piece: Piece, name: str) -> _Distinct:
+    """The values of a piece, each once where that is known, and where each event's is."""
+    match piece:
+        case Numbers(values, nulls, moments):
+            distinct, inverse = np.unique(values, return_inverse=True)
+            inverse = inverse.astype(np.int64)
+            if nulls is not None:
+                inverse[nulls] = len(distinct)
+            objects = distinct.tolist()
+            return [*(map(Timestamp, objects) if moments else objects), None], inverse
+        case DictionaryCodes(codes, dictionary):
+            return [*values_of(dictionary, name), None], codes
+        case _:
+            return piece.values, np.arange(len(piece.values))
+
+
+def _key(value: Value) -> tuple[str, Hashable] | None:
+    kind = kind_of(value)
+    return None if kind is None else (kind, value)
+
+
+def _ranks(values: Iterable[Value]) -> dict[tuple[str, Hashable], int]:
+    """The code of each value, by kind and value."""
+    keys = {key for value in values if (key := _key(value)) is not None}
+    rank: dict[tuple[str, Hashable], int] = {}
+    for n, kind in enumerate(KINDS):
+        of_kind: list[Any] = sorted(key[1] for key in keys if key[0] == kind)
+        rank |= {(kind, value): (n << KIND) + place for place, value in enumerate(of_kind)}
+    return rank
+
+
+def _code(value: Value, rank: Mapping[tuple[str, Hashable], int]) -> int:
+    key = _key(value)
+    return NOTHING if key is None else rank[key]
+
+
+def _column_codes(
+    part: Sequence[_Distinct], rank: Mapping[tuple[str, Hashable], int]
+) -> Int64s | None:
+    """The codes of a column in pieces; None of a column that is not there."""
+    arrays = [np.array([_code(v, rank) for v in values], np.int64)[at] for values, at in part]
+    return np.concatenate(arrays) if arrays else None

@@ -9,20 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import combinations, product
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.growth import firsts
+from cerlab.engine.answers import firsts
 from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s
-from cerlab.engine.kernels.registers.arrays import BY_KEY, BY_STATE, Rules
-from cerlab.engine.registers.ambiguity import Rule, unambiguous
-from cerlab.engine.registers.operands import OPERATORS, Names
-from cerlab.engine.registers.program import DEAD, PARTITION, Move, RegisterProgram, Slot
-from cerlab.engine.registers.residual import Clause, Literal, clauses, residual
+from cerlab.engine.kernels.registers import BY_KEY, BY_STATE, EQ, GE, GT, LE, LT, NE, Rules
+from cerlab.engine.registers.program import (
+    DEAD,
+    PARTITION,
+    Clause,
+    Literal,
+    Move,
+    RegisterProgram,
+    Slot,
+    clauses,
+    residual,
+)
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.syntax import Atom
+from cerlab.predicates.syntax import Atom, Guard, Operator
 
 SAME_PARTITION = Literal(
     pred.RegisterComparison(
@@ -47,7 +55,7 @@ class Tables:
     """The rules of all symbols, the slots that states are asked by, and what is known of symbols.
 
     `keep` (symbols,): whether the symbol may do anything. `unambiguous`: each match has one
-    run (`cerlab.engine.registers.ambiguity`).
+    run (`cerlab.engine.registers.rules`).
     """
 
     rules: Rules
@@ -258,3 +266,148 @@ def _ints(values: Sequence[int]) -> Int32s:
 
 def _bytes(values: Sequence[int]) -> Bytes:
     return np.array(values, np.uint8)
+
+
+OPERATORS = {
+    pred.Operator.EQ: EQ,
+    pred.Operator.NE: NE,
+    pred.Operator.LT: LT,
+    pred.Operator.LE: LE,
+    pred.Operator.GT: GT,
+    pred.Operator.GE: GE,
+}
+
+
+class Names(NamedTuple):
+    """The operands of a program, numbered one after the other."""
+
+    slots: tuple[Slot, ...]
+    values: tuple[str, ...]
+    constants: tuple[pred.Constant, ...]
+
+    def number(self, side: pred.Operand) -> int:
+        """The number of one side of a comparison."""
+        match side:
+            case pred.RegisterAttribute(register, attribute):
+                return self.slots.index(Slot(register, attribute))
+            case pred.Attribute(name):
+                return len(self.slots) + self.values.index(name)
+            case pred.Constant():
+                return len(self.slots) + len(self.values) + self.constants.index(side)
+            case _:
+                raise AssertionError(f"{side} is no operand of a rule")
+
+
+def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
+    """The atoms on the event alone, each once."""
+    distinct: dict[Atom, None] = {}
+    for move in program.moves:
+        for atom in pred.atoms(move.guard):
+            if not isinstance(atom, pred.RegisterComparison | pred.Everything):
+                distinct[atom] = None
+    return tuple(distinct)
+
+
+def computes(guard: Guard) -> bool:
+    """Whether a guard computes with what it compares with a register; there is no operand then."""
+    comparisons = (atom for atom in pred.atoms(guard) if isinstance(atom, pred.RegisterComparison))
+    sides = (side for atom in comparisons for side in (atom.left, atom.right))
+    return not all(
+        isinstance(side, pred.RegisterAttribute | pred.Attribute | pred.Constant) for side in sides
+    )
+
+
+def names_of(program: RegisterProgram) -> Names:
+    """The operands of its comparisons with registers, and what the slots are filled with."""
+    values = dict.fromkeys(slot.attribute for slot in program.slots)
+    constants: dict[pred.Constant, None] = {}
+    for move in program.moves:
+        for atom in pred.atoms(move.guard):
+            if isinstance(atom, pred.RegisterComparison):
+                for side in (atom.left, atom.right):
+                    match side:
+                        case pred.Attribute(name):
+                            values[name] = None
+                        case pred.Constant():
+                            constants[side] = None
+    return Names(program.slots, tuple(values), tuple(constants))
+
+
+MAX_STEPS = 200_000
+"""Pairs of moves that are looked at; beyond, matches are taken to have several runs."""
+
+
+class Rule(NamedTuple):
+    """A move where its residual guard holds."""
+
+    move: int
+    clauses: tuple[Clause, ...]
+
+
+Symbols: TypeAlias = Sequence[Mapping[int, Sequence[Rule]]]
+"""For each symbol the rules by the state that they leave."""
+
+
+def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
+    """Whether no two runs over the same symbols have the same match.
+
+    A "no" may be wrong, where registers tell runs apart that have parted; a "yes" never is.
+    """
+    steps = 0
+    pairs: set[tuple[int, int]] = set()
+    pending: list[tuple[int, int]] = []
+
+    def both_end(a: Rule, b: Rule) -> bool:
+        """Go on with a pair of moves that do the same; whether both end the match."""
+        first, second = moves[a.move], moves[b.move]
+        if (first.marks, first.begins) != (second.marks, second.begins):
+            return False
+        pair = min(first.target, second.target), max(first.target, second.target)
+        if DEAD not in pair and pair not in pairs:
+            pairs.add(pair)
+            pending.append(pair)
+        return first.accepts and second.accepts
+
+    for rules in symbols:
+        for of_state in rules.values():
+            for a, b in combinations(of_state, 2):
+                if _compatible(a, b) and both_end(a, b):
+                    return False
+    while pending:
+        p, q = pending.pop()
+        for rules in symbols:
+            for a, b in product(rules.get(p, ()), rules.get(q, ())):
+                steps += 1
+                if steps > MAX_STEPS or both_end(a, b):
+                    return False
+    return True
+
+
+def _compatible(a: Rule, b: Rule) -> bool:
+    """Whether the registers of one run may let both moves go on."""
+    return any(_consistent(one | other) for one, other in product(a.clauses, b.clauses))
+
+
+_ORDERS = {
+    Operator.LT: {-1},
+    Operator.LE: {-1, 0},
+    Operator.EQ: {0},
+    Operator.GE: {0, 1},
+    Operator.GT: {1},
+    Operator.NE: {-1, 1},
+}
+"""How the left side may stand to the right one where a comparison holds."""
+
+
+def _consistent(clause: frozenset[Literal]) -> bool:
+    """Whether nothing in a clause excludes something else in it, as far as this can be seen."""
+    orders: dict[object, set[int]] = {}
+    for literal in clause:
+        if Literal(literal.comparison, not literal.is_negated) in clause:
+            return False
+        if not literal.is_negated:
+            sides = (literal.comparison.left, literal.comparison.right)
+            orders.setdefault(sides, {-1, 0, 1}).intersection_update(
+                _ORDERS[literal.comparison.operator]
+            )
+    return all(orders.values())

@@ -11,12 +11,12 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import Instants, TimeColumn, join_instants
-from cerlab.engine.general.state_check import expect
-from cerlab.engine.general.tecs import Tecs
+from cerlab.engine.general import Tecs
 from cerlab.engine.kernels.arrays import NONE
-from cerlab.engine.kernels.tecs.batch import Events
-from cerlab.engine.kernels.windowed.window import window_starts_by_group
+from cerlab.engine.kernels.tecs import Events
+from cerlab.engine.kernels.windowed import window_starts_by_group
 from cerlab.engine.learned import LearnedTables
+from cerlab.engine.state import expect
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.stream import TimeAxis, check_order
 

@@ -15,8 +15,14 @@ from zlib import crc32
 import numpy as np
 
 from cerlab.automata.strategy import Machine
-from cerlab.engine.general.state import with_names, with_numbers
-from cerlab.engine.general.state_check import MOST_EVENTS, check_nodes, check_pool, expect
+from cerlab.engine.state import (
+    MOST_EVENTS,
+    check_nodes,
+    check_pool,
+    expect,
+    with_names,
+    with_numbers,
+)
 from cerlab.errors import BadData, DataPlace
 from cerlab.spark.stream.engine import EventTable
 from cerlab.spark.stream.reorder import Sequences

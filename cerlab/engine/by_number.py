@@ -1,0 +1,252 @@
+"""Answers by number, in the order of iteration: one way for each way to iterate.
+
+Each keeps where it is, so that going on from there costs what lies between; going back to an
+earlier answer starts again, and so does what was interrupted. Numbers asked for in increasing order
+are one pass over the stream.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING, Protocol
+
+from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.tecs import Node
+from cerlab.engine.weights import TecsWalk, Weights, bytes_of, check_budget, fits, shown_number
+from cerlab.errors import ResourceLimit, UsageError
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream, TimeAxis, axis_for
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.learned import LearnedTables
+
+
+MAX_PASSED = 10**9
+"""How many answers are passed over on the way to one where there is no shorter way."""
+
+
+class Ends:
+    """The ends with answers, and how many answers there are up to each: counted as far as needed.
+
+    `counts` gives (end, count), by end. The sums are kept while they fit the budget; what comes
+    after is still counted, so that `find` can say how much it would have needed.
+    """
+
+    def __init__(self, counts: Callable[[], Iterator[tuple[int, int]]]) -> None:
+        self._from_the_first = counts
+        self._start()
+
+    def _start(self) -> None:
+        self._counts = self._from_the_first()
+        self._ends: list[int] = []
+        self._sums: list[int] = []
+        self._size = 0
+        self.total = 0
+
+    def find(self, k: int) -> tuple[int, int] | None:
+        """The end of the k-th answer, and its number among those of that end; None without one.
+
+        After None, `total` is the number of all answers. Raises `ResourceLimit`, and what
+        counting raises; it then starts again.
+        """
+        while self.total <= k:
+            try:
+                following = next(self._counts, None)
+            except BaseException:
+                self._start()
+                raise
+            if following is None:
+                return None
+            end, count = following
+            self.total += count
+            self._size += bytes_of(self.total.bit_length())
+            if fits(self._size):
+                self._ends.append(end)
+                self._sums.append(self.total)
+        at = bisect_right(self._sums, k)
+        if at == len(self._sums):
+            check_budget(self._size, "the numbers of answers up to each end")
+        return self._ends[at], k - (self._sums[at - 1] if at else 0)
+
+
+class Access(Protocol):
+    """The answers of a query on a stream, by number from 0."""
+
+    @property
+    def total(self) -> int:
+        """How many answers there are."""
+
+    def answer(self, k: int) -> ComplexEvent:
+        """The k-th in the order of iteration; raises IndexError, `ResourceLimit`."""
+
+
+class ListAccess:
+    """Answers that are listed already."""
+
+    def __init__(self, answers: Sequence[ComplexEvent]) -> None:
+        self._answers = answers
+
+    def __iter__(self) -> Iterator[ComplexEvent]:
+        return iter(self._answers)
+
+    @property
+    def total(self) -> int:
+        """How many answers there are."""
+        return len(self._answers)
+
+    def answer(self, k: int) -> ComplexEvent:
+        """The k-th of the list."""
+        _check_natural(k)
+        if k >= self.total:
+            raise _no_answer(k, self.total)
+        return self._answers[k]
+
+
+class TecsAccess:
+    """Answers in the order of the reference's tECS, by counting; never listed.
+
+    Kept: the number of answers up to each end, the evaluation at the end last asked for, and the
+    numbers below its nodes.
+    """
+
+    def __init__(self, plan: Plan, machine: Machine, stream: Stream) -> None:
+        self._plan = plan
+        self._machine = machine
+        self._stream = stream
+        self._ends = Ends(lambda: driver.counts(plan, machine, stream, stream.time))
+        self._walk = TecsWalk(plan, machine, stream)
+        self._weights: Weights[Node] = Weights()
+
+    @cached_property
+    def total(self) -> int:
+        """How many answers there are; counted without keeping more than one sum."""
+        return driver.count(self._plan, self._machine, self._stream, self._stream.time)
+
+    def answer(self, k: int) -> ComplexEvent:
+        """The k-th; raises `ResourceLimit` where the numbers on the way to it are too long."""
+        _check_natural(k)
+        if (place := self._ends.find(k)) is None:
+            raise _no_answer(k, self._ends.total)
+        end, inside = place
+        dag = self._walk.to(end)
+        if self._plan.limit is not None:
+            return next(islice(dag.latest_first(), inside, None))
+        return self._weights.answer(dag, inside)
+
+
+class BatchAccess:
+    """Answers in the order of the compiled engine, which lists them in batches.
+
+    A batch is passed over as a whole. Kept: the run, and the batch last asked for.
+    """
+
+    def __init__(
+        self, plan: Plan, tables: LearnedTables, stream: Stream, *, workers: int = 1
+    ) -> None:
+        self._plan = plan
+        self._tables = tables
+        self._stream = stream
+        self._workers = workers
+        self._start()
+
+    def _start(self) -> None:
+        self._running = self.batches()
+        self._batch: AnswerBatch | None = None
+        self._first = 0
+
+    def batches(self) -> Iterator[AnswerBatch]:
+        """All answers, from the first; the compiler loads here."""
+        from cerlab.engine.whole_stream import compiled_answers
+
+        yield from compiled_answers(
+            self._plan, self._tables, self._stream, self._time(), workers=self._workers
+        )
+
+    def _time(self) -> TimeAxis | None:
+        return axis_for(self._plan.window, self._stream, self._stream.time)
+
+    @cached_property
+    def total(self) -> int:
+        """How many answers there are, counted: compiled where 64 bits are enough, else exactly."""
+        if (count := self.count_by_kernel()) is not None:
+            return count
+        return driver.count(self._plan, self._tables.machine, self._stream, self._time())
+
+    def count_by_kernel(self) -> int | None:
+        """How many answers there are, None where that cannot be counted by kernels."""
+        from cerlab.engine.windowed import CountOverflow, end_counts
+
+        try:
+            counts = end_counts(self._plan, self._tables, self._stream, self._time())
+            return sum(sum(of_ends.tolist()) for _, of_ends in counts)
+        except CountOverflow:
+            return None
+
+    def answer(self, k: int) -> ComplexEvent:
+        """The k-th; raises `ResourceLimit` if more than `MAX_PASSED` come before."""
+        _check_natural(k)
+        if k > MAX_PASSED:
+            raise _too_far(k) if k < self.total else _no_answer(k, self.total)
+        if k < self._first:
+            self._start()
+        while k >= (after := self._first + (len(self._batch) if self._batch else 0)):
+            try:
+                following = next(self._running, None)
+            except BaseException:
+                self._start()
+                raise
+            if following is None:
+                raise _no_answer(k, after)
+            self._batch, self._first = following, after
+        assert self._batch is not None
+        return _complex_event(self._batch, k - self._first)
+
+
+def sample(access: Access, n: int, seed: int | None) -> list[ComplexEvent]:
+    """n answers, each uniform over all, independent; equal seeds draw equally.
+
+    Their numbers are drawn first and looked up in increasing order, in one pass. Raises IndexError
+    if there is nothing to draw from, `UsageError` for a negative n, and as `Access.answer`.
+    """
+    if n < 0:
+        message = f"a sample of {n} answers, a negative number"
+        raise UsageError("CER0819", message, hint="0 is the least")
+    if n == 0:
+        return []
+    if access.total == 0:
+        raise IndexError("there are no answers to draw from")
+    rng = Random(seed)
+    numbers = [rng.randrange(access.total) for _ in range(n)]
+    answers = {k: access.answer(k) for k in sorted(set(numbers))}
+    return [answers[k] for k in numbers]
+
+
+def _complex_event(batch: AnswerBatch, n: int) -> ComplexEvent:
+    positions = batch.positions[int(batch.offsets[n]) : int(batch.offsets[n + 1])]
+    return ComplexEvent(int(batch.start[n]), int(batch.end[n]), tuple(positions.tolist()))
+
+
+def _check_natural(k: int) -> None:
+    if k < 0:
+        raise IndexError(f"there is no answer number {shown_number(k)}: they count from 0")
+
+
+def _no_answer(k: int, total: int) -> IndexError:
+    last = f"the last one is {shown_number(total - 1)}" if total else "there are no answers"
+    return IndexError(f"there is no answer number {shown_number(k)}: {last}")
+
+
+def _too_far(k: int) -> ResourceLimit:
+    return ResourceLimit(
+        "CER0614",
+        f"answer number {shown_number(k)} comes after more than {MAX_PASSED:,} others, which a "
+        "stream of this length has to list first",
+        hint="count() lists nothing; LIMIT and WITHIN leave fewer answers",
+    )

@@ -1,0 +1,458 @@
+"""Every plan of an automaton: the tECS, the table of the machine, and the state of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Machine
+from cerlab.budget import poll
+from cerlab.engine.answers import (
+    AnswerBatch,
+    Buffer,
+    arena_of,
+    double_room,
+    events_of_streams,
+    join_arrays,
+    paces,
+    slice_columns,
+    until_bad,
+)
+from cerlab.engine.clock import SAFE, WindowStarts
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import NONE, Int64s
+from cerlab.engine.kernels.enumeration import collect, move_together
+from cerlab.engine.kernels.tecs import Events, read_batch
+from cerlab.engine.learned import LearnedTables, learned_tables
+from cerlab.engine.state import axis_of_state, bad_state, state_from_bytes, state_to_bytes
+from cerlab.kernel_cache import RepeatedCalls
+from cerlab.model.clauses import Consume, EventWindow
+from cerlab.model.event import Event, is_of_streams
+from cerlab.model.stream import Stream, TimeAxis
+from cerlab.predicates.columns.key_codes import KeyCodes
+from cerlab.predicates.columns.pieces import narrow
+
+CONSUMES = {Consume.NONE: k.KEEP, Consume.PARTITION: k.RESET_PARTITION, Consume.ANY: k.RESET_ALL}
+
+
+KEYS_KEPT = 4096
+"""Fewer keys of PARTITION BY are all kept: forgetting them would cost more than their rows."""
+
+MOST = k.NO_LIMIT - 1
+
+
+def limit_of(plan: Plan) -> int:
+    """How many answers each end may have."""
+    return min(plan.limit.per_end, MOST) if plan.limit else k.NO_LIMIT
+
+
+class Tecs:
+    """The nodes and active states of all partitions, and the answers that events complete.
+
+    `width` is that of a window in events counted in partitions, else NONE. `arena` nodes, `answers`
+    of a handed-over batch: starting sizes, which grow as needed.
+    """
+
+    def __init__(
+        self, plan: Plan, tables: LearnedTables, width: int, *, arena: int, answers: int
+    ) -> None:
+        self._tables = tables
+        self._idle_states = 1
+        self._limits = k.Limits(limit_of(plan), CONSUMES[plan.consume], width)
+        self._idle = tables.machine.idle
+        self._batches = 0
+        self._collected_at = (0, -1)
+        self._reg = np.zeros(k.REGISTERS, np.int64)
+        self._arena = arena_of(arena)
+        self.parts = _partitions(1, self._idle)
+        self._pool = np.zeros(1 << 10, np.int32)
+        self._scratch = _scratch(8, 8)
+        depth, longest = np.zeros((2, 64), np.int32), np.zeros(64, np.int64)
+        self._stack = k.Stack(depth[0], depth[1], longest)
+        self._answers = Buffer(answers)
+        self._read_batch = RepeatedCalls(read_batch)
+        self._one: Events | None = None
+
+    @property
+    def steps(self) -> int:
+        """Entries and nodes visited so far: the operations that complexity is counted in."""
+        return int(self._reg[k.STEPS])
+
+    @property
+    def nodes(self) -> int:
+        """Room for nodes in the arena."""
+        return len(self._arena.position)
+
+    def partitions(self, count: int) -> None:
+        """Make room for so many partitions."""
+        have = len(self.parts.start)
+        if count > have:
+            more = _partitions(2 * count - have, self._idle)
+            self.parts = join_arrays(self.parts, more)
+
+    def read(self, events: Events, lowest: Int64s | None = None) -> Iterator[AnswerBatch]:
+        """The answers that events complete, as `kernels.tecs.batch.read_batch` lists them.
+
+        With `lowest`, int64 (partitions,), windows are those of each partition: the first start
+        that one allowed before these events. To be exhausted before the next call. Raises
+        `ResourceLimit` where determinisation does.
+        """
+        if len(events.idles):
+            self._idle_states = max(self._idle_states, int(events.idles.max()) + 1)
+        for part in paces(len(events.symbols)):
+            columns: list[Any] = [column[part] for column in events[:-1]]
+            report_from = max(0, events.report_from - part.start)
+            yield from self._read(Events._make((*columns, report_from)), lowest)
+
+    def read_one(self, symbol: int, code: int, position: int, lowest: int) -> Iterator[AnswerBatch]:
+        """The same for one event, in arrays that are there."""
+        if self._one is None or self._one.symbols.dtype != self._tables.symbol_type:
+            place, at, first = np.zeros((3, 1), np.int64)
+            self._one = Events(np.zeros(1, self._tables.symbol_type), place, at, first)
+        one = self._one
+        one.symbols[0], one.codes[0], one.positions[0], one.lowest[0] = (
+            symbol,
+            code,
+            position,
+            lowest,
+        )
+        return self._read(one, None)
+
+    def _read(self, events: Events, lowest: Int64s | None) -> Iterator[AnswerBatch]:
+        self._reg[k.EVENT] = 0
+        self._batches += 1
+        table = self._tables.take_table(self._idle_states)
+        try:
+            while True:
+                own = self._pool, self._scratch, self._stack, self._answers.arrays
+                arrays = k.Tecs(self._arena, self._reg, table.arrays, self.parts, *own)
+                status = self._read_batch(arrays, events, self._limits, self._idle)
+                event = int(self._reg[k.EVENT])
+                if status == k.DONE:
+                    break
+                if status == k.FULL:
+                    yield from self._answers.make_room(self._reg, k.ANSWERS, k.POSITIONS)
+                elif status == k.NEED_CELL:
+                    p = int(events.codes[event])
+                    symbol, idle = int(events.symbols[event]), int(self.parts.idle[p])
+                    table.fill(symbol, self._states(p), idle)
+                else:
+                    self._provide(status, int(events.lowest[event]) if lowest is None else lowest)
+            self._idle_states = len(table.arrays.wait)
+        finally:
+            self._tables.give_back(table)
+        if self._reg[k.ANSWERS]:
+            yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
+
+    def just_skips(self, symbol: int, p: int) -> bool:
+        """Whether an event is read by just counting it, as most are; it is then read.
+
+        As `kernels.tecs.batch.next_that_matters` decides it, without the cost of calling a kernel.
+        """
+        if p == k.NONE:
+            return True
+        parts = self.parts
+        if parts.epoch[p] != self._reg[k.EPOCH]:
+            return False
+        table = self._tables.take_table(self._idle_states)
+        arrays, w = table.arrays, parts.idle[p]
+        skips = bool(
+            not parts.active[p] & ~arrays.silent[symbol]
+            and arrays.begin_take[w, symbol] == k.NONE
+            and arrays.begin_skip[w, symbol] == k.NONE
+            and arrays.wait[w, symbol] == w
+        )
+        self._tables.give_back(table)
+        if skips:
+            parts.events[p] += 1
+        return skips
+
+    def _provide(self, status: int, lowest: int | Int64s) -> None:
+        """The room that a kernel lacked."""
+        match status:
+            case k.NEED_ARENA:
+                self._room(lowest)
+            case k.NEED_SCRATCH:
+                entries, longest = self._scratch.nodes.shape
+                self._scratch = _scratch(2 * entries, 2 * longest)
+            case k.NEED_POOL:
+                size = int(self.parts.length.sum())
+                poll(4 * max(2 * len(self._pool), 8 * size))
+                pool = np.zeros(max(2 * len(self._pool), 8 * size), np.int32)
+                move_together(self._reg, self.parts, self._pool, pool)
+                self._pool = pool
+            case k.NEED_STACK:
+                self._stack = double_room(self._stack)
+            case _:
+                raise AssertionError(f"unknown status {status}")
+
+    def _states(self, p: int) -> list[int]:
+        at = int(self.parts.start[p])
+        end = at + int(self.parts.length[p])
+        states = []
+        while at < end:
+            states.append(int(self._pool[at]))
+            at += 2 + int(self._pool[at + 1])
+        return states
+
+    def _room(self, lowest: int | Int64s) -> None:
+        """Room in the arena: drop what no window allows; grow if that leaves little."""
+        self.forget(lowest)
+        now = (self._batches, int(self._reg[k.EVENT]))
+        again, self._collected_at = self._collected_at == now, now
+        if again or 2 * self._reg[k.HEAD] > self.nodes:
+            self._arena = double_room(self._arena)
+
+    def forget(self, lowest: int | Int64s) -> None:
+        """Drop nodes outside the window, and what CONSUME BY ANY has ended.
+
+        `lowest` is the lowest start inside it, of all or of each of the first partitions; windows
+        counted in partitions know their own.
+        """
+        parts = self.parts
+        stale = parts.epoch != self._reg[k.EPOCH]
+        parts.length[stale] = 0
+        parts.idle[stale] = self._idle
+        parts.active[stale] = 0
+        parts.epoch[stale] = self._reg[k.EPOCH]
+        limits = np.full(len(parts.start), -1, np.int64)
+        limits[: np.size(lowest) if np.ndim(lowest) else None] = lowest
+        if self._limits.width != k.NONE:
+            limits = parts.events - self._limits.width
+        number = np.zeros(self.nodes, np.int64)
+        collect(self._arena, self._reg, parts, self._pool, limits, number)
+
+    def live_partitions(self, count: int) -> Int64s:
+        """Which of the first `count` partitions are not as in the beginning; after `forget`."""
+        parts = self.parts
+        fresh = (parts.length[:count] == 0) & (parts.idle[:count] == self._idle)
+        return np.flatnonzero(~fresh)
+
+    def keep(self, partitions: Int64s) -> None:
+        """Number the partitions anew: these become 0, 1, ..; the others are as in the beginning."""
+        fresh = _partitions(max(1, 2 * len(partitions)), self._idle)
+        pairs: Iterable[tuple[Any, Any]] = zip(self.parts, fresh, strict=True)
+        for before, after in pairs:
+            after[: len(partitions)] = before[partitions]
+        fresh.epoch[len(partitions) :] = self._reg[k.EPOCH]
+        self.parts = fresh
+
+    def arrays(self, count: int) -> dict[str, Any]:
+        """What `engine.state` keeps of the first `count` partitions; after `forget`."""
+        parts = self.parts
+        length = parts.length[:count]
+        before = np.cumsum(length) - length
+        entries = np.arange(length.sum()) + np.repeat(parts.start[:count] - before, length)
+        head = int(self._reg[k.HEAD])
+        return {
+            **{name: column[:head] for name, column in self._arena._asdict().items()},
+            "pool": self._pool[entries],
+            "length": length,
+            "idle_state": parts.idle[:count],
+            "seen": parts.events[:count],
+        }
+
+    def resume(self, arrays: dict[str, Any]) -> None:
+        """Go on from what `arrays` gave."""
+        self._idle_states = int(max(arrays["idle_state"], default=0)) + 1
+        count, head = len(arrays["length"]), len(arrays["position"])
+        self._arena = arena_of(max(self.nodes, 2 * head))
+        for name, column in self._arena._asdict().items():
+            column[:head] = arrays[name]
+        self._reg[k.HEAD] = head
+        parts = self.parts = _partitions(max(count, 1), self._idle)
+        parts.length[:count] = parts.room[:count] = arrays["length"]
+        parts.start[:count] = np.cumsum(arrays["length"]) - arrays["length"]
+        parts.idle[:count] = arrays["idle_state"]
+        parts.events[:count] = arrays["seen"]
+        parts.active[:count] = -1  # all bits: the first event looks at every state
+        size = len(arrays["pool"])
+        self._pool = np.zeros(max(1 << 10, 4 * size), np.int32)
+        self._pool[:size] = arrays["pool"]
+        self._reg[k.POOL_END] = size
+
+
+def _partitions(count: int, idle: int) -> k.Partitions:
+    return k.Partitions(
+        start=np.zeros(count, np.int64),
+        room=np.zeros(count, np.int64),
+        length=np.zeros(count, np.int64),
+        idle=np.full(count, idle, np.int32),
+        epoch=np.zeros(count, np.int64),
+        events=np.zeros(count, np.int64),
+        active=np.zeros(count, np.int64),
+    )
+
+
+def _scratch(entries: int, longest: int) -> k.Scratch:
+    return k.Scratch(
+        np.zeros(entries, np.int32),
+        np.zeros(entries, np.int32),
+        np.zeros((entries, longest), np.int32),
+    )
+
+
+FEW = 32
+"""Up to so many events cost less one by one than as columns."""
+
+
+class GeneralEvaluation:
+    """The evaluation of a plan on one stream, batch by batch, by the general engine.
+
+    Each answer comes with the batch that completes it, and the state can be kept. `arena` nodes,
+    `answers` of a handed-over batch: starting sizes, which grow as needed.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        machine: Machine | LearnedTables,
+        time: TimeAxis | None = None,
+        *,
+        arena: int = 1 << 14,
+        answers: int = 1 << 15,
+        state: bytes | None = None,
+    ) -> None:
+        """A fresh run, or with `state` one that goes on; raises `BadData` for other bytes.
+
+        Without `time` it is that of the state; raises `UsageError` for another one.
+        """
+        self._plan = plan
+        self._tables = learned_tables(machine)
+        before = None if state is None else state_from_bytes(plan, self._tables.machine, state)
+        if before is not None:
+            time = axis_of_state(time, before[0]["time"])
+        self._time = time
+        self._keys = KeyCodes(plan.partition) if plan.partition else None
+        self._starts = WindowStarts(plan.window, time)
+        width = min(plan.window.width, SAFE) if isinstance(plan.window, EventWindow) else NONE
+        self._tecs = Tecs(plan, self._tables, width, arena=arena, answers=answers)
+        self.position = 0
+        """How many events of the stream have been read: the position of the next one."""
+        self._enough_keys = KEYS_KEPT
+        if before is not None:
+            self._resume(*before)
+
+    @property
+    def steps(self) -> int:
+        """Entries and nodes visited so far: the operations that complexity is counted in."""
+        return self._tecs.steps
+
+    @property
+    def nodes(self) -> int:
+        """Room for nodes in the arena."""
+        return self._tecs.nodes
+
+    @property
+    def lowest(self) -> int:
+        """Answers to come start here or later; 0 where nothing says so."""
+        window = self._plan.window
+        if isinstance(window, EventWindow):
+            alone = self._keys is None and not self._plan.streams
+            return max(0, self.position - window.width) if alone else 0
+        return max(0, self._starts.lowest())
+
+    def state(self) -> bytes:
+        """All that has to be known to go on, as bytes (`engine.state` says how).
+
+        To be asked for between batches, when their answers have been taken.
+        """
+        self._tecs.forget(self._starts.lowest())
+        keys = self._keys.keys() if self._keys else [()]
+        arrays = self._tecs.arrays(len(keys))
+        machine = self._tables.machine
+        inside = self._starts.inside()
+        return state_to_bytes(self._plan, machine, self._time, self.position, keys, inside, arrays)
+
+    def _resume(self, header: Mapping[str, Any], arrays: dict[str, Any]) -> None:
+        self.position = header["read"]
+        self._starts.resume(*header["window"])
+        count = len(arrays["length"])
+        if self._keys is not None and header["keys"]:
+            columns = dict(
+                zip(self._plan.partition, zip(*header["keys"], strict=True), strict=True)
+            )
+            codes = self._keys.codes({name: list(v) for name, v in columns.items()}, count)
+            if codes.tolist() != list(range(count)):
+                raise bad_state("equal keys")
+        self._tecs.resume(arrays)
+
+    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
+        """Read `length` more events; yields their answers, each as soon as a buffer is full.
+
+        To be exhausted before the next call. `columns` are as `SymbolStage.symbols` takes them.
+        Raises `BadData` for a time that is missing or goes back, after the answers before it, and
+        `ResourceLimit` where determinisation does.
+        """
+        return until_bad(self._push, columns, length, slice_columns)
+
+    def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
+        """The same for the events of a stream, in the way that costs less."""
+        if not stream.is_columnar and len(stream) <= FEW:
+            return self.push_events(stream.events)
+        return self.push(stream.columns, len(stream))
+
+    def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
+        """The same for a few events: what they are is decided one by one, without columns."""
+        return until_bad(
+            self._push_events, events, len(events), lambda some, at, size: some[at : at + size]
+        )
+
+    def _push_events(self, events: Sequence[Event], length: int) -> Iterator[AnswerBatch]:
+        if self._keys is not None:
+            self._forget_keys(self._keys)
+        rows = list(enumerate(events, self.position))
+        if streams := self._plan.streams:
+            rows = [(i, t) for i, t in rows if is_of_streams(t, streams)]
+        positions, relevant = [i for i, _ in rows], [t for _, t in rows]
+        symbols = [self._tables.symbol(t) for t in relevant]
+        codes = [0] * len(relevant)
+        if self._keys is not None:
+            codes = [self._keys.code(t) for t in relevant]
+            self._tecs.partitions(self._keys.count)
+        lowest = self._starts.read_events(relevant, positions)
+        self.position += length
+        if len(rows) == 1:
+            if self._tecs.just_skips(symbols[0], codes[0]):
+                return iter(())
+            return self._tecs.read_one(symbols[0], codes[0], positions[0], lowest[0])
+        return self._tecs.read(
+            Events(
+                narrow(symbols),
+                np.array(codes, np.int64),
+                np.array(positions, np.int64),
+                np.array(lowest, np.int64),
+            )
+        )
+
+    def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
+        """The answers of a batch without a bad event; raises at once for others."""
+        if self._keys is not None:
+            self._forget_keys(self._keys)
+        columns, positions = events_of_streams(self._plan.streams, columns, length)
+        positions = positions + self.position
+        symbols = self._tables.symbols(columns, len(positions))
+        codes = np.zeros(len(positions), np.int64)
+        if self._keys is not None:
+            codes = self._keys.codes(columns, len(positions))
+            self._tecs.partitions(self._keys.count)
+        lowest = self._starts.read(columns, positions)
+        self.position += length
+        return self._tecs.read(Events(symbols, codes, positions, lowest))
+
+    def _forget_keys(self, keys: KeyCodes) -> None:
+        """Number the partitions anew if most of them have nothing in the window any more."""
+        if keys.count < self._enough_keys:
+            return
+        self._tecs.forget(self._starts.lowest())
+        live = self._tecs.live_partitions(keys.count)
+        self._keys = keys.only(live.tolist())
+        self._tecs.keep(live)
+        self._enough_keys = KEYS_KEPT + 2 * len(live)
+
+    def finish(self) -> Iterator[AnswerBatch]:
+        """Nothing is ever held back."""
+        return iter(())

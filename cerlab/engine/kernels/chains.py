@@ -1,0 +1,296 @@
+"""Phase two where runs only gather: the tECS as one chain of records for each state (CORE 4.1).
+
+A record is an output node with the union that would stand above it: it is the event taken, the
+chain that it extends (`down`), and what the state had before (`older`). Where what enters a state
+never starts earlier than what is there (`is_chained`), the chain is ordered by latest start,
+newest first, so a search that stops at the window finds an answer at every step (CORE Thm. 2).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols, inline, kernel
+
+
+class Records(NamedTuple):
+    """The records by id; a record's `down` and `older` have smaller ids.
+
+    `event` is the index of the event taken, NONE where a run starts without taking its event.
+    `down` is NONE for the first event of a run, whose `start` is that event.
+    """
+
+    event: Int32s  # (records,)
+    down: Int32s  # (records,)
+    older: Int32s  # (records,)
+    start: Int32s  # (records,), the latest start
+
+
+class Search(NamedTuple):
+    """The depth-first search, kept between calls."""
+
+    record: Int32s  # (longest answer,)
+    position: Int64s  # (longest answer,), of the event taken; of the end at depth 0
+
+
+class Chains(NamedTuple):
+    """What list_chains works on; all but the answers is its own between calls."""
+
+    records: Records
+    heads: Int32s  # (partitions * states,): the newest record of state q of p at p * states + q
+    epoch: Int64s  # (partitions,), when it was last reset
+    search: Search
+    answers: k.Answers
+    reg: Int64s  # (REGISTERS,)
+
+
+class Events(NamedTuple):
+    """The relevant events, and those that end answers."""
+
+    actions: Symbols  # (events,)
+    codes: Int32s  # (events,), the partition of each, NONE for none
+    positions: NDArray[np.signedinteger[Any]]  # (events,), less `offset`
+    offset: int
+    ends: Int32s  # (ends,), increasing
+    first: Int32s  # (ends,), the first event inside the window of each
+
+
+(
+    HEAD,
+    AT,
+    END,
+    PHASE,
+    OP,
+    DEPTH,
+    RECORD,
+    END_ANSWERS,
+    ANSWERS,
+    POSITIONS,
+    EPOCH,
+    STEPS,
+    REGISTERS,
+) = range(13)
+"""Registers, int64: records used, next event to be read, number of the event that ends answers,
+what is being done with it, the op being listed, depth of the search, its record, answers of this
+end, answers and positions in the buffer, epoch, steps counted; how many there are."""
+
+
+READING, ACCEPTING, SEARCHING = 0, 1, 2
+
+
+@kernel
+def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains) -> int:
+    """List the answers that end at the events `ends`; DONE, or what is lacking.
+
+    Only the events in the windows of those are read. Called again with the same registers it goes
+    on.
+    """
+    reg, epoch, ends = chains.reg, chains.epoch, events.ends
+    while reg[END] < ends.shape[0]:
+        end = ends[reg[END]]
+        p = events.codes[end]
+        if reg[PHASE] == READING:
+            if events.first[reg[END]] > reg[AT]:
+                reg[AT] = events.first[reg[END]]
+                reg[HEAD] = 0
+                reg[EPOCH] += 1
+            if not read_until(moves, events, chains, end):
+                return k.NEED_ARENA
+            reg[PHASE] = ACCEPTING
+            reg[OP] = 0
+            reg[END_ANSWERS] = 0
+        if epoch[p] != reg[EPOCH]:
+            renew(moves, chains, p)
+        status = list_end(moves, events, limits, chains, end)
+        if status != k.DONE:
+            return status
+        if limits.consume == k.KEEP:
+            if not take_event(moves, chains, events.actions[end], p, end):
+                return k.NEED_ARENA
+        elif limits.consume == k.RESET_ALL:
+            reg[EPOCH] += 1
+        else:
+            epoch[p] = k.NONE
+        reg[AT] = end + 1
+        reg[END] += 1
+        reg[PHASE] = READING
+    return k.DONE
+
+
+@inline
+def renew(moves: k.Moves, chains: Chains, p: int) -> None:
+    """Empty the states of a partition that was last read before what has been reset since."""
+    chains.epoch[p] = chains.reg[EPOCH]
+    for q in range(p * moves.states, p * moves.states + moves.states):
+        chains.heads[q] = k.NONE
+
+
+@inline
+def read_until(moves: k.Moves, events: Events, chains: Chains, end: int) -> bool:
+    """Read the events from register AT to before `end`; False if there is no room."""
+    reg = chains.reg
+    for i in range(reg[AT], end):
+        p = events.codes[i]
+        if p == k.NONE:
+            continue
+        if chains.epoch[p] != reg[EPOCH]:
+            renew(moves, chains, p)
+        if not take_event(moves, chains, events.actions[i], p, i):
+            reg[AT] = i
+            return False
+    reg[AT] = end
+    return True
+
+
+@inline
+def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
+    """The records of an event; False if there is no room for them, and nothing is changed."""
+    begin, move, records, heads = moves.begin, moves.move, chains.records, chains.heads
+    row, head = p * moves.states, chains.reg[HEAD]
+    low, high = move.first[a], move.first[a + 1]
+    if head + high - low + 2 > records.event.shape[0]:
+        return False
+    lowest = head
+    for o in range(low, high):
+        source, target = heads[row + move.source[o]], move.target[o]
+        if target != k.NONE and source != k.NONE:
+            records.event[head] = i
+            records.down[head] = source
+            records.start[head] = records.start[source]
+            records.older[head] = target
+            head += 1
+    for r in range(lowest, head):
+        target = records.older[r]
+        records.older[r] = heads[row + target]
+        heads[row + target] = r
+    for o in range(begin.first[a], begin.first[a + 1]):
+        target = begin.target[o]
+        if target != k.NONE:
+            records.event[head] = i if begin.marks[o] else k.NONE
+            records.down[head] = k.NONE
+            records.start[head] = i
+            records.older[head] = heads[row + target]
+            heads[row + target] = head
+            head += 1
+    chains.reg[HEAD] = head
+    return True
+
+
+@inline
+def list_end(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains, end: int) -> int:
+    """The answers of the runs that an event accepts: those that it starts first."""
+    begin, move, reg = moves.begin, moves.move, chains.reg
+    a, row = events.actions[end], events.codes[end] * moves.states
+    starts = begin.first[a + 1] - begin.first[a]
+    stop = starts + move.first[a + 1] - move.first[a]
+    while reg[OP] < stop and reg[END_ANSWERS] < limits.limit:
+        if reg[PHASE] == ACCEPTING:
+            op = reg[OP]
+            if op < starts:
+                o = begin.first[a] + op
+                if begin.accepts[o]:
+                    if is_full(chains.answers, reg, 1):
+                        return k.FULL
+                    position = events.offset + events.positions[end]
+                    list_start(begin.marks[o] != 0, position, chains.answers, reg)
+                reg[OP] += 1
+                continue
+            o = move.first[a] + op - starts
+            top = chains.heads[row + move.source[o]]
+            if not move.accepts[o] or top == k.NONE:
+                reg[OP] += 1
+                continue
+            reg[PHASE] = SEARCHING
+            reg[DEPTH] = 1
+            reg[RECORD] = top
+            chains.search.position[0] = events.offset + events.positions[end]
+        status = search_chain(events, limits, chains)
+        if status != k.DONE:
+            return status
+        reg[PHASE] = ACCEPTING
+        reg[OP] += 1
+    reg[PHASE] = ACCEPTING
+    return k.DONE
+
+
+@inline
+def is_full(answers: k.Answers, reg: Int64s, length: int) -> bool:
+    """Whether the buffer has no room for one more answer of that length."""
+    return (
+        reg[ANSWERS] == answers.start.shape[0]
+        or reg[POSITIONS] + length > answers.positions.shape[0]
+    )
+
+
+@inline
+def list_start(has_mark: bool, position: int, answers: k.Answers, reg: Int64s) -> None:
+    """The answer that begins and ends with one event."""
+    answer, place = reg[ANSWERS], reg[POSITIONS]
+    answers.start[answer] = position
+    answers.end[answer] = position
+    if has_mark:
+        answers.positions[place] = position
+        place += 1
+    answers.offsets[answer + 1] = place
+    reg[ANSWERS] = answer + 1
+    reg[POSITIONS] = place
+    reg[END_ANSWERS] += 1
+
+
+@inline
+def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
+    """All ways down from register RECORD, newest first, each inside the window.
+
+    By unsigned numbers, which are never looked at as indices from the end.
+    """
+    records, search, answers, reg = chains.records, chains.search, chains.answers, chains.reg
+    event, down, older, start = records.event, records.down, records.older, records.start
+    positions, offset, lowest = events.positions, events.offset, events.first[reg[END]]
+    end, open_record, open_position = search.position[0], search.record, search.position
+    room, cells = np.uintp(answers.start.shape[0]), np.uintp(answers.positions.shape[0])
+    depth, deepest = np.uintp(reg[DEPTH]), np.uintp(open_record.shape[0])
+    answer, place = np.uintp(reg[ANSWERS]), np.uintp(reg[POSITIONS])
+    one, r, steps, left = np.uintp(1), reg[RECORD], reg[STEPS], limits.limit - reg[END_ANSWERS]
+    status = k.DONE
+    while left > 0:
+        steps += 1
+        n = np.uintp(r)
+        if r == k.NONE or start[n] < lowest:
+            if depth == one:
+                break
+            depth -= one
+            r = np.int64(older[np.uintp(open_record[depth])])
+        elif down[n] != k.NONE:
+            if depth == deepest:
+                status = k.NEED_STACK
+                break
+            open_record[depth] = r
+            open_position[depth] = offset + positions[np.uintp(event[n])]
+            depth += one
+            r = np.int64(down[n])
+        else:
+            if answer == room or place + depth >= cells:
+                status = k.FULL
+                break
+            first = offset + positions[np.uintp(start[n])]
+            answers.start[answer] = first
+            answers.end[answer] = end
+            if event[n] != k.NONE:
+                answers.positions[place] = first
+                place += one
+            level = depth
+            while level > np.uintp(0):
+                level -= one
+                answers.positions[place] = open_position[level]
+                place += one
+            answer += one
+            answers.offsets[answer] = place
+            left -= 1
+            r = np.int64(older[n])
+    reg[DEPTH], reg[RECORD], reg[END_ANSWERS] = depth, r, limits.limit - left
+    reg[ANSWERS], reg[POSITIONS], reg[STEPS] = answer, place, steps
+    return status

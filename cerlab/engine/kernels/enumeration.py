@@ -1,0 +1,415 @@
+"""Answers of the event just read, into a buffer; resumed where that was full (CORE Alg. 2)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import (
+    HEAD,
+    NONE,
+    POOL_END,
+    Arena,
+    Bytes,
+    Int32s,
+    Int64s,
+    Partitions,
+    inline,
+    kernel,
+)
+
+
+@inline
+def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
+    """``Output``: all answers of the final active states; DONE, FULL or NEED_STACK.
+
+    Called again with the same registers it goes on. With a `limit` only so many of the event are
+    listed, in the order `latest_first`.
+    """
+    if limit != k.NO_LIMIT:
+        return list_latest(tecs, p, end, lowest, limit)
+    reg, pool, stack, parts = tecs.reg, tecs.pool, tecs.stack, tecs.parts
+    stop = parts.start[p] + parts.length[p]
+    while True:
+        if reg[k.TOP] > 0:
+            status = _search(tecs.arena, reg, stack, tecs.answers, end, lowest)
+            if status != k.DONE:
+                return status
+            continue
+        if reg[k.ENTRY] >= stop:
+            break
+        entry = reg[k.ENTRY]
+        length = pool[entry + 1]
+        if not tecs.table.final[pool[entry]] or reg[k.LIST_INDEX] == length:
+            reg[k.ENTRY] = entry + 2 + length
+            reg[k.LIST_INDEX] = 0
+            continue
+        node = pool[entry + 2 + reg[k.LIST_INDEX]]
+        reg[k.LIST_INDEX] += 1
+        if tecs.arena.max_start[node] >= lowest:
+            stack.node[0] = node
+            stack.depth[0] = 0
+            reg[k.TOP] = 1
+    reg[k.TOP] = 0
+    return k.DONE
+
+
+@inline
+def _search(
+    arena: k.Arena, reg: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
+) -> int:
+    """Depth first, left before right; a right child only if its max-start is inside the window."""
+    top, count = reg[k.TOP], reg[k.END_ANSWERS]
+    answer, place = reg[k.ANSWERS], reg[k.POSITIONS]
+    status = k.DONE
+    while top > 0:
+        top -= 1
+        node, depth = stack.node[top], stack.depth[top]
+        while True:
+            reg[k.STEPS] += 1
+            if depth + 1 >= stack.path.shape[0] or top + 1 >= stack.node.shape[0]:
+                status = k.NEED_STACK
+            elif arena.left[node] == k.NONE and (
+                answer == answers.start.shape[0] or place + depth > answers.positions.shape[0]
+            ):
+                status = k.FULL
+            if status != k.DONE:
+                stack.node[top] = node
+                stack.depth[top] = depth
+                top += 1
+                break
+            if arena.left[node] == k.NONE:
+                answers.start[answer] = arena.position[node]
+                answers.end[answer] = end
+                for n in range(depth):
+                    answers.positions[place + n] = stack.path[depth - 1 - n]
+                place += depth
+                answer += 1
+                answers.offsets[answer] = place
+                count += 1
+                break
+            if arena.position[node] == k.NONE:
+                right = arena.right[node]
+                if right != k.NONE and arena.max_start[right] >= lowest:
+                    stack.node[top] = right
+                    stack.depth[top] = depth
+                    top += 1
+            else:
+                stack.path[depth] = arena.position[node]
+                depth += 1
+            node = arena.left[node]
+        if status != k.DONE:
+            break
+    reg[k.TOP], reg[k.END_ANSWERS] = top, count
+    reg[k.ANSWERS], reg[k.POSITIONS] = answer, place
+    return status
+
+
+@kernel
+def list_latest(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
+    """The first `limit` answers of the event; DONE, FULL or NEED_STACK.
+
+    Called again with the same registers it goes on. Each answer comes once, also if nodes share
+    some.
+    """
+    reg, stack, answers = tecs.reg, tecs.stack, tecs.answers
+    if reg[k.ENTRY] < tecs.parts.start[p] + tecs.parts.length[p]:
+        if not roots(tecs, p, lowest):
+            return k.NEED_STACK
+        reg[k.ENTRY] = tecs.parts.start[p] + tecs.parts.length[p]
+    while reg[k.END_ANSWERS] < limit and reg[k.TOP] > 0:
+        if reg[k.TOP] == reg[k.BASE]:
+            reg[k.TOP] = reg[k.BASE] - 1
+            reg[k.BASE] = stack.node[reg[k.TOP]]
+            reg[k.LEVEL] -= 1
+            continue
+        if reg[k.LEVEL] + 1 >= stack.path.shape[0]:
+            return k.NEED_STACK
+        if reg[k.ANSWERS] == answers.start.shape[0]:
+            return k.FULL
+        if reg[k.POSITIONS] + reg[k.LEVEL] > answers.positions.shape[0]:
+            return k.FULL
+        if not descend(tecs.arena, reg, stack, answers, end, lowest):
+            return k.NEED_STACK
+    reg[k.TOP] = 0
+    return k.DONE
+
+
+@inline
+def roots(tecs: k.Tecs, p: int, lowest: int) -> bool:
+    """The first level: the nodes of the final active states; False if there is no room."""
+    reg, pool, parts, node = tecs.reg, tecs.pool, tecs.parts, tecs.stack.node
+    at, stop = parts.start[p], parts.start[p] + parts.length[p]
+    if stop - at >= node.shape[0]:
+        return False
+    node[0] = 0
+    top = 1
+    while at < stop:
+        first, after = at + 2, at + 2 + pool[at + 1]
+        if tecs.table.final[pool[at]]:
+            for i in range(first, after):
+                if tecs.arena.max_start[pool[i]] >= lowest:
+                    top = push(node, 1, top, pool[i])
+        at = after
+    reg[k.BASE], reg[k.TOP], reg[k.LEVEL] = 1, top, 0
+    return True
+
+
+@inline
+def descend(
+    arena: k.Arena, reg: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
+) -> bool:
+    """Take the latest position of the level: a level for what is below, or the answer that begins.
+
+    False if there is no room; the level is then as large a set of nodes, with the same answers.
+    """
+    node, taking = stack.node, stack.depth
+    base, top = reg[k.BASE], reg[k.TOP]
+    position, start, takes = k.NONE, k.NONE, 0
+    while top > base:
+        x = node[base]
+        if arena.position[x] != k.NONE and arena.position[x] < position:
+            break
+        if top + takes + 4 > node.shape[0]:
+            for i in range(takes):
+                top = push(node, base, top, taking[i])
+            if start != k.NONE:
+                top = push(node, base, top, start)
+            reg[k.TOP] = top
+            return False
+        reg[k.STEPS] += 1
+        top = pop(node, base, top)
+        while top > base and node[base] == x:
+            top = pop(node, base, top)
+        if arena.left[x] == k.NONE:
+            position, start = arena.position[x], x
+        elif arena.position[x] != k.NONE:
+            position = arena.position[x]
+            taking[takes] = x
+            takes += 1
+        else:
+            top = push(node, base, top, arena.left[x])
+            right = arena.right[x]
+            if right != k.NONE and arena.max_start[right] >= lowest:
+                top = push(node, base, top, right)
+    if start != k.NONE:
+        list_answer(arena.position[start], end, reg, stack.path, answers)
+    stack.path[reg[k.LEVEL]] = position
+    reg[k.LEVEL] += 1
+    node[top] = base
+    reg[k.BASE] = top + 1
+    reg[k.TOP] = top + 1
+    for i in range(takes):
+        reg[k.TOP] = push(node, reg[k.BASE], reg[k.TOP], arena.left[taking[i]])
+    return True
+
+
+@inline
+def list_answer(start: int, end: int, reg: Int64s, path: Int64s, answers: k.Answers) -> None:
+    """The answer of the positions taken; there is room for it."""
+    answer, place, length = reg[k.ANSWERS], reg[k.POSITIONS], reg[k.LEVEL]
+    answers.start[answer] = start
+    answers.end[answer] = end
+    for i in range(length):
+        answers.positions[place + i] = path[length - 1 - i]
+    answers.offsets[answer + 1] = place + length
+    reg[k.ANSWERS] = answer + 1
+    reg[k.POSITIONS] = place + length
+    reg[k.END_ANSWERS] += 1
+
+
+@inline
+def push(heap: Int32s, base: int, top: int, node: int) -> int:
+    """Put a node into the heap from `base` to `top`; where it ends then."""
+    at = top - base
+    while at > 0:
+        above = (at - 1) >> 1
+        if heap[base + above] >= node:
+            break
+        heap[base + at] = heap[base + above]
+        at = above
+    heap[base + at] = node
+    return top + 1
+
+
+@inline
+def pop(heap: Int32s, base: int, top: int) -> int:
+    """Take the largest node out of the heap from `base` to `top`; where it ends then."""
+    size = top - base - 1
+    node = heap[base + size]
+    at = 0
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size and heap[base + below + 1] > heap[base + below]:
+            below += 1
+        if heap[base + below] <= node:
+            break
+        heap[base + at] = heap[base + below]
+        at = below
+    heap[base + at] = node
+    return top - 1
+
+
+UNREACHABLE = np.iinfo(np.int64).min
+
+
+@kernel
+def collect(
+    arena: Arena, reg: Int64s, parts: Partitions, pool: Int32s, lowest: Int64s, number: Int64s
+) -> None:
+    """Keep the nodes that a live partition reaches inside its window; `lowest` is by partition.
+
+    `number` is int64 (nodes,): first the lowest start that a node's partition allows, then its new
+    id. Entries of the pool that are outside the window are dropped.
+    """
+    head = reg[HEAD]
+    number[:head] = UNREACHABLE
+    for p in range(parts.start.shape[0]):
+        _mark_roots(arena, parts, pool, p, lowest[p], number)
+    for node in range(head - 1, -1, -1):
+        limit = number[node]
+        if limit == UNREACHABLE or arena.left[node] == NONE:
+            continue
+        number[arena.left[node]] = limit
+        if arena.position[node] == NONE and arena.right[node] != NONE:
+            right = arena.right[node]
+            if arena.max_start[right] >= limit:
+                number[right] = limit
+            else:
+                arena.right[node] = NONE
+    new_id = 0
+    for node in range(head):
+        if number[node] == UNREACHABLE:
+            continue
+        arena.position[new_id] = arena.position[node]
+        left, right = arena.left[node], arena.right[node]
+        arena.left[new_id] = NONE if left == NONE else number[left]
+        arena.right[new_id] = NONE if right == NONE else number[right]
+        arena.max_start[new_id] = arena.max_start[node]
+        number[node] = new_id
+        new_id += 1
+    reg[HEAD] = new_id
+    for p in range(parts.start.shape[0]):
+        at, end = parts.start[p], parts.start[p] + parts.length[p]
+        while at < end:
+            for i in range(at + 2, at + 2 + pool[at + 1]):
+                pool[i] = number[pool[i]]
+            at += 2 + pool[at + 1]
+
+
+@inline
+def _mark_roots(
+    arena: Arena, parts: Partitions, pool: Int32s, p: int, lowest: int, number: Int64s
+) -> None:
+    """Mark the nodes of a partition's lists; what is outside the window leaves the lists."""
+    at, end, to = parts.start[p], parts.start[p] + parts.length[p], parts.start[p]
+    active = 0
+    while at < end:
+        state, length = pool[at], pool[at + 1]
+        count = 0
+        for i in range(length):
+            node = pool[at + 2 + i]
+            if arena.max_start[node] >= lowest:
+                pool[to + 2 + count] = node
+                number[node] = lowest
+                count += 1
+        at += 2 + length
+        if count:
+            pool[to], pool[to + 1] = state, count
+            active |= 1 << min(state, 63)
+            to += 2 + count
+    parts.length[p] = to - parts.start[p]
+    parts.active[p] = active
+
+
+@kernel
+def move_together(reg: Int64s, parts: Partitions, pool: Int32s, into: Int32s) -> None:
+    """Copy the partitions' entries into another pool, each with room to grow to twice its size."""
+    at = 0
+    for p in range(parts.start.shape[0]):
+        length = parts.length[p]
+        start = parts.start[p]
+        for i in range(length):
+            into[at + i] = pool[start + i]
+        parts.start[p] = at
+        parts.room[p] = 2 * length
+        at += 2 * length
+    reg[POOL_END] = at
+
+
+FINE = -1
+"""No node is misplaced."""
+
+
+@kernel
+def misplaced_node(arena: Arena, latest: NDArray[np.int64]) -> int:
+    """The first node that is no bottom, output or union in time order; FINE if all are.
+
+    Children are in range and before their parents. `latest` is int64 (nodes,): written with the
+    latest position at or below each node. Below an output all is earlier, but for a bottom at the
+    event itself; a union has the max-start of its left child, and that of the right is no later.
+    """
+    for n in range(arena.position.shape[0]):
+        position, left, right = arena.position[n], arena.left[n], arena.right[n]
+        latest[n] = position
+        if left == NONE:
+            fine = position != NONE and right == NONE
+        elif position != NONE:
+            fine = right == NONE and is_before(arena, latest, left, position)
+        else:
+            latest[n] = latest[left]
+            fine = right == NONE or arena.max_start[right] <= arena.max_start[n]
+            if right != NONE:
+                latest[n] = max(latest[n], latest[right])
+        if not fine or (left != NONE and arena.max_start[left] != arena.max_start[n]):
+            return n
+    return FINE
+
+
+@kernel
+def mark_entries(pool: Int32s, heads: Bytes) -> bool:
+    """Mark where entries begin in a pool that has them one after the other; False if it has not.
+
+    `heads` is uint8 (entries and nodes,), zeros at first.
+    """
+    at = 0
+    while at < pool.shape[0]:
+        heads[at] = 1
+        if at + 2 >= pool.shape[0] or not 0 < pool[at + 1] <= pool.shape[0] - at - 2:
+            return False
+        at += 2 + pool[at + 1]
+    return True
+
+
+@kernel
+def misplaced_entry(max_start: Int64s, lengths: Int64s, pool: Int32s, states: int) -> int:
+    """The first partition whose entries are not as Algorithm 1 makes them; FINE if all are.
+
+    Entries are known to lie one after the other. Those of a partition fill its part of the pool;
+    their states are below `states`, their nodes those of the arena, by decreasing latest start, and
+    the entries by the latest start of their first nodes.
+    """
+    at = 0
+    for p in range(lengths.shape[0]):
+        end, head, begins = at + lengths[p], 0, True
+        while at < end:
+            first, length = at + 2, pool[at + 1]
+            if first + length > end or not 0 <= pool[at] < states:
+                return p
+            for i in range(first, first + length):
+                if not 0 <= pool[i] < max_start.shape[0]:
+                    return p
+                if i > first and max_start[pool[i]] > max_start[pool[i - 1]]:
+                    return p
+            if not begins and max_start[pool[first]] > head:
+                return p
+            head, begins = max_start[pool[first]], False
+            at = first + length
+    return FINE
+
+
+@inline
+def is_before(arena: Arena, latest: NDArray[np.int64], node: int, position: int) -> bool:
+    """Whether an output of a position may stand above a node."""
+    return latest[node] < position or (arena.left[node] == NONE and latest[node] == position)

@@ -1,0 +1,312 @@
+"""Configurations of a transducer: followed, merged, listed and counted (SRT Alg. 1)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import (
+    NONE,
+    REGISTERS,
+    Arena,
+    Bytes,
+    Int32s,
+    Int64s,
+    inline,
+    kernel,
+)
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+KIND = 36
+"""Codes of one kind differ in the bits below this one."""
+
+
+EQ, NE, LT, LE, GT, GE = range(6)
+"""Comparison operators."""
+
+
+BY_STATE, BY_CONTENTS, BY_KEY = range(3)
+"""The lists that each configuration is in: those of its state, those of equal contents, and from
+`BY_KEY` on those of the slots that its state is asked by."""
+
+
+class Rules(NamedTuple):
+    """What configurations may do, by symbol: jobs of a symbol, rules of a job.
+
+    A job visits the configurations of a state: all, oldest start first (`chain` is BY_STATE), or
+    those in list `chain` of the event's value number `value`. Where it `leaves`, they do not stay.
+    A rule is a disjunction of clauses, a clause a conjunction of literals: a comparison of two
+    operands, or its negation. An operand is a slot; from ``slots`` on a value of the event; then a
+    constant. `move` of a rule is a row of the arrays below.
+    """
+
+    jobs: Int32s  # (symbols + 1,)
+    state: Int32s  # (jobs,)
+    chain: Int32s  # (jobs,)
+    value: Int32s  # (jobs,)
+    leaves: Bytes  # (jobs,)
+    rules: Int32s  # (jobs + 1,)
+    move: Int32s  # (rules,)
+    clauses: Int32s  # (rules + 1,)
+    literals: Int32s  # (clauses + 1,)
+    is_negated: Bytes  # (literals,)
+    operator: Bytes  # (literals,)
+    left: Int32s  # (literals,)
+    right: Int32s  # (literals,)
+    marks: Bytes  # (moves,)
+    begins: Bytes  # (moves,)
+    accepts: Bytes  # (moves,)
+    target: Int32s  # (moves,), NONE for nowhere
+    fill: Int32s  # (moves, slots): the operand that each slot gets, NONE for nothing
+
+
+class Live(NamedTuple):
+    """The live configurations, by number, in doubly linked lists; and the numbers that are free.
+
+    `node` is the set of their matches in the tECS, NONE for the empty match alone; `latest` the
+    node that was united with it last. List `chain` with bucket b begins at ``head[chain, b]``.
+    """
+
+    state: Int32s  # (room,)
+    node: Int32s  # (room,)
+    latest: Int32s  # (room,)
+    slots: Int64s  # (room, slots)
+    next: Int32s  # (chains, room)
+    previous: Int32s  # (chains, room)
+    head: Int32s  # (chains, buckets), a power of two and no fewer than states
+    tail: Int32s  # (chains, buckets)
+    free: Int32s  # (room,)
+    key_slot: Int32s  # (chains, states): the slot of a list from BY_KEY on, NONE if there is none
+
+
+class Arrivals(NamedTuple):
+    """What an event is going to do: the configurations that arrive, and those that leave."""
+
+    move: Int32s  # (arrivals,)
+    node: Int32s  # (arrivals,)
+    slots: Int64s  # (arrivals, slots)
+    leaving: Int32s  # (room of the configurations,)
+
+
+class NodeMemo(NamedTuple):
+    """What each node became, and at which attempt at an event: once is enough."""
+
+    extension_at: Int64s  # (nodes,)
+    extension: Int32s  # (nodes,)
+    union_at: Int64s  # (nodes,)
+    with_right: Int32s  # (nodes,)
+    union: Int32s  # (nodes,)
+    matches_at: Int64s  # (nodes,)
+    matches: Floats  # (nodes,)
+
+
+class Configurations(NamedTuple):
+    """The configurations, what the event being read does with them, and the sets of matches."""
+
+    live: Live
+    arrivals: Arrivals
+    memo: NodeMemo
+    empty: Int64s  # (1, slots): the slots of the first configuration
+
+
+class Events(NamedTuple):
+    """The events that may do something, in order."""
+
+    symbol: NDArray[np.integer[Any]]  # (events,)
+    values: Int64s  # (events, values)
+    position: Int64s  # (events,), in the stream
+    order: Int64s  # (events,), as windows count
+    lowest: Int64s  # (events,): the lowest order of a start inside the window
+    constants: Int64s  # (constants,)
+
+
+FREE, ARRIVALS, DEPARTURES, ATTEMPT, HEAD_BEFORE, BOTTOM, VISITS, ALL = range(
+    REGISTERS, REGISTERS + 8
+)
+"""Registers besides those of `arrays`: free numbers, arrivals, configurations that leave, attempts
+at events so far, head of the arena before this attempt, the bottom node of the event, visits of
+configurations counted; how many registers there are."""
+
+
+@inline
+def compare(operator: int, left: int, right: int) -> bool:
+    """``left op right`` of two codes; false where the two do not compare."""
+    if left < 0 or right < 0 or (left >> KIND) != (right >> KIND):
+        return False
+    if operator == EQ:
+        return left == right
+    if operator == LT:
+        return left < right
+    if operator == LE:
+        return left <= right
+    if operator == GT:
+        return left > right
+    if operator == GE:
+        return left >= right
+    return left != right
+
+
+@inline
+def operand(contents: Int64s, events: Events, c: int, e: int, number: int) -> int:
+    """The code of an operand: of ``contents[c]``, a value of event e, or a constant; else -1."""
+    if number == NONE:
+        return NONE
+    slots, values = contents.shape[1], events.values.shape[1]
+    if number < slots:
+        return contents[c, number]
+    if number < slots + values:
+        return events.values[e, number - slots]
+    return events.constants[number - slots - values]
+
+
+@inline
+def guard_holds(rules: Rules, contents: Int64s, events: Events, c: int, e: int, rule: int) -> bool:
+    """Whether ``(t, v) |= guard``: whether all literals of some clause hold (SRT Def. 13)."""
+    for clause in range(rules.clauses[rule], rules.clauses[rule + 1]):
+        holds = True
+        for n in range(rules.literals[clause], rules.literals[clause + 1]):
+            left = operand(contents, events, c, e, rules.left[n])
+            right = operand(contents, events, c, e, rules.right[n])
+            if compare(rules.operator[n], left, right) == (rules.is_negated[n] == 1):
+                holds = False
+                break
+        if holds:
+            return True
+    return False
+
+
+HASH_MASK = (1 << 31) - 1
+"""Hashes are below this, so that no product overflows."""
+
+
+@inline
+def key_bucket(live: Live, state: int, key: int) -> int:
+    """The bucket of a state and the value of one slot."""
+    return (((state + 1) * 1_000_003 + key) & HASH_MASK) & (live.head.shape[1] - 1)
+
+
+@inline
+def contents_bucket(live: Live, state: int, slots: Int64s, row: int) -> int:
+    """The bucket of a state and the values ``slots[row]``."""
+    code = state + 1
+    for s in range(slots.shape[1]):
+        code = (code * 1_000_003 + slots[row, s] + 1) & HASH_MASK
+    return code & (live.head.shape[1] - 1)
+
+
+@inline
+def bucket_of(live: Live, c: int, chain: int) -> int:
+    """The bucket that a configuration has in a list; NONE if it is in no such list."""
+    state = live.state[c]
+    if chain == BY_STATE:
+        return state
+    if chain == BY_CONTENTS:
+        return contents_bucket(live, state, live.slots, c)
+    slot = live.key_slot[chain, state]
+    return NONE if slot == NONE else key_bucket(live, state, live.slots[c, slot])
+
+
+@inline
+def link(live: Live, c: int) -> None:
+    """Put a configuration at the end of its lists."""
+    for chain in range(live.next.shape[0]):
+        bucket = bucket_of(live, c, chain)
+        if bucket != NONE:
+            last = live.tail[chain, bucket]
+            live.previous[chain, c] = last
+            live.next[chain, c] = NONE
+            if last == NONE:
+                live.head[chain, bucket] = c
+            else:
+                live.next[chain, last] = c
+            live.tail[chain, bucket] = c
+
+
+@inline
+def unlink(live: Live, c: int) -> None:
+    """Take a configuration out of its lists."""
+    for chain in range(live.next.shape[0]):
+        bucket = bucket_of(live, c, chain)
+        if bucket != NONE:
+            before, after = live.previous[chain, c], live.next[chain, c]
+            if before == NONE:
+                live.head[chain, bucket] = after
+            else:
+                live.next[chain, before] = after
+            if after == NONE:
+                live.tail[chain, bucket] = before
+            else:
+                live.previous[chain, after] = before
+
+
+@inline
+def forget(live: Live, reg: Int64s, c: int) -> None:
+    """Remove a configuration."""
+    unlink(live, c)
+    live.free[reg[FREE]] = c
+    reg[FREE] += 1
+
+
+@inline
+def find(live: Live, state: int, slots: Int64s, row: int) -> int:
+    """The configuration of a state with the values ``slots[row]``, or NONE."""
+    c = live.head[BY_CONTENTS, contents_bucket(live, state, slots, row)]
+    while c != NONE:
+        same = live.state[c] == state
+        for s in range(slots.shape[1]):
+            same = same and live.slots[c, s] == slots[row, s]
+        if same:
+            return c
+        c = live.next[BY_CONTENTS, c]
+    return NONE
+
+
+@inline
+def create(live: Live, reg: Int64s, state: int, slots: Int64s, row: int, node: int) -> int:
+    """A configuration with the values ``slots[row]``; there must be room."""
+    reg[FREE] -= 1
+    c = live.free[reg[FREE]]
+    live.state[c] = state
+    live.node[c] = node
+    live.latest[c] = node
+    for s in range(slots.shape[1]):
+        live.slots[c, s] = slots[row, s]
+    link(live, c)
+    return c
+
+
+@kernel
+def sweep(live: Live, reg: Int64s, arena: Arena, lowest: int) -> None:
+    """Remove the configurations whose latest start is out of the window."""
+    for state in range(live.key_slot.shape[1]):
+        c = live.head[BY_STATE, state]
+        while c != NONE:
+            after = live.next[BY_STATE, c]
+            node = live.node[c]
+            if node != NONE and arena.max_start[node] < lowest:
+                forget(live, reg, c)
+            c = after
+
+
+@kernel
+def restart(live: Live, reg: Int64s, empty: Int64s) -> None:
+    """Only the first configuration: state 0, the slots as in ``empty[0]``, no mark."""
+    for state in range(live.key_slot.shape[1]):
+        while live.head[BY_STATE, state] != NONE:
+            forget(live, reg, live.head[BY_STATE, state])
+    create(live, reg, 0, empty, 0, NONE)
+
+
+@kernel
+def move_over(live: Live, reg: Int64s, into: Live, room: Int64s) -> None:
+    """Copy all configurations into empty arrays with more room; `room` are its registers."""
+    for state in range(live.key_slot.shape[1]):
+        c = live.head[BY_STATE, state]
+        while c != NONE:
+            create(into, room, state, live.slots, c, live.node[c])
+            c = live.next[BY_STATE, c]
+    reg[FREE] = room[FREE]

@@ -1,1 +1,0 @@
-"""Configurations of a transducer: followed, merged, listed and counted (SRT Alg. 1)."""

@@ -1,0 +1,383 @@
+"""The tECS over flat arrays, with the operations of `engine.reference.tecs` (CORE Sec. 4.1)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import (
+    HEAD,
+    NONE,
+    Arena,
+    Bytes,
+    Int32s,
+    Int64s,
+    Scratch,
+    Symbols,
+    inline,
+    kernel,
+)
+from cerlab.engine.kernels.enumeration import enumerate_event
+
+
+@inline
+def new_node(
+    arena: Arena, reg: Int64s, position: int, left: int, right: int, max_start: int
+) -> int:
+    """A node at the head of the arena; there must be room."""
+    node = reg[HEAD]
+    arena.position[node] = position
+    arena.left[node] = left
+    arena.right[node] = right
+    arena.max_start[node] = max_start
+    reg[HEAD] = node + 1
+    return node
+
+
+@inline
+def bottom(arena: Arena, reg: Int64s, position: int, order: int) -> int:
+    """``new-bottom(i)``; `order` is its start as the window counts it."""
+    return new_node(arena, reg, position, NONE, NONE, order)
+
+
+@inline
+def extend(arena: Arena, reg: Int64s, node: int, position: int) -> int:
+    """``extend(n, j)``."""
+    return new_node(arena, reg, position, node, NONE, arena.max_start[node])
+
+
+@inline
+def join(arena: Arena, reg: Int64s, left: int, right: int) -> int:
+    """``left | right``, where the left one has no smaller max-start."""
+    return new_node(arena, reg, NONE, left, right, arena.max_start[left])
+
+
+@inline
+def is_union(arena: Arena, node: int) -> bool:
+    """Whether a node is a union; a bottom node has no left child, an output has a position."""
+    return arena.position[node] == NONE
+
+
+@inline
+def union(arena: Arena, reg: Int64s, first: int, second: int) -> int:
+    """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
+    if not is_union(arena, first):
+        return join(arena, reg, first, second)
+    if not is_union(arena, second):
+        return join(arena, reg, second, first)
+    l1, r1 = arena.left[first], arena.right[first]
+    l2, r2 = arena.left[second], arena.right[second]
+    if r1 == NONE:  # the window has passed what was on the right
+        older = r2
+    elif r2 == NONE:
+        older = r1
+    elif arena.max_start[r1] >= arena.max_start[r2]:
+        older = join(arena, reg, r1, r2)
+    else:
+        older = join(arena, reg, r2, r1)
+    if older != NONE:
+        l2 = join(arena, reg, l2, older)
+    return join(arena, reg, l1, l2)
+
+
+@inline
+def insert(arena: Arena, reg: Int64s, scratch: Scratch, entry: int, node: int) -> bool:
+    """``insert(ul, n)``, corrected (erratum E11); False if the list has no room."""
+    length = scratch.length[entry]
+    max_start = arena.max_start[node]
+    at = length
+    for i in range(1, length):
+        other = arena.max_start[scratch.nodes[entry, i]]
+        if other == max_start:
+            scratch.nodes[entry, i] = union(arena, reg, scratch.nodes[entry, i], node)
+            return True
+        if other < max_start:
+            at = i
+            break
+    if length == scratch.nodes.shape[1]:
+        return False
+    for i in range(length, at, -1):
+        scratch.nodes[entry, i] = scratch.nodes[entry, i - 1]
+    scratch.nodes[entry, at] = node
+    scratch.length[entry] = length + 1
+    return True
+
+
+@inline
+def merge(arena: Arena, reg: Int64s, pool: Int32s, first: int, length: int) -> int:
+    """``merge(ul)`` of the list ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
+    node = pool[first + length - 1]
+    for i in range(length - 2, -1, -1):
+        node = join(arena, reg, pool[first + i], node)
+    return node
+
+
+@inline
+def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest: int) -> int:
+    """Read the event at a position of the stream in partition p; DONE, or what is lacking.
+
+    `order` is the event's place as the window counts it, `lowest` the first place inside it. On
+    any other status than DONE nothing has changed.
+    """
+    arena, reg, table, parts, pool = tecs.arena, tecs.reg, tecs.table, tecs.parts, tecs.pool
+    status = _is_ready(tecs, p, symbol)
+    if status != k.DONE:
+        return status
+    idle = parts.idle[p]
+    count = 0
+    take, skip = table.begin_take[idle, symbol], table.begin_skip[idle, symbol]
+    if take != k.NONE or skip != k.NONE:
+        start = bottom(arena, reg, position, order)
+        if take != k.NONE:
+            count = _add_entry(tecs.scratch, count, take, extend(arena, reg, start, position))
+        if skip != k.NONE:
+            count = _add_entry(tecs.scratch, count, skip, start)
+    at, end = parts.start[p], parts.start[p] + parts.length[p]
+    while at < end:
+        q, length = pool[at], pool[at + 1]
+        first = at + 2
+        at = first + length
+        alive = _inside(arena, pool, first, length, lowest)
+        if alive == 0:
+            continue
+        reg[k.STEPS] += 1
+        count = _execute(tecs, count, q, first, alive, symbol, position)
+        if count < 0:
+            return k.NEED_SCRATCH
+    if not _commit(tecs, p, count):
+        return k.NEED_POOL
+    parts.idle[p] = table.wait[idle, symbol]
+    return k.DONE
+
+
+@inline
+def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
+    """Whether all cells that the event needs are known, and the arena has room for its nodes."""
+    table, parts, pool = tecs.table, tecs.parts, tecs.pool
+    if table.begin_take[parts.idle[p], symbol] == k.UNKNOWN:
+        return k.NEED_CELL
+    nodes = 2
+    at, end = parts.start[p], parts.start[p] + parts.length[p]
+    while at < end:
+        if table.take[pool[at], symbol] == k.UNKNOWN:
+            return k.NEED_CELL
+        nodes += pool[at + 1] + 8
+        at += 2 + pool[at + 1]
+    return k.DONE if tecs.reg[k.HEAD] + nodes <= tecs.arena.position.shape[0] else k.NEED_ARENA
+
+
+@inline
+def _inside(arena: k.Arena, pool: Int32s, first: int, length: int, lowest: int) -> int:
+    """How many nodes of a union-list the window still allows: they are in front."""
+    if arena.max_start[pool[first]] < lowest:
+        return 0
+    alive = length
+    while alive > 1 and arena.max_start[pool[first + alive - 1]] < lowest:
+        alive -= 1
+    return alive
+
+
+@inline
+def _execute(
+    tecs: k.Tecs, count: int, q: int, first: int, length: int, symbol: int, position: int
+) -> int:
+    """``ExecTrans``: the marking transition first; how many entries there are now, or -1."""
+    arena, reg, table, pool = tecs.arena, tecs.reg, tecs.table, tecs.pool
+    scratch = tecs.scratch
+    take, skip = table.take[q, symbol], table.skip[q, symbol]
+    if take == k.NONE and skip == k.NONE:
+        return count
+    there = _find(scratch, count, skip)
+    node = k.NONE
+    if take != k.NONE or there != k.NONE:
+        node = merge(arena, reg, pool, first, length)
+    if take != k.NONE:
+        count = _add(arena, reg, scratch, count, take, extend(arena, reg, node, position))
+        if count < 0 or skip == k.NONE:
+            return count
+        there = _find(scratch, count, skip)
+    if there != k.NONE:
+        if node == k.NONE:
+            node = merge(arena, reg, pool, first, length)
+        return count if insert(arena, reg, scratch, there, node) else -1
+    return _hand_over(scratch, count, skip, pool, first, length)
+
+
+@inline
+def _find(scratch: k.Scratch, count: int, state: int) -> int:
+    """The entry of a state, NONE if there is none."""
+    if state != k.NONE:
+        for entry in range(count):
+            if scratch.state[entry] == state:
+                return entry
+    return k.NONE
+
+
+@inline
+def _add_entry(scratch: k.Scratch, count: int, state: int, node: int) -> int:
+    """A new entry with a list of one node; there is room for two."""
+    scratch.state[count] = state
+    scratch.length[count] = 1
+    scratch.nodes[count, 0] = node
+    return count + 1
+
+
+@inline
+def _add(arena: k.Arena, reg: Int64s, scratch: k.Scratch, count: int, state: int, node: int) -> int:
+    """``Add``: a new entry, or an insertion; -1 without room."""
+    entry = _find(scratch, count, state)
+    if entry != k.NONE:
+        return count if insert(arena, reg, scratch, entry, node) else -1
+    return _add_entry(scratch, count, state, node) if count < scratch.state.shape[0] else -1
+
+
+@inline
+def _hand_over(
+    scratch: k.Scratch, count: int, state: int, pool: Int32s, first: int, length: int
+) -> int:
+    """The first to reach a state hands its list over; -1 without room."""
+    if count == scratch.state.shape[0] or length > scratch.nodes.shape[1]:
+        return -1
+    scratch.state[count] = state
+    scratch.length[count] = length
+    for i in range(length):
+        scratch.nodes[count, i] = pool[first + i]
+    return count + 1
+
+
+@inline
+def _commit(tecs: k.Tecs, p: int, count: int) -> bool:
+    """Write the entries into the pool, where they were if there is room; False if there is none."""
+    reg, parts, pool, scratch = tecs.reg, tecs.parts, tecs.pool, tecs.scratch
+    length = 0
+    for entry in range(count):
+        length += 2 + scratch.length[entry]
+    if length > parts.room[p]:
+        if reg[k.POOL_END] + 2 * length > pool.shape[0]:
+            return False
+        parts.start[p] = reg[k.POOL_END]
+        parts.room[p] = 2 * length
+        reg[k.POOL_END] += 2 * length
+    at, active = parts.start[p], 0
+    for entry in range(count):
+        pool[at] = scratch.state[entry]
+        pool[at + 1] = scratch.length[entry]
+        for i in range(scratch.length[entry]):
+            pool[at + 2 + i] = scratch.nodes[entry, i]
+        at += 2 + scratch.length[entry]
+        active |= 1 << min(scratch.state[entry], 63)
+    parts.length[p] = length
+    parts.active[p] = active
+    return True
+
+
+NO_RESTARTS = np.zeros(0, np.uint8)
+
+
+NO_IDLE_STATES = np.zeros(0, np.int32)
+
+
+class Events(NamedTuple):
+    """A batch of events; `restarts` and `idles` may be empty.
+
+    Before an event with ``restarts[i]`` all is as in the beginning, but for the idle state, which
+    is ``idles[i]``. The answers of the events before `report_from` are not listed, and consume
+    nothing.
+    """
+
+    symbols: Symbols  # (events,)
+    codes: NDArray[np.signedinteger[Any]]  # (events,), the partition, NONE for no partition
+    positions: Int64s  # (events,)
+    lowest: Int64s  # (events,), the first start that the window allows, unless partitions count
+    restarts: Bytes = NO_RESTARTS  # (events,)
+    idles: Int32s = NO_IDLE_STATES  # (events,)
+    report_from: int = 0
+
+
+@kernel
+def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int) -> int:
+    """Read the events from register EVENT on; DONE, or what is lacking at that event.
+
+    The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, those
+    that are at most so many events before in the same partition. `idle` is the idle state at first.
+    """
+    reg, parts, width = tecs.reg, tecs.parts, limits.width
+    while True:
+        if reg[k.PHASE] == k.READING:
+            reg[k.EVENT] = next_that_matters(tecs, events, idle)
+        i = reg[k.EVENT]
+        if i == events.symbols.shape[0]:
+            return k.DONE
+        p, position = events.codes[i], events.positions[i]
+        if reg[k.PHASE] == k.READING:
+            count = parts.events[p]
+            order, lowest = position, events.lowest[i]
+            if width != k.NONE:
+                order, lowest = count, count - width
+            status = advance(tecs, p, events.symbols[i], position, order, lowest)
+            if status != k.DONE:
+                return status
+            parts.events[p] = count + 1
+            if i < events.report_from:
+                reg[k.EVENT] = i + 1
+                continue
+            reg[k.PHASE] = k.LISTING
+            reg[k.ENTRY] = parts.start[p]
+            reg[k.LIST_INDEX] = reg[k.TOP] = reg[k.END_ANSWERS] = 0
+        lowest = events.lowest[i] if width == k.NONE else parts.events[p] - 1 - width
+        status = enumerate_event(tecs, p, position, lowest, limits.limit)
+        if status != k.DONE:
+            return status
+        if reg[k.END_ANSWERS] > 0 and limits.consume != k.KEEP:
+            if limits.consume == k.RESET_ALL:
+                reg[k.EPOCH] += 1
+            else:
+                parts.length[p] = 0
+                parts.active[p] = 0
+                parts.idle[p] = idle
+        reg[k.PHASE] = k.READING
+        reg[k.EVENT] = i + 1
+
+
+@inline
+def next_that_matters(tecs: k.Tecs, events: Events, idle: int) -> int:
+    """The next event from register EVENT on that some run, or the idle state, does not just skip.
+
+    The events before it are read on the way: they change nothing but how many there were. One that
+    needs an unknown cell of the table matters. Its partition is reset if all were since.
+    """
+    reg, table, parts = tecs.reg, tecs.table, tecs.parts
+    symbols, codes, restarts, idles = events.symbols, events.codes, events.restarts, events.idles
+    active, silent, counts, epoch = parts.active, table.silent, parts.events, parts.epoch
+    by_partition, length = parts.idle, parts.length
+    begin_take, begin_skip, wait = table.begin_take, table.begin_skip, table.wait
+    now = reg[k.EPOCH]
+    for i in range(reg[k.EVENT], symbols.shape[0]):
+        p = codes[i]
+        fresh = idle
+        if restarts.shape[0] and restarts[i]:
+            restarts[i] = 0
+            now += 1
+            reg[k.EPOCH] = now
+            if idles.shape[0]:
+                fresh = idles[i]
+        if p == k.NONE:
+            continue
+        if epoch[p] != now:
+            epoch[p] = now
+            length[p] = 0
+            active[p] = 0
+            by_partition[p] = fresh
+        s, w = symbols[i], by_partition[p]
+        if (
+            (active[p] & ~silent[s]) != 0
+            or begin_take[w, s] != k.NONE
+            or begin_skip[w, s] != k.NONE
+            or wait[w, s] != w
+        ):
+            return i
+        counts[p] += 1
+    return symbols.shape[0]

@@ -1,0 +1,382 @@
+"""Finding the events that end an answer, and the answers there, without a tECS."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s, Int64s, Symbols, inline, kernel
+
+
+@kernel
+def goes_back(times: Int64s) -> int:
+    """The index of an event whose time, int64 (events,), is before that of the last one; or -1."""
+    back = False
+    for i in range(1, times.shape[0]):
+        back |= times[i] < times[i - 1]
+    if back:
+        for i in range(1, times.shape[0]):
+            if times[i] < times[i - 1]:
+                return i
+    return -1
+
+
+@kernel
+def window_starts(times: Int64s, width: int, begin: int, first: Int32s) -> None:
+    """The index of the first event inside the window of each event from event `begin` on.
+
+    `times` is int64 (events,) and does not decrease, `first` int32 (events - begin,) is written.
+    """
+    low = 0
+    for i in range(begin, times.shape[0]):
+        while times[i] - times[low] > width:
+            low += 1
+        first[i - begin] = low
+
+
+@kernel
+def window_starts_by_group(groups: Int64s, times: Int64s, width: int, first: Int64s) -> int:
+    """The same of events that lie group by group, where a window never reaches into another group.
+
+    All are int64 (events,), `first` is written. Returns the index of an event whose time is before
+    that of the one before it in its group, or -1.
+    """
+    low = 0
+    for i in range(times.shape[0]):
+        if i == 0 or groups[i] != groups[i - 1]:
+            low = i
+        elif times[i] < times[i - 1]:
+            return i
+        while times[i] - times[low] > width:
+            low += 1
+        first[i] = low
+    return -1
+
+
+@kernel
+def relevant(
+    symbols: Symbols, read: Bytes, action: Symbols, index: Int32s, actions: Symbols
+) -> int:
+    """Write the indices of the events whose symbol is read, and their actions; how many.
+
+    For programs without `Read.ONCE`. Without a branch: each event is written, and the next one
+    overwrites it if it is not read; so `index` and `actions` have room for one more.
+    """
+    count = 0
+    for i in range(symbols.shape[0]):
+        s = symbols[i]
+        index[count] = i
+        actions[count] = action[s]
+        count += read[s] != 0
+    return count
+
+
+@kernel
+def relevant_once(
+    symbols: Symbols,
+    codes: Int32s,
+    read: Bytes,
+    action: Symbols,
+    always: int,
+    fresh: Bytes,
+    index: Int32s,
+    actions: Symbols,
+) -> int:
+    """The same with `Read.ONCE`: such an event only if the one before it in its partition was not.
+
+    ``fresh[p]`` is 1 as long as the next such event of partition p has to be read; kept from batch
+    to batch. `always` is `Read.ALWAYS`.
+    """
+    count = 0
+    for i in range(symbols.shape[0]):
+        p = codes[i]
+        if p == NONE:
+            continue
+        s = symbols[i]
+        index[count] = i
+        actions[count] = action[s]
+        every = read[s] == always
+        count += every | (fresh[p] != 0)
+        fresh[p] = every
+    return count
+
+
+class Events(NamedTuple):
+    """The relevant events. Either `times` or `first` is given, the other is empty."""
+
+    actions: Symbols  # (events,), what each does in the program
+    codes: Int32s  # (events,), the partition of each, NONE for none
+    times: Int64s  # (events,)
+    first: Int32s  # (events,), the first event inside the window of each
+    report_from: int  # so many have been reported, and are only read again
+
+
+(AT, ENDS, RESETS, REGISTERS) = range(4)
+"""Registers, int64: the next event, ends of answers, resets so far; how many."""
+
+
+class Latest(NamedTuple):
+    """The latest starts of runs."""
+
+    start: Int32s  # (partitions * states,), of the runs of partition p in state q at p * states + q
+    epoch: Int64s  # (partitions,), when it was last reset
+    idle: Int32s  # (partitions,)
+    scratch: Int32s  # (ops of an action,), scratch
+    idle_before: Int32s  # (events,), written with the idle state each meets, or empty
+
+
+@kernel
+def find_ends(
+    moves: k.Moves, events: Events, limits: k.Limits, latest: Latest, ends: Int32s, reg: Int64s
+) -> None:
+    """Write the indices of the events that end an answer into `ends`, ``reg[ENDS]`` of them.
+
+    Reads the events from ``reg[AT]`` on; called again with more events it goes on after them.
+    """
+    begin, move = moves.begin, moves.move
+    start, epoch, idle, scratch = latest.start, latest.epoch, latest.idle, latest.scratch
+    times, consume = events.times, limits.consume
+    count, now = reg[ENDS], reg[RESETS]
+    for i in range(reg[AT], events.actions.shape[0]):
+        a, p = events.actions[i], events.codes[i]
+        if p == k.NONE:
+            continue
+        row = p * moves.states
+        if epoch[p] != now:
+            epoch[p] = now
+            idle[p] = 0
+            for q in range(row, row + moves.states):
+                start[q] = k.NONE
+        w = idle[p] * moves.actions + a
+        if latest.idle_before.shape[0]:
+            latest.idle_before[i] = idle[p]
+            idle[p] = moves.wait[w]
+        best = k.NONE
+        low, high = move.first[a], move.first[a + 1]
+        for o in range(low, high):
+            scratch[o - low] = start[row + move.source[o]]
+        for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
+            start[row + moves.leave[o]] = k.NONE
+        for o in range(low, high):
+            origin, target = scratch[o - low], move.target[o]
+            if target != k.NONE:
+                start[row + target] = max(start[row + target], origin)
+            if move.accepts[o]:
+                best = max(best, origin)
+        for o in range(begin.first[w], begin.first[w + 1]):
+            if begin.target[o] != k.NONE:
+                start[row + begin.target[o]] = i
+            if begin.accepts[o]:
+                best = i
+        if best == k.NONE or i < events.report_from:
+            continue
+        if (
+            (times[i] - times[best] <= limits.width)
+            if times.shape[0]
+            else (best >= events.first[i])
+        ):
+            ends[count] = i
+            count += 1
+            if consume != k.KEEP:
+                if consume == k.RESET_ALL:
+                    now += 1
+                else:
+                    epoch[p] = k.NONE
+    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], count, now
+
+
+class TimedEvents(NamedTuple):
+    """The relevant events of one partition, with times that are not moved."""
+
+    actions: Symbols  # (events,)
+    times: Int64s  # (events of the batch,)
+    row: Int32s  # (events,): the time of event i is ``times[row[i]]``
+    report_from: int
+
+
+@kernel
+def find_ends_by_copies(
+    steps: k.CopySteps, events: TimedEvents, width: int, latest: Int32s, ends: Int32s, reg: Int64s
+) -> None:
+    """The same for a chained program, one partition, and nothing consumed.
+
+    `latest` has a cell each, as `CopySteps` says. Unsigned numbers and first steps outside the
+    loop: that is half the time.
+    """
+    source, target, accepting = steps.source, steps.target, steps.accepting
+    actions, times, row, report_from = events.actions, events.times, events.row, events.report_from
+    count, copies, accepts = reg[ENDS], np.uintp(steps.width), np.uintp(steps.accepts)
+    for i in range(reg[AT], actions.shape[0]):
+        a = np.uintp(actions[i])
+        latest[k.BEGINNING] = i
+        n = a * accepts
+        best = latest[accepting[n]]
+        for _ in range(1, accepts):
+            n += np.uintp(1)
+            best = max(best, latest[accepting[n]])
+        n = a * copies
+        latest[target[n]] = latest[source[n]]
+        if copies > 1:
+            n += np.uintp(1)
+            latest[target[n]] = latest[source[n]]
+            for _ in range(2, copies):
+                n += np.uintp(1)
+                latest[target[n]] = latest[source[n]]
+        if best != k.NONE and i >= report_from and times[row[i]] - times[row[best]] <= width:
+            ends[count] = i
+            count += 1
+    reg[AT], reg[ENDS] = actions.shape[0], count
+
+
+@kernel
+def inside_windows(first: Int32s, ends: Int32s, indices: Int32s, restarts: Bytes) -> int:
+    """Write the events in the window of one of the `ends` (increasing) into `indices`; how many.
+
+    ``restarts[n]`` is 1 where the one before ``indices[n]`` is not among them, or there is none.
+    """
+    count, at = 0, 0
+    for n in range(ends.shape[0]):
+        end = ends[n]
+        low = max(at, first[end])
+        if n == 0 or low > at:
+            restarts[count] = 1
+        for i in range(low, end + 1):
+            indices[count] = i
+            count += 1
+        at = end + 1
+    return count
+
+
+@kernel
+def idle_after(symbols: Symbols, wait: Int32s, idle: int) -> int:
+    """The idle state after some events, by ``wait[idle, symbol]``."""
+    for i in range(symbols.shape[0]):
+        idle = wait[idle, symbols[i]]
+    return idle
+
+
+LARGEST = np.int64(1 << 53)
+"""Numbers above it are left to Python's integers; sums of fewer than 1,024 of them still fit."""
+
+
+TOO_LARGE: Any = np.int64(-(1 << 62))
+
+
+class Counts(NamedTuple):
+    """How many runs of each start are in each state.
+
+    A partition p has a ring of starts, its size a power of two: number n is event
+    ``starts[p, n % size]``, and those from ``live[p, 0]`` up to ``live[p, 1]`` are inside the
+    window; ``runs[p, q, n % size]`` runs from it are in state q.
+    """
+
+    starts: Int32s  # (partitions, size)
+    live: Int64s  # (partitions, 2)
+    runs: Int64s  # (partitions, states, size)
+    scratch: Int64s  # (ops of an action, size), scratch
+    epoch: Int64s  # (partitions,), when it was last reset
+    idle: Int32s  # (partitions,)
+
+
+@kernel
+def count_ends(
+    moves: k.Moves,
+    events: Events,
+    limits: k.Limits,
+    counts: Counts,
+    ends: Int32s,
+    numbers: Int64s,
+    reg: Int64s,
+) -> int:
+    """Write the events that end answers into `ends`, how many each ends into `numbers`.
+
+    `events` have `first`. Goes on as `find_ends` does. Returns DONE, NEED_SCRATCH for larger rings
+    or FULL where a number is too large; then all is to be done again.
+    """
+    begin, live, epoch = moves.begin, counts.live, counts.epoch
+    size, count, now = counts.starts.shape[1], reg[ENDS], reg[RESETS]
+    for i in range(reg[AT], events.actions.shape[0]):
+        a, p = events.actions[i], events.codes[i]
+        if p == k.NONE:
+            continue
+        if epoch[p] != now:
+            epoch[p] = now
+            counts.idle[p] = 0
+            live[p, 0] = live[p, 1]
+        w = counts.idle[p] * moves.actions + a
+        counts.idle[p] = moves.wait[w]
+        forget(counts, p, events.first[i])
+        answers = move_counts(moves, counts, a, p)
+        if begin.first[w] < begin.first[w + 1]:
+            if live[p, 1] - live[p, 0] == size:
+                return k.NEED_SCRATCH
+            answers += begin_counts(moves, counts, w, p, i)
+        if answers > LARGEST or answers < 0:
+            return k.FULL
+        if answers > 0 and i >= events.report_from:
+            ends[count] = i
+            numbers[count] = answers
+            count += 1
+            if limits.consume == k.RESET_ALL:
+                now += 1
+            elif limits.consume != k.KEEP:
+                epoch[p] = k.NONE
+    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], count, now
+    return k.DONE
+
+
+@inline
+def forget(counts: Counts, p: int, first: int) -> None:
+    """Drop the starts of a partition before event `first`."""
+    starts, live = counts.starts, counts.live
+    mask, n = starts.shape[1] - 1, live[p, 0]
+    while n < live[p, 1] and starts[p, n & mask] < first:
+        n += 1
+    live[p, 0] = n
+
+
+@inline
+def move_counts(moves: k.Moves, counts: Counts, a: int, p: int) -> int:
+    """Move the runs of a partition on; how many are accepted, TOO_LARGE for too large a number."""
+    move, live, runs, scratch = moves.move, counts.live, counts.runs, counts.scratch
+    mask = runs.shape[2] - 1
+    low, high = move.first[a], move.first[a + 1]
+    for o in range(low, high):
+        for n in range(live[p, 0], live[p, 1]):
+            scratch[o - low, n & mask] = runs[p, move.source[o], n & mask]
+    for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
+        for n in range(live[p, 0], live[p, 1]):
+            runs[p, moves.leave[o], n & mask] = 0
+    answers, largest = 0, 0
+    for o in range(low, high):
+        target = move.target[o]
+        if target != k.NONE:
+            for n in range(live[p, 0], live[p, 1]):
+                there = runs[p, target, n & mask] + scratch[o - low, n & mask]
+                runs[p, target, n & mask] = there
+                largest = max(largest, there)
+        if move.accepts[o]:
+            for n in range(live[p, 0], live[p, 1]):
+                answers += scratch[o - low, n & mask]
+                largest = max(largest, answers)
+    return answers if largest <= LARGEST else TOO_LARGE
+
+
+@inline
+def begin_counts(moves: k.Moves, counts: Counts, w: int, p: int, i: int) -> int:
+    """A new start in the ring of a partition; how many of its runs are accepted at once."""
+    begin, live, runs = moves.begin, counts.live, counts.runs
+    slot = live[p, 1] & (counts.starts.shape[1] - 1)
+    counts.starts[p, slot] = i
+    live[p, 1] += 1
+    for q in range(moves.states):
+        runs[p, q, slot] = 0
+    answers = 0
+    for o in range(begin.first[w], begin.first[w + 1]):
+        if begin.target[o] != k.NONE:
+            runs[p, begin.target[o], slot] += 1
+        if begin.accepts[o]:
+            answers += 1
+    return answers

@@ -1,1 +1,0 @@
-"""Finding the events that end an answer, and the answers there, without a tECS."""

@@ -1,0 +1,489 @@
+"""Running transducers on a stream: Algorithm 1 as corrected, and its runs shared (SRT Alg. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, assert_never
+
+from cerlab.automata.automaton import Mark, outgoing
+from cerlab.automata.labelled import LabelledSrt
+from cerlab.automata.plan import CorrelatedPlan, MarkWindow, RegisterPlan
+from cerlab.automata.registers import RegisterTransition, Srt, live_registers
+from cerlab.budget import spend_over
+from cerlab.engine.reference.driver import Clauses, WindowPointer, substream
+from cerlab.engine.reference.runs import select_answers
+from cerlab.errors import ResourceLimit
+from cerlab.model.answer import ComplexEvent, Positions, Registers, latest_first
+from cerlab.model.clauses import AttributeWindow, EventWindow
+from cerlab.model.event import Event
+from cerlab.model.stream import Clock, Instant, check_order, clock_for
+from cerlab.predicates.syntax import RegisterAttribute, RegisterComparison, atoms
+from cerlab.predicates.truth import satisfies
+
+__all__ = ["answers"]
+
+
+MAX_CONFIGURATIONS = 500_000
+"""How many configurations may be active at once."""
+
+
+class Configuration(NamedTuple):
+    """What the future of a run depends on: its state, its registers, and under windows its start.
+
+    `first` is the first position it marked; None before that, and always where there is no window.
+    """
+
+    state: int
+    registers: Registers
+    first: int | None
+
+
+class SharedRuns:
+    """The runs of a plan by configuration, with what they marked as a set that shares its parts.
+
+    An event costs one evaluation for each configuration and transition, whatever the number of
+    matches: at most ``|Q| (k + 1)^|R|`` configurations at event k, and under a window as many for
+    each first mark in it. Listing the matches of an event comes on top.
+    """
+
+    def __init__(self, plan: RegisterPlan) -> None:
+        self._leaving = outgoing(plan.srt)
+        self._F = plan.srt.F
+        self._horizon = Horizon(plan.windows)
+        start = Configuration(plan.srt.q0, Registers(), None)
+        self._active: dict[Configuration, MarkSet] = {start: EMPTY_MATCH}
+        self.counts = OperationCounts()
+
+    @property
+    def live(self) -> int:
+        """How many configurations may still go on."""
+        return len(self._active)
+
+    def advance(self, event: Event, position: int) -> frozenset[Positions]:
+        """Follow all configurations over an event; the matches whose last mark is on it."""
+        self._horizon.read(event, position)
+        growth = Growth(position)
+        arrivals: dict[Configuration, list[MarkSet]] = {}
+        answers: list[MarkSet] = []
+        for c, marks in spend_over(self._active.items()):
+            for t, after in self._successors(c, event, position):
+                took = t.mark is Mark.TAKE
+                match_set = growth.with_mark(marks) if took else marks
+                arrivals.setdefault(after, []).append(match_set)
+                if took and t.target in self._F:
+                    answers.append(match_set)
+        self.counts.arrivals = len(arrivals)
+        if len(arrivals) > MAX_CONFIGURATIONS:
+            raise ResourceLimit(
+                "CER0685",
+                f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
+                hint="use a window, which ends runs",
+            )
+        self._active = {
+            c: growth.either(parts) for c, parts in arrivals.items() if self._leaving[c.state]
+        }
+        return frozenset(matches_of(growth.either(answers))) if answers else frozenset()
+
+    def _successors(
+        self, c: Configuration, event: Event, position: int
+    ) -> Iterator[tuple[RegisterTransition, Configuration]]:
+        """The transitions that a configuration can take, and where to; none out of the windows."""
+        transitions = self._leaving[c.state]
+        moves = [t for t in transitions if satisfies(event, t.guard, c.registers)]
+        self.counts.leave(len(transitions), len(moves))
+        for t in moves:
+            first = c.first
+            if first is None and self._horizon.bounded and t.mark is Mark.TAKE:
+                first = position
+            if first is None or first >= self._horizon.oldest:
+                v = c.registers.written(t.writes, event) if t.writes else c.registers
+                yield t, Configuration(t.target, v, first)
+
+
+def answers(plan: RegisterPlan, events: Iterable[Event]) -> Iterator[ComplexEvent]:
+    """What a stream shows, each match once, as soon as its last marked event is read.
+
+    By end; inside one end by positions. Raises `BadData` where a window in time meets an event
+    without time, or time that goes back, `ResourceLimit` for too many configurations at once.
+    """
+    runs = SharedRuns(plan)
+    for position, event in enumerate(events):
+        for M in sorted(runs.advance(event, position)):
+            yield ComplexEvent(M[0], position, M)
+
+
+MAX_RUNS = 500_000
+"""How many runs may be active at once."""
+
+
+class Run(NamedTuple):
+    """An active run: where it is, what its registers hold, what it marked."""
+
+    state: int
+    registers: Registers
+    marks: Positions
+
+
+class Runs:
+    """The active runs of a plan, each for itself: one for each way to each partial match.
+
+    A run that accepts is reported if its last transition marks, and it goes on: as printed it is
+    dropped, and its longer matches are lost; and each match is reported once, however many runs
+    have it (erratum SRT-E24). A run whose first mark no window allows any more is dropped.
+    """
+
+    def __init__(self, plan: RegisterPlan) -> None:
+        self._leaving = outgoing(plan.srt)
+        self._F = plan.srt.F
+        self._horizon = Horizon(plan.windows)
+        self._runs = [Run(plan.srt.q0, Registers(), ())]
+        self.counts = OperationCounts()
+
+    @property
+    def live(self) -> int:
+        """How many runs may still go on."""
+        return len(self._runs)
+
+    def advance(self, event: Event, position: int) -> frozenset[Positions]:
+        """Follow all runs over an event; the matches whose last mark is on it."""
+        self._horizon.read(event, position)
+        runs = [
+            after
+            for run in spend_over(self._runs)
+            for after in self._successors(run, event, position)
+        ]
+        runs = [run for run in runs if not self._is_expired(run)]
+        self.counts.arrivals = len(runs)
+        if len(runs) > MAX_RUNS:
+            raise ResourceLimit(
+                "CER0685",
+                f"more than {MAX_RUNS:,} runs are active at once",
+                hint="use a window, which ends runs",
+            )
+        self._runs = [run for run in runs if self._leaving[run.state]]
+        return frozenset(
+            run.marks for run in runs if run.state in self._F and run.marks[-1:] == (position,)
+        )
+
+    def _successors(self, run: Run, event: Event, position: int) -> list[Run]:
+        transitions = self._leaving[run.state]
+        moves = [t for t in transitions if satisfies(event, t.guard, run.registers)]
+        self.counts.leave(len(transitions), len(moves))
+        return [
+            Run(
+                t.target,
+                run.registers.written(t.writes, event) if t.writes else run.registers,
+                (*run.marks, position) if t.mark is Mark.TAKE else run.marks,
+            )
+            for t in moves
+        ]
+
+    def _is_expired(self, run: Run) -> bool:
+        return bool(run.marks) and run.marks[0] < self._horizon.oldest
+
+
+NO_REGISTERS = Registers()
+
+
+class OpenInterval(NamedTuple):
+    """What the future of a run depends on, and where its interval begins.
+
+    Of the registers only those that a later guard may read, and of their events what guards read.
+    """
+
+    state: int
+    registers: Registers
+    start: int
+
+
+class IntervalRuns:
+    """The runs of a correlated plan by configuration, with what they marked as shared sets.
+
+    A strategy selects among all answers of an end, so then no run is forgotten.
+    """
+
+    def __init__(self, plan: CorrelatedPlan) -> None:
+        self._plan = plan
+        self._leaving = outgoing(plan.srt)
+        self._live = live_registers(plan.srt)
+        self._attributes = _attributes_read(plan.srt)
+        self._places: dict[int, int] = {}
+        self._active: dict[OpenInterval, MarkSet] = {}
+        self._answers: dict[int, list[MarkSet]] = {}
+        self._position = -1
+        self.counts = OperationCounts()
+
+    @property
+    def live(self) -> int:
+        """How many configurations may still go on."""
+        return len(self._active)
+
+    def advance(self, event: Event, position: int) -> None:
+        """Follow all configurations over an event, and that of the run that starts here."""
+        if self._plan.strategy is not None:
+            self._places[position] = len(self._places)
+        start = OpenInterval(self._plan.srt.q0, NO_REGISTERS, position)
+        growth = Growth(position)
+        arrivals: dict[OpenInterval, list[MarkSet]] = {}
+        for c, marks in spend_over((*self._active.items(), (start, EMPTY_MATCH))):
+            for mark, after in self._successors(c, event):
+                match_set = growth.with_mark(marks) if mark is Mark.TAKE else marks
+                arrivals.setdefault(after, []).append(match_set)
+        self.counts.arrivals = len(arrivals)
+        if len(arrivals) > MAX_CONFIGURATIONS:
+            raise ResourceLimit(
+                "CER0685",
+                f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
+                hint="use a window; or the compiled engine, on streams that are read as a whole",
+            )
+        configurations = {c: growth.either(parts) for c, parts in arrivals.items()}
+        self._active = {c: marks for c, marks in configurations.items() if self._leaving[c.state]}
+        self._answers = {}
+        for c, marks in configurations.items():
+            if c.state in self._plan.srt.F:
+                self._answers.setdefault(c.start, []).append(marks)
+        self._position = position
+
+    def _successors(self, c: OpenInterval, event: Event) -> Iterator[tuple[Mark, OpenInterval]]:
+        transitions = self._leaving[c.state]
+        moves = [t for t in transitions if satisfies(event, t.guard, c.registers)]
+        self.counts.leave(len(transitions), len(moves))
+        for t in moves:
+            live = self._live[t.target]
+            old = {r: value for r, value in c.registers.items() if r in live - t.writes}
+            new = {r: _project(event, self._attributes[r]) for r in t.writes & live}
+            yield t.mark, OpenInterval(t.target, Registers({**old, **new}), c.start)
+
+    def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
+        """What the accepting runs marked, each answer once; lazily, unless there is a LIMIT."""
+        sets, end, strategy = self._answers, self._position, self._plan.strategy
+        if strategy is None:
+            inside = sorted(start for start in sets if start >= lowest_start)
+            matches = (
+                ComplexEvent(start, end, M) for start in inside for M in _each_once(sets[start])
+            )
+            return matches if self._plan.limit is None else iter(sorted(matches, key=latest_first))
+        every = ((start, M) for start in sets for M in _each_once(sets[start]))
+        candidates = (ComplexEvent(start, end, M) for start, M in every)
+        selection = select_answers(
+            strategy, candidates, lambda m: tuple(self._places[p] for p in m.positions)
+        )
+        in_window = (answer for answer in selection if answer.start >= lowest_start)
+        return iter(sorted(in_window, key=latest_first))
+
+    def forget(self, before: int) -> None:
+        """Drop the runs that started earlier, unless they compete."""
+        if self._plan.strategy is None:
+            self._active = {c: marks for c, marks in self._active.items() if c.start >= before}
+
+    def reset(self) -> None:
+        """Drop all runs."""
+        self._active = {}
+
+
+def _each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:
+    """The matches of some sets, which may overlap."""
+    matches: set[tuple[int, ...]] = set()
+    for marks in sets:
+        for M in matches_of(marks):
+            if M not in matches:
+                matches.add(M)
+                yield M
+
+
+def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
+    """For each register the attributes that some guard reads of it."""
+    read: dict[str, set[str]] = {r: set() for r in T.R}
+    for t in T.Delta:
+        for atom in atoms(t.guard):
+            if isinstance(atom, RegisterComparison):
+                for side in (atom.left, atom.right):
+                    if isinstance(side, RegisterAttribute):
+                        read[side.register].add(side.attribute)
+    return {r: frozenset(names) for r, names in read.items()}
+
+
+def _project(event: Event, attributes: frozenset[str]) -> Event:
+    """The event with nothing but what is read of it, so that more of them are equal."""
+    return Event(
+        event.type if "type" in attributes else "",
+        {name: value for name, value in event.attributes.items() if name in attributes},
+        event.stream if "stream" in attributes else None,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmptyMatch:
+    """The set of the empty match alone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extension:
+    """The matches of `before`, each with one position more at its end."""
+
+    before: MarkSet
+    position: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Either:
+    """The matches of all the parts, which may overlap."""
+
+    parts: tuple[MarkSet, ...]
+
+
+MarkSet: TypeAlias = EmptyMatch | Extension | Either
+
+
+EMPTY_MATCH = EmptyMatch()
+
+
+class Growth:
+    """The nodes that one event makes, each once: equal parts make the same node."""
+
+    def __init__(self, position: int) -> None:
+        self._position = position
+        self._extensions: dict[int, Extension] = {}
+        self._either: dict[frozenset[int], Either] = {}
+
+    def with_mark(self, before: MarkSet) -> MarkSet:
+        """Those matches with the position of the event."""
+        return self._extensions.setdefault(id(before), Extension(before, self._position))
+
+    def either(self, parts: Iterable[MarkSet]) -> MarkSet:
+        """The union."""
+        different = {id(part): part for part in parts}
+        if len(different) == 1:
+            return next(iter(different.values()))
+        union = Either(tuple(different.values()))
+        return self._either.setdefault(frozenset(different), union)
+
+
+def matches_of(node: MarkSet) -> Iterator[Positions]:
+    """The matches of a set; one that two parts of it have is there twice.
+
+    >>> first = Extension(EMPTY_MATCH, 0)
+    >>> later = Extension(Either((first, EMPTY_MATCH)), 3)
+    >>> sorted(matches_of(Either((Extension(first, 2), later))))
+    [(0, 2), (0, 3), (3,)]
+    """
+    pending: list[tuple[MarkSet, Positions]] = [(node, ())]
+    while pending:
+        here, later = pending.pop()
+        match here:
+            case EmptyMatch():
+                yield later
+            case Extension(before, position):
+                pending.append((before, (position, *later)))
+            case Either(parts):
+                pending += ((part, later) for part in parts)
+            case _:
+                assert_never(here)
+
+
+@dataclass(slots=True)
+class OperationCounts:
+    """Operations since the start.
+
+    A run that leaves its state by n of its p transitions evaluates p guards, is updated n times,
+    and copied n - 1 times, as one of the n goes on in its place. The model of the paper takes
+    n = p for the worst case: ``|Run| (p c_p + (p - 1) c_c + p c_u)`` for each event.
+    """
+
+    evaluations: int = 0
+    copies: int = 0
+    updates: int = 0
+    arrivals: int = 0
+    """Runs or configurations that the last event made, those in dead ends included."""
+
+    def leave(self, transitions: int, moves: int) -> None:
+        """Count what one run, or one configuration, does at an event."""
+        self.evaluations += transitions
+        self.copies += max(moves - 1, 0)
+        self.updates += moves
+
+
+class Horizon:
+    """`oldest`, the first position that all windows allow together with the event just read.
+
+    It never goes back, as time does not: a run whose first mark lies before it will report nothing
+    any more. Keeps the times of the positions from `oldest` on.
+    """
+
+    def __init__(self, windows: Sequence[MarkWindow]) -> None:
+        in_events = [window.width for window in windows if isinstance(window, EventWindow)]
+        self._events = min(in_events, default=None)
+        self._times = [_Times(w) for w in windows if isinstance(w, AttributeWindow)]
+        self.bounded = bool(windows)
+        self.oldest = 0
+
+    def read(self, event: Event, position: int) -> None:
+        """Move on to an event; raises `BadData` for a time that is missing or goes back."""
+        bounds = [times.read(event, position) for times in self._times]
+        if self._events is not None:
+            bounds.append(position - self._events)
+        self.oldest = max([self.oldest, *bounds])
+
+
+class _Times:
+    """The times inside one window in time."""
+
+    def __init__(self, window: AttributeWindow) -> None:
+        self._clock: Clock = clock_for(window, None)
+        self._pointer = WindowPointer(window)
+        self._before: Instant | None = None
+
+    def read(self, event: Event, position: int) -> int:
+        """The first position that is inside the window of this event."""
+        now = self._clock(event, position)
+        if self._before is not None:
+            check_order(self._before, now, position)
+        self._before = now
+        return self._pointer.advance(now, position)
+
+
+Marks: TypeAlias = tuple[frozenset[str], ...]
+"""The labels of each position of an answer."""
+
+
+class _Configuration(NamedTuple):
+    state: int
+    registers: Registers
+
+
+class _Move(NamedTuple):
+    source: _Configuration
+    labels: frozenset[str]
+    target: _Configuration
+
+
+def labels_of_answer(
+    A: LabelledSrt, clauses: Clauses, events: Sequence[Event], answer: ComplexEvent
+) -> Iterator[Marks]:
+    """The ways to give the positions of an answer their labels, each once.
+
+    Forward, the configurations that runs over the answer can be in; backward, those that go on to
+    accept; among these no way is a dead end.
+    """
+    leaving, positions = outgoing(A), set(answer.positions)
+    current = {_Configuration(A.q0, Registers())}
+    layers: list[list[_Move]] = []
+    for i in substream(clauses, events, answer):
+        moves = [
+            _Move(c, t.labels, _Configuration(t.target, c.registers.written(t.writes, events[i])))
+            for c in current
+            for t in leaving[c.state]
+            if bool(t.labels) == (i in positions) and satisfies(events[i], t.guard, c.registers)
+        ]
+        layers.append(moves)
+        current = {move.target for move in moves}
+    ways: dict[_Configuration, set[Marks]] = {c: {()} for c in current if c.state in A.F}
+    for moves in reversed(layers):
+        before: dict[_Configuration, set[Marks]] = {}
+        for source, labels, target in moves:
+            for way in ways.get(target, ()):
+                longer = (labels, *way) if labels else way
+                before.setdefault(source, set()).add(longer)
+        ways = before
+    return iter(sorted(set().union(*ways.values()), key=lambda way: [sorted(L) for L in way]))

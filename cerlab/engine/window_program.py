@@ -1,0 +1,303 @@
+"""A whole machine as flat arrays, for window scans (PERFORMANCE.md, engines B and C).
+
+Symbols with the same effect are one *action*. An action lists only what it changes: most events
+change little, and those that change nothing are not read at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.explicit import DEAD, NOWHERE, Mealy, Move, Step, mealy_of
+from cerlab.engine.answers import firsts
+from cerlab.engine.kernels.arrays import (
+    BEGINNING,
+    NEVER,
+    NONE,
+    SPARE,
+    Bytes,
+    Cells,
+    CopySteps,
+    Int32s,
+    Moves,
+    Ops,
+    Symbols,
+)
+
+BUDGET = 20_000
+"""How many cells a machine may have for a program."""
+
+
+class Read(IntEnum):
+    """Which events with a symbol have to be read."""
+
+    NEVER = 0
+    ALWAYS = 1
+    ONCE = 2
+    """The first after one that is always read: the next ones change nothing more."""
+
+
+class Program(NamedTuple):
+    """A `Mealy` machine over the symbols so far."""
+
+    action: Symbols  # (symbols,)
+    read: Bytes  # (symbols,), a Read
+    moves: Moves
+    idles: tuple[int, ...]
+    """One number of each idle state in the machine."""
+    idle_of: dict[int, int]
+    """The idle state of each number."""
+    waits: Int32s  # (numbers, symbols)
+    """The number after each symbol: machines over more symbols may tell more of them apart."""
+    is_chained: bool
+    """Whether `kernels.windowed.chains` can list its answers."""
+    latest_first: bool
+    """Whether those list the answers of an end in that order, in which LIMIT takes them."""
+    copy_steps: CopySteps | None
+    """For chained programs only."""
+
+
+def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
+    """The program of a machine over the truth vectors of its symbols; None if it is too large."""
+    mealy = mealy_of(machine, vectors, budget=BUDGET)
+    if mealy is None:
+        return None
+    idle_states = len(mealy.begin)
+    one_idle = {c: idle for idle, c in reversed(mealy.idle_of.items())}
+    columns = [_column(mealy, symbol) for symbol in range(len(vectors))]
+    numbers: dict[_Column, int] = {}
+    action = [numbers.setdefault(column, len(numbers)) for column in columns]
+    actions = list(numbers)
+    quiet = action[0] if _is_quiet(actions[action[0]]) else None
+    read = [
+        Read.ALWAYS if a != quiet else (Read.NEVER if _is_identity(actions[a]) else Read.ONCE)
+        for a in action
+    ]
+    moves = [_moves(column) for column in actions]
+    begins = [_begins(column.begin[i]) for i in range(idle_states) for column in actions]
+    leaves = [
+        [q for q, step in enumerate(column.step) if step.skip != Move(q, False)]
+        for column in actions
+    ]
+    is_chained = (
+        idle_states == 1 and not any(leaves) and _is_chained(len(mealy.step), moves, begins)
+    )
+    begin, move = _ops(begins), _ops(moves)
+    waits = [column.wait[i] for i in range(idle_states) for column in actions]
+    return Program(
+        action=np.array(action, np.uint8 if len(actions) <= 256 else np.uint16),
+        read=np.array(read, np.uint8),
+        moves=Moves(
+            states=len(mealy.step),
+            actions=len(actions),
+            begin=begin,
+            move=move,
+            leave_first=firsts(leaves),
+            leave=np.array([q for row in leaves for q in row], np.int32),
+            wait=np.array(waits, np.int32),
+        ),
+        idles=tuple(one_idle[c] for c in range(idle_states)),
+        idle_of=mealy.idle_of,
+        waits=_waits(machine, vectors, list(mealy.idle_of)),
+        is_chained=is_chained,
+        latest_first=all(map(_is_one_to_one, [*moves, *begins])),
+        copy_steps=copy_steps(len(actions), begin, move) if is_chained else None,
+    )
+
+
+class _Column(NamedTuple):
+    """All that a symbol does."""
+
+    begin: tuple[Step, ...]  # by idle state
+    wait: tuple[int, ...]  # by idle state
+    step: tuple[Step, ...]  # by state
+
+
+class _Op(NamedTuple):
+    source: int
+    target: int
+    accepts: bool
+    marks: bool
+
+
+def _column(mealy: Mealy, symbol: int) -> _Column:
+    return _Column(
+        tuple(row[symbol] for row in mealy.begin),
+        tuple(row[symbol] for row in mealy.wait),
+        tuple(row[symbol] for row in mealy.step),
+    )
+
+
+def _is_quiet(column: _Column) -> bool:
+    """Whether doing it twice is doing it once: as a rule so of events that satisfy no predicate.
+
+    It starts and accepts nothing, and leaves a fresh machine as it is.
+    """
+    nothing = Step(NOWHERE, NOWHERE)
+    after = {q: step.skip.target for q, step in enumerate(column.step)} | {DEAD: DEAD}
+    return (
+        all(step == nothing for step in column.begin)
+        and column.wait[0] == 0
+        and all(column.wait[i] == i for i in column.wait)
+        and all(step.take == NOWHERE and not step.skip.accepts for step in column.step)
+        and all(after[target] == target for target in after.values())
+    )
+
+
+def _is_identity(column: _Column) -> bool:
+    return all(i == j for i, j in enumerate(column.wait)) and all(
+        step.skip.target == q for q, step in enumerate(column.step)
+    )
+
+
+def _moves(column: _Column) -> list[_Op]:
+    """The ops of runs that started earlier; of one target the run that stays there comes first."""
+    ops = []
+    for q, (take, skip) in enumerate(column.step):
+        if take != NOWHERE:
+            ops.append(_Op(q, take.target, take.accepts, True))
+        if skip not in (NOWHERE, Move(q, False)):
+            ops.append(_Op(q, skip.target, skip.accepts, False))
+    return sorted(ops, key=lambda op: op.source != op.target)
+
+
+def _begins(step: Step) -> list[_Op]:
+    return [
+        _Op(DEAD, move.target, move.accepts, marks)
+        for move, marks in ((step.take, True), (step.skip, False))
+        if move != NOWHERE
+    ]
+
+
+def _is_chained(
+    states: int, moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]
+) -> bool:
+    """Whether what enters a state never starts earlier than what is there already.
+
+    So it is where, at all times, the latest start in the source of a move is no earlier than the
+    latest in its target: the greatest relation that beginnings and moves keep.
+    """
+    over = {(p, q) for p in range(states) for q in range(states)}
+    while True:
+        rest = {(p, q) for p, q in over if _keeps(p, q, over, moves, begins)}
+        if rest == over:
+            break
+        over = rest
+    for ops in moves:
+        targets = [op.target for op in ops if op.target not in (DEAD, op.source)]
+        if len(targets) > len(set(targets)):
+            return False
+    return all((op.source, op.target) in over for ops in moves for op in ops if op.target != DEAD)
+
+
+def _is_one_to_one(ops: Sequence[_Op]) -> bool:
+    """Whether no two ops bring runs to one state, or accept: else answers of two chains mix."""
+    targets = [op.target for op in ops if op.target != DEAD]
+    return len(targets) == len(set(targets)) and sum(op.accepts for op in ops) <= 1
+
+
+def _keeps(
+    p: int,
+    q: int,
+    over: set[tuple[int, int]],
+    moves: Sequence[Sequence[_Op]],
+    begins: Sequence[Sequence[_Op]],
+) -> bool:
+    if p == q:
+        return True
+    return all((p, op.source) in over for ops in moves for op in ops if op.target == q) and all(
+        any(op.target == p for op in ops) for ops in begins if any(op.target == q for op in ops)
+    )
+
+
+def _waits(machine: Deterministic, vectors: Sequence[int], idles: list[int]) -> Int32s:
+    waits = np.full((max(idles) + 1, len(vectors)), DEAD, np.int32)
+    for idle in idles:
+        waits[idle] = [machine.wait(idle, v) for v in vectors]
+    return waits
+
+
+def _ops(rows: Sequence[Sequence[_Op]]) -> Ops:
+    flat = [op for row in rows for op in row]
+    return Ops(
+        firsts(rows),
+        np.array([op.source for op in flat], np.int32),
+        np.array([op.target for op in flat], np.int32),
+        np.array([op.accepts for op in flat], np.uint8),
+        np.array([op.marks for op in flat], np.uint8),
+    )
+
+
+Copy = tuple[int, int]
+"""From a cell, to a cell."""
+
+
+def copy_steps(actions: int, begin: Ops, move: Ops) -> CopySteps | None:
+    """The copy_steps of a chained program, or None if an action moves runs round in a circle."""
+    copies: list[list[Copy]] = []
+    accepting: list[list[int]] = []
+    for a in range(actions):
+        moves = _rows(move, a) + _rows(begin, a)
+        order = _sources_first([(s, t) for s, t, _ in moves if t not in (SPARE, s)])
+        if order is None:
+            return None
+        copies.append(order)
+        accepting.append([s for s, _, accepts in moves if accepts])
+    width = max(1, *map(len, copies)) if copies else 1
+    accepts = max(1, *map(len, accepting)) if accepting else 1
+    full_rows = [row + [(SPARE, SPARE)] * (width - len(row)) for row in copies]
+    return CopySteps(
+        width,
+        _flat([[s for s, _ in row] for row in full_rows]),
+        _flat([[t for _, t in row] for row in full_rows]),
+        accepts,
+        _flat([row + [NEVER] * (accepts - len(row)) for row in accepting]),
+    )
+
+
+def _rows(ops: Ops, a: int) -> list[tuple[int, int, bool]]:
+    """Source, target and whether it accepts, as cells; SPARE for no target."""
+    where = slice(int(ops.first[a]), int(ops.first[a + 1]))
+    return [
+        (
+            BEGINNING if source == NONE else 3 + source,
+            SPARE if target == NONE else 3 + target,
+            bool(accepts),
+        )
+        for source, target, accepts in zip(
+            ops.source[where].tolist(),
+            ops.target[where].tolist(),
+            ops.accepts[where].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
+    """An order in which each cell is copied before it is written; None for a circle.
+
+    Of two copies into one cell the later start wins, which is that of the later copy as given.
+    """
+    order: list[Copy] = []
+    left = list(copies)
+    while left:
+        ready = [
+            c
+            for n, c in enumerate(left)
+            if not any(s == c[1] for s, _ in left if (s, _) != c)
+            and not any(t == c[1] for _, t in left[:n])
+        ]
+        if not ready:
+            return None
+        order.append(ready[0])
+        left.remove(ready[0])
+    return order
+
+
+def _flat(rows: Sequence[Sequence[int]]) -> Cells:
+    return np.array([cell for row in rows for cell in row], np.uint32)

@@ -1,0 +1,405 @@
+"""The window scan: a batch of events is read together with the window of events before it.
+
+An answer inside a window is decided by the events of one window. So a batch is read together with
+the last window before it, and nothing else is carried over: no run, no node, no state but the
+idle one. All events of that window are kept, also those that changed nothing, since a symbol that
+no event had yet can make them matter.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.automata.plan import Plan
+from cerlab.budget import poll
+from cerlab.engine.answers import (
+    rows_of_streams,
+    slice_columns,
+    slice_rows,
+    take_columns,
+    take_rows,
+    until_bad,
+)
+from cerlab.engine.clock import SAFE, Instants, TimeColumn, join_arrays, join_instants
+from cerlab.engine.general import CONSUMES, KEYS_KEPT
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
+from cerlab.engine.kernels.windowed import idle_after, relevant, relevant_once
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.window_program import Program, Read
+from cerlab.errors import BadData
+from cerlab.model.clauses import EventWindow, Strategy
+from cerlab.model.columns import room
+from cerlab.model.stream import Instant, TimeAxis
+from cerlab.predicates.columns.key_codes import KeyCodes
+
+Result = TypeVar("Result")
+
+
+def why_not_windowed(plan: Plan) -> str | None:
+    """Why a plan has to be read from the beginning, by the general engine; None if it has not."""
+    if plan.window is None:
+        return "without WITHIN an answer may begin at any time, so nothing can be left out"
+    if plan.partition and isinstance(plan.window, EventWindow):
+        return "WITHIN n EVENTS counts all events of a partition, also those that change nothing"
+    if plan.partition and plan.strategy not in (None, Strategy.STRICT):
+        return f"{plan.strategy.value} remembers, in each partition, what came before the window"
+    return None
+
+
+class ScanResult(NamedTuple):
+    """The last scan: what it read, and the events that ended answers."""
+
+    program: Program | None
+    batches: list[Batch]
+    events: RelevantEvents
+    ends: k.Int32s  # indices of the events that ended answers
+
+
+class WindowScan(ABC, Generic[Result]):
+    """A plan on one stream, batch by batch, where `why_not_windowed` has no objection.
+
+    Results may be held back until as much has been read as one window has; `finish` gives the
+    rest. Subclasses say what `_evaluate` is.
+    """
+
+    def __init__(self, plan: Plan, tables: LearnedTables, time: TimeAxis | None = None) -> None:
+        self._plan = plan
+        self._tables = tables
+        self._clock: TimeColumn | None = None
+        self._width: Instant
+        if isinstance(plan.window, EventWindow):
+            self._width = min(plan.window.width, SAFE)
+        else:
+            assert plan.window is not None
+            self._clock = TimeColumn(plan.window, time)
+            self._width = self._clock.width
+        self._consume = CONSUMES[plan.consume]
+        self.begin(0, 0)
+
+    def begin(self, position: int, end: int) -> None:
+        """Begin anew, at an event of the stream; results end at event `end` or later.
+
+        The events before `position` are outside the window of those. Not in the middle of a stream
+        for strategies and CONSUME BY, which remember more than a window.
+        """
+        self._position = position
+        self._end = end
+        self._event_count = 0
+        self._pending: list[Batch] = []
+        self._last_scan: ScanResult | None = None
+        self._window_before: Batch | None = None
+        self._idle = self._tables.machine.idle
+        self._keys = KeyCodes(self._plan.partition) if self._plan.partition else None
+        if self._clock is not None:
+            self._clock.last = None
+
+    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
+        """Read `length` more events: what they complete; exhaust it before the next call.
+
+        `columns` are as `SymbolStage.symbols` takes them. Raises `BadData` for a time that is
+        missing or goes back, after all that the events before it complete, and `ResourceLimit`
+        where determinisation does.
+        """
+        try:
+            yield from until_bad(self._push, columns, length, slice_columns)
+        except BadData:
+            yield from self.finish()
+            raise
+
+    def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
+        """What a batch without a bad event completes; raises at once for others."""
+        batch = self._batch(columns, length)
+        return iter(()) if batch is None else self._append(batch)
+
+    def _append(self, batch: Batch) -> Iterator[Result]:
+        self._carry_over()
+        self._pending.append(batch)
+        before = len(self._window_before.symbols) if self._window_before else 0
+        if sum(len(batch.symbols) for batch in self._pending) >= before:
+            yield from self._scan()
+
+    def _batch(self, columns: Mapping[str, Any], length: int) -> Batch | None:
+        """The next events of the stream, those that FROM leaves; None if there are none."""
+        start, read = self._position, length
+        inside = rows_of_streams(self._plan.streams, columns)
+        positions = None
+        if inside is not None:
+            columns = take_columns(columns, inside)
+            positions, length = inside + start, len(inside)
+        if not length:
+            self._position += read
+            return None
+        symbols = self._tables.symbols(columns, length)
+        keys = {name: columns[name] for name in self._plan.partition if name in columns}
+        batch = Batch(symbols, [], start, positions, keys, None)
+        if self._clock is not None:
+            times = self._clock.read(columns, length, lambda i: int(batch.at(i)))
+        else:  # it counts the events that FROM leaves
+            times = np.arange(self._event_count, self._event_count + length)
+        self._position += read
+        self._event_count += length
+        return batch._replace(times=times)
+
+    def _batches(self) -> list[Batch]:
+        """The window carried over, and the batches that were not read with it yet."""
+        return [*([self._window_before] if self._window_before else []), *self._pending]
+
+    @property
+    def lowest(self) -> int:
+        """Answers to come start here or later; 0 where nothing says so."""
+        batches = self._batches() if self._last_scan is None else self._last_scan.batches
+        first = next((batch for batch in batches if len(batch.symbols)), None)
+        return 0 if first is None else int(first.at(np.zeros(1, np.int64))[0])
+
+    def finish(self) -> Iterator[Result]:
+        """The results that were held back."""
+        if self._pending:
+            yield from self._scan()
+
+    def _scan(self) -> Iterator[Result]:
+        """Read the window carried over together with the pending batches."""
+        poll()
+        batches = self._batches()
+        program = self._tables.program()
+        events = relevant_events(program, batches, self._keys)
+        again = events.before(max(self._end, self._pending[0].start))
+        ends = yield from self._evaluate(program, events, again)
+        self._pending = []
+        self._last_scan = ScanResult(program, batches, events, ends)
+
+    @abstractmethod
+    def _evaluate(
+        self, program: Program | None, events: RelevantEvents, again: int
+    ) -> Generator[Result, None, k.Int32s]:
+        """What the events from number `again` on complete; returns those that end an answer."""
+
+    @property
+    def _partitions(self) -> int:
+        return max(1, self._keys.count) if self._keys else 1
+
+    def _carry_over(self) -> None:
+        """Keep the events that the next ones may have in their window, but for consumed ones."""
+        if self._last_scan is None:
+            return
+        program, batches, events, ends = self._last_scan
+        again = last_window(batches, self._width, self._keys)
+        at, codes = again.positions, again.codes
+        assert at is not None
+        assert codes is not None
+        over = np.full(self._partitions, -1, np.int64)
+        if self._consume == k.RESET_ALL and len(ends):
+            over[:] = events.positions[ends[-1]]
+        elif self._consume == k.RESET_PARTITION and len(ends):
+            over[events.codes[ends]] = events.positions[ends]
+        live = np.flatnonzero((codes != k.NONE) & (at > over[codes]))
+        if program is not None and len(program.idle_of) > 1:
+            stop = int(at[live[0]]) if len(live) else self._position
+            self._idle = self._idle_at(program, batches, stop, int(over[0]))
+        self._window_before = again.take(live)
+        self._last_scan = None
+        if program is not None:  # else partitions are kept from batch to batch, by number
+            self._forget_keys()
+
+    def _forget_keys(self) -> None:
+        """Number the partitions anew if most of them have no event in the window any more."""
+        if self._keys is None or self._window_before is None:
+            return
+        assert self._window_before.codes is not None
+        live, codes = np.unique(self._window_before.codes, return_inverse=True)
+        if self._keys.count > KEYS_KEPT + 2 * len(live):
+            self._keys = self._keys.only(live.tolist())
+            self._window_before = self._window_before._replace(codes=codes.astype(np.int32))
+
+    def _idle_at(self, program: Program, batches: list[Batch], position: int, restart: int) -> int:
+        """The number of the idle state before a position; after `restart` all begins anew."""
+        idle = self._idle if restart < 0 else self._tables.machine.idle
+        for batch in batches:
+            at = batch.at(np.arange(len(batch.symbols)))
+            between = batch.symbols[(restart < at) & (at < position)]
+            idle = idle_after(between, program.waits, idle)
+        return int(idle)
+
+
+class Batch(NamedTuple):
+    """Consecutive events of the stream; shape (events,) each."""
+
+    symbols: Symbols  # of the predicate stage
+    times: Instants  # what the window is measured in
+    start: int  # the position of the first event
+    positions: Int64s | None  # None where they follow on `start`
+    keys: Mapping[str, Any]  # the columns of PARTITION BY
+    codes: Int32s | None  # the partitions where they are known, NONE for none
+
+    def at(self, indices: Any) -> Any:
+        """The positions of the events at some indices, int64 as these are: (indices,) or one."""
+        return indices + np.int64(self.start) if self.positions is None else self.positions[indices]
+
+    def take(self, indices: NDArray[np.integer[Any]]) -> Batch:
+        """The events at some indices, of a batch whose partitions are learned."""
+        assert self.codes is not None
+        times = _times(self.times, indices)
+        codes = self.codes[indices]
+        return Batch(self.symbols[indices], times, 0, self.at(indices), {}, codes)
+
+
+def _times(times: Instants, indices: NDArray[np.integer[Any]]) -> Instants:
+    return times[indices] if isinstance(times, np.ndarray) else [times[n] for n in indices.tolist()]
+
+
+class RelevantPart(NamedTuple):
+    """The events of one batch that have to be read."""
+
+    batch: Batch
+    indices: Int32s  # (events,), in the batch
+    actions: Symbols  # (events,), what they do in the program
+    codes: Int32s | None  # (events,), None where there is one partition
+
+
+class RelevantEvents:
+    """The events that have to be read, of all batches; each property has shape (events,).
+
+    Most are computed only where there are answers.
+    """
+
+    def __init__(self, parts: Sequence[RelevantPart]) -> None:
+        self.parts = parts
+        self.count = sum(len(part.indices) for part in parts)
+
+    def before(self, position: int) -> int:
+        """How many of the events come before a position."""
+        return sum(bisect_left(part.indices, position, key=part.batch.at) for part in self.parts)
+
+    @cached_property
+    def actions(self) -> Symbols:
+        """What each event does in the program."""
+        return join_arrays([part.actions for part in self.parts])
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """The symbol of each event."""
+        return join_arrays([part.batch.symbols[part.indices] for part in self.parts])
+
+    @cached_property
+    def codes(self) -> Int32s:
+        """The partition of each event, NONE for none."""
+        codes = [part.codes for part in self.parts if part.codes is not None]
+        return (
+            join_arrays(codes) if len(codes) == len(self.parts) else np.zeros(self.count, np.int32)
+        )
+
+    @cached_property
+    def positions(self) -> Int64s:
+        """The position of each event."""
+        return join_arrays([part.batch.at(part.indices) for part in self.parts])
+
+    @property
+    def positions_and_offset(self) -> tuple[NDArray[np.signedinteger[Any]], int]:
+        """The position of each event less a number that is the same for all; not moved if so."""
+        only = self.parts[0]
+        if len(self.parts) == 1 and only.batch.positions is None:
+            return only.indices, only.batch.start
+        return self.positions, 0
+
+    @cached_property
+    def times(self) -> Instants:
+        """What the window is measured in."""
+        return join_instants([_times(part.batch.times, part.indices) for part in self.parts])
+
+    @property
+    def times_by_index(self) -> tuple[Instants, Int32s]:
+        """Times, and where that of each event is among them: not moved for one batch."""
+        if len(self.parts) == 1:
+            return self.parts[0].batch.times, self.parts[0].indices
+        return self.times, np.arange(self.count, dtype=np.int32)
+
+
+def relevant_events(
+    program: Program | None, batches: Sequence[Batch], keys: KeyCodes | None
+) -> RelevantEvents:
+    """The events of some batches that have to be read; without a program those are all."""
+    if program is None:
+        return RelevantEvents([_every(batch, partitions(batch, keys)) for batch in batches])
+    if (program.read == Read.ONCE).any():
+        return RelevantEvents(_parts_with_once(program, batches, keys))
+    return RelevantEvents([_relevant_part(program, batch, keys) for batch in batches])
+
+
+def _every(batch: Batch, codes: Int32s) -> RelevantPart:
+    every = np.arange(len(batch.symbols), dtype=np.int32)
+    return RelevantPart(batch, every, batch.symbols, codes)
+
+
+def _room(program: Program, batch: Batch) -> tuple[Int32s, Symbols]:
+    size = len(batch.symbols) + 1
+    return room(size, np.int32), room(size, program.action.dtype)
+
+
+def _relevant_part(program: Program, batch: Batch, keys: KeyCodes | None) -> RelevantPart:
+    index, actions = _room(program, batch)
+    count = relevant(batch.symbols, program.read, program.action, index, actions)
+    indices = index[:count]
+    codes = None
+    if batch.codes is not None:
+        codes = batch.codes[indices]
+    elif keys is not None:
+        columns = {name: take_rows(column, indices) for name, column in batch.keys.items()}
+        codes = keys.codes(columns, count).astype(np.int32)
+    return RelevantPart(batch, indices, actions[:count], codes)
+
+
+def _parts_with_once(
+    program: Program, batches: Sequence[Batch], keys: KeyCodes | None
+) -> list[RelevantPart]:
+    codes = [partitions(batch, keys) for batch in batches]
+    fresh = np.ones(keys.count if keys else 1, np.uint8)
+    always = Read.ALWAYS.value
+    parts = []
+    for batch, its_codes in zip(batches, codes, strict=True):
+        index, actions = _room(program, batch)
+        count = relevant_once(
+            batch.symbols, its_codes, program.read, program.action, always, fresh, index, actions
+        )
+        indices = index[:count]
+        parts.append(RelevantPart(batch, indices, actions[:count], its_codes[indices]))
+    return parts
+
+
+def partitions(batch: Batch, keys: KeyCodes | None) -> Int32s:
+    """The partition of each event of a batch, shape (events,); NONE for none."""
+    if batch.codes is not None:
+        return batch.codes
+    if keys is None:
+        return np.zeros(len(batch.symbols), np.int32)
+    return keys.codes(batch.keys, len(batch.symbols)).astype(np.int32)
+
+
+def last_window(batches: Sequence[Batch], width: Instant, keys: KeyCodes | None) -> Batch:
+    """The events not more than `width` before the last one, of whatever symbol, as one batch."""
+    now = next(batch.times[-1] for batch in reversed(batches) if len(batch.symbols))
+    parts: list[Batch] = []
+    for batch in reversed(batches):
+        cut = bisect_left(batch.times, now - width)
+        size = len(batch.symbols) - cut
+        columns = {name: slice_rows(column, cut, size) for name, column in batch.keys.items()}
+        positions = batch.at(np.arange(cut, cut + size))
+        codes = None if batch.codes is None else batch.codes[cut:]
+        part = Batch(batch.symbols[cut:], batch.times[cut:], 0, positions, columns, codes)
+        parts.insert(0, part._replace(codes=partitions(part, keys)))
+        if cut:
+            break
+    return Batch(
+        np.concatenate([part.symbols for part in parts]),
+        join_instants([part.times for part in parts]),
+        0,
+        np.concatenate([part.positions for part in parts]),
+        {},
+        np.concatenate([part.codes for part in parts]),
+    )

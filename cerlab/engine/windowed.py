@@ -1,0 +1,321 @@
+"""Plans with a window: the events that end an answer come first, then answers enumerated.
+
+`scan` reads a stream by batches, each with the window before it; `program` is the machine as flat
+arrays; `evaluation` lists answers, `chains` where runs only gather; `counts` counts them; `ranges`
+puts several threads to one stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import cached_property
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.budget import poll
+from cerlab.engine.answers import AnswerBatch, Buffer, double_room, paces, whole
+from cerlab.engine.clock import first_inside
+from cerlab.engine.general import CONSUMES, Tecs, limit_of
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels import chains as c
+from cerlab.engine.kernels import windowed as e
+from cerlab.engine.kernels.chains import Events as ChainEvents
+from cerlab.engine.kernels.tecs import NO_IDLE_STATES
+from cerlab.engine.kernels.tecs import Events as Batch
+from cerlab.engine.kernels.windowed import ENDS, REGISTERS, Counts, Events, count_ends
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.window_program import Program
+from cerlab.engine.window_scan import RelevantEvents, WindowScan, why_not_windowed
+from cerlab.kernel_cache import RepeatedCalls
+from cerlab.model.stream import Stream, TimeAxis
+
+RECORDS_PER_NODE = 16
+"""Room for records costs nothing until it is used, and is not kept; so there is more of it."""
+
+
+FEW_ENDS = 16
+"""With fewer ends than one in so many events, their windows are looked up one by one."""
+
+
+class WindowedEvaluation(WindowScan[AnswerBatch]):
+    """The answers of a plan; `arena` nodes, `answers` of a batch: starting sizes, which grow."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        tables: LearnedTables,
+        time: TimeAxis | None = None,
+        *,
+        arena: int = 1 << 14,
+        answers: int = 1 << 15,
+    ) -> None:
+        super().__init__(plan, tables, time)
+        self._sizes = (arena, answers)
+
+    def begin(self, position: int, end: int) -> None:
+        """Begin anew; room for nodes, records and answers is kept."""
+        super().begin(position, end)
+        self._alone = False
+
+    @cached_property
+    def _tecs(self) -> Tecs:
+        arena, answers = self._sizes
+        return Tecs(self._plan, self._tables, k.NONE, arena=arena, answers=answers)
+
+    @cached_property
+    def _chains(self) -> Chains:
+        nodes, answers = self._sizes
+        return Chains(self._plan, records=RECORDS_PER_NODE * nodes, answers=answers)
+
+    @property
+    def steps(self) -> int:
+        """Entries, nodes and records visited so far in phase two."""
+        return self._tecs.steps + self._chains.steps
+
+    def _evaluate(
+        self, program: Program | None, events: RelevantEvents, again: int
+    ) -> Generator[AnswerBatch, None, k.Int32s]:
+        if program is None:
+            yield from self._by_tecs_alone(events, again)
+            return np.zeros(0, np.int32)
+        ends, idles = self._ends(program, events, again)
+        in_order = program.latest_first or self._plan.limit is None
+        if len(ends) and program.is_chained and in_order:
+            yield from self._by_chains(program, events, ends)
+        elif len(ends):
+            yield from self._by_tecs(events, ends, idles, again)
+        return ends
+
+    def _ends(
+        self, program: Program, events: RelevantEvents, again: int
+    ) -> tuple[k.Int32s, k.Int32s]:
+        """Phase one: the events that end an answer, and the idle state that each event meets."""
+        times = events.parts[0].batch.times if len(events.parts) == 1 else events.times
+        plain = self._keys is None and self._consume == k.KEEP and isinstance(times, np.ndarray)
+        if plain and program.copy_steps is not None:
+            return self._ends_by_copies(program, program.copy_steps, events, again), NO_IDLE_STATES
+        moves, count, partitions = program.moves, events.count, self._partitions
+        latest = e.Latest(
+            start=np.full(partitions * moves.states, k.NONE, np.int32),
+            epoch=np.zeros(partitions, np.int64),
+            idle=np.zeros(partitions, np.int32),
+            scratch=np.empty(len(moves.move.source), np.int32),
+            idle_before=np.zeros(count if len(program.idles) > 1 else 0, np.int32),
+        )
+        latest.idle[0] = program.idle_of[self._idle]
+        times, width, first = events.times, 0, NO_IDLE_STATES
+        if isinstance(times, np.ndarray):
+            width = int(self._width)
+        else:
+            times, first = np.zeros(0, np.int64), first_inside(times, self._width, 0)
+        ends = np.empty(count, np.int32)
+        batch = Events(events.actions, events.codes, times, first, again)
+        limits = k.Limits(k.NO_LIMIT, self._consume, width)
+        reg = np.zeros(e.REGISTERS, np.int64)
+        for part in paces(count):
+            read = batch._replace(actions=events.actions[: part.stop])
+            e.find_ends(moves, read, limits, latest, ends, reg)
+        return ends[: reg[e.ENDS]], np.array(program.idles, np.int32)[latest.idle_before]
+
+    def _ends_by_copies(
+        self, program: Program, steps: k.CopySteps, events: RelevantEvents, again: int
+    ) -> k.Int32s:
+        ends = np.empty(events.count, np.int32)
+        latest = np.full(3 + program.moves.states, k.NONE, np.int32)
+        times, index = events.times_by_index
+        assert isinstance(times, np.ndarray)
+        batch = e.TimedEvents(events.actions, times, index, again)
+        reg = np.zeros(e.REGISTERS, np.int64)
+        for part in paces(events.count):
+            read = batch._replace(actions=events.actions[: part.stop])
+            e.find_ends_by_copies(steps, read, int(self._width), latest, ends, reg)
+        return ends[: reg[e.ENDS]]
+
+    def _by_chains(
+        self, program: Program, events: RelevantEvents, ends: k.Int32s
+    ) -> Iterator[AnswerBatch]:
+        """Phase two where runs only gather."""
+        positions, offset = events.positions_and_offset
+        first = self._first(events, ends)
+        chain_events = ChainEvents(events.actions, events.codes, positions, offset, ends, first)
+        return self._chains.read(program.moves, chain_events, self._partitions)
+
+    def _first(self, events: RelevantEvents, ends: k.Int32s) -> k.Int32s:
+        """The first event inside the window of each end."""
+        if len(ends) * FEW_ENDS > events.count or len(events.parts) > 1:
+            return first_inside(events.times, self._width, 0)[ends]
+        times, index = events.times_by_index
+        if not isinstance(times, np.ndarray):
+            return first_inside(events.times, self._width, 0)[ends]
+        lowest = times[index[ends]] - int(self._width)
+        return np.searchsorted(index, np.searchsorted(times, lowest)).astype(np.int32)
+
+    def _by_tecs(
+        self, events: RelevantEvents, ends: k.Int32s, idles: k.Int32s, again: int
+    ) -> Iterator[AnswerBatch]:
+        """Phase two by the general engine, from the beginning in each stretch of windows."""
+        count = events.count
+        first = first_inside(events.times, self._width, 0)
+        indices, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
+        indices = indices[: e.inside_windows(first, ends, indices, restarts)]
+        self._tecs.partitions(self._partitions)
+        inside = Batch(
+            events.symbols[indices],
+            events.codes[indices],
+            events.positions[indices],
+            events.positions[first[indices]],
+            restarts=restarts[: len(indices)],
+            idles=idles[indices] if len(idles) else NO_IDLE_STATES,
+            report_from=int(np.searchsorted(indices, again)),
+        )
+        return self._tecs.read(inside)
+
+    def _by_tecs_alone(self, events: RelevantEvents, again: int) -> Iterator[AnswerBatch]:
+        """The general engine, which from now on goes on where it was: there is no program."""
+        first = first_inside(events.times, self._width, 0)
+        at = again if self._alone else 0
+        restarts = np.zeros(events.count - at, np.uint8)
+        if not self._alone:
+            restarts[:1] = 1
+        self._alone = True
+        self._tecs.partitions(self._partitions)
+        fresh = Batch(
+            events.symbols[at:],
+            events.codes[at:],
+            events.positions[at:],
+            events.positions[first[at:]],
+            restarts=restarts,
+            idles=np.full(len(restarts), self._idle, np.int32),
+            report_from=again - at,
+        )
+        return self._tecs.read(fresh)
+
+
+class Chains:
+    """The answers of a chained `Program`; `records` and `answers` are starting sizes."""
+
+    def __init__(self, plan: Plan, *, records: int, answers: int) -> None:
+        self._limits = k.Limits(limit_of(plan), CONSUMES[plan.consume], k.NONE)
+        self._records = _records(records)
+        self._search = c.Search(np.zeros(64, np.int32), np.zeros(64, np.int64))
+        self._answers = Buffer(answers)
+        self._list_chains = RepeatedCalls(c.list_chains)
+        self.steps = 0
+        """Records visited so far."""
+
+    def read(self, moves: k.Moves, events: c.Events, partitions: int) -> Iterator[AnswerBatch]:
+        """The answers at the `ends`, as `kernels.windowed.chains.list_chains` lists them."""
+        reg = np.zeros(c.REGISTERS, np.int64)
+        heads = np.full(partitions * moves.states, k.NONE, np.int32)
+        epoch = np.zeros(partitions, np.int64)
+        for part in paces(len(events.ends)):
+            some = events._replace(ends=events.ends[: part.stop])
+            yield from self._list(moves, some, heads, epoch, reg)
+        self.steps += int(reg[c.STEPS])
+        if reg[c.ANSWERS]:
+            yield self._answers.flush(reg, c.ANSWERS, c.POSITIONS)
+
+    def _list(
+        self, moves: k.Moves, events: c.Events, heads: k.Int32s, epoch: k.Int64s, reg: k.Int64s
+    ) -> Iterator[AnswerBatch]:
+        """The answers at some more ends, but for the last ones, which are in the buffer."""
+        while True:
+            chains = c.Chains(self._records, heads, epoch, self._search, self._answers.arrays, reg)
+            status = self._list_chains(moves, events, self._limits, chains)
+            if status == k.DONE:
+                return
+            if status == k.NEED_ARENA:
+                self._records = double_room(self._records)
+            elif status == k.NEED_STACK:
+                self._search = double_room(self._search)
+            else:
+                yield from self._answers.make_room(reg, c.ANSWERS, c.POSITIONS)
+
+
+def _records(count: int) -> c.Records:
+    return c.Records(*(np.empty(count, np.int32) for _ in range(4)))
+
+
+MAX_COUNTS = 1 << 24
+"""How many numbers are kept at most: for each partition, state and start in the window."""
+
+
+NO_TIMES = np.zeros(0, np.int64)
+
+
+class CountOverflow(Exception):
+    """The numbers are too large, or too many, for the kernel; Python's integers can do it."""
+
+
+class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
+    """The ends of the answers of a plan and their numbers, positions and counts.
+
+    Counts are at most the LIMIT. Raises `CountOverflow` where they need more than 64 bits.
+    """
+
+    def __init__(
+        self, plan: Plan, tables: LearnedTables, time: TimeAxis | None = None, *, starts: int = 64
+    ) -> None:
+        super().__init__(plan, tables, time)
+        self._starts = starts
+
+    def _evaluate(
+        self, program: Program | None, events: RelevantEvents, again: int
+    ) -> Generator[tuple[k.Int64s, k.Int64s], None, k.Int32s]:
+        if program is None:
+            raise CountOverflow("the machine is too large for a program")
+        first = first_inside(events.times, self._width, 0)
+        count = events.count
+        ends, numbers = np.empty(count, np.int32), np.empty(count, np.int64)
+        batch = Events(events.actions, events.codes, NO_TIMES, first, again)
+        while (size := self._count(program, batch, ends, numbers)) is None:
+            self._starts *= 2
+        if size:
+            at_most = np.minimum(numbers[:size], limit_of(self._plan))
+            yield events.positions[ends[:size]], at_most
+        return ends[:size]
+
+    def _count(
+        self, program: Program, events: Events, ends: k.Int32s, numbers: k.Int64s
+    ) -> int | None:
+        """How many events end answers; None where the rings are too small."""
+        counts, reg = self._counts(program), np.zeros(REGISTERS, np.int64)
+        limits = k.Limits(k.NO_LIMIT, self._consume, k.NONE)
+        for part in paces(len(events.actions), careful=True):
+            read = events._replace(actions=events.actions[: part.stop])
+            status = count_ends(program.moves, read, limits, counts, ends, numbers, reg)
+            if status == k.FULL:
+                raise CountOverflow("there are more answers of one end than 2^53")
+            if status != k.DONE:
+                return None
+        return int(reg[ENDS])
+
+    def _counts(self, program: Program) -> Counts:
+        """Empty rings with room for so many starts."""
+        partitions, size, moves = self._partitions, self._starts, program.moves
+        if partitions * moves.states * size > MAX_COUNTS:
+            raise CountOverflow("there are too many starts in the window, and partitions")
+        poll(8 * partitions * moves.states * size)
+        counts = Counts(
+            starts=np.zeros((partitions, size), np.int32),
+            live=np.zeros((partitions, 2), np.int64),
+            runs=np.zeros((partitions, moves.states, size), np.int64),
+            scratch=np.zeros((max(1, len(moves.move.source)), size), np.int64),
+            epoch=np.zeros(partitions, np.int64),
+            idle=np.zeros(partitions, np.int32),
+        )
+        counts.idle[0] = program.idle_of[self._idle]
+        return counts
+
+
+def end_counts(
+    plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None
+) -> Iterator[tuple[k.Int64s, k.Int64s]]:
+    """The ends of a whole stream and their numbers, in order, as `EndCounts` gives them.
+
+    Raises `CountOverflow` also for plans that `why_not_windowed` objects to.
+    """
+    if (reason := why_not_windowed(plan)) is not None:
+        raise CountOverflow(reason)
+    yield from whole(EndCounts(plan, tables, time), stream)
