@@ -61,12 +61,6 @@ def test_the_command_line_gives_them_too(folder: Path, capsys: pytest.CaptureFix
     assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected_lines(folder))
 
 
-def test_the_readme_shows_an_example_that_is_there() -> None:
-    readme = (ROOT.parent / "README.md").read_text()
-    assert (ROOT / "core_q1" / "query.ceql").read_text() in readme
-    assert expected_lines(ROOT / "core_q1")[0] in readme
-
-
 @pytest.mark.parametrize("folder", FAULTS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_cases_of_the_trial_can_be_run_again(
     folder: Path, capsys: pytest.CaptureFixture[str]
