@@ -48,7 +48,7 @@ def run(out: TextIO) -> None:
     say(f"\n5. The evaluators on the first {_PREFIX} events:\n")
     prefix = stream[:_PREFIX]
     reference = evaluate(query, prefix, evaluator="reference")
-    names: tuple[EvaluatorName, ...] = ("reference", "automaton", "tecs")
+    names: tuple[EvaluatorName, ...] = ("reference", "automaton", "tecs", "compiled")
     for name in names:
         answers = evaluate(query, prefix, evaluator=name)
         verdict = "agrees" if answers == reference else "DISAGREES"

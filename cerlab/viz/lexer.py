@@ -27,7 +27,6 @@ class CeqlLexer(RegexLexer):  # type: ignore[misc]  # Pygments is untyped
     name = "CEQL"
     aliases: ClassVar = ["ceql", "cel"]
     filenames: ClassVar = ["*.ceql", "*.cel"]
-    url = "https://github.com/cerlab/cerlab"
     flags = re.IGNORECASE
     tokens: ClassVar = {
         "root": [
