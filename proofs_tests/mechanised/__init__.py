@@ -1,0 +1,1 @@
+"""The development in Coq, its extracted evaluator, and what breaks its proofs."""

@@ -1,0 +1,112 @@
+(** An evaluator of finite streams: the table of the semantics, with lists. *)
+
+Require Import List NArith Arith Bool.
+Import ListNotations.
+Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics.
+
+Definition valuation_dec (V W : valuation) : {V = W} + {V <> W}.
+Proof. repeat decide equality. Defined.
+
+Definition complex_event_dec (C C' : complex_event) : {C = C'} + {C <> C'}.
+Proof. repeat decide equality. Defined.
+
+Definition is_before (V W : valuation) : bool := stop V <=? first W.
+Definition is_adjacent (V W : valuation) : bool := stop V =? first W.
+Definition is_inside (W V : valuation) : bool := (first V <=? first W) && (stop W <=? stop V).
+
+(** All unions of one of [Vs] with one of [Ws] that it precedes. *)
+Definition product (precedes : valuation -> valuation -> bool) (Vs Ws : list valuation) :=
+  nodup valuation_dec
+    (flat_map (fun V => map (union V) (filter (precedes V) Ws)) Vs).
+
+(** At most n further iterations. *)
+Fixpoint iterate (precedes : valuation -> valuation -> bool) (n : nat) (once : list valuation) :=
+  match n with
+  | 0 => once
+  | S n => once ++ product precedes once (iterate precedes n once)
+  end.
+
+(** Positions of a stream, and tests of all and some of them. *)
+Definition all_positions {A} (S : list A) (test : nat -> bool) := forallb test (seq 0 (length S)).
+Definition some_position {A} (S : list A) (test : nat -> bool) := existsb test (seq 0 (length S)).
+
+Definition at_all {D} (S : stream D) (test : event D -> bool) (i : nat) : bool :=
+  match nth_error S i with Some t => test t | None => true end.
+
+Fixpoint holds_b {D} (S : stream D) (V : valuation) (c : condition D) : bool :=
+  match c with
+  | On X P => all_positions S (fun i => implb (at_label V X i) (at_all S P i))
+  | Compare X Y R => all_positions S (fun i => implb (at_label V X i)
+      (at_all S (fun t => all_positions S (fun j => implb (at_label V Y j)
+        (at_all S (R t) j))) i))
+  | Among X P => P (events_at S V X)
+  | AndAlso c d => holds_b S V c && holds_b S V d
+  | OrElse c d => holds_b S V c || holds_b S V d
+  end.
+
+Definition upto (k : nat) (test : nat -> bool) := forallb test (seq 0 k).
+
+Definition beats_b {D} (S : stream D) (s : strategy) (w v : nat -> bool) : bool :=
+  let better k := w k && negb (v k) in
+  match s with
+  | Strict => false
+  | Nxt => some_position S (fun k => better k && upto k (fun l => eqb (w l) (v l)))
+  | Last => some_position S (fun k => better k &&
+      all_positions S (fun l => implb (k <? l) (eqb (w l) (v l))))
+  | Max => all_positions S (fun k => implb (v k) (w k)) && some_position S better
+  end.
+
+Definition admissible_b {D} (S : stream D) (s : strategy) (v : nat -> bool) : bool :=
+  match s with
+  | Strict => all_positions S (fun k => implb (v k) (upto k (fun j => implb (negb (v j))
+      (upto j (fun i => negb (v i))))))
+  | _ => true
+  end.
+
+Definition fits_b {D} (S : stream D) (w : window D) (V : valuation) : bool :=
+  match w with
+  | Events n => last V - first V <=? n
+  | Between near =>
+      match nth_error S (first V), nth_error S (last V) with
+      | Some t, Some u => near t u
+      | _, _ => false
+      end
+  end.
+
+Definition empty {A} (l : list A) : bool := match l with [] => true | _ => false end.
+
+(** One valuation for each event that passes a test. *)
+Definition at_events {D} (S : stream D) (test : predicate D) (L : labels) : list valuation :=
+  flat_map (fun i => match nth_error S i with
+    | Some t => if test t then [Valuation i [L]] else []
+    | None => [] end) (seq 0 (length S)).
+
+Definition once (Vs : list valuation) : list valuation := nodup valuation_dec Vs.
+
+Fixpoint evaluate {D} (S : stream D) (phi : formula D) {struct phi} : list valuation :=
+  match phi with
+  | Atom R => at_events S (fun t => N.eqb (type t) R) (only R)
+  | As phi X => once (map (relabel (name X)) (evaluate S phi))
+  | Filter phi c => filter (fun V => holds_b S V c) (evaluate S phi)
+  | Or phi psi => once (evaluate S phi ++ evaluate S psi)
+  | And phi psi => let Ws := evaluate S psi in
+      filter (fun V => if in_dec valuation_dec V Ws then true else false) (evaluate S phi)
+  | Seq phi psi => product is_before (evaluate S phi) (evaluate S psi)
+  | Concat phi psi => product is_adjacent (evaluate S phi) (evaluate S psi)
+  | Plus phi => once (iterate is_before (length S) (evaluate S phi))
+  | ConcatPlus phi => once (iterate is_adjacent (length S) (evaluate S phi))
+  | Project L phi => once (map (relabel (common L)) (evaluate S phi))
+  | Rename X Y phi => once (map (relabel (rename X Y)) (evaluate S phi))
+  | All phi psi => product (fun _ _ => true) (evaluate S phi) (evaluate S psi)
+  | Unless phi psi => let Ws := evaluate S psi in
+      filter (fun V => negb (existsb (fun W => is_inside W V) Ws)) (evaluate S phi)
+  | Not phi => at_events S (fun t => empty (evaluate [t] phi)) none
+  | Select s phi => let Vs := evaluate S phi in
+      filter (fun V => admissible_b S s (taken V) &&
+        negb (existsb (fun W => (last W =? last V) && beats_b S s (taken W) (taken V)) Vs)) Vs
+  | Within phi w => filter (fits_b S w) (evaluate S phi)
+  end.
+
+(** The complex events, each once. *)
+Definition answers {D} (S : stream D) (phi : formula D) : list complex_event :=
+  nodup complex_event_dec (map complex (evaluate S phi)).

@@ -1,0 +1,35 @@
+(** The clauses around a formula, by lists. *)
+
+Require Import List NArith Arith Bool.
+Import ListNotations.
+Require Import Mechanised.Stream Mechanised.Formula Mechanised.Evaluate Mechanised.Query.
+
+Definition answers_of {D} (q : query D) (S : stream D) k i : list complex_event :=
+  let s := substream q S k i in map (lift (map fst s)) (answers (map snd s) (pattern q)).
+
+Definition keys {D} (q : query D) (S : stream D) : list N :=
+  nodup N.eq_dec (flat_map (fun t => match key q t with Some k => [k] | None => [] end) S).
+
+Definition first_end (Cs : list complex_event) (n : nat) : nat :=
+  fold_right (fun C m => Nat.min (end_ C) m) n Cs.
+
+(** Each round ends later, so [n], the length of the stream, are enough. *)
+Fixpoint consumed (from : nat -> list complex_event) (rounds n i : nat) : list complex_event :=
+  match rounds with
+  | 0 => []
+  | S rounds => match from i with
+    | [] => []
+    | Cs => let j := first_end Cs n in
+      filter (fun C => end_ C =? j) Cs ++ consumed from rounds n (S j)
+    end
+  end.
+
+Definition query_answers {D} (q : query D) (S : stream D) : list complex_event :=
+  let n := length S in
+  nodup complex_event_dec
+    match consume q with
+    | KeepAll => flat_map (fun k => answers_of q S k 0) (keys q S)
+    | ConsumePartition => flat_map (fun k => consumed (answers_of q S k) n n 0) (keys q S)
+    | ConsumeAny =>
+        consumed (fun i => flat_map (fun k => answers_of q S k i) (keys q S)) n n 0
+    end.

@@ -1,0 +1,97 @@
+(** What formulas mean (CORE Table 2, SOCEL Table 1, FOUND Sec. 4): [V |=[S] phi].
+
+    The table is a recursion on the formula, because UNLESS and the strategies speak of valuations
+    that are not there; the iterations are inductive. *)
+
+Require Import List NArith Arith Bool.
+Import ListNotations.
+Require Import Mechanised.Stream Mechanised.Formula.
+
+(** V1(end) < V2(start), and V1(end) + 1 = V2(start). *)
+Definition before (V W : valuation) : Prop := stop V <= first W.
+Definition adjacent (V W : valuation) : Prop := stop V = first W.
+
+(** All positions of W are inside the interval of V. *)
+Definition inside (W V : valuation) : Prop := first V <= first W /\ stop W <= stop V.
+
+(** [phi+] is the least set with [phi+ = phi OR (phi ; phi+)]. *)
+Inductive iteration (once : valuation -> Prop) (precedes : valuation -> valuation -> Prop)
+  : valuation -> Prop :=
+| one V : once V -> iteration once precedes V
+| more V W : once V -> iteration once precedes W -> precedes V W ->
+    iteration once precedes (union V W).
+
+(** Events of a label, in order. *)
+Definition events_at {D} (S : stream D) (V : valuation) (X : label) : list (event D) :=
+  flat_map (fun i => match nth_error S i with Some t => [t] | None => [] end)
+           (where_ V (at_label V X)).
+
+Fixpoint holds {D} (S : stream D) (V : valuation) (c : condition D) : Prop :=
+  match c with
+  | On X P => forall i t, at_label V X i = true -> nth_error S i = Some t -> P t = true
+  | Compare X Y R => forall i j t u, at_label V X i = true -> at_label V Y j = true ->
+      nth_error S i = Some t -> nth_error S j = Some u -> R t u = true
+  | Among X P => P (events_at S V X) = true
+  | AndAlso c d => holds S V c /\ holds S V d
+  | OrElse c d => holds S V c \/ holds S V d
+  end.
+
+(** AS: positions that have a label get X too. *)
+Definition name (X : label) (L : labels) : labels := if is_none L then L else add X L.
+
+(** Renaming: what has X has Y instead. *)
+Definition rename (X Y : label) (L : labels) : labels :=
+  if has X L then add Y (N.clearbit L X) else L.
+
+(** W beats V, by the positions that they take (corrected, E1 and E2). *)
+Definition beats (s : strategy) (w v : nat -> bool) : Prop :=
+  match s with
+  | Strict => False
+  | Nxt => exists k, w k = true /\ v k = false /\ forall l, l < k -> w l = v l
+  | Last => exists k, w k = true /\ v k = false /\ forall l, k < l -> w l = v l
+  | Max => (forall k, v k = true -> w k = true) /\ exists k, w k = true /\ v k = false
+  end.
+
+(** STRICT alone asks something of a valuation by itself: no gap. *)
+Definition admissible (s : strategy) (v : nat -> bool) : Prop :=
+  match s with
+  | Strict => forall i j k, i < j < k -> v i = true -> v k = true -> v j = true
+  | _ => True
+  end.
+
+Definition fits {D} (S : stream D) (w : window D) (V : valuation) : Prop :=
+  match w with
+  | Events n => last V - first V <= n
+  | Between near => exists t u,
+      nth_error S (first V) = Some t /\ nth_error S (last V) = Some u /\ near t u = true
+  end.
+
+Reserved Notation "V |=[ S ] phi" (at level 70, S at level 200, phi at next level).
+
+Fixpoint sat {D} (S : stream D) (phi : formula D) (V : valuation) {struct phi} : Prop :=
+  match phi with
+  | Atom R => exists i t, nth_error S i = Some t /\ type t = R /\ V = Valuation i [only R]
+  | As phi X => exists W, W |=[S] phi /\ V = relabel (name X) W
+  | Filter phi c => V |=[S] phi /\ holds S V c
+  | Or phi psi => V |=[S] phi \/ V |=[S] psi
+  | And phi psi => V |=[S] phi /\ V |=[S] psi
+  | Seq phi psi => exists W1 W2, W1 |=[S] phi /\ W2 |=[S] psi /\ before W1 W2 /\ V = union W1 W2
+  | Concat phi psi =>
+      exists W1 W2, W1 |=[S] phi /\ W2 |=[S] psi /\ adjacent W1 W2 /\ V = union W1 W2
+  | Plus phi => iteration (fun W => W |=[S] phi) before V
+  | ConcatPlus phi => iteration (fun W => W |=[S] phi) adjacent V
+  | Project L phi => exists W, W |=[S] phi /\ V = relabel (common L) W
+  | Rename X Y phi => exists W, W |=[S] phi /\ V = relabel (rename X Y) W
+  | All phi psi => exists W1 W2, W1 |=[S] phi /\ W2 |=[S] psi /\ V = union W1 W2
+  | Unless phi psi => V |=[S] phi /\ forall W, W |=[S] psi -> ~ inside W V
+  | Not phi => exists i t, nth_error S i = Some t /\ (forall W, ~ W |=[[t]] phi) /\
+      V = Valuation i [none]
+  | Select s phi => V |=[S] phi /\ admissible s (taken V) /\
+      forall W, W |=[S] phi -> last W = last V -> ~ beats s (taken W) (taken V)
+  | Within phi w => V |=[S] phi /\ fits S w V
+  end
+where "V |=[ S ] phi" := (sat S phi V).
+
+(** The complex events of a formula (CORE Sec. 2.2). *)
+Definition answer {D} (S : stream D) (phi : formula D) (C : complex_event) : Prop :=
+  exists V, V |=[S] phi /\ C = complex V.

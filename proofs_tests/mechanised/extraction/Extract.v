@@ -1,0 +1,7 @@
+(** The evaluator as OCaml. Trusted: this extraction, with natural numbers as machine integers. *)
+
+Require Import ExtrOcamlBasic ExtrOcamlNatInt.
+Require Import Mechanised.Stream Mechanised.Formula Mechanised.Evaluate Mechanised.Query Mechanised.EvaluateQuery.
+
+Extraction Language OCaml.
+Extraction "extraction/proved.ml" query_answers.

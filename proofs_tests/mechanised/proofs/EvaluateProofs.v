@@ -1,0 +1,292 @@
+(** The evaluator is sound and complete for the table. *)
+
+Require Import Mechanised.Tactics.
+Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics Mechanised.Evaluate.
+
+(** * Valuations lie inside the stream and are not empty. *)
+
+Definition proper {D} (S : stream D) (V : valuation) := row V <> [] /\ stop V <= length S.
+
+Lemma proper_stop V : row V <> [] -> first V < stop V.
+Proof. unfold stop. destruct (row V); cbn; [congruence | lia]. Qed.
+
+Lemma stop_relabel f V : stop (relabel f V) = stop V.
+Proof. unfold stop, relabel; cbn. now rewrite map_length. Qed.
+
+Lemma stop_union V W : row V <> [] -> row W <> [] ->
+  stop (union V W) = Nat.max (stop V) (stop W).
+Proof.
+  intros HV HW. apply proper_stop in HV, HW. unfold stop at 1, union; cbn.
+  rewrite map_length, seq_length. lia.
+Qed.
+
+Lemma row_union V W : row V <> [] -> row W <> [] -> row (union V W) <> [].
+Proof.
+  intros HV HW E. pose proof (stop_union V W HV HW) as H. apply proper_stop in HV, HW.
+  unfold stop at 1 in H. rewrite E in H. unfold union in H; cbn in H. lia.
+Qed.
+
+Lemma proper_relabel {D} (S : stream D) f V : proper S V -> proper S (relabel f V).
+Proof.
+  unfold proper. rewrite stop_relabel. intros [H ?]. split; auto.
+  unfold relabel; cbn. destruct (row V); cbn; congruence.
+Qed.
+
+Lemma proper_union {D} (S : stream D) V W : proper S V -> proper S W -> proper S (union V W).
+Proof. intros [] []. split; auto using row_union. rewrite stop_union by auto. lia. Qed.
+
+Lemma proper_single {D} (S : stream D) i t L : nth_error S i = Some t -> proper S (Valuation i [L]).
+Proof. intros H. apply nth_error_length in H. split; cbn; [congruence | unfold stop; cbn; lia]. Qed.
+
+Lemma proper_iteration {D} (S : stream D) (R : valuation -> Prop) precedes V :
+  (forall W, R W -> proper S W) -> iteration R precedes V -> proper S V.
+Proof. induction 2; auto using proper_union. Qed.
+
+Lemma sat_proper {D} (S : stream D) phi V : V |=[S] phi -> proper S V.
+Proof.
+  revert V; induction phi; cbn; intros V H;
+    try (destruct H as [H|H]; solve [eauto]); break; eauto using proper_single, proper_relabel, proper_union.
+  - eapply proper_iteration; eauto.
+  - eapply proper_iteration; eauto.
+Qed.
+
+(** * Tests decide what they should. *)
+
+Lemma all_positions_true {A} (S : list A) test :
+  all_positions S test = true <-> forall i, i < length S -> test i = true.
+Proof.
+  unfold all_positions. rewrite forallb_forall. split; intros H i.
+  - intros; apply H, in_seq; lia.
+  - rewrite in_seq. intros []. apply H. lia.
+Qed.
+
+Lemma some_position_true {A} (S : list A) test :
+  some_position S test = true <-> exists i, i < length S /\ test i = true.
+Proof.
+  unfold some_position. rewrite existsb_exists. split; intros [i H]; exists i; rewrite in_seq in *.
+  - intuition lia.
+  - intuition lia.
+Qed.
+
+Lemma upto_true k test : upto k test = true <-> forall i, i < k -> test i = true.
+Proof.
+  unfold upto. rewrite forallb_forall. split; intros H i.
+  - intros; apply H, in_seq; lia.
+  - rewrite in_seq. intros []. apply H. lia.
+Qed.
+
+Lemma at_all_true {D} (S : stream D) test i :
+  at_all S test i = true <-> forall t, nth_error S i = Some t -> test t = true.
+Proof. unfold at_all. destruct (nth_error S i); split; intros; try congruence; eauto. Qed.
+
+Lemma implb_true a b : implb a b = true <-> (a = true -> b = true).
+Proof. destruct a, b; cbn; intuition. Qed.
+
+Lemma holds_b_correct {D} (S : stream D) V c : holds_b S V c = true <-> holds S V c.
+Proof.
+  induction c; cbn.
+  - rewrite all_positions_true. split; intros H i.
+    + intros t Hx Ht. specialize (H i (nth_error_length _ _ _ Ht)).
+      rewrite implb_true, at_all_true in H. eauto.
+    + intros _. rewrite implb_true, at_all_true. eauto.
+  - rewrite all_positions_true. split.
+    + intros H i j t u Hx Hy Ht Hu. specialize (H i (nth_error_length _ _ _ Ht)).
+      rewrite implb_true, at_all_true in H. specialize (H Hx t Ht).
+      rewrite all_positions_true in H. specialize (H j (nth_error_length _ _ _ Hu)).
+      rewrite implb_true, at_all_true in H. eauto.
+    + intros H i _. rewrite implb_true, at_all_true. intros Hx t Ht.
+      rewrite all_positions_true. intros j _. rewrite implb_true, at_all_true. eauto.
+  - reflexivity.
+  - rewrite andb_true_iff. tauto.
+  - rewrite orb_true_iff. tauto.
+Qed.
+
+Lemma fits_b_correct {D} (S : stream D) w V : fits_b S w V = true <-> fits S w V.
+Proof.
+  destruct w as [n|near]; cbn; [apply Nat.leb_le|].
+  destruct (nth_error S (first V)), (nth_error S (last V)); split; intros H; break;
+    try discriminate; eauto; congruence.
+Qed.
+
+(** Nothing is taken outside the stream. *)
+Definition bounded (n : nat) (v : nat -> bool) := forall i, v i = true -> i < n.
+
+Lemma bounded_taken {D} (S : stream D) V : proper S V -> bounded (length S) (taken V).
+Proof.
+  intros [_ H] i. unfold taken, at_position, stop in *.
+  destruct (first V <=? i) eqn:E; reflect; [|cbn; discriminate].
+  destruct (Nat.lt_ge_cases (i - first V) (length (row V))); [lia|].
+  rewrite nth_overflow by lia. cbn; discriminate.
+Qed.
+
+Lemma beats_b_correct {D} (S : stream D) s w v :
+  bounded (length S) w -> bounded (length S) v -> beats_b S s w v = true <-> beats s w v.
+Proof.
+  intros Hw Hv. destruct s; cbn.
+  - easy.
+  - rewrite some_position_true. split.
+    + intros (k & _ & H). reflect. rewrite upto_true in H. break.
+      exists k. repeat split; auto. intros l Hl. apply eqb_true_iff. auto.
+    + intros (k & Hk & Hk' & H). exists k. split; [now apply Hw|]. reflect. rewrite upto_true.
+      repeat split; auto. intros l Hl. apply eqb_true_iff. auto.
+  - rewrite some_position_true. split.
+    + intros (k & _ & H). reflect. rewrite all_positions_true in H. break.
+      exists k. repeat split; auto. intros l Hl.
+      destruct (Nat.lt_ge_cases l (length S)).
+      * specialize (H0 l H2). rewrite implb_true in H0. apply eqb_true_iff. apply H0. now apply Nat.ltb_lt.
+      * destruct (w l) eqn:E, (v l) eqn:E'; auto; [apply Hw in E | apply Hv in E']; lia.
+    + intros (k & Hk & Hk' & H). exists k. split; [now apply Hw|]. reflect. rewrite all_positions_true.
+      repeat split; auto. intros l _. rewrite implb_true. intros Hl. rewrite eqb_true_iff. now apply H, Nat.ltb_lt.
+  - rewrite andb_true_iff, all_positions_true, some_position_true. split.
+    + intros [H (k & _ & K)]. reflect. split; [|exists k; tauto].
+      intros l Hl. specialize (H l (Hv l Hl)). rewrite implb_true in H. auto.
+    + intros [H (k & K & K')]. split.
+      * intros l _. rewrite implb_true. auto.
+      * exists k. split; [now apply Hw|]. reflect. auto.
+Qed.
+
+Lemma admissible_b_correct {D} (S : stream D) s v :
+  bounded (length S) v -> admissible_b S s v = true <-> admissible s v.
+Proof.
+  intros Hv. destruct s; cbn; try tauto. rewrite all_positions_true. split.
+  - intros H i j k Hijk Hi Hk. specialize (H k (Hv k Hk)).
+    rewrite implb_true, upto_true in H. specialize (H Hk j ltac:(lia)).
+    rewrite implb_true, upto_true in H. destruct (v j); auto.
+    specialize (H eq_refl i ltac:(lia)). rewrite Hi in H. discriminate.
+  - intros H k _. rewrite implb_true, upto_true. intros Hk j Hj.
+    rewrite implb_true, upto_true. intros Hj' i Hi. destruct (v i) eqn:E; auto.
+    rewrite (H i j k) in Hj'; auto.
+Qed.
+
+(** * Products and iterations. *)
+
+Lemma in_product precedes Vs Ws V : In V (product precedes Vs Ws) <->
+  exists W1 W2, In W1 Vs /\ In W2 Ws /\ precedes W1 W2 = true /\ V = union W1 W2.
+Proof.
+  unfold product. members. split; intros H; do 3 (members; break).
+  - eauto 8.
+  - exists x. split; auto. members. exists x0. members. auto.
+Qed.
+
+Definition decides (p : valuation -> valuation -> bool) (P : valuation -> valuation -> Prop) :=
+  forall V W, p V W = true <-> P V W.
+
+Lemma decides_before : decides is_before before.
+Proof. intros V W. apply Nat.leb_le. Qed.
+Lemma decides_adjacent : decides is_adjacent adjacent.
+Proof. intros V W. apply Nat.eqb_eq. Qed.
+Lemma decides_inside : decides is_inside inside.
+Proof. intros V W. unfold is_inside, inside. now rewrite andb_true_iff, !Nat.leb_le. Qed.
+
+Lemma iterate_sound p P n Vs V : decides p P ->
+  In V (iterate p n Vs) -> iteration (fun W => In W Vs) P V.
+Proof.
+  intros Hp. revert V; induction n; cbn; intros V H; [now constructor|].
+  members. destruct H as [H|H]; [now constructor|].
+  rewrite in_product in H. break. apply more; auto. now apply Hp.
+Qed.
+
+(** Each part of an iteration has an event, so it has no more parts than events. *)
+Lemma iterate_complete p P n Vs V : decides p P -> (forall V W, P V W -> before V W) ->
+  (forall W, In W Vs -> row W <> []) ->
+  iteration (fun W => In W Vs) P V -> stop V <= first V + S n -> In V (iterate p n Vs).
+Proof.
+  intros Hp HP HVs H. revert n; induction H as [V H | V W HV HW IH HVW]; intros n Hn.
+  - destruct n; cbn; members; auto.
+  - assert (RW : row W <> []) by (clear - HVs HW; induction HW; auto using row_union).
+    pose proof (HVs _ HV) as RV. rewrite stop_union in Hn by auto.
+    pose proof (proper_stop _ RV). pose proof (proper_stop _ RW).
+    pose proof (HP _ _ HVW) as B. unfold before in B. unfold union in Hn; cbn in Hn.
+    destruct n; [lia|]. cbn. members. right. rewrite in_product. exists V, W.
+    repeat split; auto; [apply IH; lia | now apply Hp].
+Qed.
+
+Lemma iteration_iff (R R' : valuation -> Prop) P V : (forall W, R W <-> R' W) -> iteration R P V <-> iteration R' P V.
+Proof. intros H; split; induction 1; constructor; auto; now apply H. Qed.
+
+Lemma iterate_correct {D} (S : stream D) p P Vs V : decides p P ->
+  (forall V W, P V W -> before V W) -> (forall W, In W Vs -> proper S W) ->
+  In V (iterate p (length S) Vs) <-> iteration (fun W => In W Vs) P V.
+Proof.
+  intros Hp HP HVs. split; [now apply iterate_sound|]. intros H.
+  apply iterate_complete with P; auto; [apply HVs|].
+  apply (proper_iteration S) in H; auto. destruct H. lia.
+Qed.
+
+Lemma in_at_events {D} (S : stream D) test L V : In V (at_events S test L) <->
+  exists i t, nth_error S i = Some t /\ test t = true /\ V = Valuation i [L].
+Proof.
+  unfold at_events. members. split.
+  - intros [i [_ H]]. destruct (nth_error S i) as [t|] eqn:E; break.
+    destruct (test t) eqn:F; break. eauto 6.
+  - intros (i & t & E & F & ->). exists i. members. rewrite E, F.
+    apply nth_error_length in E. split; [lia | now left].
+Qed.
+
+Lemma empty_true {A} (l : list A) : empty l = true <-> forall x, ~ In x l.
+Proof.
+  destruct l; cbn; split; intros; try discriminate; auto. exfalso; eapply H; eauto.
+Qed.
+
+Lemma exists_iff {A} (P Q : A -> Prop) :
+  (forall x, P x <-> Q x) -> (exists x, P x) <-> (exists x, Q x).
+Proof. firstorder. Qed.
+
+(** * The theorem. *)
+
+Theorem evaluate_correct {D} (phi : formula D) :
+  forall (S : stream D) V, In V (evaluate S phi) <-> V |=[S] phi.
+Proof.
+  induction phi; intros S V; cbn.
+  - (* R *) rewrite in_at_events. do 2 (apply exists_iff; intro). now rewrite N.eqb_eq.
+  - (* AS *) unfold once. members. apply exists_iff; intro. rewrite IHphi. intuition.
+  - (* FILTER *) members. now rewrite IHphi, holds_b_correct.
+  - (* OR *) unfold once. members. now rewrite IHphi1, IHphi2.
+  - (* AND *) members. rewrite IHphi1. rewrite <- IHphi2.
+    destruct (in_dec valuation_dec V (evaluate S phi2)); intuition; discriminate.
+  - (* ; *) rewrite in_product. do 2 (apply exists_iff; intro).
+    now rewrite IHphi1, IHphi2, (decides_before _ _).
+  - (* : *) rewrite in_product. do 2 (apply exists_iff; intro).
+    now rewrite IHphi1, IHphi2, (decides_adjacent _ _).
+  - (* + *) unfold once. members. rewrite (iterate_correct S _ before); auto using decides_before.
+    + now apply iteration_iff.
+    + intros W H. now apply IHphi, sat_proper in H.
+  - (* :+ *) unfold once. members. rewrite (iterate_correct S _ adjacent); auto using decides_adjacent.
+    + now apply iteration_iff.
+    + intros ? ? H. unfold before. now rewrite H.
+    + intros W H. now apply IHphi, sat_proper in H.
+  - (* projection *) unfold once. members. apply exists_iff; intro. rewrite IHphi. intuition.
+  - (* renaming *) unfold once. members. apply exists_iff; intro. rewrite IHphi. intuition.
+  - (* ALL *) rewrite in_product. do 2 (apply exists_iff; intro).
+    rewrite IHphi1, IHphi2. intuition.
+  - (* UNLESS *) members. rewrite IHphi1, negb_true_iff, <- not_true_iff_false, existsb_exists.
+    split; intros [H N]; split; auto.
+    + intros W HW I. apply N. exists W. rewrite IHphi2, (decides_inside _ _). auto.
+    + intros (W & HW & I). rewrite IHphi2 in HW. rewrite (decides_inside _ _) in I. now apply (N W).
+  - (* NOT *) rewrite in_at_events. do 2 (apply exists_iff; intro). rewrite empty_true.
+    split; intros (? & H & ?); repeat split; auto; intros W HW; apply (H W), IHphi; auto.
+  - (* strategies *) members. rewrite IHphi, andb_true_iff, negb_true_iff.
+    rewrite <- not_true_iff_false, existsb_exists. split; intros (H & A & N);
+      pose proof (bounded_taken S V (sat_proper _ _ _ H)) as B;
+      rewrite admissible_b_correct in * by auto; repeat split; auto.
+    + intros W HW E C. apply N. exists W. rewrite IHphi, andb_true_iff, Nat.eqb_eq.
+      rewrite beats_b_correct; eauto using bounded_taken, sat_proper.
+    + intros (W & HW & E). rewrite IHphi in HW. reflect. destruct E as [E C].
+      rewrite beats_b_correct in C; eauto using bounded_taken, sat_proper. now apply (N W).
+  - (* WITHIN *) members. now rewrite IHphi, fits_b_correct.
+Qed.
+
+(** Each valuation once, and each complex event. *)
+Lemma nodup_filter {A} (f : A -> bool) l : NoDup l -> NoDup (filter f l).
+Proof.
+  induction 1; cbn; [constructor|]. destruct (f x); auto. constructor; auto.
+  intros I. apply filter_In in I. tauto.
+Qed.
+
+Theorem answers_correct {D} (S : stream D) phi C : In C (answers S phi) <-> answer S phi C.
+Proof.
+  unfold answers, answer. members. apply exists_iff; intro. rewrite evaluate_correct. intuition.
+Qed.
+
+Theorem answers_once {D} (S : stream D) phi : NoDup (answers S phi).
+Proof. apply NoDup_nodup. Qed.
