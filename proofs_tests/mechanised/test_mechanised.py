@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cerlab.fuzz import engine, fuzz
-from cerlab.fuzz.features import FEATURES
+from cerlab.fuzz import FEATURES, engine, fuzz
 from cerlab.testing import ATTRIBUTES, SMALL, Shape
 from proofs_tests.suite import Suite
 
