@@ -210,6 +210,24 @@ class WindowStarts:
         self._inside.drop(int(first[-1]))
         return starts
 
+    def check(self, columns: Mapping[str, Any], positions: Int64s) -> None:
+        """Raise as `read`, and read nothing."""
+        if self._clock is not None and len(positions):
+            last = self._clock.last
+            try:
+                self._clock.read(columns, len(positions), lambda i: int(positions[i]))
+            finally:
+                self._clock.last = last
+
+    def check_events(self, events: Sequence[Event], positions: Sequence[int]) -> None:
+        """Raise as `read_events`, and read nothing."""
+        if self._clock is not None:
+            last = self._clock.last
+            try:
+                self._clock.read_events(events, positions)
+            finally:
+                self._clock.last = last
+
     def read_events(self, events: Sequence[Event], positions: Sequence[int]) -> list[int]:
         """The same for a few events, without columns."""
         if self._clock is None:

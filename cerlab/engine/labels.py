@@ -25,7 +25,8 @@ from cerlab.engine.kernels import labels as k
 from cerlab.engine.kernels.arrays import DONE, FULL, NONE, Answers, Int32s, Int64s
 from cerlab.engine.kernels.labels import EVERYWHERE, MARKS, ROWS, Rows
 from cerlab.engine.kernels.registers import Events
-from cerlab.engine.registers.evaluation import MAX_RULES, codes_of
+from cerlab.engine.registers.codes import ValueCodes
+from cerlab.engine.registers.evaluation import MAX_RULES
 from cerlab.engine.registers.program import NotTaken, labelling_program
 from cerlab.engine.registers.rules import Names, computes, event_atoms, labelling_tables, names_of
 from cerlab.model.answer import (
@@ -368,8 +369,8 @@ class RegisterLabelling:
 
 def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None) -> Events:
     """The events of all substreams, with the codes of what they bring."""
-    constants = [constant.value for constant in names.constants]
-    values, codes = codes_of(stream.columns, names.values, constants, len(stream))
+    codes = ValueCodes(constant.value for constant in names.constants)
+    values = codes.of_columns(stream.columns, names.values, len(stream))
     rows = np.stack(values, axis=1) if values else np.zeros((len(stream), 0), np.int64)
     nothing = np.zeros(0, np.int64)
     return Events(
@@ -378,7 +379,7 @@ def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None)
         position=nothing,
         order=nothing,
         lowest=nothing,
-        constants=np.array(codes, np.int64),
+        constants=codes.constants,
     )
 
 

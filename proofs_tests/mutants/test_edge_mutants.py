@@ -70,7 +70,7 @@ def is_counted(row: tuple[str, bool]) -> bool:
     first, second = (f"<v {operator} r.v>^" for operator in either.split())
     plan = register_plan(cerlab.parse_sremo(f"<TRUE>^ -> r . ({first} | {second})"))
     events = Stream([Event("A", {"v": 1}), Event("A", {"v": 1})])
-    return RegisterEvaluation(plan, events).tables.unambiguous is expected
+    return RegisterEvaluation(plan, events).is_unambiguous is expected
 
 
 def begins(row: tuple[int, list[int]]) -> bool:

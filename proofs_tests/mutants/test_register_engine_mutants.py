@@ -12,14 +12,11 @@ import pytest
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers import Srt
 from cerlab.engine.kernels.registers import KIND
-from cerlab.engine.registers import evaluation, program, rules
-from cerlab.engine.registers import evaluation as codes
+from cerlab.engine.registers import codes, evaluation, program, rules
 from cerlab.engine.registers import rules as ambiguity
+from cerlab.engine.registers.codes import ValueCodes
 from cerlab.engine.registers.program import DEAD, Move, RegisterProgram, Slot
 from cerlab.engine.registers.rules import Names, Rule
-from cerlab.model.clauses import Window
-from cerlab.model.event import Value
-from cerlab.model.stream import TimeAxis
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.srt.register_cases import (
     engine_answers,
@@ -29,8 +26,6 @@ from proofs_tests.srt.register_cases import (
     reference_answers,
 )
 from proofs_tests.suite import Suite
-
-_LOWEST = evaluation._lowest
 
 
 def live_for_one_step(
@@ -78,13 +73,12 @@ def old_value_stays(program: RegisterProgram, names: Names, move: Move) -> list[
 _FILL = rules._fill
 
 
-def one_kind(value: Value, rank: Mapping[Any, int]) -> int:
+def one_kind(self: ValueCodes, *columns: Any) -> list[Any]:
     """NULL and NaN are the lowest number of all, and equal."""
-    code = _CODE(value, rank)
-    return code if code != codes.NOTHING else 1 << KIND
+    return [np.where(code == codes.NOTHING, 1 << KIND, code) for code in _CODES(self, *columns)]
 
 
-_CODE = codes._code
+_CODES = ValueCodes.of_columns
 
 
 def asked_for_what_differs(names: Names, rule: Rule) -> tuple[int, int]:
@@ -96,12 +90,13 @@ def asked_for_what_differs(names: Names, rule: Rule) -> tuple[int, int]:
 _KEY = rules._key
 
 
-def one_event_less(
-    windows: Sequence[Window], columns: Mapping[str, Any], positions: Any, time: TimeAxis | None
-) -> Any:
+def one_event_less(self: Any, columns: Mapping[str, Any], positions: Any) -> Any:
     """A window without the first event in it."""
-    lowest = _LOWEST(windows, columns, positions, time)
-    return np.where(lowest > 0, lowest + 1, 0)
+    order, lowest = _WINDOWS(self, columns, positions)
+    return order, np.where(lowest > 0, lowest + 1, 0)
+
+
+_WINDOWS = evaluation._Windows.read
 
 
 def comparisons_exclude_each_other(a: Rule, b: Rule) -> bool:
@@ -133,10 +128,10 @@ MUTANTS = [
     mutant(REGISTERS, program, "_of_marks", accepts_without_a_mark),
     mutant(REGISTERS, rules, "_waits", waits_and_writes),
     mutant(REGISTERS, rules, "_fill", old_value_stays),
-    mutant(REGISTERS, codes, "_code", one_kind),
+    mutant(REGISTERS, ValueCodes, "of_columns", one_kind),
     mutant(REGISTERS, rules, "_key", asked_for_what_differs),
     mutant(REGISTERS, ambiguity, "_compatible", comparisons_exclude_each_other),
-    mutant(REGISTERS, evaluation, "_lowest", one_event_less),
+    mutant(REGISTERS, evaluation._Windows, "read", one_event_less),
 ]
 
 

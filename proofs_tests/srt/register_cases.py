@@ -12,7 +12,7 @@ from cerlab.automata.registers import NONE, RegisterTransition, Srt
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.registers import IntervalRuns, answers
-from cerlab.engine.registers.evaluation import RegisterEvaluation
+from cerlab.engine.registers.evaluation import RegisterEvaluation, RegisterRun
 from cerlab.engine.registers.program import AnyPlan
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.answer import ComplexEvent
@@ -54,8 +54,34 @@ def engine_answers(
     """The answers of the engine, in order, from sizes so small that everything has to grow."""
     run = RegisterEvaluation(plan, stream, stream.time, room=room, arena=arena, answers=1)
     result = [answer for batch in run.answers() for answer in batch]
-    ends = [answer.end for answer in result]
-    assert ends == sorted(ends)
+    assert result == sorted(result, key=lambda answer: answer.end)
+    return in_order(result)
+
+
+def pushed_answers(rng: Random, plan: AnyPlan, stream: Stream) -> list[ComplexEvent]:
+    """The same where the events come in random batches, as columns or one by one.
+
+    At times another run goes on with the state of the one before.
+    """
+
+    def fresh_run() -> RegisterRun:
+        return RegisterRun(plan, stream.time, room=1, arena=4, answers=1)
+
+    run = fresh_run()
+    result: list[ComplexEvent] = []
+    events = list(stream.events)
+    while events:
+        size = rng.choice((1, 1, 2, 3, 5, 40))
+        some, events = Stream(events[:size]), events[size:]
+        if rng.random() < 0.2:
+            state, run = run.state(), fresh_run()
+            run.resume(state)
+        before, lowest = run.position, run.lowest
+        by_columns = run.push(some.columns, len(some))
+        pushed = by_columns if rng.random() < 0.5 else run.push_events(some.events)
+        fresh = [answer for batch in pushed for answer in batch]
+        assert all(answer.end >= before and answer.start >= lowest for answer in fresh)
+        result += fresh
     return in_order(result)
 
 

@@ -21,10 +21,10 @@ from cerlab.automata.plan import CorrelatedPlan
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.kernels.registers import compare
 from cerlab.engine.reference.registers import answers
-from cerlab.engine.registers import configurations
+from cerlab.engine.registers import codes, configurations, evaluation
+from cerlab.engine.registers.codes import ValueCodes
 from cerlab.engine.registers.evaluation import (
     RegisterEvaluation,
-    codes_of,
     register_answers,
     why_not,
 )
@@ -61,6 +61,7 @@ from proofs_tests.srt.register_cases import (
     of_expression,
     of_intervals,
     of_transducer,
+    pushed_answers,
     reference_answers,
     with_answers,
     words,
@@ -98,6 +99,29 @@ def test_transducers_with_values_of_all_kinds(draw: Callable[[Random], Case], su
         return bool(ours)
 
     suite.run(case, deep_count=10_000)
+
+
+@pytest.mark.parametrize("spacing", [3, 17, codes.SPACING])
+def test_batches_and_states(spacing: int, suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a stream is cut, with codes that run out of gaps, and keys and values forgotten."""
+    monkeypatch.setattr(codes, "SPACING", spacing)
+
+    def correlated(rng: Random) -> Case | None:
+        each = rng.choice((correlated_case, under_clauses))(rng)
+        plan = each.query.registers
+        return (plan, each.stream) if plan.limit is None and why_not(plan) is None else None
+
+    def case(rng: Random) -> bool | None:
+        drawn = rng.choice((of_expression, of_transducer, of_intervals, correlated))(rng)
+        if drawn is None:
+            return None
+        monkeypatch.setattr(evaluation, "KEYS_KEPT", rng.choice((0, 1, 4096)))
+        monkeypatch.setattr(evaluation, "VALUES_KEPT", rng.choice((0, 1, 1 << 17)))
+        expected = reference_answers(*drawn)
+        assert pushed_answers(rng, *drawn) == expected
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000)
 
 
 def test_longer_streams_and_counts(suite: Suite) -> None:
@@ -172,9 +196,10 @@ def test_codes_compare_as_values_do(suite: Suite) -> None:
             a, b = ([rng.choice(family) for _ in range(4)] for _ in range(2))
         constant = rng.choice(KINDS)
         constants = [constant] if rng.random() < 0.5 else []
-        columns, codes = codes_of({"a": a, "b": b}, ["a", "b", "none"], constants, 4)
+        value_codes = ValueCodes(constants)
+        columns = value_codes.of_columns({"a": a, "b": b}, ["a", "b", "none"], 4)
         values = [*zip(a, columns[0], strict=True), *zip(b, columns[1], strict=True)]
-        values += zip(constants, codes, strict=True)
+        values += zip(constants, value_codes.constants, strict=True)
         assert set(columns[2].tolist()) == {-1}
         holds = False
         for op, number in OPERATORS.items():
@@ -312,7 +337,7 @@ def test_counts_are_exact_or_refused() -> None:
     def run(length: int) -> RegisterEvaluation:
         return RegisterEvaluation(plan, Stream(events("A" * length + "B", v="0" * length + "1")))
 
-    assert run(40).tables.unambiguous
+    assert run(40).is_unambiguous
     assert run(40).count() == 2**40 - 1
     with pytest.raises(CountOverflow):
         run(60).count()

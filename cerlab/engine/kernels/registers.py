@@ -21,7 +21,7 @@ from cerlab.engine.kernels.arrays import (
 Floats: TypeAlias = NDArray[np.float64]
 
 
-KIND = 36
+KIND = 60
 """Codes of one kind differ in the bits below this one."""
 
 

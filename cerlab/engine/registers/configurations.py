@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer, arena_of, double_room, paces
@@ -14,6 +16,7 @@ from cerlab.engine.kernels.enumeration import collect
 from cerlab.engine.kernels.register_runs import ENTRY_HEADER, read_events
 from cerlab.engine.kernels.registers import move_over, restart, sweep
 from cerlab.errors import ResourceLimit
+from cerlab.kernel_cache import RepeatedCalls
 
 MAX_CONFIGURATIONS = 1 << 24
 """How many configurations may be active at once."""
@@ -54,6 +57,7 @@ class Configurations:
         self._scratch = _scratch()
         self._answers = Buffer(answers)
         self._lacked_at = (-1, k.DONE)
+        self._read_events = RepeatedCalls(read_events)
 
     @property
     def visits(self) -> int:
@@ -70,17 +74,58 @@ class Configurations:
         """How many configurations are kept, those that the window has passed among them."""
         return len(self._live.state) - int(self._reg[r.FREE])
 
+    def slots(self) -> k.Int64s:
+        """The contents of all configurations: int64 (configurations, slots)."""
+        return self._live.slots[~self._is_free()]
+
+    def recode(self, new: Callable[[k.Int64s], None]) -> None:
+        """Let `new` change the contents of the configurations in place, and find them by those."""
+        contents = self._live.slots
+        new(contents)
+        self._rebuild(self._live.key_slot, len(self._live.state))
+
+    def arrays(self, lowest: int) -> dict[str, NDArray[Any]]:
+        """All that is kept between two events, as `resume` takes it: by name.
+
+        Configurations are in the order of their lists, with what each of them holds in `slots`.
+        """
+        self.collect(lowest)
+        self._rebuild(self._live.key_slot, len(self._live.state))
+        count, head = len(self._live.state) - int(self._reg[r.FREE]), int(self._reg[k.HEAD])
+        live = {name: getattr(self._live, name)[:count] for name in ("state", "node", "slots")}
+        return live | {name: column[:head] for name, column in self._arena._asdict().items()}
+
+    def resume(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `arrays` gave."""
+        count, head = len(arrays["state"]), len(arrays["left"])
+        self._arena = arena_of(max(len(self._arena.left), 2 * head))
+        self._memo = _memo(len(self._arena.left))
+        for name, column in self._arena._asdict().items():
+            column[:head] = arrays[name]
+        self._reg[k.HEAD] = head
+        key_slot, slots = self._live.key_slot, self._live.slots.shape[1]
+        before = _live(key_slot[: r.BY_KEY], slots, max(count, 1))
+        for name in ("state", "node", "slots"):
+            getattr(before, name)[:count] = arrays[name]
+        before.next[r.BY_STATE, : count - 1] = np.where(
+            np.diff(arrays["state"]) == 0, np.arange(1, count), k.NONE
+        )
+        states, first = np.unique(arrays["state"], return_index=True)
+        before.head[r.BY_STATE, states] = first
+        room = max(len(self._live.state), 1 << (2 * count - 1).bit_length())
+        self._live = before
+        self._rebuild(key_slot, room)
+        self._arrivals = _arrivals(len(self._arrivals.move), slots, room)
+
+    def list_by(self, key_slot: k.Int32s) -> None:
+        """Keep the lists that other rules want."""
+        if not np.array_equal(key_slot, self._live.key_slot):
+            self._rebuild(key_slot, len(self._live.state))
+
     @property
     def room(self) -> tuple[int, int]:
         """Room for configurations, and for nodes in the arena."""
         return len(self._live.state), len(self._arena.left)
-
-    def count(self, rules: r.Rules, events: r.Events) -> float:
-        """How many answers events end; exact up to 2^53."""
-        total = np.zeros(1, np.float64)
-        for _ in self.read(rules, events, total):
-            raise AssertionError("what is counted is not listed")
-        return float(total[0])
 
     def read(
         self, rules: r.Rules, events: r.Events, total: r.Floats = NO_TOTAL
@@ -89,17 +134,20 @@ class Configurations:
 
         Raises `ResourceLimit` above `MAX_CONFIGURATIONS`.
         """
-        self._reg[k.EVENT] = 0
-        for part in paces(len(events.symbol), careful=True):
-            some = events._replace(symbol=events.symbol[: part.stop])
-            yield from self._read(rules, some, total)
+        self._reg[k.EVENT], self._lacked_at = 0, (-1, k.DONE)
+        if len(events.symbol) == 1:
+            yield from self._read(rules, events, total)
+        else:
+            for part in paces(len(events.symbol), careful=True):
+                some = events._replace(symbol=events.symbol[: part.stop])
+                yield from self._read(rules, some, total)
         if self._reg[k.ANSWERS]:
             yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
 
     def _read(self, rules: r.Rules, events: r.Events, total: r.Floats) -> Iterator[AnswerBatch]:
         """The answers of some more events, but for the last ones, which are in the buffer."""
         while True:
-            status = read_events(rules, events, *self._arrays(), self._limits, total)
+            status = self._read_events(rules, events, *self._arrays(), self._limits, total)
             if status == k.DONE:
                 return
             poll()
@@ -128,7 +176,7 @@ class Configurations:
         again, self._lacked_at = self._lacked_at == now, now
         match status:
             case k.NEED_ARENA:
-                self._collect(lowest)
+                self.collect(lowest)
                 if again or 2 * self._reg[k.HEAD] > len(self._arena.left):
                     self._arena = double_room(self._arena)
                     self._memo = _memo(len(self._arena.left))
@@ -154,21 +202,29 @@ class Configurations:
                 f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
                 hint="a window bounds them, and registers that need not be told apart",
             )
-        slots, chains = self._live.slots.shape[1], len(self._live.next)
-        poll(room * (20 + 8 * slots + 24 * chains))
-        larger, reg = _live(self._live.key_slot, slots, room), np.zeros(r.ALL, np.int64)
-        reg[r.FREE] = room
-        move_over(self._live, self._reg, larger, reg)
-        self._live = larger
-        self._arrivals = _arrivals(len(self._arrivals.move), slots, room)
+        self._rebuild(self._live.key_slot, room)
+        self._arrivals = _arrivals(len(self._arrivals.move), self._live.slots.shape[1], room)
 
-    def _collect(self, lowest: int) -> None:
+    def _rebuild(self, key_slot: k.Int32s, room: int) -> None:
+        """Put all configurations into new lists, with their numbers in the order of these."""
+        slots = self._live.slots.shape[1]
+        poll(room * (20 + 8 * slots + 24 * len(key_slot)))
+        fresh, reg = _live(key_slot, slots, room), np.zeros(r.ALL, np.int64)
+        reg[r.FREE] = room
+        move_over(self._live, self._reg, fresh, reg)
+        self._live = fresh
+
+    def _is_free(self) -> NDArray[np.bool_]:
+        """Which numbers no configuration has."""
+        is_free = np.zeros(len(self._live.state), np.bool_)
+        is_free[self._live.free[: self._reg[r.FREE]]] = True
+        return is_free
+
+    def collect(self, lowest: int) -> None:
         """Drop the configurations that no window allows any more, and the nodes none reaches."""
         live, reg = self._live, self._reg
         sweep(live, reg, self._arena, lowest)
-        free = np.zeros(len(live.state), np.bool_)
-        free[live.free[: reg[r.FREE]]] = True
-        (survivors,) = np.nonzero(~free & (live.node != k.NONE))
+        (survivors,) = np.nonzero(~self._is_free() & (live.node != k.NONE))
         roots = np.concatenate(([0, len(survivors)], live.node[survivors])).astype(np.int32)
         self._accepting.length[0] = len(roots)
         number = np.zeros(len(self._arena.left), np.int64)

@@ -1,43 +1,59 @@
-"""A register plan on a stream, from columns to answers: in the engine, or by the reference."""
+"""A register plan on one stream: batches of columns in, answers out, state kept.
+
+The same stream gives the same answers however it is cut into batches. What is kept between them
+are the configurations with their matches, the values that they hold, and the window.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.budget import poll
-from cerlab.engine.answers import AnswerBatch, BatchedAnswers, Indices, events_of_streams, take_rows
-from cerlab.engine.clock import TimeColumn, first_inside
-from cerlab.engine.general import CONSUMES, MOST
+from cerlab.engine.answers import (
+    BATCH,
+    AnswerBatch,
+    BatchedAnswers,
+    events_of_streams,
+    slice_columns,
+    take_rows,
+    until_bad,
+    whole,
+)
+from cerlab.engine.clock import WindowStarts
+from cerlab.engine.general import CONSUMES, KEYS_KEPT, MOST
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.registers import KIND, Events
-from cerlab.engine.registers.configurations import Configurations
+from cerlab.engine.registers.codes import NOTHING, ValueCodes
+from cerlab.engine.registers.configurations import NO_TOTAL, Configurations
 from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, register_program
-from cerlab.engine.registers.rules import Names, computes, event_atoms, names_of, tables
+from cerlab.engine.registers.rules import computes, event_atoms, names_of, tables
+from cerlab.engine.state import MOST_EVENTS, expect
 from cerlab.engine.windowed import CountOverflow
-from cerlab.errors import BadData, ResourceLimit
+from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, EventWindow, Window
-from cerlab.model.columns import Column, values_of
-from cerlab.model.event import Timestamp, Value
+from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage, relevant_indices
 from cerlab.predicates.columns.key_codes import KeyCodes
-from cerlab.predicates.columns.lookup_tables import Codes
-from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece, pieces
-from cerlab.predicates.truth import kind_of
 
 MAX_RULES = 1 << 20
 """The most moves times symbols that tables are made for."""
 
-
 EXACT = 2.0**53
 """Beyond this, floats are no longer counts."""
+
+FEW = 16
+"""Up to this many events are read one by one: columns cost more to begin with."""
+
+VALUES_KEPT = 1 << 17
+"""Below this many values the codes of those that no run holds any more are not worth forgetting."""
 
 
 def register_answers(
@@ -48,14 +64,12 @@ def register_answers(
 ) -> Iterator[ComplexEvent]:
     """The answers of a plan on a stream, each once, by end; by `reference` what is not taken here.
 
-    That is also a stream whose time is missing somewhere or goes back: there the reference gives
-    what comes before, and raises `BadData`.
+    Raises `BadData` for a time that is missing or goes back, after the answers before it.
     """
     try:
-        run = RegisterEvaluation(plan, stream, time)
-    except (NotTaken, BadData):
+        return BatchedAnswers(RegisterEvaluation(plan, stream, time).answers())
+    except NotTaken:
         return reference()
-    return BatchedAnswers(run.answers())
 
 
 def register_count(
@@ -70,7 +84,7 @@ def register_count(
     """
     try:
         return RegisterEvaluation(plan, stream, time).count()
-    except (NotTaken, BadData):
+    except NotTaken:
         return sum(1 for _ in reference())
     except CountOverflow:
         raise ResourceLimit(
@@ -78,58 +92,301 @@ def register_count(
         ) from None
 
 
+class RegisterRun:
+    """The evaluation of a plan on one stream, batch by batch.
+
+    Each answer comes with the batch that completes it, once. The sizes are those of
+    `Configurations`.
+    """
+
+    def __init__(self, plan: AnyPlan, time: TimeAxis | None = None, **sizes: int) -> None:
+        """Raises `NotTaken`."""
+        if (reason := why_not(plan)) is not None:
+            raise NotTaken(reason)
+        try:
+            self._program = program = register_program(plan)
+        except ResourceLimit as error:
+            poll()
+            raise NotTaken(error.message) from None
+        self._atoms, self._names = event_atoms(program), names_of(program)
+        self._stage = SymbolStage(self._atoms)
+        self._known: tuple[Mapping[str, Any], Any] | None = None
+        self._codes = ValueCodes(constant.value for constant in self._names.constants)
+        self._values = [name for name in self._names.values if name != PARTITION.attribute]
+        self._streams: Sequence[str] = ()
+        self._keys: KeyCodes | None = None
+        self._limit, consume = k.NO_LIMIT, k.KEEP
+        if isinstance(plan, CorrelatedPlan):
+            self._streams, consume = plan.streams, CONSUMES[plan.consume]
+            self._keys = KeyCodes(plan.partition) if plan.partition else None
+            self._limit = min(plan.limit.per_end, MOST) if plan.limit else k.NO_LIMIT
+        self._windows = _Windows(_windows(plan), self._streams, time)
+        self._learn()
+        self.configurations = Configurations(
+            self.tables.key_slot, len(program.slots), limit=self._limit, consume=consume, **sizes
+        )
+        self._events = _room(1, len(self._names.values), len(self._codes.constants))
+        self._enough_keys, self._enough_values = KEYS_KEPT, VALUES_KEPT
+        self.position = 0
+        """How many events of the stream have been read: the position of the next one."""
+
+    def _learn(self) -> None:
+        """Make the tables of all symbols that there are; raises `NotTaken` for too many."""
+        vectors = self._stage.vectors
+        if len(self._program.moves) * len(vectors) > MAX_RULES:
+            raise NotTaken("there are too many kinds of events")
+        self.tables = tables(self._program, self._names, self._atoms, vectors)
+        self._symbols = len(vectors)
+
+    def learn(self, columns: Mapping[str, Any], length: int) -> None:
+        """Learn the kinds of events of columns before they are read; raises `NotTaken`."""
+        self._known = columns, self._stage.symbols(columns, length)
+        self._with_new_symbols()
+
+    def _symbols_of(self, columns: Mapping[str, Any], length: int) -> Any:
+        """The symbols of the events, which are perhaps known from `learn`."""
+        known, self._known = self._known, None
+        if known is not None and known[0] is columns:
+            return known[1]
+        return self._stage.symbols(columns, length)
+
+    def _with_new_symbols(self) -> None:
+        if len(self._stage.vectors) > self._symbols:
+            self._learn()
+            self.configurations.list_by(self.tables.key_slot)
+
+    @property
+    def lowest(self) -> int:
+        """Answers to come start here or later; 0 where nothing says so."""
+        return self._windows.lowest(self.position)
+
+    def state(self) -> tuple[Any, ...]:
+        """All that has to be known to go on, as values of events, bytes and tuples of these.
+
+        To be asked for between batches, when their answers have been taken.
+        """
+        arrays = self.configurations.arrays(self._windows.lowest_order(self.position))
+        contents = arrays.pop("slots").copy()
+        of_values = [n for n, slot in enumerate(self._names.slots) if slot != PARTITION]
+        codes = np.unique(contents[:, of_values])
+        codes = codes[codes >= 0]
+        values = self._codes.values(codes)
+        cells = contents[:, of_values]
+        contents[:, of_values] = np.where(cells < 0, cells, np.searchsorted(codes, cells))
+        arrays["slots"] = contents
+        return (
+            self.position,
+            self._windows.state(),
+            [] if self._keys is None else self._keys.keys(),
+            values,
+            [arrays[name].astype(np.int64).tobytes() for name in ARRAYS],
+        )
+
+    def resume(self, state: Any) -> None:
+        """Go on from a `state`; raises `BadData`, ValueError, TypeError and others for others."""
+        self.position, windows, keys, values, parts = state
+        expect(type(self.position) is int and 0 <= self.position < MOST_EVENTS, "how many events")
+        self._windows.resume(windows, self.position)
+        flat = (np.frombuffer(part, np.int64) for part in parts)
+        arrays = dict(zip(ARRAYS, flat, strict=True))
+        slots, count = len(self._names.slots), len(arrays["state"])
+        contents = arrays["slots"].reshape(count, slots).copy()
+        key_count = 0
+        if self._keys is not None:
+            columns = zip(*keys, strict=True) if keys else ([] for _ in self._keys.attributes)
+            by_name = dict(zip(self._keys.attributes, map(list, columns), strict=True))
+            codes = self._keys.codes(by_name, len(keys))
+            expect(codes.tolist() == list(range(len(keys))), "equal keys")
+            key_count = len(keys)
+        known = np.array([*self._codes.of_values(values), NOTHING], np.int64)
+        expect((np.diff(known[:-1]) > 0).all(), "the order of values")
+        for n, slot in enumerate(self._names.slots):
+            most = key_count if slot == PARTITION else len(values)
+            expect(_inside(contents[:, n], NOTHING, most), "what a configuration holds")
+            if slot != PARTITION:
+                contents[:, n] = known[contents[:, n]]
+        order = self._windows.order(self.position)
+        check_configurations(arrays, self._program.states, order, self.position)
+        self._codes.take_moves()
+        self.configurations.resume({**arrays, "slots": contents})
+
+    def push(
+        self, columns: Mapping[str, Any], length: int, total: Any = NO_TOTAL
+    ) -> Iterator[AnswerBatch]:
+        """Read `length` more events; yields their answers, each as soon as a buffer is full.
+
+        To be exhausted before the next call. Raises `BadData` for a time that is missing or goes
+        back, after the answers before it, and `NotTaken` for too many kinds of events. With a
+        `total`, float64 (1,), answers are counted there and none is listed.
+        """
+        return until_bad(
+            lambda some, count: self._push(some, count, total), columns, length, slice_columns
+        )
+
+    def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
+        """The same for the events of a stream, in the way that costs less."""
+        if not stream.is_columnar and len(stream) <= FEW:
+            return self.push_events(stream.events)
+        return self.push(stream.columns, len(stream))
+
+    def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
+        """The same for a few events, without columns."""
+        return until_bad(
+            self._push_events, events, len(events), lambda some, at, size: some[at : at + size]
+        )
+
+    def finish(self) -> Iterator[AnswerBatch]:
+        """No-op: this evaluation never delays answers."""
+        return iter(())
+
+    def _push(self, columns: Mapping[str, Any], length: int, total: Any) -> Iterator[AnswerBatch]:
+        """The answers of a batch without a bad event; raises at once for others."""
+        if self._has_much():
+            self._forget()
+        columns, positions = events_of_streams(self._streams, columns, length)
+        positions, count = positions + self.position, len(positions)
+        symbols = self._symbols_of(columns, count)
+        self._with_new_symbols()
+        indices = relevant_indices(symbols, self.tables.keep)
+        if self._keys is not None:
+            keys = self._keys.codes(columns, count)
+            indices = indices[keys[indices] >= 0]
+        relevant = {
+            name: take_rows(columns[name], indices) for name in self._values if name in columns
+        }
+        values = self._codes.of_columns(relevant, self._values, len(indices))
+        if self._keys is not None:
+            values.insert(self._names.values.index(PARTITION.attribute), keys[indices])
+        order, lowest = self._windows.read(columns, positions)
+        self.position += length
+        return self._read(
+            Events(
+                symbol=symbols[indices].astype(np.int32),
+                values=np.stack(values, axis=1)
+                if values
+                else np.zeros((len(indices), 0), np.int64),
+                position=positions[indices],
+                order=order[indices],
+                lowest=lowest[indices],
+                constants=self._with_new_codes(),
+            ),
+            total,
+        )
+
+    def _push_events(self, events: Sequence[Event], length: int) -> Iterator[AnswerBatch]:
+        if self._has_much():
+            self._forget()
+        rows, positions = events, list(range(self.position, self.position + length))
+        if self._streams:
+            inside = [n for n, t in enumerate(events) if is_of_streams(t, self._streams)]
+            rows, positions = [events[n] for n in inside], [positions[n] for n in inside]
+        symbols = [self._stage.symbol(t) for t in rows]
+        self._with_new_symbols()
+        keys = [0] * len(rows) if self._keys is None else [self._keys.code(t) for t in rows]
+        keep = self.tables.keep
+        relevant = [n for n, symbol in enumerate(symbols) if keep[symbol] and keys[n] >= 0]
+        values = self._codes.of_events([rows[n] for n in relevant], self._values)
+        if self._keys is not None:
+            at = self._names.values.index(PARTITION.attribute)
+            values.insert(at, [keys[n] for n in relevant])
+        order, lowest = self._windows.read_events(rows, positions)
+        self.position += length
+        if not relevant:
+            return iter(())
+        fresh = self._events if len(relevant) == 1 else _room(len(relevant), len(values))
+        for place, n in enumerate(relevant):
+            fresh.symbol[place] = symbols[n]
+            fresh.position[place], fresh.order[place] = positions[n], order[n]
+            fresh.lowest[place] = lowest[n]
+        for column, of_events in enumerate(values):
+            fresh.values[:, column] = of_events
+        constants = self._with_new_codes()
+        if len(relevant) == 1:
+            fresh.constants[:] = constants
+            return self._read(fresh, NO_TOTAL)
+        return self._read(fresh._replace(constants=constants), NO_TOTAL)
+
+    def _read(self, events: Events, total: Any) -> Iterator[AnswerBatch]:
+        batches = self.configurations.read(self.tables.rules, events, total)
+        each_once = self.tables.unambiguous or self._limit != k.NO_LIMIT
+        return batches if each_once else distinct(batches)
+
+    def _with_new_codes(self) -> k.Int64s:
+        """The codes of the constants, after the values that runs hold have got their new codes."""
+        if moves := self._codes.take_moves():
+
+            def move(contents: k.Int64s) -> None:
+                for kind, (before, after) in moves.items():
+                    is_of_kind = (contents >= 0) & (contents >> KIND == kind)
+                    at = np.searchsorted(before, contents[is_of_kind])
+                    contents[is_of_kind] = after[np.minimum(at, len(after) - 1)]
+
+            self.configurations.recode(move)
+        return self._codes.constants
+
+    def _has_much(self) -> bool:
+        """Whether most keys or values are perhaps held by no run any more."""
+        keys = self._keys
+        return len(self._codes) > self._enough_values or (
+            keys is not None and keys.count > self._enough_keys
+        )
+
+    def _forget(self) -> None:
+        """Forget the keys and values that no run holds any more."""
+        keys, codes = self._keys, self._codes
+        self.configurations.collect(self._windows.lowest_order(self.position))
+        contents = self.configurations.slots()
+        codes.keep(np.unique(contents))
+        self._enough_values = VALUES_KEPT + 2 * len(codes)
+        if keys is not None:
+            column = self._names.slots.index(PARTITION)
+            live = np.unique(contents[:, column])
+            live = live[live >= 0]
+            self._keys = keys.only(live.tolist())
+            self._enough_keys = KEYS_KEPT + 2 * len(live)
+
+            def renumber(slots: k.Int64s) -> None:
+                of = slots[:, column]
+                at = np.minimum(np.searchsorted(live, of), max(len(live) - 1, 0))
+                slots[:, column] = np.where(of < 0, of, at)
+
+            self.configurations.recode(renumber)
+
+
 class RegisterEvaluation:
-    """A plan on one stream, which is read as a whole; the sizes are those of `Configurations`."""
+    """A plan on one stream that is there as a whole; `sizes` are those of `Configurations`."""
 
     def __init__(
         self, plan: AnyPlan, stream: Stream, time: TimeAxis | None = None, **sizes: int
     ) -> None:
-        """Raises `NotTaken`, and `BadData` for a time that is missing or goes back."""
-        if (reason := why_not(plan)) is not None:
-            raise NotTaken(reason)
-        try:
-            program = register_program(plan)
-        except ResourceLimit as error:
-            poll()
-            raise NotTaken(error.message) from None
+        """Raises `NotTaken`."""
         poll(32 * len(stream))
-        columns, positions = _of_plan(plan, stream)
-        lowest = _lowest(_windows(plan), columns, positions, time)
-        atoms = event_atoms(program)
-        stage = SymbolStage(atoms)
-        symbols = stage.symbols(columns, len(positions))
-        names = names_of(program)
-        if len(program.moves) * len(stage.vectors) > MAX_RULES:
-            raise NotTaken("there are too many kinds of events")
-        self.tables = tables(program, names, atoms, stage.vectors)
-        indices = relevant_indices(symbols, self.tables.keep)
-        if program.is_partitioned:
-            assert isinstance(plan, CorrelatedPlan)
-            keys = KeyCodes(plan.partition).codes(columns, len(positions))
-            indices = indices[keys[indices] >= 0]
-            columns = {**columns, PARTITION.attribute: keys}
-        self.events = _events(names, columns, indices, symbols, positions, lowest)
-        self._limit = _limit(plan)
-        self.configurations = Configurations(
-            self.tables.key_slot,
-            len(program.slots),
-            limit=self._limit,
-            consume=_consume(plan),
-            **sizes,
-        )
+        self._run = RegisterRun(plan, time, **sizes)
+        self._stream = stream
+        self._run.learn(stream.columns, len(stream))
+
+    @property
+    def configurations(self) -> Configurations:
+        """The configurations, and what they cost."""
+        return self._run.configurations
+
+    @property
+    def is_unambiguous(self) -> bool:
+        """Whether each answer has one run."""
+        return self._run.tables.unambiguous
 
     def answers(self) -> Iterator[AnswerBatch]:
         """The answers, each once, by end; to be asked for once."""
-        batches = self.configurations.read(self.tables.rules, self.events)
-        each_once = self.tables.unambiguous or self._limit != k.NO_LIMIT
-        return batches if each_once else distinct(batches)
+        if len(self._stream) <= BATCH:
+            return self._run.push(self._stream.columns, len(self._stream))
+        return whole(self._run, self._stream)
 
     def count(self) -> int:
         """How many answers there are; not listed where each has one run. To be asked for once.
 
         Raises `CountOverflow` beyond 2^53.
         """
-        if not self.tables.unambiguous:
+        if not self.is_unambiguous:
             return sum(map(len, self.answers()))
         total = self.estimate()
         if total >= EXACT:
@@ -138,8 +395,42 @@ class RegisterEvaluation:
 
     def estimate(self) -> float:
         """The same as a float, exact below 2^53, where each answer has one run."""
-        assert self.tables.unambiguous
-        return self.configurations.count(self.tables.rules, self.events)
+        assert self.is_unambiguous
+        total = np.zeros(1, np.float64)
+        for _ in self._run.push(self._stream.columns, len(self._stream), total):
+            raise AssertionError("what is counted is not listed")
+        return float(total[0])
+
+
+ARRAYS = ("state", "node", "slots", "position", "left", "right", "max_start")
+"""The arrays of a state, in order: of configurations, and of the nodes of the tECS."""
+
+
+def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, read: int) -> None:
+    """Raise `BadData` for arrays that a kernel could not follow to an end.
+
+    A kernel trusts its arrays: a number out of range would read foreign memory, a node that is
+    not after its children could have no end.
+    """
+    state, node = arrays["state"], arrays["node"]
+    left, right, position = arrays["left"], arrays["right"], arrays["position"]
+    number = np.arange(len(left))
+    expect(len(state) == len(node), "a configuration without a node")
+    same = len(left) == len(right) == len(position) == len(arrays["max_start"])
+    expect(same, "the arrays of nodes")
+    expect(_inside(state, 0, states), "a state")
+    expect((np.diff(state) >= 0).all(), "the order of configurations")
+    expect((state == 0).sum() >= 1 and node[0] == k.NONE, "the first configuration")
+    expect(_inside(node, k.NONE, len(left)), "the node of a configuration")
+    expect(_inside(position, k.NONE, read), "the position of a node")
+    expect(_inside(arrays["max_start"], 0, starts), "the start of a node")
+    for child in (left, right):
+        expect(((child >= k.NONE) & (child < number)).all(), "a node that is before its children")
+    expect((left[position == k.NONE] != k.NONE).all(), "a union of nothing")
+
+
+def _inside(array: Any, low: int, high: int) -> bool:
+    return bool(((array >= low) & (array < high)).all())
 
 
 def why_not(plan: AnyPlan) -> str | None:
@@ -162,65 +453,88 @@ def _windows(plan: AnyPlan) -> tuple[Window, ...]:
     return plan.windows
 
 
-def _limit(plan: AnyPlan) -> int:
-    limit = plan.limit if isinstance(plan, CorrelatedPlan) else None
-    return min(limit.per_end, MOST) if limit else k.NO_LIMIT
+class _Windows:
+    """For each event its order, as windows count, and the lowest order that all windows allow.
+
+    Windows in events count those that FROM leaves. Where there is none, orders are positions.
+    """
+
+    def __init__(
+        self, windows: Sequence[Window], streams: Sequence[str], time: TimeAxis | None
+    ) -> None:
+        self._widths = [w.width for w in windows if isinstance(w, EventWindow)]
+        self._starts = [WindowStarts(w, time) for w in windows if not isinstance(w, EventWindow)]
+        self._selects = bool(streams)
+        self._count = 0
+
+    def read(self, columns: Mapping[str, Any], positions: k.Int64s) -> tuple[k.Int64s, k.Int64s]:
+        """Order and lowest order of each event; raises `BadData`, and has then read nothing."""
+        numbers = np.arange(self._count, self._count + len(positions))
+        order = numbers if self._widths else positions
+        lowest = np.zeros(len(positions), np.int64)
+        for starts in self._starts[:-1]:
+            starts.check(columns, positions)
+        for starts in reversed(self._starts):
+            np.maximum(lowest, starts.read(columns, positions), out=lowest)
+        for width in self._widths:
+            np.maximum(lowest, order - min(width, self._count + len(positions)), out=lowest)
+        self._count += len(positions)
+        return order, lowest
+
+    def read_events(
+        self, events: Sequence[Event], positions: Sequence[int]
+    ) -> tuple[Sequence[int], list[int]]:
+        """The same for a few events, without columns."""
+        for starts in self._starts[:-1]:
+            starts.check_events(events, positions)
+        bounds = [starts.read_events(events, positions) for starts in reversed(self._starts)]
+        order = range(self._count, self._count + len(events)) if self._widths else positions
+        bounds += [[n - width for n in order] for width in self._widths]
+        self._count += len(events)
+        return order, [max((0, *each)) for each in zip(*bounds, strict=True)] or [0] * len(events)
+
+    def state(self) -> Any:
+        """All of it, as nested tuples of values."""
+        inside = (starts.inside() for starts in self._starts)
+        return self._count, [(list(map(_plain, times)), at.tolist()) for times, at in inside]
+
+    def resume(self, state: Any, read: int) -> None:
+        """Go on from a `state`; raises `BadData` and others for others."""
+        self._count, windows = state
+        expect(type(self._count) is int and 0 <= self._count <= read, "how many events FROM left")
+        for starts, (times, positions) in zip(self._starts, windows, strict=True):
+            expect(len(times) == len(positions), "the window")
+            expect(all(type(t) is int or isinstance(t, Fraction) for t in times), "a time")
+            expect(all(a <= b for a, b in pairwise(times)), "times go back")
+            edges = (-1, *positions, read)
+            whole_numbers = all(type(p) is int for p in positions)
+            expect(whole_numbers and all(a < b for a, b in pairwise(edges)), "the window")
+            starts.resume(list(times), list(positions))
+
+    def order(self, position: int) -> int:
+        """The order of the next event."""
+        return self._count if self._widths else position
+
+    def lowest_order(self, position: int) -> int:
+        """The lowest order that an event at the present time would allow."""
+        by_events = (self._count - width for width in self._widths)
+        return max((0, *by_events, *(starts.lowest() for starts in self._starts)))
+
+    def lowest(self, position: int) -> int:
+        """The lowest position that it would allow."""
+        by_events = (position - width for width in self._widths if not self._selects)
+        return max((0, *by_events, *(starts.lowest() for starts in self._starts)))
 
 
-def _consume(plan: AnyPlan) -> int:
-    return CONSUMES[plan.consume] if isinstance(plan, CorrelatedPlan) else k.KEEP
+def _plain(time: Any) -> Any:
+    return time if isinstance(time, Fraction) else int(time)
 
 
-def _of_plan(plan: AnyPlan, stream: Stream) -> tuple[Mapping[str, Any], k.Int64s]:
-    """The columns of the events that FROM leaves, and their positions in the stream."""
-    streams = plan.streams if isinstance(plan, CorrelatedPlan) else ()
-    return events_of_streams(streams, stream.columns, len(stream))
-
-
-def _lowest(
-    windows: Sequence[Window],
-    columns: Mapping[str, Any],
-    positions: k.Int64s,
-    time: TimeAxis | None,
-) -> k.Int64s:
-    """For each event the number of the first one that all windows allow with it."""
-    numbers = np.arange(len(positions), dtype=np.int64)
-    lowest = np.zeros(len(positions), np.int64)
-    first: Indices
-    for window in windows:
-        if isinstance(window, EventWindow):
-            first = numbers - min(window.width, len(positions))
-        else:
-            clock = TimeColumn(window, time)
-            times = clock.read(columns, len(positions), lambda i: int(positions[i]))
-            first = first_inside(times, clock.width, 0)
-        np.maximum(lowest, first, out=lowest)
-    return lowest
-
-
-def _events(
-    names: Names,
-    columns: Mapping[str, Any],
-    indices: k.Int64s,
-    symbols: Codes,
-    positions: k.Int64s,
-    lowest: k.Int64s,
-) -> Events:
-    """The events at `indices`, with the codes of what they bring."""
-    relevant = {name: take_rows(columns[name], indices) for name in names.values if name in columns}
-    constants = [constant.value for constant in names.constants]
-    of_events = [name for name in names.values if name != PARTITION.attribute]
-    values, codes = codes_of(relevant, of_events, constants, len(indices))
-    if len(of_events) < len(names.values):
-        values.insert(names.values.index(PARTITION.attribute), relevant[PARTITION.attribute])
-    return Events(
-        symbol=symbols[indices].astype(np.int32),
-        values=np.stack(values, axis=1) if values else np.zeros((len(indices), 0), np.int64),
-        position=positions[indices],
-        order=indices,
-        lowest=lowest[indices],
-        constants=np.array(codes, np.int64),
-    )
+def _room(events: int, values: int, constants: int = 0) -> Events:
+    """Room for some events."""
+    position, order, lowest = np.zeros((3, events), np.int64)
+    cells, codes = np.zeros((events, values), np.int64), np.zeros(constants, np.int64)
+    return Events(np.zeros(events, np.int32), cells, position, order, lowest, codes)
 
 
 MAX_ANSWERS = 1_000_000
@@ -250,114 +564,3 @@ def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
                 hint="use a window, or LIMIT",
             )
         yield batch.take(np.array(indices, np.int64))
-
-
-KINDS = ("boolean", "number", "text", "timestamp")
-
-
-NOTHING = -1
-"""The code of what compares with nothing."""
-
-
-_Distinct: TypeAlias = tuple[Sequence[Value], NDArray[np.integer[Any]]]
-"""Some values, and for each event the place of its own among them."""
-
-
-def codes_of(
-    columns: Mapping[str, Column], names: Sequence[str], constants: Sequence[Value], length: int
-) -> tuple[list[Int64s], list[int]]:
-    """The codes of some columns, each int64 (length,), and of constants; all are comparable.
-
-    A name without a column is missing in every event. Raises `BadData` for columns of types that
-    hold no values of events.
-
-    >>> a, b = [True, 2, 0.5, None], [0.5, 2.0, "x", float("nan")]
-    >>> (of_a, of_b), _ = codes_of({"a": a, "b": b}, ["a", "b"], [], 4)
-    >>> [int(x) & 7 for x in of_a], [int(x) & 7 for x in of_b]
-    ([0, 1, 0, 7], [0, 1, 0, 7])
-    """
-    parts = [
-        list(pieces(columns[n], n, numeric=True)) if n in columns and length else [] for n in names
-    ]
-    if not constants and (whole := _of_one_dtype(parts)) is not None:
-        return _with_nothing(whole, length), []
-    pairs = zip(parts, names, strict=True)
-    distinct = [[_distinct(piece, name) for piece in part] for part, name in pairs]
-    every = (value for part in distinct for values, _ in part for value in values)
-    rank = _ranks([*every, *constants])
-    codes = [_column_codes(part, rank) for part in distinct]
-    return _with_nothing(codes, length), [_code(value, rank) for value in constants]
-
-
-def _with_nothing(codes: list[Int64s | None], length: int) -> list[Int64s]:
-    return [np.full(length, NOTHING, np.int64) if c is None else c for c in codes]
-
-
-def _of_one_dtype(parts: Sequence[Sequence[Piece]]) -> list[Int64s | None] | None:
-    """The codes where all columns are numbers of one dtype, or all moments; None if not."""
-    whole = [piece for part in parts for piece in part if isinstance(piece, Numbers)]
-    if len(whole) < sum(map(len, parts)) or not whole:
-        return None
-    if len({(piece.values.dtype, piece.moments) for piece in whole}) > 1:
-        return None
-    values = np.concatenate([piece.values for piece in whole])
-    _, rank = np.unique(values, return_inverse=True)
-    kind = KINDS.index("timestamp" if whole[0].moments else "number")
-    codes = (kind << KIND) + rank.astype(np.int64)
-    codes[values != values] = NOTHING
-    codes[np.concatenate([_nulls(piece) for piece in whole])] = NOTHING
-    ends = np.cumsum([sum(len(piece.values) for piece in part) for part in map(_numbers, parts)])
-    by_column = np.split(codes, ends[:-1])
-    return [each if part else None for each, part in zip(by_column, parts, strict=True)]
-
-
-def _numbers(part: Iterable[Piece]) -> list[Numbers]:
-    return [piece for piece in part if isinstance(piece, Numbers)]
-
-
-def _nulls(piece: Numbers) -> NDArray[np.bool_]:
-    return np.zeros(len(piece.values), np.bool_) if piece.nulls is None else piece.nulls
-
-
-def _distinct(piece: Piece, name: str) -> _Distinct:
-    """The values of a piece, each once where that is known, and where each event's is."""
-    match piece:
-        case Numbers(values, nulls, moments):
-            distinct, inverse = np.unique(values, return_inverse=True)
-            inverse = inverse.astype(np.int64)
-            if nulls is not None:
-                inverse[nulls] = len(distinct)
-            objects = distinct.tolist()
-            return [*(map(Timestamp, objects) if moments else objects), None], inverse
-        case DictionaryCodes(codes, dictionary):
-            return [*values_of(dictionary, name), None], codes
-        case _:
-            return piece.values, np.arange(len(piece.values))
-
-
-def _key(value: Value) -> tuple[str, Hashable] | None:
-    kind = kind_of(value)
-    return None if kind is None else (kind, value)
-
-
-def _ranks(values: Iterable[Value]) -> dict[tuple[str, Hashable], int]:
-    """The code of each value, by kind and value."""
-    keys = {key for value in values if (key := _key(value)) is not None}
-    rank: dict[tuple[str, Hashable], int] = {}
-    for n, kind in enumerate(KINDS):
-        of_kind: list[Any] = sorted(key[1] for key in keys if key[0] == kind)
-        rank |= {(kind, value): (n << KIND) + place for place, value in enumerate(of_kind)}
-    return rank
-
-
-def _code(value: Value, rank: Mapping[tuple[str, Hashable], int]) -> int:
-    key = _key(value)
-    return NOTHING if key is None else rank[key]
-
-
-def _column_codes(
-    part: Sequence[_Distinct], rank: Mapping[tuple[str, Hashable], int]
-) -> Int64s | None:
-    """The codes of a column in pieces; None of a column that is not there."""
-    arrays = [np.array([_code(v, rank) for v in values], np.int64)[at] for values, at in part]
-    return np.concatenate(arrays) if arrays else None

@@ -1,0 +1,335 @@
+"""Values as small numbers that compare as the values do, the same from batch to batch.
+
+All values that some guard may compare with each other share one numbering. A code has the kind of
+its value in the bits from `KIND` on; below it grows with the value. Two values compare if their
+kinds are equal, and then as their codes; NULL, NaN and missing values are -1, which compares with
+nothing. Numbers are ordered by exact value, so 1 and 1.0 have one code.
+
+A stream brings new values for ever, so codes leave gaps: a new value gets a code between those of
+its neighbours. Where a gap is used up the codes of a kind are spread out again, and `take_moves`
+says what became of the old ones.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.registers import KIND
+from cerlab.model.columns import Column, values_of
+from cerlab.model.event import Event, Timestamp, Value, value_of
+from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece, pieces
+from cerlab.predicates.truth import kind_of
+
+KINDS = ("boolean", "number", "text", "timestamp")
+
+NOTHING = -1
+"""The code of what compares with nothing."""
+
+MIDDLE = 1 << KIND - 1
+"""The code in the middle of a kind, around which values are spread."""
+
+SPACING = (1 << KIND - 22) + 1
+"""The gap between neighbours at first: 2^21 values fit on either side of the middle.
+
+Odd, since the lists of configurations are found by the lowest bits of a code.
+"""
+
+Moves: TypeAlias = Mapping[int, tuple[Int64s, Int64s]]
+"""By kind, the codes that values had before, increasing, and those that they have now."""
+
+
+class _Distinct(NamedTuple):
+    """The values of a piece, each once and in order, by kind; and where those of its events are.
+
+    `place` counts over the values of all kinds; one past the last is a value that has no code.
+    """
+
+    kinds: list[tuple[int, NDArray[Any]]]
+    place: NDArray[np.integer[Any]]
+
+
+class ValueCodes:
+    """The codes of all values of a stream that may still be compared."""
+
+    def __init__(self, constants: Iterable[Value] = ()) -> None:
+        self._kinds = [_Ordered() for _ in KINDS]
+        self._before: dict[int, tuple[NDArray[Any], Int64s]] = {}
+        self._constants = tuple(constants)
+        self.constants = self._of_constants()
+        """The codes of the constants."""
+
+    def __len__(self) -> int:
+        """How many values have a code."""
+        return sum(len(kind.codes) for kind in self._kinds)
+
+    def of_columns(
+        self, columns: Mapping[str, Column], names: Sequence[str], length: int
+    ) -> list[Int64s]:
+        """The codes of some columns, each int64 (length,).
+
+        A name without a column is missing in every event. Raises `BadData` for columns of types
+        that hold no values of events.
+
+        >>> codes = ValueCodes()
+        >>> x, y = codes.of_columns({"x": [True, 2, 0.5], "y": [0.5, 2.0, "b"]}, ["x", "y"], 3)
+        >>> [int(code) >> KIND for code in (*x, *y)], bool(x[1] == y[1]), bool(x[2] < x[1])
+        ([0, 1, 1, 1, 1, 2], True, True)
+        """
+        parts = [
+            [_distinct(piece, name) for piece in pieces(columns[name], name, numeric=True)]
+            if name in columns and length
+            else []
+            for name in names
+        ]
+        for part in parts:
+            for distinct in part:
+                for kind, values in distinct.kinds:
+                    self._add(kind, values)
+        missing = np.full(length, NOTHING, np.int64)
+        by_column = ([self._codes(distinct) for distinct in part] for part in parts)
+        return [np.concatenate(codes) if codes else missing for codes in by_column]
+
+    def of_events(self, events: Sequence[Event], names: Sequence[str]) -> list[list[int]]:
+        """The same for a few events, without columns."""
+        values = [[value_of(event, name) for event in events] for name in names]
+        codes = [list(map(self._code, column)) for column in values]
+        return list(map(self.of_values, values)) if self._before else codes
+
+    def _of_constants(self) -> Int64s:
+        return np.array(self.of_values(self._constants), np.int64)
+
+    def take_moves(self) -> Moves:
+        """The codes that have changed since the last call."""
+        if not self._before:
+            return {}
+        self.constants = self._of_constants()
+        before, self._before = self._before, {}
+        return {
+            kind: (codes, self._kinds[kind].look_up(values))
+            for kind, (values, codes) in before.items()
+        }
+
+    def keep(self, codes: Int64s) -> None:
+        """Forget all values but those with some codes, and the constants."""
+        for ordered in self._kinds:
+            ordered.keep(np.append(codes, self.constants))
+
+    def values(self, codes: Int64s) -> list[Value]:
+        """The values of some codes, none of which is `NOTHING`."""
+        of_code: dict[int, Value] = {}
+        for name, ordered in zip(KINDS, self._kinds, strict=True):
+            values, own = ordered.lists()
+            moments = map(Timestamp, values) if name == "timestamp" else values
+            of_code.update(zip(own, moments, strict=True))
+        return [of_code[code] for code in codes.tolist()]
+
+    def of_values(self, values: Sequence[Value]) -> list[int]:
+        """The codes of some values."""
+        codes = list(map(self._code, values))
+        return list(map(self._code, values)) if self._before else codes
+
+    def _add(self, kind: int, values: NDArray[Any]) -> None:
+        ordered = self._kinds[kind]
+        if not ordered.add(values, kind):
+            self._before.setdefault(kind, ordered.arrays())
+            ordered.spread(values, kind)
+
+    def _code(self, value: Value) -> int:
+        if (name := kind_of(value)) is None:
+            return NOTHING
+        kind, plain = KINDS.index(name), value
+        if isinstance(value, Timestamp):
+            plain = value.nanoseconds
+        if (code := self._kinds[kind].code(plain, kind)) is None:
+            self._add(kind, _sorted_array([plain]))
+            code = self._kinds[kind].code(plain, kind)
+            assert code is not None
+        return code
+
+    def _codes(self, distinct: _Distinct) -> Int64s:
+        known = [self._kinds[kind].look_up(values) for kind, values in distinct.kinds]
+        codes: Int64s = np.concatenate([*known, [NOTHING]])[distinct.place]
+        return codes
+
+
+class _Ordered:
+    """The values of a kind in order, with their codes: both arrays, or lists for single values."""
+
+    def __init__(self) -> None:
+        self.values: Any = []
+        self.codes: Any = []
+
+    def lists(self) -> tuple[list[Any], list[int]]:
+        """Both as lists, into which one value is put in less time than into an array."""
+        if not isinstance(self.codes, list):
+            self.values, self.codes = self.values.tolist(), self.codes.tolist()
+        return self.values, self.codes
+
+    def arrays(self) -> tuple[NDArray[Any], Int64s]:
+        """Both as arrays."""
+        if isinstance(self.codes, list):
+            self.values, self.codes = _sorted_array(self.values), np.array(self.codes, np.int64)
+        return self.values, self.codes
+
+    def code(self, value: Any, kind: int) -> int | None:
+        """The code of one value, a new one if it has none; None where the gap is used up."""
+        values, codes = self.lists()
+        at = bisect_left(values, value)
+        if at < len(values) and values[at] == value:
+            return codes[at]
+        low, high = _gap(codes, at, 1, kind)
+        if high - low < 2:
+            return None
+        values.insert(at, value)
+        codes.insert(at, low + (high - low) // 2)
+        return codes[at]
+
+    def add(self, fresh: NDArray[Any], kind: int) -> bool:
+        """Give codes to the values that have none; False, and nothing is done, without gaps.
+
+        They are in order, each once.
+        """
+        values, fresh = _of_one_dtype(self.arrays()[0], fresh)
+        codes = self.codes
+        at = np.searchsorted(values, fresh)
+        if len(values):
+            is_fresh = values[np.minimum(at, len(values) - 1)] != fresh
+            at, fresh = at[is_fresh], fresh[is_fresh]
+        gaps, first, counts = np.unique(at, return_index=True, return_counts=True)
+        if not len(gaps):
+            return True
+        low, high = np.append(-1, codes)[gaps], np.append(codes, -1)[gaps]
+        for n in {0, len(gaps) - 1}:  # perhaps at an end
+            low[n], high[n] = _gap(codes, int(gaps[n]), int(counts[n]), kind)
+        steps = (high - low) // (counts + 1)
+        if (steps < 1).any():
+            return False
+        rank = np.arange(len(at)) - np.repeat(first, counts)
+        new = np.repeat(low, counts) + np.repeat(steps, counts) * (rank + 1)
+        self.values, self.codes = np.insert(values, at, fresh), np.insert(codes, at, new)
+        return True
+
+    def spread(self, fresh: NDArray[Any], kind: int) -> None:
+        """Give new codes to the values and to some more."""
+        self.values = np.unique(np.concatenate(_of_one_dtype(self.arrays()[0], fresh)))
+        count = len(self.values)
+        step = (min(SPACING, (1 << KIND) // (count + 2)) - 1) | 1
+        first = (kind << KIND) + MIDDLE - step * (count // 2)
+        self.codes = first + step * np.arange(count, dtype=np.int64)
+
+    def look_up(self, values: NDArray[Any]) -> Int64s:
+        """The codes of values that all have one."""
+        known, values = _of_one_dtype(self.arrays()[0], values)
+        found: Int64s = self.codes[np.searchsorted(known, values)]
+        return found
+
+    def keep(self, codes: Int64s) -> None:
+        """Forget the values with other codes."""
+        values, own = self.arrays()
+        is_kept = np.isin(own, codes)
+        self.values, self.codes = values[is_kept], own[is_kept]
+
+
+def _gap(codes: Any, at: int, count: int, kind: int) -> tuple[int, int]:
+    """Between which codes, both excluded, `count` values go that are before the one at `at`.
+
+    At either end they get `SPACING` each and no more, so that times, which only grow, do not use
+    up the range.
+    """
+    first, room = kind << KIND, (count + 1) * SPACING
+    if not len(codes):
+        low = max(first + MIDDLE - room // 2, first - 1)
+        return low, min(low + room, first + (1 << KIND))
+    if at == len(codes):
+        low = int(codes[-1])
+        return low, min(low + room, first + (1 << KIND))
+    high = int(codes[at])
+    return (int(codes[at - 1]) if at else max(first - 1, high - room)), high
+
+
+def _sorted_array(values: Sequence[Any]) -> NDArray[Any]:
+    """Values of one kind as an array of the narrowest type that holds them exactly."""
+    types = set(map(type, values))
+    if types <= {int}:
+        try:
+            return np.array(values, np.int64)
+        except OverflowError:
+            pass
+    if types == {float}:
+        return np.array(values, np.float64)
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array
+
+
+def _of_one_dtype(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both in a type that holds the values of both exactly."""
+    if not len(a):
+        return a.astype(b.dtype), b
+    if not len(b):
+        return a, b.astype(a.dtype)
+    if a.dtype == b.dtype:
+        return a, b
+    if object not in (a.dtype, b.dtype):  # integers beside doubles
+        whole = a if a.dtype == np.int64 else b
+        if max(abs(int(whole.min())), abs(int(whole.max()))) <= 1 << 53:
+            return a.astype(np.float64), b.astype(np.float64)
+    return a.astype(object), b.astype(object)
+
+
+def _distinct(piece: Piece, name: str) -> _Distinct:
+    match piece:
+        case Numbers(values, nulls, moments):
+            return _distinct_numbers(values, nulls, "timestamp" if moments else "number")
+        case DictionaryCodes(codes, dictionary):
+            kinds, place = _distinct_values(values_of(dictionary, name))
+            past = sum(len(values) for _, values in kinds)
+            return _Distinct(kinds, np.append(place, past)[codes])
+        case _:
+            return _distinct_values(piece.values)
+
+
+def _distinct_numbers(
+    values: NDArray[Any], nulls: NDArray[np.bool_] | None, kind: str
+) -> _Distinct:
+    if values.dtype == np.uint64 and len(values) and values.max() > np.iinfo(np.int64).max:
+        values = values.astype(object)
+    elif values.dtype != np.float64:
+        values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+    has_value = np.ones(len(values), np.bool_) if nulls is None else ~nulls
+    if values.dtype == np.float64:
+        has_value &= values == values
+    if has_value.all():
+        distinct, place = np.unique(values, return_inverse=True)
+        return _Distinct([(KINDS.index(kind), distinct)], place)
+    distinct, inverse = np.unique(values[has_value], return_inverse=True)
+    place = np.full(len(values), len(distinct), np.int64)
+    place[has_value] = inverse
+    return _Distinct([(KINDS.index(kind), distinct)], place)
+
+
+def _distinct_values(values: Sequence[Value]) -> _Distinct:
+    by_kind: list[dict[Any, None]] = [{} for _ in KINDS]
+    keys: list[tuple[int, Any] | None] = []
+    for value in values:
+        name = kind_of(value)
+        if name is None:
+            keys.append(None)
+            continue
+        key = KINDS.index(name), value.nanoseconds if isinstance(value, Timestamp) else value
+        by_kind[key[0]][key[1]] = None
+        keys.append(key)
+    kinds, number = [], dict[tuple[int, Any] | None, int]()
+    for kind, distinct in enumerate(by_kind):
+        in_order = sorted(distinct)
+        number |= {(kind, value): len(number) + n for n, value in enumerate(in_order)}
+        if in_order:
+            kinds.append((kind, _sorted_array(in_order)))
+    number[None] = len(number)
+    return _Distinct(kinds, np.array([number[key] for key in keys], np.int64))
