@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from cerlab.api import step as step
     from cerlab.api import timeline as timeline
     from cerlab.api import valuations as valuations
+    from cerlab.api.questions import contained as contained
+    from cerlab.api.questions import equivalent as equivalent
+    from cerlab.api.questions import satisfiable as satisfiable
+    from cerlab.api.questions import why as why
+    from cerlab.api.questions import why_none as why_none
     from cerlab.api.timelines import show as show
     from cerlab.budget import limits as limits
     from cerlab.decisions import Verdict as Verdict
     from cerlab.decisions import Witness as Witness
-    from cerlab.decisions import contained as contained
-    from cerlab.decisions import equivalent as equivalent
-    from cerlab.decisions import satisfiable as satisfiable
     from cerlab.errors import AnswerWarning as AnswerWarning
     from cerlab.errors import BadData as BadData
     from cerlab.errors import CerlabError as CerlabError
@@ -55,24 +57,17 @@ if TYPE_CHECKING:
     from cerlab.model.event import Timestamp as Timestamp
     from cerlab.model.event import TypeColumn as TypeColumn
     from cerlab.predicates.condition import predicate as predicate
-    from cerlab.rows.questions import InCel as InCel
-    from cerlab.rows.questions import RowVerdict as RowVerdict
-    from cerlab.rows.questions import contained_rows as contained_rows
-    from cerlab.rows.questions import equivalent_rows as equivalent_rows
-    from cerlab.rows.questions import row_remarks as row_remarks
-    from cerlab.rows.questions import rows_to_cel as rows_to_cel
-    from cerlab.rows.questions import satisfiable_rows as satisfiable_rows
+    from cerlab.rows.cel import InCel as InCel
+    from cerlab.rows.cel import rows_to_cel as rows_to_cel
+    from cerlab.rows.decide import row_remarks as row_remarks
     from cerlab.rows.recognise import RowPattern as RowPattern
     from cerlab.rows.recognise import explain_rows as explain_rows
     from cerlab.rows.recognise import match_recognize as match_recognize
     from cerlab.rows.recognise import parse_rows as parse_rows
     from cerlab.rows.sql import sql as sql
     from cerlab.rows.why import WhyRows as WhyRows
-    from cerlab.rows.why import why_rows as why_rows
     from cerlab.why import Why as Why
-    from cerlab.why import why as why
     from cerlab.why.none import WhyNone as WhyNone
-    from cerlab.why.none import why_none as why_none
 
     flink: ModuleType
     """FlinkCEP's pattern API (`cerlab.flinkcep`), imported when it is first used."""
@@ -86,8 +81,9 @@ _HOMES = {
         "Matches Query count evaluate matches parse_formula parse_query parse_sremo "
         "step timeline valuations"
     ),
+    "cerlab.api.questions": "contained equivalent satisfiable why why_none",
     "cerlab.budget": "limits",
-    "cerlab.decisions": "Verdict Witness contained equivalent satisfiable",
+    "cerlab.decisions": "Verdict Witness",
     "cerlab.errors": (
         "AnswerWarning BadData CerlabError CerlabWarning IllFormed QuerySyntaxError ResourceLimit "
         "TypeMismatch Undecided Unsupported UsageError"
@@ -101,13 +97,13 @@ _HOMES = {
     "cerlab.io": "Stream",
     "cerlab.predicates.condition": "predicate",
     "cerlab.rows.recognise": "RowPattern explain_rows match_recognize parse_rows",
-    "cerlab.rows.questions": "InCel RowVerdict contained_rows equivalent_rows row_remarks "
-    "rows_to_cel satisfiable_rows",
+    "cerlab.rows.cel": "InCel rows_to_cel",
+    "cerlab.rows.decide": "row_remarks",
     "cerlab.rows.sql": "sql",
     "cerlab.api.timelines": "show",
-    "cerlab.why": "Why why",
-    "cerlab.why.none": "WhyNone why_none",
-    "cerlab.rows.why": "WhyRows why_rows",
+    "cerlab.why": "Why",
+    "cerlab.why.none": "WhyNone",
+    "cerlab.rows.why": "WhyRows",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 """Where each public name is defined; its module is imported when the name is first used."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from cerlab import io
 from cerlab.api.answers import Matches
+from cerlab.api.questions import as_row_pattern, refuse_options
 from cerlab.automata.epsilon import smaller
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.pattern import (
@@ -27,6 +28,7 @@ from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Valuation, by_end
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
+from cerlab.rows.syntax import RowPattern
 from cerlab.viz.deterministic import minterm_table
 from cerlab.viz.machines import listed_minterms
 from cerlab.viz.tecs import tecs_snapshot
@@ -177,7 +179,7 @@ WHAT = (
 
 
 def show(
-    query: TimelineInput,
+    query: TimelineInput | RowPattern,
     events: Any = None,
     *,
     what: str | None = None,
@@ -206,6 +208,10 @@ def show(
              A C B
     answers  ●───●
     """
+    if (rows := as_row_pattern(query)) is not None:
+        refuse_options({"events": events, "what": None if what == "ast" else what, **options})
+        return rows
+    assert not isinstance(query, RowPattern)
     if isinstance(query, Mapping) or (
         isinstance(query, Iterable) and not isinstance(query, (str, AnyPattern, Sremo))
     ):

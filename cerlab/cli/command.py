@@ -109,6 +109,10 @@ EXAMPLES = {
   cerlab why "BUY ; SELL" trades.csv
   cerlab why "BUY ; SELL" trades.csv --positions 0,1
 """,
+    "sql": """
+  cerlab sql "SELECT low FROM trades MATCH_RECOGNIZE (MEASURES FIRST(price) AS low \\
+      PATTERN (A B+) DEFINE B AS price > PREV(price))" trades.csv
+""",
     "convert": """
   cerlab convert trades.csv trades.parquet
   cerlab convert trades.csv - --to ndjson

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from cerlab import io
 from cerlab.automata.growth import growth_of
 from cerlab.budget import poll
 from cerlab.cli.command import NO, OK, UNDECIDED
-from cerlab.cli.options import add_query, read_query
-from cerlab.compile.pattern import Pattern
+from cerlab.cli.options import add_query, read_query_or_rows
+from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.decisions import Verdict, contained, dead_branches, equivalent, satisfiable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import evaluators_for
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.focel.rewrite import describe_fo
 from cerlab.predicates.minterms import minterms
+
+if TYPE_CHECKING:
+    from cerlab.rows.syntax import RowPattern
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +29,9 @@ def check_options(parser: argparse.ArgumentParser) -> None:
 
 def check(arguments: argparse.Namespace) -> int:
     """``cerlab check``: exit 1 if no stream has an answer."""
-    query = read_query(arguments)
+    query = read_query_or_rows(arguments)
+    if not isinstance(query, AnyPattern):
+        return _check_rows(query)
     lines = [
         ("text", f"{size(query.formula)} operators and atoms"),
         ("schema", "checked" if query.schema else "none given: names and types are not checked"),
@@ -46,13 +52,43 @@ def check(arguments: argparse.Namespace) -> int:
         poll()
         verdict = Verdict(None, None, f"not decided: {error.message}")
     lines += [("dead", branch) for branch in dead_branches(query)]
+    _print_check(lines, verdict)
+    return NO if verdict.holds is False else OK
+
+
+def _check_rows(query: RowPattern) -> int:
+    """``cerlab check`` of a row pattern: exit 1 if no table has a match."""
+    from cerlab.api import questions  # loads columns, which a query does not need
+    from cerlab.rows.compile import prioritised_automaton
+    from cerlab.rows.decide import row_remarks
+    from cerlab.rows.machine import step_table
+    from cerlab.rows.syntax import variables
+    from cerlab.rows.text import pattern_text
+
+    table = step_table(prioritised_automaton(query.pattern))
+    states = "too many" if table is None else str(len(table.steps) - 1)
+    lines = [
+        ("pattern", pattern_text(query.pattern)),
+        ("variables", ", ".join(variables(query.pattern)) or "none"),
+        ("automaton", f"{states} states"),
+    ]
+    try:
+        verdict = questions.satisfiable(query)
+        if verdict.holds:
+            lines += [("remark", remark) for remark in row_remarks(query)]
+    except ResourceLimit as error:
+        poll()
+        verdict = Verdict(None, None, f"not decided: {error.message}")
+    _print_check(lines, verdict)
+    return NO if verdict.holds is False else OK
+
+
+def _print_check(lines: list[tuple[str, str]], verdict: Verdict) -> None:
     yes = {True: "yes: ", False: "no: ", None: ""}[verdict.holds]
-    lines.append(("satisfiable", yes + verdict.reason))
-    for name, value in lines:
+    for name, value in (*lines, ("satisfiable", yes + verdict.reason)):
         print(f"{name + ':':<13}{value}")
     if verdict.witness is not None:
         print_witness(verdict)
-    return NO if verdict.holds is False else OK
 
 
 def _transducer(query: Pattern) -> str:
@@ -88,9 +124,14 @@ def pair_options(parser: argparse.ArgumentParser) -> None:
 
 def compare(arguments: argparse.Namespace) -> int:
     """``cerlab equivalent`` and ``contained``: exit 0 yes, 1 no, 3 not decided."""
-    decide = {"equivalent": equivalent, "contained": contained}[arguments.called]
-    left, right = (read_query(arguments, text) for text in (arguments.a, arguments.b))
-    verdict = decide(left, right)
+    left, right = (read_query_or_rows(arguments, text) for text in (arguments.a, arguments.b))
+    if isinstance(left, AnyPattern) and isinstance(right, AnyPattern):
+        verdict = {"equivalent": equivalent, "contained": contained}[arguments.called](left, right)
+    else:
+        from cerlab.api import questions  # loads columns, which queries do not need
+
+        verb = getattr(questions, arguments.called)
+        verdict = verb(left, right)
     print({True: "yes: ", False: "no: ", None: ""}[verdict.holds] + verdict.reason)
     if verdict.witness is not None:
         print_witness(verdict)

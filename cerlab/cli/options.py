@@ -6,13 +6,20 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from cerlab import io
-from cerlab.compile.pattern import LANGUAGES, AnyPattern, Pattern, SremoPattern, any_pattern
+from cerlab.compile.pattern import (
+    LANGUAGES,
+    AnyPattern,
+    Pattern,
+    SremoPattern,
+    any_pattern,
+    is_row_pattern,
+)
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
 from cerlab.io.output import refuse_same, whole_text
 from cerlab.io.rows import Part, length
@@ -20,6 +27,9 @@ from cerlab.io.sources import FORMATS, is_pipe
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, Schema, TypeColumn
 from cerlab.model.stream import Stream
+
+if TYPE_CHECKING:
+    from cerlab.rows.syntax import RowPattern
 
 _QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")
 
@@ -73,17 +83,48 @@ def read_query(arguments: argparse.Namespace, argument: str | None = None) -> Pa
     """The query of the command line, which is no SREMO; see `read_pattern`."""
     query = read_pattern(arguments, argument)
     if isinstance(query, SremoPattern):
-        raise Unsupported(
-            "CER0483",
-            "this command takes CEQL and CEL formulas, and the text is a SREMO",
-            hint="cerlab.evaluate and cerlab.matches take it, from Python",
-        )
+        raise _no_sremo()
     return query
+
+
+def _no_sremo() -> Unsupported:
+    return Unsupported(
+        "CER0483",
+        "this command takes CEQL and CEL formulas, and the text is a SREMO",
+        hint="cerlab.evaluate and cerlab.matches take it, from Python",
+    )
 
 
 def read_pattern(arguments: argparse.Namespace, argument: str | None = None) -> AnyPattern:
     """The query or SREMO of the command line: the file that is named, or the text itself."""
     return any_pattern(query_text(arguments, argument), arguments.language, _schema(arguments))
+
+
+def read_query_or_rows(
+    arguments: argparse.Namespace, argument: str | None = None
+) -> Pattern | RowPattern:
+    """Read the query or the row pattern of the command line; a SREMO is refused."""
+    query = read_any(arguments, argument)
+    if isinstance(query, SremoPattern):
+        raise _no_sremo()
+    return query
+
+
+def read_any(arguments: argparse.Namespace, argument: str | None = None) -> AnyPattern | RowPattern:
+    """Read what the command line asks: a text that has MATCH_RECOGNIZE is a row pattern."""
+    text = query_text(arguments, argument)
+    if arguments.language == "rows" or (arguments.language is None and is_row_pattern(text)):
+        from cerlab.rows.parser import parse_rows  # loads sqlglot
+
+        return parse_rows(text)
+    return any_pattern(text, arguments.language, _schema(arguments))
+
+
+def refuse_options(options: Mapping[str, object]) -> None:
+    """Raise `Unsupported` for the first option that is given and says nothing of row patterns."""
+    if option := next((name for name, value in options.items() if value), None):
+        message, hint = f"{option} does not go with row patterns", "leave it out"
+        raise Unsupported("CER0451", message, hint=hint)
 
 
 def query_text(arguments: argparse.Namespace, argument: str | None = None) -> str:

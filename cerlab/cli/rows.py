@@ -1,24 +1,26 @@
-"""``cerlab run --language rows``: a row pattern on the rows of a file, the rows of its result."""
+"""``cerlab run`` of a row pattern, and ``cerlab sql``: rows of files in, rows of the result out."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any, TextIO
 from warnings import warn
 
 from cerlab.cli.command import OK
-from cerlab.cli.options import output, query_text
-from cerlab.errors import AnswerWarning, Unsupported
+from cerlab.cli.options import output, query_text, refuse_options
+from cerlab.errors import AnswerWarning, UsageError
 from cerlab.io.output import whole_columns
 from cerlab.io.writers import csv_rows, ndjson_rows
-from cerlab.rows.recognise import match_recognize
+from cerlab.rows.recognise import RowPattern, match_recognize
+from cerlab.rows.sql import sql
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """``cerlab run --language rows``; the result as NDJSON, CSV, a table or Parquet."""
+def run(query: RowPattern, arguments: argparse.Namespace) -> int:
+    """``cerlab run`` of a row pattern; the result as NDJSON, CSV, a table or Parquet."""
     refuse_options(
         {
             "--labels": arguments.labels,
@@ -32,18 +34,43 @@ def run(arguments: argparse.Namespace) -> int:
             "--evaluator": arguments.evaluator not in ("auto", "reference"),
         }
     )
-    result = match_recognize(query_text(arguments), arguments.events).slice(0, arguments.limit)
+    result = match_recognize(query, arguments.events).slice(0, arguments.limit)
     if not result.num_rows and arguments.limit != 0:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
     write_tables([result], arguments, _lines)
     return OK
 
 
-def refuse_options(options: Mapping[str, object]) -> None:
-    """Raise `Unsupported` for the first option that is given and says nothing of row patterns."""
-    if option := next((name for name, value in options.items() if value), None):
-        message, hint = f"{option} does not go with row patterns", "leave it out"
-        raise Unsupported("CER0451", message, hint=hint)
+def sql_options(parser: argparse.ArgumentParser) -> None:
+    """QUERY, the tables that it names, and how to write the result."""
+    parser.add_argument("query", metavar="QUERY", help="a file or the text itself")
+    parser.add_argument(
+        "tables",
+        nargs="*",
+        metavar="TABLE",
+        help="NAME=FILE for FROM NAME; without NAME= it is the file's name without its ending",
+    )
+    parser.add_argument("--format", default="ndjson", choices=("ndjson", "csv", "table", "parquet"))
+    parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
+
+
+def run_sql(arguments: argparse.Namespace) -> int:
+    """``cerlab sql``: what `cerlab.sql` gives, written."""
+    if arguments.format == "parquet" and arguments.output is None:
+        raise UsageError("CER0809", "Parquet needs a file", hint="add -o OUT.parquet")
+    tables = dict(_named_file(text) for text in arguments.tables)
+    result = sql(query_text(arguments), tables)
+    if result is not None:
+        write_tables([result], arguments, _lines)
+    return OK
+
+
+def _named_file(text: str) -> tuple[str, str]:
+    """Return the name and the path of ``NAME=FILE``, or of a FILE."""
+    name, equals, path = text.partition("=")
+    if equals and name.isidentifier():
+        return name, path
+    return Path(text).stem, text
 
 
 def write_tables(

@@ -19,7 +19,7 @@ from cerlab.cli.options import (
     add_quiet,
     input_options,
     output,
-    read_pattern,
+    read_any,
     time_option,
     whole_stream,
 )
@@ -70,11 +70,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format != "ndjson" and arguments.show_events:
         message = f"--format {arguments.format} does not carry the events"
         raise UsageError("CER0813", message, hint="--format ndjson does")
-    if arguments.language == "rows":
+    query = read_any(arguments)
+    if not isinstance(query, AnyPattern):
         from cerlab.cli import rows
 
-        return rows.run(arguments)
-    return run_pattern(read_pattern(arguments), arguments)
+        return rows.run(query, arguments)
+    return run_pattern(query, arguments)
 
 
 def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:

@@ -15,11 +15,21 @@ from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.cli.command import OK
-from cerlab.cli.options import add_input, add_query, output, read_pattern, read_query, whole_stream
+from cerlab.cli.options import (
+    add_input,
+    add_query,
+    output,
+    read_any,
+    read_query_or_rows,
+    refuse_options,
+    whole_stream,
+)
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
 from cerlab.io.machines import machine_to_json, machine_to_mata
 from cerlab.io.output import whole_file
+from cerlab.rows.syntax import RowPattern
+from cerlab.rows.text import row_pattern_text
 from cerlab.viz.deterministic import MintermTable, as_cea, det_text, machine_text, table_grid
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text, tree_text
@@ -62,6 +72,7 @@ _KINDS: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
         {"text": lambda m: grid_text(minterms_grid(m))},
     ),
     ((TecsSnapshot,), "a tECS", {"text": snapshot_text, "json": snapshot_json}),
+    ((RowPattern,), "a row pattern", {"text": row_pattern_text}),
     ((Timeline,), "a timeline", {"text": str}),
 ]
 """What is shown, what it is called, and how it is written; most of it is drawn as well."""
@@ -86,9 +97,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def show(arguments: argparse.Namespace) -> int:
     """``cerlab show``: what `cerlab.show` gives, written."""
-    pattern = read_pattern(arguments)
+    pattern = read_any(arguments)
+    if isinstance(pattern, RowPattern):
+        return _show_rows(pattern, arguments)
     read = None if arguments.events is None else partial(whole_stream, pattern, arguments)
     value = stage(pattern, arguments.what, read)
+    return _write(value, arguments)
+
+
+def _show_rows(query: RowPattern, arguments: argparse.Namespace) -> int:
+    """``cerlab show`` of a row pattern: its text, or its automaton drawn."""
+    refuse_options(
+        {
+            "EVENTS": arguments.events is not None,
+            f"--what {arguments.what}": arguments.what not in (None, "ast"),
+        }
+    )
+    return _write(query, arguments)
+
+
+def _write(value: Any, arguments: argparse.Namespace) -> int:
     content = _render(value, arguments.format, arguments.theme)
     if isinstance(content, bytes):
         _write_bytes(content, arguments)
@@ -138,9 +166,12 @@ def fmt_options(parser: argparse.ArgumentParser) -> None:
 
 def fmt(arguments: argparse.Namespace) -> int:
     """``cerlab fmt``."""
-    query = read_query(arguments)
-    if re.search(r"--|/\*", query.source.text):
+    query = read_query_or_rows(arguments)
+    if query.source is not None and re.search(r"--|/\*", query.source.text):
         print("warning: comments are not part of the canonical form", file=sys.stderr)
+    if isinstance(query, RowPattern):
+        print(row_pattern_text(query))
+        return OK
     if query.schema is not None and arguments.schema is None:
         print(query.schema)
     print(query if query.source.is_query else query.formula)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cerlab.cli.command import NO, OK
-from cerlab.cli.options import add_input, add_query, query_text, read_pattern, whole_stream
-from cerlab.cli.rows import refuse_options
+from cerlab.cli.options import add_input, add_query, read_any, refuse_options, whole_stream
 from cerlab.compile.pattern import LANGUAGES, AnyPattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.model.stream import Stream
 from cerlab.rows.why import why_rows, why_rows_text, why_rows_to_json
 from cerlab.why import why, why_none_to_json, why_text, why_to_json
 from cerlab.why.none import why_none, why_none_text
+
+if TYPE_CHECKING:
+    from cerlab.rows.syntax import RowPattern
 
 T = TypeVar("T")
 
@@ -41,9 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
     if positions is None and not arguments.start is arguments.end is None:
         hint = 'write --positions "" for the empty answer'
         raise UsageError("CER0836", "--start and --end go with --positions", hint=hint)
-    if arguments.language == "rows":
-        return _why_rows(arguments, positions)
-    query = read_pattern(arguments)
+    query = read_any(arguments)
+    if not isinstance(query, AnyPattern):
+        return _why_rows(query, arguments, positions)
     stream = whole_stream(query, arguments)
     if positions is None:
         return _why_none(query, stream, arguments)
@@ -59,7 +61,7 @@ def _print(
     print(json.dumps(to_json(explanation), ensure_ascii=False) if as_json else text(explanation))
 
 
-def _why_rows(arguments: argparse.Namespace, rows: list[int] | None) -> int:
+def _why_rows(query: RowPattern, arguments: argparse.Namespace, rows: list[int] | None) -> int:
     """Of a row pattern, on the rows of a file."""
     refuse_options(
         {
@@ -72,7 +74,7 @@ def _why_rows(arguments: argparse.Namespace, rows: list[int] | None) -> int:
             "--type": arguments.type,
         }
     )
-    explanation = why_rows(query_text(arguments), arguments.events, rows)
+    explanation = why_rows(query, arguments.events, rows)
     _print(explanation, arguments.format, why_rows_text, why_rows_to_json)
     return OK if explanation.holds else NO
 

@@ -264,6 +264,28 @@ _CEQL = re.compile(rf"(?:{_BLANK})*(?:select|create|declare)\b", re.I)
 
 _SREMO = re.compile(rf"(?:{_BLANK}|\()*(?:[<!]|[#@]\s*\()")
 """How a SREMO begins, and no formula: of expressions only ``EPS`` and ``EMPTY`` begin otherwise."""
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.S)
+_CLAUSE = re.compile(r"\bmatch_recognize\s*\(", re.I)
+
+
+def is_row_pattern(text: str) -> bool:
+    """Return whether a text has a MATCH_RECOGNIZE clause, outside its quotes and comments.
+
+    >>> is_row_pattern("match_recognize (..)"), is_row_pattern("A[name = 'match_recognize (']")
+    (True, False)
+    """
+    if "match_recognize" not in text.lower():
+        return False
+    return _CLAUSE.search(_QUOTED.sub(" ", text)) is not None
+
+
+def _row_pattern_error() -> Unsupported:
+    """Return the error that a row pattern asks about a table, not about events."""
+    return Unsupported(
+        "CER0458",
+        "this is a row pattern, and MATCH_RECOGNIZE is evaluated on the rows of a table",
+        hint="cerlab.match_recognize(text, table) takes the clause, cerlab.sql the SQL around it",
+    )
 
 
 def any_pattern(
@@ -306,8 +328,12 @@ def _pattern(what: AnyWhat, language: Language | None, schema: Schema | None) ->
         refuse_deep(what)
         return Pattern(CeqlQuery(what), schema=schema)
     if not isinstance(what, str):
+        if type(what).__name__ == "RowPattern":  # by its name: the class is of a layer above
+            raise _row_pattern_error()
         hint = "a text, a Query, a Formula or a Sremo is; the query stands first, then the events"
         raise UsageError("CER0838", f"{type(what).__name__} is no query", hint=hint)
+    if is_row_pattern(what):  # no language of events has a name before a parenthesis
+        raise _row_pattern_error()
     if language == "sremo" or (language is None and _SREMO.match(what)):
         return SremoPattern(parse_sremo(what))
     if language == "ceql" or (language is None and _CEQL.match(what)):

@@ -7,8 +7,10 @@ matches, conditions on other rows, any skip but TO NEXT ROW, which of several en
 
 from __future__ import annotations
 
-from typing import NamedTuple, assert_never
+from dataclasses import dataclass
+from typing import Any, NamedTuple, assert_never
 
+from cerlab.display import drawable
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.predicates import syntax as pred
@@ -17,8 +19,44 @@ from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.compile import prioritised_automaton
 from cerlab.rows.machine import Accept, States, StepTable, step_table
+from cerlab.rows.recognise import RowQuery, read_patterns
 from cerlab.rows.regions import Row, conditions_of, of_all, undecidable
 from cerlab.rows.text import expression_text
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class InCel:
+    """A row pattern as a CEL formula over rows, which are events of type row.
+
+    Each match of the row pattern is an answer; where `exact`, the answers are the matches. Else
+    `table` is a shortest one on which two answers begin at the first row, and CEL has no word for
+    the preferred one.
+    """
+
+    formula: str
+    exact: bool
+    table: list[dict[str, Any]] | None
+
+
+def rows_to_cel(query: RowQuery) -> InCel:
+    """A row pattern in CEL: ``:``, OR and ``:+``, under AFTER MATCH SKIP TO NEXT ROW.
+
+    Raises `Unsupported` for what CEL cannot say: anchors, empty matches, conditions that do more
+    than compare the row with constants, other skips.
+
+    >>> clause = '''MATCH_RECOGNIZE (MEASURES 1 AS m AFTER MATCH SKIP TO NEXT ROW PATTERN ({})
+    ...     DEFINE A AS x > 1, B AS x < 1)'''
+    >>> rows_to_cel(clause.format("A+ B")).formula
+    'row AS A FILTER A[x > 1]:+ : (row AS B FILTER B[x < 1])'
+    >>> print(rows_to_cel(clause.format("A+ B")).exact, rows_to_cel(clause.format("A B*")).table)
+    True [{'x': 2}, {'x': 0}]
+    """
+    (pattern,) = read_patterns(None, query)
+    formula = formula_of(pattern)
+    table = two_ends(pattern)
+    return InCel(str(formula), table is None, table)
+
 
 ROW = "row"
 """The event type of rows."""

@@ -1,7 +1,4 @@
-"""Questions about two row patterns on all tables, each with a shortest table as witness.
-
-They are asked of the scans of both (`cerlab.rows.decide`).
-"""
+"""Questions about row patterns on all tables, decided, each with a shortest table as witness."""
 
 from __future__ import annotations
 
@@ -11,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from cerlab.budget import poll
-from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, UsageError, nearest
 from cerlab.rows import syntax as rp
-from cerlab.rows.compile import prioritised_automaton
+from cerlab.rows.compile import machine, partitions, prioritised_automaton, search_of
 from cerlab.rows.machine import Letter, LiveSets, step_table
+from cerlab.rows.recognise import RowQuery, Rows, read_patterns
 from cerlab.rows.regions import (
     Row,
     RowGraph,
+    cell,
     columns_of,
     conditions_of,
     of_all,
@@ -26,32 +24,43 @@ from cerlab.rows.regions import (
     undecidable,
 )
 from cerlab.rows.text import pattern_text
+from cerlab.rows.types import Binding
 
 Same: TypeAlias = Literal["labels", "matches", "rows"]
 """What has to be the same: matches with their labels (what CLASSIFIER says), matches whatever their
 labels, or the rows that lie in some match."""
 
 
-@drawable
+class Found(NamedTuple):
+    """A match that one side finds and the other does not, or a row that only its matches cover.
+
+    Its rows are from `start` to `end`; an empty match has none, and begins at both.
+    """
+
+    side: Literal["left", "right"]
+    start: int
+    end: int
+    rows: tuple[int, ...]
+    words: str
+    """How the matches of both differ there in their labels, empty if in more."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowVerdict:
-    """Whether it holds on all tables; where not, a shortest table on which it does not."""
+    """Whether a claim holds on all tables; if not, a shortest table, and what is found there."""
 
     holds: bool
-    table: list[Row] | None
+    table: list[Row] | None = None
+    found: Found | None = None
 
     def __bool__(self) -> bool:
         return self.holds
 
 
-def equivalent_rows(
-    left: rp.RowPattern,
-    right: rp.RowPattern,
-    *,
-    same: Same = "labels",
-    rows: Sequence[Row] | None = None,
+def equivalent(
+    left: RowQuery, right: RowQuery, *, same: Same = "labels", rows: Rows = None
 ) -> RowVerdict:
-    """Whether two row patterns find the same on every table, or on every table of these `rows`.
+    """Decide whether two row patterns find the same on every table, or on every table of `rows`.
 
     Raises `Unsupported` where that is not decided, and `ResourceLimit`.
     """
@@ -59,17 +68,13 @@ def equivalent_rows(
     def bad(a: ScanStep, b: ScanStep) -> bool:
         return _observation(a, same) != _observation(b, same)
 
-    return _decide(left, right, same, rows, bad)
+    return _decide(read_patterns(rows, left, right), same, rows, bad, ("left", "right"))
 
 
-def contained_rows(
-    left: rp.RowPattern,
-    right: rp.RowPattern,
-    *,
-    same: Same = "labels",
-    rows: Sequence[Row] | None = None,
+def contained(
+    left: RowQuery, right: RowQuery, *, same: Same = "labels", rows: Rows = None
 ) -> RowVerdict:
-    """Whether the right one finds everything that the left one finds; as `equivalent_rows`."""
+    """Decide whether the right one finds everything that the left one finds; as `equivalent`."""
 
     def bad(a: ScanStep, b: ScanStep) -> bool:
         if same == "rows":
@@ -80,47 +85,56 @@ def contained_rows(
             return False
         return b.begins != a.begins or _observation(a, same)[-1] != _observation(b, same)[-1]
 
-    return _decide(left, right, same, rows, bad)
+    return _decide(read_patterns(rows, left, right), same, rows, bad, ("left",))
 
 
-def satisfiable_rows(query: rp.RowPattern, *, rows: Sequence[Row] | None = None) -> RowVerdict:
-    """Whether a row pattern has a match that maps a row; the table is a shortest one with it."""
-    none = rp.RowPattern(
-        _NOTHING,
-        measures=query.measures,
-        order_by=query.order_by,
-        partition_by=query.partition_by,
-        skip=query.skip,
+def satisfiable(query: RowQuery, *, rows: Rows = None) -> RowVerdict:
+    """Decide whether a row pattern has a match that maps a row, with a shortest table."""
+    (pattern,) = read_patterns(rows, query)
+    verdict = contained(
+        pattern, replace(pattern, pattern=_NOTHING, define=()), same="rows", rows=rows
     )
-    verdict = contained_rows(query, none, same="rows", rows=rows)
-    return RowVerdict(not verdict.holds, verdict.table)
+    if verdict.table is None:
+        return RowVerdict(False)
+    found = next((s, labels) for s, labels in _matches_on(pattern, verdict.table) if labels)
+    return RowVerdict(True, verdict.table, _found("left", *found))
 
 
 _NOTHING = rp.Concat((rp.Variable("A"), rp.PartitionStart()))
-"""What no row matches."""
+"""A pattern that no row matches."""
 
 
-def row_remarks(query: rp.RowPattern, *, rows: Sequence[Row] | None = None) -> list[str]:
-    """What a row pattern says to no effect, on all tables or on those of these `rows`.
+def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
+    """List the parts of a row pattern that have no effect on any table, or on any of these `rows`.
 
     Conditions that never or always hold, quantifiers that may as well be greedy as reluctant, a
     pattern without matches.
+
+    >>> row_remarks('''MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A+ B)
+    ...     DEFINE A AS x > 1, B AS x < 1 AND x IS NULL)''')
+    ['the condition of B never holds', 'no table has a match']
     """
-    conditions = conditions_of((query,))
-    graph = of_all(conditions) if rows is None else of_rows(conditions, rows)
+    (pattern,) = read_patterns(rows, query)
+    graph = _graph_of((pattern,), rows)
     remarks = []
-    for definition in query.define:
+    for definition in pattern.define:
         holds = {(0, definition.variable) in letter for letter in graph.letters}
         if len(holds) == 1:
             how = "always" if True in holds else "never"
             remarks.append(f"the condition of {definition.variable} {how} holds")
-    if not satisfiable_rows(query, rows=rows):
+    if not satisfiable(pattern, rows=rows):
         return [*remarks, "no table has a match"]
-    for part, pattern in _reluctance_variants(query.pattern):
-        if equivalent_rows(query, replace(query, pattern=pattern), rows=rows):
+    for part, variant in _reluctance_variants(pattern.pattern):
+        if equivalent(pattern, replace(pattern, pattern=variant), rows=rows):
             words = "reluctant or greedy" if part.reluctant else "greedy or reluctant"
             remarks.append(f"{pattern_text(part)} is the same, {words}")
     return remarks
+
+
+def _graph_of(queries: Sequence[rp.RowPattern], rows: Rows) -> RowGraph:
+    """Return the graph of all tables, or of those of given rows."""
+    conditions = conditions_of(queries)
+    return of_all(conditions) if rows is None else of_rows(conditions, [dict(row) for row in rows])
 
 
 def _reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Pattern]]:
@@ -145,24 +159,84 @@ def _observation(step: ScanStep, same: Same) -> tuple[object, ...]:
 
 
 def _decide(
-    left: rp.RowPattern, right: rp.RowPattern, same: Same, rows: Sequence[Row] | None, bad: Bad
+    queries: Sequence[rp.RowPattern],
+    same: Same,
+    rows: Rows,
+    bad: Bad,
+    sides: Sequence[Literal["left", "right"]],
 ) -> RowVerdict:
     if same not in get_args(Same):
         hint = nearest(same, get_args(Same))
         raise UsageError("CER0858", f"same is '{same}'", hint=hint or "labels, matches or rows")
+    left, right = queries
     _check_scans(left, right)
     conditions = conditions_of((left, right))
     _check_keys(left, {c.name.casefold() for e in conditions.values() for c in columns_of(e)})
-    graph = of_all(conditions) if rows is None else of_rows(conditions, rows)
-    sides = Side(left, 0, graph), Side(right, 1, graph)
+    graph = _graph_of((left, right), rows)
+    scans = Side(left, 0, graph), Side(right, 1, graph)
     if isinstance(left.skip, rp.PastLastRow):
-        both: Scans | Starts | Covers = Scans(sides, bad)
+        both: Scans | Starts | Covers = Scans(scans, bad)
     else:
-        both = (Covers if same == "rows" else Starts)(sides, bad)
+        both = (Covers if same == "rows" else Starts)(scans, bad)
     path = shortest_path(graph, both)
     if path is None:
-        return RowVerdict(True, None)
-    return RowVerdict(False, _with_keys(left, graph.rows(path)))
+        return RowVerdict(True)
+    table = _with_keys(left, graph.rows(path))
+    return RowVerdict(False, table, _difference(left, right, table, same, sides))
+
+
+def _difference(
+    left: rp.RowPattern,
+    right: rp.RowPattern,
+    table: list[Row],
+    same: Same,
+    sides: Sequence[Literal["left", "right"]],
+) -> Found:
+    """Return what one side finds on a table and the other does not, by running both searches."""
+    matches = {"left": _matches_on(left, table), "right": _matches_on(right, table)}
+    for side in sides:
+        ours, others = matches[side], matches["right" if side == "left" else "left"]
+        theirs = {place for match in others for place in _places(*match, same)}
+        for s, labels in ours:
+            missing = [place for place in _places(s, labels, same) if place not in theirs]
+            if missing and same == "rows":
+                return Found(side, missing[0][0], missing[0][0], missing[0], "")
+            if missing:
+                twin = next((m for at, m in others if at == s and len(m) == len(labels)), labels)
+                return _found(side, s, labels, twin)
+    raise AssertionError("the decision and the search disagree on a table")
+
+
+def _places(s: int, labels: Sequence[str], same: Same) -> list[tuple[Any, ...]]:
+    """Return what of a match is compared: its rows one by one, its extent, or that and labels."""
+    if same == "rows":
+        return [(s + i,) for i in range(len(labels))]
+    return [(s, len(labels), *(labels if same == "labels" else ()))]
+
+
+def _found(
+    side: Literal["left", "right"], s: int, labels: Sequence[str], twin: Sequence[str] = ()
+) -> Found:
+    """Return a match; `twin` are the labels that the other side gives the same rows."""
+    words = ""
+    for j, (ours, theirs) in enumerate(zip(labels, twin, strict=False)):
+        if ours != theirs:
+            left, right = (ours, theirs) if side == "left" else (theirs, ours)
+            words = f"row {s + j} is {left} on the left, {right} on the right"
+            break
+    return Found(side, s, s + max(len(labels), 1) - 1, tuple(range(s, s + len(labels))), words)
+
+
+def _matches_on(query: rp.RowPattern, table: Sequence[Row]) -> list[tuple[int, tuple[str, ...]]]:
+    """Return where the matches begin on a table of one partition, each with its labels."""
+    keys = [*query.partition_by, *(item.column for item in query.order_by)]
+    read = [c for definition in query.define for c in columns_of(definition.condition)]
+    names = {column.name: column.name for column in (*keys, *read)}
+    columns = {name: [cell(row, name) for row in table] for name in names}
+    M = machine(replace(query, measures=()), Binding(names, ()))
+    (positions,) = partitions(M, columns, len(table))
+    results = search_of(M, columns, positions).scan()
+    return [(r.s, tuple(r.labels)) for r in results if r.labels is not None]
 
 
 def _check_scans(left: rp.RowPattern, right: rp.RowPattern) -> None:

@@ -43,6 +43,23 @@ def parse_rows(text: str) -> RowPattern:
     return parser.parse_rows(text)
 
 
+RowQuery: TypeAlias = str | RowPattern
+"""A row pattern, by its text or as it was read."""
+
+Rows: TypeAlias = Sequence[Mapping[str, Any]] | None
+"""The rows that the tables of a question consist of; None for any rows."""
+
+
+def read_patterns(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
+    """Return row patterns of texts or values; check their columns against given rows."""
+    patterns = tuple(parse_rows(each) if isinstance(each, str) else each for each in queries)
+    if rows is not None:
+        kinds = column_kinds(as_table(list(rows)))
+        for query in patterns:
+            bind(query, kinds)
+    return patterns
+
+
 def match_recognize(
     query: str | RowPattern, table: Any, *, evaluator: RowEvaluator = "auto"
 ) -> Any:

@@ -66,13 +66,13 @@ def undecidable(why: str, hint: str = "compare them on tables: match_recognize")
 def letter_at(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[SideVariable]:
     """The variables that hold at a row of a table."""
     names = {c.name for e in conditions.values() for c in columns_of(e)}
-    columns = {name: [_cell(row, name) for row in rows] for name in names}
+    columns = {name: [cell(row, name) for row in rows] for name in names}
     table = GrowingMapping(columns, len(rows), {})
     same = {name: name for name in names}
     return frozenset(v for v, e in conditions.items() if at_row(e, same)(table, i) is True)
 
 
-def _cell(row: Row, name: str) -> Value:
+def cell(row: Row, name: str) -> Value:
     """A column by its name, else by one that agrees but for case."""
     if name in row:
         return row[name]

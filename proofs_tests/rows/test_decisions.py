@@ -16,7 +16,7 @@ from cerlab.rows import decide as row_scans
 from cerlab.rows import regions as row_letters
 from cerlab.rows import regions as row_regions
 from cerlab.rows import syntax as rp
-from cerlab.rows.decide import Same, contained_rows, equivalent_rows, row_remarks, satisfiable_rows
+from cerlab.rows.decide import Same, contained, equivalent, row_remarks, satisfiable
 from cerlab.rows.evaluation import Partition
 from cerlab.rows.recognise import parse_rows
 from cerlab.rows.semantics import Scan, scan
@@ -76,7 +76,7 @@ def agree(rng: Random, longest: int = LONGEST) -> bool:
     values = rng.sample(VALUES, 3)
     rows = [{"x": x, "s": "a"} for x in values]
     same, is_contained = rng.choice(get_args(Same)), rng.random() < 0.4
-    verdict = (contained_rows if is_contained else equivalent_rows)(a, b, same=same, rows=rows)
+    verdict = (contained if is_contained else equivalent)(a, b, same=same, rows=rows)
     size = len(verdict.table) if verdict.table is not None else longest + 1
     if verdict.table is not None:
         assert differ(a, b, verdict.table, same, is_contained), (str(a), str(b), verdict)
@@ -99,7 +99,7 @@ def test_over_all_rows_they_agree_too(suite: Suite) -> None:
         a, b = pair(rng)
         same = rng.choice(get_args(Same))
         try:
-            verdict = equivalent_rows(a, b, same=same)
+            verdict = equivalent(a, b, same=same)
         except Unsupported:
             return False
         if verdict.table is not None:
@@ -119,9 +119,9 @@ def query(pattern: str, define: str = "", clauses: str = "") -> rp.RowPattern:
 
 def test_the_order_of_alternatives_shows_in_the_labels_alone() -> None:
     a, b = query("(A | B)*"), query("(B | A)*")
-    assert equivalent_rows(a, b, same="matches")
-    assert equivalent_rows(a, b, same="rows")
-    verdict = equivalent_rows(a, b)
+    assert equivalent(a, b, same="matches")
+    assert equivalent(a, b, same="rows")
+    verdict = equivalent(a, b)
     assert not verdict
     assert verdict.table == [{}]
     assert (matches_of(a, [{}]), matches_of(b, [{}])) == ([(0, ("A",))], [(0, ("B",))])
@@ -160,8 +160,8 @@ DIFFERENT = [
 @pytest.mark.parametrize(("left", "right", "define", "same"), EQUIVALENT)
 def test_equivalent(left: str, right: str, define: str, same: Same) -> None:
     a, b = (query(each, only(define, each)) for each in (left, right))
-    assert equivalent_rows(a, b, same=same)
-    assert contained_rows(a, b, same=same)
+    assert equivalent(a, b, same=same)
+    assert contained(a, b, same=same)
 
 
 @pytest.mark.parametrize(("left", "right", "define", "same", "length"), DIFFERENT)
@@ -169,7 +169,7 @@ def test_different_with_a_shortest_table(
     left: str, right: str, define: str, same: Same, length: int
 ) -> None:
     a, b = (query(each, only(define, each)) for each in (left, right))
-    verdict = equivalent_rows(a, b, same=same)
+    verdict = equivalent(a, b, same=same)
     assert verdict.table is not None
     assert len(verdict.table) == length
 
@@ -184,37 +184,37 @@ def only(define: str, pattern: str) -> str:
 def test_overlapping_matches() -> None:
     skip = "AFTER MATCH SKIP TO NEXT ROW"
     a, b = query("A+", AB[:17], skip), query("A A?", AB[:17], skip)
-    assert equivalent_rows(a, b, same="rows")
-    verdict = equivalent_rows(a, b, same="matches")
+    assert equivalent(a, b, same="rows")
+    verdict = equivalent(a, b, same="matches")
     assert verdict.table is not None
     assert len(verdict.table) == 3
-    assert contained_rows(query("A B", "", skip), query("A B C?", "", skip), same="rows")
-    assert not contained_rows(query("A B", "", skip), query("A B C?", "", skip))
-    assert contained_rows(query("A B", "DEFINE A AS x > 1", skip), query("A B", "", skip))
+    assert contained(query("A B", "", skip), query("A B C?", "", skip), same="rows")
+    assert not contained(query("A B", "", skip), query("A B C?", "", skip))
+    assert contained(query("A B", "DEFINE A AS x > 1", skip), query("A B", "", skip))
 
 
 def test_one_is_in_the_other() -> None:
     a, b = query("A B", AB), query("A B | B A", AB)
-    assert not contained_rows(b, a)
-    assert contained_rows(query("A B", "DEFINE A AS x > 1"), query("A B", "DEFINE A AS x > 1"))
-    assert contained_rows(query("A A"), query("A | A A"), same="rows")
+    assert not contained(b, a)
+    assert contained(query("A B", "DEFINE A AS x > 1"), query("A B", "DEFINE A AS x > 1"))
+    assert contained(query("A A"), query("A | A A"), same="rows")
 
 
 def test_a_pattern_without_matches() -> None:
-    verdict = satisfiable_rows(query("A B", "DEFINE B AS x > PREV(x) AND PREV(x) >= 1 AND x < 1"))
+    verdict = satisfiable(query("A B", "DEFINE B AS x > PREV(x) AND PREV(x) >= 1 AND x < 1"))
     assert (verdict.holds, verdict.table) == (False, None)
-    shortest = satisfiable_rows(query("A+ B", "DEFINE A AS x > PREV(x), B AS x = PREV(x)"))
+    shortest = satisfiable(query("A+ B", "DEFINE A AS x > PREV(x), B AS x = PREV(x)"))
     assert shortest.table is not None
     assert len(shortest.table) == 3
-    assert not satisfiable_rows(query("$"))
-    assert satisfiable_rows(query("A", "DEFINE A AS x + 1 = 3"), rows=[{"x": 1}, {"x": 2}])
+    assert not satisfiable(query("$"))
+    assert satisfiable(query("A", "DEFINE A AS x + 1 = 3"), rows=[{"x": 1}, {"x": 2}])
 
 
 def test_witnesses_have_keys() -> None:
     keys = "PARTITION BY g ORDER BY t DESC"
     clause = "MATCH_RECOGNIZE ({} MEASURES 1 AS m PATTERN ({}) DEFINE A AS x = 1)"
     a, b = (parse_rows(clause.format(keys, p)) for p in ("A B", "A B??"))
-    verdict = equivalent_rows(a, b)
+    verdict = equivalent(a, b)
     assert verdict.table == [{"g": 0, "t": 0, "x": 1}]
 
 
@@ -251,18 +251,18 @@ def test_what_is_not_decided(pattern: str, define: str, clauses: str, why: str) 
     text = f"MATCH_RECOGNIZE ({order} MEASURES 1 AS m {after} PATTERN ({pattern}) {define})"
     each = parse_rows(text)
     with pytest.raises(Unsupported, match=why):
-        equivalent_rows(each, each)
+        equivalent(each, each)
 
 
 def test_other_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     a = query("A+ B", AB)
     with pytest.raises(UsageError, match="label"):
-        equivalent_rows(a, a, same="label")  # type: ignore[arg-type]
+        equivalent(a, a, same="label")  # type: ignore[arg-type]
     with pytest.raises(Unsupported, match="SKIP"):
-        equivalent_rows(a, query("A+ B", AB, "AFTER MATCH SKIP TO NEXT ROW"))
+        equivalent(a, query("A+ B", AB, "AFTER MATCH SKIP TO NEXT ROW"))
     monkeypatch.setattr(row_scans, "MAX_NODES", 2)
     with pytest.raises(ResourceLimit, match="more than 2"):
-        equivalent_rows(a, query("A+? B", AB))
+        equivalent(a, query("A+? B", AB))
 
 
 # -- wrong versions ------------------------------------------------------------------------------
@@ -371,7 +371,7 @@ def test_the_paths_of_rows_that_are_given_are_their_tables(define: str) -> None:
 def test_between_any_two_values_is_a_third(define: str) -> None:
     """Four rows that go up or down on one side of a constant; the reference finds them."""
     falls = query("A B B B", define)
-    verdict = satisfiable_rows(falls)
+    verdict = satisfiable(falls)
     assert verdict.table is not None
     table = [{"x": 0, "s": ""} | row for row in verdict.table]
     assert matches_of(falls, table) == [(0, ("A", "B", "B", "B"))]

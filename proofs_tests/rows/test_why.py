@@ -21,11 +21,21 @@ from cerlab.rows.evaluation import Partition
 from cerlab.rows.recognise import column_kinds, value_rows
 from cerlab.rows.semantics import Scan, ScanResult, Start, derivations, partitions, scan
 from cerlab.rows.types import bind
-from cerlab.rows.why import RowKind, why_rows_to_json
+from cerlab.rows.why import RowKind, WhyRows, why_rows_to_json
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.tables import letters, typed_table
 from proofs_tests.suite import Suite
+
+
+def why_rows(query: Any, table: Any, rows: Any = None) -> WhyRows:
+    """Ask by the verbs that users have."""
+    answer: object = (
+        cerlab.why_none(query, table) if rows is None else cerlab.why(query, table, rows)
+    )
+    assert isinstance(answer, WhyRows)
+    return answer
+
 
 ABC = "DEFINE A AS a, B AS b, C AS c"
 
@@ -67,7 +77,7 @@ CASES = [
 def test_each_reason_by_hand(
     pattern: str, text: str, rows: str, kind: RowKind | None, says: str, clauses: str
 ) -> None:
-    explanation = cerlab.why_rows(clause(pattern, clauses), letters(text), map(int, rows.split()))
+    explanation = why_rows(clause(pattern, clauses), letters(text), map(int, rows.split()))
     assert (explanation.holds, explanation.kind) == (kind is None, kind)
     assert says in str(explanation)
     assert why_rows_to_json(explanation)["kind"] == (None if kind is None else kind.value)
@@ -75,52 +85,52 @@ def test_each_reason_by_hand(
 
 def test_rows_of_several_partitions() -> None:
     text = "MATCH_RECOGNIZE (PARTITION BY g MEASURES 1 AS m PATTERN (A A))"
-    explanation = cerlab.why_rows(text, [{"g": 1}, {"g": 2}, {"g": 1}], [0, 1])
+    explanation = why_rows(text, [{"g": 1}, {"g": 2}, {"g": 1}], [0, 1])
     assert explanation.reasons == ("rows 0 and 1 are in different partitions: g is 1 and 2",)
-    assert cerlab.why_rows(text, [{"g": 1}, {"g": 2}, {"g": 1}], [0, 2]).holds
+    assert why_rows(text, [{"g": 1}, {"g": 2}, {"g": 1}], [0, 2]).holds
 
 
 def test_rows_are_in_the_order_of_the_partition() -> None:
     text = "MATCH_RECOGNIZE (ORDER BY t MEASURES 1 AS m PATTERN (A B) DEFINE B AS x > PREV(x))"
-    explanation = cerlab.why_rows(text, [{"t": 2, "x": 5}, {"t": 1, "x": 4}], [0, 1])
+    explanation = why_rows(text, [{"t": 2, "x": 5}, {"t": 1, "x": 4}], [0, 1])
     assert [(row.row, row.variable) for row in explanation.taken] == [(1, "A"), (0, "B")]
     assert explanation.taken[1].read == (("x", 5), ("PREV(x)", 4))
 
 
 def test_the_number_that_the_match_would_get() -> None:
     text = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A) DEFINE A AS MATCH_NUMBER() = 1)"
-    assert cerlab.why_rows(text, [{"x": 1}] * 2, [0]).holds
-    assert cerlab.why_rows(text, [{"x": 1}] * 2, [1]).taken == ()
-    (reason,) = cerlab.why_rows(text, [{"x": 1}] * 2, [1]).reasons
+    assert why_rows(text, [{"x": 1}] * 2, [0]).holds
+    assert why_rows(text, [{"x": 1}] * 2, [1]).taken == ()
+    (reason,) = why_rows(text, [{"x": 1}] * 2, [1]).reasons
     assert reason.endswith("MATCH_NUMBER() = 1 does not hold, MATCH_NUMBER() is 2")
 
 
 def test_within_ends_before_a_row() -> None:
     text = "MATCH_RECOGNIZE (ORDER BY t MEASURES 1 AS m PATTERN (A B) WITHIN 2)"
-    explanation = cerlab.why_rows(text, [{"t": 1}, {"t": 3}], [0, 1])
+    explanation = why_rows(text, [{"t": 1}, {"t": 3}], [0, 1])
     assert explanation.reasons == (
         "B cannot take row 1: WITHIN ends before it, t is 3, FIRST(t) is 1",
     )
-    (reason,) = cerlab.why_rows(text, [{"t": 1}, {"t": None}], [0, 1]).reasons
+    (reason,) = why_rows(text, [{"t": 1}, {"t": None}], [0, 1]).reasons
     assert reason == "B cannot take row 1: WITHIN ends before it, t is NULL, FIRST(t) is 1"
 
 
 def test_why_there_is_no_match_at_all() -> None:
-    explanation = cerlab.why_rows(clause("A B C"), letters("a a b a"))
+    explanation = why_rows(clause("A B C"), letters("a a b a"))
     assert [row.row for row in explanation.taken] == [1, 2]
     assert explanation.reasons == ("C cannot take row 3: c does not hold, c is FALSE",)
     assert [tuple(change) for change in explanation.changes] == [("C", (1, 2, 3))]
-    assert cerlab.why_rows(clause("A B"), letters("a a b")).rows == (1, 2)
+    assert why_rows(clause("A B"), letters("a a b")).rows == (1, 2)
     empty = pa.table({"a": pa.array([], pa.bool_())})
-    assert cerlab.why_rows(clause("A"), empty).reasons == ("the table has no rows",)
-    assert cerlab.why_rows(clause("A*?"), letters("a")).reasons == ("every match is empty",)
+    assert why_rows(clause("A"), empty).reasons == ("the table has no rows",)
+    assert why_rows(clause("A*?"), letters("a")).reasons == ("every match is empty",)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "table.csv"
     table.write_text("x\n3\n2\n")
     text = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A B) DEFINE B AS x < PREV(x))"
-    command = ["why", "--language", "rows", text, str(table)]
+    command = ["why", text, str(table)]
     assert main([*command, "--positions", "0,1"]) == main(command) == 0
     capsys.readouterr()
     assert main([*command, "--positions", "0", "--format", "json"]) == 1
@@ -131,7 +141,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_no_rows_are_no_question() -> None:
     with pytest.raises(cerlab.UsageError, match="no rows are given"):
-        cerlab.why_rows(clause("A"), letters("a"), [])
+        why_rows(clause("A"), letters("a"), [])
 
 
 def random_scan(rng: Random) -> tuple[rp.RowPattern, pa.Table, list[int], list[ScanResult]]:
@@ -166,7 +176,7 @@ def agrees(rng: Random) -> bool:
     here = next((f for f in results if f.s == s), None)
     if here is not None and here.match and rng.random() < 0.5:
         length = len(here.match)
-    why = cerlab.why_rows(query, table, positions[s : s + length])
+    why = why_rows(query, table, positions[s : s + length])
     is_match = here is not None and here.match is not None and len(here.match) == length
     assert why.holds == is_match
     labels = tuple(row.variable for row in why.taken)
@@ -218,7 +228,7 @@ def none_agrees(rng: Random) -> bool | None:
             for f in scan(Scan(query, _T(rows, part, binding), part))
             if f.match
         ]
-        why = cerlab.why_rows(query, table)
+        why = why_rows(query, table)
     except CerlabError:
         return None
     assert why.holds == bool(matches)

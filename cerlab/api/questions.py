@@ -1,0 +1,263 @@
+"""Questions that take a query or a row pattern: what is decided without data, and why on data.
+
+Of queries they are those of `cerlab.decisions` and `cerlab.why`, of row patterns those of
+`cerlab.rows`. A text that has MATCH_RECOGNIZE is a row pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+
+from cerlab import decisions, io
+from cerlab.compile.pattern import AnyPattern, AnyWhat, Logic, What, is_row_pattern
+from cerlab.decisions import Verdict, Witness
+from cerlab.errors import Unsupported, UsageError
+from cerlab.model.answer import ComplexEvent
+
+if TYPE_CHECKING:
+    from cerlab.rows.decide import RowVerdict, Same
+    from cerlab.rows.recognise import Rows
+    from cerlab.rows.syntax import RowPattern
+    from cerlab.rows.why import WhyRows
+    from cerlab.why import Why
+    from cerlab.why.none import WhyNone
+
+__all__ = [
+    "as_row_pattern",
+    "contained",
+    "equivalent",
+    "refuse_options",
+    "satisfiable",
+    "why",
+    "why_none",
+]
+
+
+def as_row_pattern(what: object) -> RowPattern | None:
+    """Return the row pattern that a value or a text is; None for anything else."""
+    if isinstance(what, str) and is_row_pattern(what):
+        from cerlab.rows.parser import parse_rows  # loads sqlglot
+
+        return parse_rows(what)
+    if isinstance(what, AnyPattern):
+        return None
+    from cerlab.rows.syntax import RowPattern  # 40 ms of dataclasses, which a query does not need
+
+    return what if isinstance(what, RowPattern) else None
+
+
+def satisfiable(a: What | RowPattern, *, rows: Rows = None) -> Verdict:
+    """Decide whether a query has an answer on some stream; the witness is a shortest such stream.
+
+    A row pattern is satisfiable if it has a match with a row on some table: `witness.events` are
+    the rows of a shortest one, and `rows`, if given, are the rows that a table may consist of.
+    Raises `ResourceLimit` if a budget runs out inside the decidable class.
+
+    >>> satisfiable("A ; B FILTER A[v = 1] AND A[v = 2]").holds
+    False
+    >>> satisfiable("A ; B").witness
+    Witness(events=[{'type': 'A'}, {'type': 'B'}],
+            complex_event=ComplexEvent(start=0, end=1, positions=(0, 1)), side=None)
+    >>> clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A B) DEFINE B AS x > PREV(x))"
+    >>> satisfiable(clause).witness.events
+    [{'x': 0}, {'x': 1}]
+    """
+    patterns = _row_patterns((a,), rows, None)
+    if patterns is None:
+        return decisions.satisfiable(cast(What, a))
+    from cerlab.rows import decide  # loads columns
+
+    return _verdict(lambda: decide.satisfiable(*patterns, rows=rows), "no table has a match", rows)
+
+
+def equivalent(
+    a: What | RowPattern, b: What | RowPattern, *, same: Same | None = None, rows: Rows = None
+) -> Verdict:
+    """Decide whether two queries have the same complex events on every stream.
+
+    The witness is a shortest stream on which they differ, with an answer that one side has. Two row
+    patterns have to find the same on every table: matches with the same ``"labels"``, which
+    CLASSIFIER shows (the default of `same`), the same ``"matches"`` whatever their labels, or the
+    same ``"rows"`` in some match. Their conditions compare columns with constants and with PREV; of
+    others it is decided for tables that consist of given `rows`.
+
+    >>> equivalent("A ; (B OR C)", "A ; B OR (A ; C)").holds
+    True
+    >>> equivalent("A+", "A:+").witness
+    Witness(events=[{'type': 'A'}, {'type': 'other'}, {'type': 'A'}],
+            complex_event=ComplexEvent(start=0, end=2, positions=(0, 2)), side='left')
+    >>> clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({}) DEFINE A AS x > 0, B AS x < 2)"
+    >>> left, right = clause.format("(A | B)*"), clause.format("(B | A)*")
+    >>> equivalent(left, right, same="matches").holds
+    True
+    >>> print(equivalent(left, right).reason)
+    differ on 1 row; recomputed by the search: row 0 is A on the left, B on the right
+    """
+    patterns = _row_patterns((a, b), rows, same)
+    if patterns is None:
+        return decisions.equivalent(cast(What, a), cast(What, b))
+    from cerlab.rows import decide  # loads columns
+
+    same = same or "labels"
+    return _verdict(
+        lambda: decide.equivalent(*patterns, same=same, rows=rows), _SAME_WORDS.get(same, ""), rows
+    )
+
+
+def contained(
+    a: What | RowPattern, b: What | RowPattern, *, same: Same | None = None, rows: Rows = None
+) -> Verdict:
+    """Decide whether every complex event of `a` is one of `b`, on every stream; as `equivalent`.
+
+    >>> contained("A : B", "A ; B").holds, contained("A ; B", "A : B").holds
+    (True, False)
+    """
+    patterns = _row_patterns((a, b), rows, same)
+    if patterns is None:
+        return decisions.contained(cast(What, a), cast(What, b))
+    from cerlab.rows import decide  # loads columns
+
+    same = same or "labels"
+    words = "the right finds all that the left finds"
+    return _verdict(lambda: decide.contained(*patterns, same=same, rows=rows), words, rows)
+
+
+_SAME_WORDS: Mapping[Same, str] = {
+    "labels": "the same matches with the same labels",
+    "matches": "the same matches, whatever their labels",
+    "rows": "the same rows in matches",
+}
+
+
+def _row_patterns(
+    queries: Iterable[object], rows: Rows, same: Same | None
+) -> tuple[RowPattern, ...] | None:
+    """Return row patterns; None of queries. Raises `UsageError` where they are not of one kind."""
+    read = [as_row_pattern(each) for each in queries]
+    patterns = tuple(each for each in read if each is not None)
+    if len(patterns) == len(read):
+        return patterns
+    if patterns:
+        hint = "cerlab.rows_to_cel says a row pattern in CEL, where it can be said"
+        raise UsageError("CER0826", "a row pattern and a query do not compare", hint=hint)
+    if rows is not None or same is not None:
+        name = "same" if rows is None else "rows"
+        raise UsageError("CER0826", f"{name}= goes with row patterns", hint="leave it out")
+    return None
+
+
+def _verdict(decided: Callable[[], RowVerdict], claim: str, rows: Rows) -> Verdict:
+    """Return the verdict on row patterns; where it is not decided, the reason why."""
+    try:
+        verdict = decided()
+    except Unsupported as error:
+        return Verdict(None, None, f"{error.message}; {error.hint}")
+    found, table = verdict.found, verdict.table
+    if found is None or table is None:
+        scope = "" if claim.startswith("no ") else " on every table"
+        return Verdict(verdict.holds, None, claim + scope + " of these rows" * (rows is not None))
+    answer = ComplexEvent(found.start, found.end, found.rows)
+    count = f"{len(table)} row" + "s" * (len(table) != 1)
+    if verdict.holds:
+        reason = f"a match on {count}; recomputed by the search"
+        return Verdict(True, Witness(table, answer), reason)
+    words = f": {found.words}" if found.words else ""
+    reason = f"differ on {count}; recomputed by the search{words}"
+    return Verdict(False, Witness(table, answer, found.side), reason)
+
+
+@overload
+def why(
+    query: AnyWhat,
+    events: Any,
+    positions: Iterable[int],
+    start: int | None = None,
+    end: int | None = None,
+    *,
+    logic: Logic = "so",
+    **how: Unpack[io.HowToRead],
+) -> Why: ...
+@overload
+def why(query: RowPattern, events: Any, positions: Iterable[int]) -> WhyRows: ...
+def why(
+    query: AnyWhat | RowPattern,
+    events: Any,
+    positions: Iterable[int],
+    start: int | None = None,
+    end: int | None = None,
+    *,
+    logic: Logic = "so",
+    **how: Unpack[io.HowToRead],
+) -> Why | WhyRows:
+    """Explain why the positions are an answer on a stream, or which obligation they fail first.
+
+    Without `start` and `end`, an answer with these positions and any interval will do. `logic` is
+    the meaning of a query's variables, `how` how to read the events, both as for `cerlab.evaluate`,
+    which it never contradicts. Of a row pattern the positions are rows of a table, from 0 on as
+    they stand there, and the result is a `WhyRows`: which variable takes each row, and what its
+    condition reads. Raises `UsageError` for no positions without an interval, `ResourceLimit` where
+    too many derivations are partly there, and what `cerlab.evaluate` or `cerlab.match_recognize`
+    raise for what has no meaning.
+
+    >>> events = [{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 0}]
+    >>> why("A ; B", events, [0, 2]).holds
+    True
+    >>> print(why("A ; B FILTER B[v > 0]", events, [0, 2]).failure)
+    B at 2 fails v > 0: v is 0
+    >>> clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A B) DEFINE B AS v > 0)"
+    >>> print(why(clause, events[::2], [0, 1]))
+    no match: rows 0, 1
+      B cannot take row 1: v > 0 does not hold, v is 0
+      0 A
+    """
+    pattern = as_row_pattern(query)
+    if pattern is None:
+        from cerlab.why import why as why_of_query
+
+        return why_of_query(cast(AnyWhat, query), events, positions, start, end, logic=logic, **how)
+    options = {"start": start, "end": end, "logic": logic if logic != "so" else None, **how}
+    refuse_options(options)
+    from cerlab.rows.why import why_rows  # loads columns
+
+    return why_rows(pattern, events, positions)
+
+
+@overload
+def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone: ...
+@overload
+def why_none(query: RowPattern, events: Any) -> WhyRows: ...
+def why_none(
+    query: What | RowPattern, events: Any, **how: Unpack[io.HowToRead]
+) -> WhyNone | WhyRows:
+    """Explain why a query has no answer on a stream: missing names, and changes that suffice.
+
+    A change leaves out a clause or a condition, lets gaps be where none may, or widens the window
+    to the least width that is enough, in events, milliseconds, or whole units of its attribute.
+    Only where none of these is enough, operands are left out. Of a row pattern on a table the
+    result is a `WhyRows`: the reading that comes farthest, and conditions without each of which
+    there is a match. Events are read, and `Unsupported` and `ResourceLimit` raised, as by
+    `cerlab.evaluate`.
+
+    >>> events = [{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 2}]
+    >>> print(why_none("SELECT * WHERE A : B FILTER A[v > 0]", events))
+    no answer on 3 events; each of these changes alone gives one:
+      ';' for ':' before B: {0, 2}
+    """
+    pattern = as_row_pattern(query)
+    if pattern is None:
+        from cerlab.why.none import why_none as why_none_of_query
+
+        return why_none_of_query(cast(What, query), events, **how)
+    refuse_options(how)
+    from cerlab.rows.why import why_rows  # loads columns
+
+    return why_rows(pattern, events)
+
+
+def refuse_options(options: Mapping[str, object]) -> None:
+    """Raise `Unsupported` for the first option that is given."""
+    for name, value in options.items():
+        if value is not None:
+            message = f"{name}= does not go with row patterns"
+            raise Unsupported("CER0451", message, hint="leave it out")
