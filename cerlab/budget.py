@@ -188,7 +188,7 @@ def spend_over(items: Iterable[T], steps: int = 1) -> Iterator[T]:
 
 
 @contextmanager
-def step_budget(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> Iterator[None]:
+def step_budget(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> Iterator[Budget]:
     """A construction or search whose steps are counted together; inside another one, as its part.
 
     Errors say what was being done, `doing`, the innermost that says so. With `own` it has a budget
@@ -197,9 +197,10 @@ def step_budget(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> 
     """
     here = _budget.get()
     if here is None or own:
-        token = _budget.set(Budget(doing or "an automaton", hint, STEPS // max(own, 1)))
+        fresh = Budget(doing or "an automaton", hint, STEPS // max(own, 1))
+        token = _budget.set(fresh)
         try:
-            yield
+            yield fresh
         finally:
             _budget.reset(token)
         return
@@ -207,7 +208,7 @@ def step_budget(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> 
     if doing is not None:
         here.doing, here.hint = doing, hint
     try:
-        yield
+        yield here
     finally:
         here.doing, here.hint = around
 

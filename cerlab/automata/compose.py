@@ -6,12 +6,20 @@ that they make. `cerlab.automata.epsilon` has those by empty moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from cerlab.automata.automaton import AnchoredCea, Automaton, IntervalCea, Mark, Transition
-from cerlab.budget import spend_over
+from cerlab.automata.automaton import (
+    AnchoredCea,
+    Automaton,
+    IntervalCea,
+    Mark,
+    Transition,
+    outgoing,
+)
+from cerlab.automata.explore import coarsest
+from cerlab.budget import spend, spend_over
 from cerlab.predicates.syntax import EVERYTHING
 
 M = TypeVar("M", bound=Automaton[Any])
@@ -63,6 +71,37 @@ def iteration(A: M, *, gaps: bool) -> M:
     leave = ends_in(A, {w})
     again = (t._replace(source=w) for t in (*A.Delta, *leave) if t.source in A.I)
     return replace(A, states=w + 1, Delta=(*A.Delta, *wait, *distinct((*leave, *again))))
+
+
+MAX_REDUCED = 500
+"""The most states that `quotient` compares: its time is cubic in them."""
+
+
+def quotient(A: M) -> M:
+    """Merge states that have the same label to the same class, and are all final or none (Moore).
+
+    Labels are compared as they are written. The same answers, by as many runs or fewer. Classes are
+    numbered in the order of their first states. A machine of more than `MAX_REDUCED` states is
+    returned as it is.
+
+    >>> from cerlab.automata.automaton import LabelTransition, Vcea
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> steps = [LabelTransition(0, TypeIs("A"), frozenset("A"), q) for q in (1, 2)]
+    >>> quotient(Vcea(3, tuple(steps), frozenset({0}), frozenset({1, 2}))).states
+    2
+    """
+    if A.states > MAX_REDUCED:
+        return A
+    leaving = outgoing(A)
+
+    def ways(q: int, classes: Mapping[int, int]) -> frozenset[tuple[Any, int]]:
+        spend(1 + len(leaving[q]))
+        return frozenset((t[1:-1], classes[t.target]) for t in leaving[q])
+
+    number = coarsest({q: int(q in A.F) for q in range(A.states)}, ways)
+    Delta = distinct(t._replace(source=number[t.source], target=number[t.target]) for t in A.Delta)
+    I, F = (frozenset(number[q] for q in states) for states in (A.I, A.F))
+    return replace(A, states=len({*number.values()}), Delta=Delta, I=I, F=F)
 
 
 def ends_in(A: Automaton[Any], targets: Iterable[int]) -> tuple[Any, ...]:

@@ -5,13 +5,13 @@ What one part writes the next one reads, as in expressions (FOUND App. C.2; SRT 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from cerlab.automata.automaton import Automaton, EmptyMove, Mark, outgoing
-from cerlab.automata.compose import distinct, shift
-from cerlab.automata.explore import along, coarsest, explore, reachable
+from cerlab.automata.compose import distinct, quotient, shift
+from cerlab.automata.explore import along, explore, reachable
 from cerlab.automata.registers import (
     EpsilonSrt,
     Label,
@@ -21,7 +21,6 @@ from cerlab.automata.registers import (
     label,
     prune,
 )
-from cerlab.budget import spend
 from cerlab.errors import ResourceLimit
 from cerlab.predicates.syntax import Guard
 
@@ -154,10 +153,6 @@ def merge(T: Transducer, *, most: int | None = None) -> Srt:
     return prune(explore(start, follow, lambda X: not T.F.isdisjoint(X), Srt, R=T.R, most=most))
 
 
-MAX_REDUCED = 500
-"""The most states that `quotient` compares; its time is cubic in them."""
-
-
 def smaller(T: Transducer) -> Srt:
     """The transducer without empty moves: merged, if that has no more states than the other way.
 
@@ -170,31 +165,3 @@ def smaller(T: Transducer) -> Srt:
     except ResourceLimit:
         least = plain
     return quotient(least)
-
-
-def quotient(T: Srt) -> Srt:
-    """A state is a class of states: all are final or none, and with a label lead to one class.
-
-    Labels are compared as they are written. The same outcomes from the same registers, by as many
-    runs or fewer. Classes are numbered in the order of their first states; the start is 0 if q0 is.
-    What has more than `MAX_REDUCED` states is left as it is.
-
-    >>> from cerlab.automata.automaton import Mark
-    >>> from cerlab.automata.registers import NONE, RegisterTransition
-    >>> from cerlab.predicates.syntax import TypeIs
-    >>> steps = [RegisterTransition(0, TypeIs("A"), Mark.TAKE, NONE, q) for q in (1, 2)]
-    >>> quotient(Srt(3, tuple(steps), frozenset({0}), frozenset({1, 2}))).states
-    2
-    """
-    if T.states > MAX_REDUCED:
-        return T
-    leaving = outgoing(T)
-
-    def ways(q: int, classes: Mapping[int, int]) -> frozenset[tuple[Label, int]]:
-        spend(1 + len(leaving[q]))
-        return frozenset((label(t), classes[t.target]) for t in leaving[q])
-
-    number = coarsest({q: int(q in T.F) for q in range(T.states)}, ways)
-    Delta = distinct(t._replace(source=number[t.source], target=number[t.target]) for t in T.Delta)
-    F = frozenset(number[q] for q in T.F)
-    return Srt(len({*number.values()}), Delta, frozenset({number[T.q0]}), F, R=T.R)

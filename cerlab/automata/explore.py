@@ -109,6 +109,64 @@ def reachable(start: Iterable[State], after: Callable[[State], Iterable[State]])
                 pending.append(target)
 
 
+class Component(NamedTuple, Generic[State]):
+    """States that all lead to each other."""
+
+    members: frozenset[State]
+    loops: bool
+    """Whether a state leads back to itself: of one state only where it has a move to itself."""
+
+
+def strong_components(
+    start: Iterable[State], after: Callable[[State], Iterable[State]]
+) -> Iterator[Component[State]]:
+    """Yield the strong components that steps from `start` lead to, each after those ahead of it.
+
+    (R. Tarjan, "Depth-first search and linear graph algorithms", 1972.)
+
+    >>> follows = {0: [1], 1: [2], 2: [1, 3], 3: []}
+    >>> [(sorted(each.members), each.loops) for each in strong_components([0], follows.__getitem__)]
+    [([3], False), ([1, 2], True), ([0], False)]
+    """
+    number: dict[State, int] = {}
+    low: dict[State, int] = {}
+    pending: list[State] = []  # those whose component is not complete
+    place: dict[State, int] = {}  # of each state in `pending`
+    closed: set[State] = set()
+    loops: set[State] = set()
+    path: list[tuple[State, Iterator[State]]] = []
+
+    def enter(state: State) -> None:
+        number[state] = low[state] = len(number)
+        place[state] = len(pending)
+        pending.append(state)
+        path.append((state, iter(after(state))))
+
+    for root in start:
+        if root not in number:
+            enter(root)
+        while path:
+            state, targets = path[-1]
+            for target in targets:
+                spend()
+                if target not in number:
+                    enter(target)
+                    break
+                if target not in closed:
+                    low[state] = min(low[state], number[target])
+                    loops |= {state} & {target}
+            else:
+                path.pop()
+                if path:
+                    before = path[-1][0]
+                    low[before] = min(low[before], low[state])
+                if low[state] == number[state]:  # nothing ahead leads back before it
+                    members = frozenset(pending[(at := place[state]) :])
+                    del pending[at:]
+                    closed |= members
+                    yield Component(members, len(members) > 1 or state in loops)
+
+
 def along(edges: Iterable[tuple[State, State]]) -> Callable[[State], Iterable[State]]:
     """The steps of a graph that is given by its edges."""
     after: dict[State, list[State]] = {}

@@ -5,21 +5,23 @@ runs of the machine, with its marks forgotten, on the stream up to there. Their 
 or polynomial, or exponential, by patterns that A. Weber and H. Seidl gave ("On the degree of
 ambiguity of finite automata", 1991): two different ways from a state back to itself on the same
 events make it exponential; a chain of d pairs of states p, q with loops at both and a way from p to
-q, all three on the same events, makes it polynomial of degree d.
+q, all three on the same events, makes it polynomial of degree d. C. Allauzen, M. Mohri and A.
+Rastogi ("General algorithms for testing the ambiguity of finite automata", 2008) search for both in
+products of strong components, in cubic time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain, combinations, product
 
 from cerlab.automata.deterministic import Deterministic, Node, moves_over
-from cerlab.automata.explore import along, reachable
+from cerlab.automata.explore import along, reachable, strong_components
+from cerlab.budget import step_budget
 
-MAX_NODES = 60
-"""The largest machine whose degree is computed; products of three states are searched."""
+MAX_NODES = 500
+"""The largest machine whose degree is computed: its strong components take quadratic time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +44,35 @@ class _Graph:
     nodes: tuple[Node, ...]
     after: dict[Node, dict[int, tuple[Node, ...]]]
 
+    def next(self, node: Node) -> Iterator[Node]:
+        """Yield where any event leads from a node."""
+        return chain.from_iterable(self.after[node].values())
+
+    def together(self, *nodes: tuple[Node, Collection[Node]]) -> Iterator[tuple[Node, ...]]:
+        """Yield where one event leads from several nodes at once, each into some nodes."""
+        rows = [self.after[node] for node, _ in nodes]
+        for symbol in rows[0]:
+            yield from product(
+                *(
+                    [r for r in row[symbol] if r in among]
+                    for row, (_, among) in zip(rows, nodes, strict=True)
+                )
+            )
+
 
 def growth_of(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
-    """The growth over streams of these symbols; None if the machine is too large to say."""
+    """Return the growth over streams of these symbols; None if the machine is too large to say.
+
+    Raises `ResourceLimit` where the search takes too many steps.
+    """
     graph = _useful(machine, symbols)
     if graph is None or len(graph.nodes) > MAX_NODES:
         return None
-    if _is_exponential(graph):
-        return Growth(None)
-    return Growth(_degree(graph))
+    with step_budget("the growth of a query"):
+        loops = [each for each in strong_components(graph.nodes, graph.next) if each.loops]
+        if any(_is_exponential(graph, each.members) for each in loops):
+            return Growth(None)
+        return Growth(_degree(graph, [each.members for each in loops]))
 
 
 def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
@@ -80,60 +102,66 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
     return _Graph(tuple(sorted(useful)), useful_after)
 
 
-def _is_exponential(graph: _Graph) -> bool:
-    """Whether some state has two different ways back to itself on the same events."""
+def _is_exponential(graph: _Graph, component: frozenset[Node]) -> bool:
+    """Return whether a state of a strong component has two ways back to itself on the same events.
+
+    If one state of the component has, all have. The ways stay inside it, so the search begins where
+    two moves of one state part, and ends where both ways have led to the same state p.
+    """
+    p = min(component)
+    parted: set[tuple[Node, ...]] = {
+        pair
+        for n in component
+        for targets in graph.after[n].values()
+        for pair in combinations([r for r in targets if r in component], 2)
+    }
+
+    def follow(pair: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+        return graph.together(*((n, component) for n in pair))
+
+    return (p, p) in reachable(parted, follow)
+
+
+def _degree(graph: _Graph, components: Sequence[frozenset[Node]]) -> int:
+    """Return the length of the longest chain of pairs (p, q), none of which is exponential.
+
+    `components` come in an order in which every one stands before those that lead to it. Whether a
+    pair follows another one depends on their components alone, so of each component the longest
+    chain that begins there is kept, and the best continuations are tried first.
+    """
+    ahead = {n: set(reachable([n], graph.next)) for n in graph.nodes}
+    longest: dict[frozenset[Node], int] = {}
+    for source in components:
+        later = [each for each in longest if not ahead[min(source)].isdisjoint(each)]
+        best = max((longest[each] for each in later), default=0)
+        for target in sorted(later, key=lambda each: -longest[each]):
+            if longest[target] < best:  # it cannot be longer than what is known
+                break
+            between = {n for n in ahead[min(source)] if not ahead[n].isdisjoint(target)}
+            if _hands_over(graph, source, between, target):
+                best = longest[target] + 1
+        longest[source] = best
+    return max(longest.values(), default=0)
+
+
+def _hands_over(
+    graph: _Graph, source: frozenset[Node], between: set[Node], target: frozenset[Node]
+) -> bool:
+    """Return whether for some p and q the same events lead from p to p, from p to q, from q to q.
+
+    That is so if (p, q, q) is reached from (p, p, q). With a way back from each (p, q, q) to its
+    (p, p, q), both are in one strong component; then they are so for one pair p, q by events alone.
+    """
+
+    def follow(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+        a, b, c = nodes
+        yield from graph.together((a, source), (b, between), (c, target))
+        if b == c:
+            yield a, a, c
+
+    starts: list[tuple[Node, ...]] = [(p, p, q) for p in source for q in target]
     return any(
-        (p, p) in reachable(_diverging(graph, p), lambda pair: _together(graph, pair))
-        for p in graph.nodes
-        if _loops(graph, p)
+        any(a == b and (a, c, c) in each.members for a, b, c in each.members)
+        for each in strong_components(starts, follow)
+        if each.loops
     )
-
-
-def _diverging(graph: _Graph, p: Node) -> Iterator[tuple[Node, ...]]:
-    """Where two ways from p lead that part on the same event for the first time."""
-    for n in _reached_from(graph, p):
-        for targets in graph.after[n].values():
-            yield from combinations(targets, 2)
-
-
-def _together(graph: _Graph, nodes: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
-    """Where one event can lead from some nodes at once."""
-    first, *others = (graph.after[n] for n in nodes)
-    for symbol, targets in first.items():
-        yield from product(targets, *(after.get(symbol, ()) for after in others))
-
-
-def _loops(graph: _Graph, p: Node) -> bool:
-    return any(p in _reached_from(graph, r) for r in _next(graph, p))
-
-
-def _degree(graph: _Graph) -> int:
-    """The longest chain of pairs (p, q) with loops at both and a way between, on equal events."""
-    pairs = [
-        (p, q)
-        for p in graph.nodes
-        for q in graph.nodes
-        if p != q and _loops(graph, p) and _loops(graph, q) and _hands_over(graph, p, q)
-    ]
-    reach = {n: _reached_from(graph, n) for n in graph.nodes}
-
-    @cache
-    def longest(pair: tuple[Node, Node]) -> int:
-        """It ends: no pair comes after itself, since the machine is not exponential."""
-        return 1 + max((longest(other) for other in pairs if other[0] in reach[pair[1]]), default=0)
-
-    return max(map(longest, pairs), default=0)
-
-
-def _hands_over(graph: _Graph, p: Node, q: Node) -> bool:
-    """Whether some events lead from p to p, from p to q, and from q to q."""
-    start: tuple[Node, ...] = (p, p, q)
-    return (p, q, q) in reachable((start,), lambda nodes: _together(graph, nodes))
-
-
-def _reached_from(graph: _Graph, n: Node) -> set[Node]:
-    return set(reachable({n}, lambda q: _next(graph, q)))
-
-
-def _next(graph: _Graph, n: Node) -> list[Node]:
-    return [r for targets in graph.after[n].values() for r in targets]

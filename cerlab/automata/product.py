@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
 from cerlab.automata.automaton import START, Automaton, LabelTransition, Step, Vcea, outgoing
+from cerlab.automata.compose import quotient
 from cerlab.automata.deterministic import type_of
 from cerlab.automata.explore import explore, trim
 from cerlab.automata.registers import (
@@ -111,7 +112,7 @@ def in_any_order(A: Vcea, B: Vcea) -> Vcea:
     """One valuation of each, united: a state is where each of the two parts is.
 
     A part waits, runs, and is over; at the first event at least one begins, at the last at least
-    one ends.
+    one ends. Of equal parts it does not matter which one is over: such states are merged.
     """
     left, right = _parts(A), _parts(B)
 
@@ -128,7 +129,7 @@ def in_any_order(A: Vcea, B: Vcea) -> Vcea:
         p, q = state
         return (p in A.F and (q in B.F or q == OVER)) or (p == OVER and q in B.F)
 
-    return trim(explore((START, START), follow, final, Vcea))
+    return quotient(trim(explore((START, START), follow, final, Vcea)))
 
 
 def _parts(A: Vcea) -> Callable[[int], list[LabelTransition]]:

@@ -20,7 +20,7 @@ from functools import cache, partial
 from itertools import product
 from typing import NamedTuple, TypeAlias, assert_never
 
-from cerlab.automata.epsilon import quotient
+from cerlab.automata.compose import quotient
 from cerlab.automata.explore import along, reachable, trim
 from cerlab.automata.labelled import (
     Label,

@@ -12,12 +12,12 @@ from itertools import count
 from typing import assert_never
 
 from cerlab.automata.automaton import Mark, as_kind
+from cerlab.automata.compose import quotient
 from cerlab.automata.epsilon import (
     choice,
     empty_word,
     nothing,
     one_event,
-    quotient,
     sequence,
     smaller,
     star,

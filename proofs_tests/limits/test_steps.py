@@ -12,9 +12,9 @@ import pytest
 import cerlab
 from cerlab import budget
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
+from cerlab.automata.compose import quotient
 from cerlab.automata.decide import Joint, WindowedMachine, shortest_difference
 from cerlab.automata.deterministic import DeterministicCea, Successors
-from cerlab.automata.epsilon import quotient
 from cerlab.automata.explore import crawl
 from cerlab.automata.registers import (
     RegisterTransition,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.epsilon import merge, quotient, without_epsilon
+from cerlab.automata.compose import quotient
+from cerlab.automata.epsilon import merge, without_epsilon
 from cerlab.automata.registers import prune
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.testing import random_sremo
