@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any, TypeAlias, TypeVar
 
 from cerlab.automata.automaton import START, Automaton, LabelTransition, Step, Vcea, outgoing
-from cerlab.automata.compose import quotient
+from cerlab.automata.compose import fold
 from cerlab.automata.deterministic import type_of
 from cerlab.automata.explore import explore, trim
 from cerlab.automata.registers import (
@@ -129,7 +129,7 @@ def in_any_order(A: Vcea, B: Vcea) -> Vcea:
         p, q = state
         return (p in A.F and (q in B.F or q == OVER)) or (p == OVER and q in B.F)
 
-    return quotient(trim(explore((START, START), follow, final, Vcea)))
+    return fold(trim(explore((START, START), follow, final, Vcea)))
 
 
 def _parts(A: Vcea) -> Callable[[int], list[LabelTransition]]:

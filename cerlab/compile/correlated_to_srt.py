@@ -20,6 +20,7 @@ from functools import cache, partial
 from itertools import product
 from typing import NamedTuple, TypeAlias, assert_never
 
+from cerlab.automata.automaton import Vcea
 from cerlab.automata.compose import quotient
 from cerlab.automata.explore import along, reachable, trim
 from cerlab.automata.labelled import (
@@ -250,9 +251,15 @@ Fresh = Callable[[str], str]
 
 
 @step_budget("the transducer of the formula", "compare fewer labels with each other", own=1)
-def correlated_plan(query: CeqlQuery) -> CorrelatedPlan:
-    """The plan of a query on registers; raises as `correlated_to_srt`."""
-    srt = correlated_to_srt(strategy_and_body(query)[1])
+def correlated_plan(query: CeqlQuery, vcea: Vcea | None = None) -> CorrelatedPlan:
+    """Return the plan of a query on registers; `vcea` is the automaton of its formula, if known.
+
+    Raises as `correlated_to_srt`.
+    """
+    if vcea is None:
+        srt = correlated_to_srt(strategy_and_body(query)[1])
+    else:
+        srt = _transducer(of_vcea(vcea))
     return CorrelatedPlan(srt=srt, **plan_clauses(query))
 
 
@@ -267,8 +274,11 @@ def correlated_to_srt(phi: cel.Formula) -> Srt:
     >>> T.states, len(T.Delta), sorted(T.R)
     (3, 3, ['a'])
     """
-    A = labels_to_marks(correlated_to_labelled_srt(phi))
-    return quotient(coalesce(quotient(A)))
+    return _transducer(correlated_to_labelled_srt(phi))
+
+
+def _transducer(A: LabelledSrt) -> Srt:
+    return quotient(coalesce(quotient(labels_to_marks(A))))
 
 
 def correlated_to_labelled_srt(phi: cel.Formula) -> LabelledSrt:

@@ -99,6 +99,8 @@ class Pattern:
     def replaced(self, **clauses: Any) -> Pattern:
         """The query with other clauses, of the same schema, source and logic."""
         ast = replace(self.ast, **clauses)
+        if ast == self.ast:
+            return self
         return Pattern(ast, schema=self.schema, source=self.source, logic=self.logic)
 
     @cached_property
@@ -197,7 +199,8 @@ class Pattern:
         Raises `Unsupported` for what has no transducer, `ResourceLimit` for one too large.
         """
         if self.logic == "so":
-            return correlated_plan(self.ast)
+            known = self.plan.vcea if self.has_automaton else None
+            return correlated_plan(self.ast, known)
         formula = _without_variables(selected_formula(self.ast))
         return correlated_plan(replace(self.ast, formula=formula, items=None))
 
