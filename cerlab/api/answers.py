@@ -18,7 +18,7 @@ from cerlab.errors import AnswerWarning, stacklevel_of_caller
 from cerlab.evaluate import AUTO
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
-from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.requirements import absent_of, warn_of
 from cerlab.io.answers import ROWS, table_of_batches
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
@@ -244,5 +244,4 @@ def warn_about_answers(
         hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
         warn(AnswerWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
-    requirements = requirements_of(pattern).read(stream)
-    requirements.warn(len(stream) > 0, answers, f"{whose} says why")
+    warn_of(absent_of(pattern, stream), len(stream) > 0, answers, f"{whose} says why")

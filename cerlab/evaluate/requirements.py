@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from warnings import warn
+from weakref import WeakKeyDictionary
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning, nearest, stacklevel_of_caller
@@ -205,15 +206,33 @@ class Requirements:
         `some` says whether there are events at all; `answers` is how many answers there are, None
         where that is not known; `ask` is how to ask why.
         """
-        lines = [f"{CODES[each.kind]}: {each}" for each in self.absent()] if some else []
-        if answers == 0:
-            lines.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
-        for line in lines:
-            warn(AnswerWarning(line), stacklevel=stacklevel_of_caller())
+        warn_of(self.absent(), some, answers, ask)
+
+
+def warn_of(absent: Iterable[Absent], some: bool, answers: int | None, ask: str) -> None:
+    """Warn of what is absent from events, and that there is no answer, as `Requirements.warn`."""
+    lines = [f"{CODES[each.kind]}: {each}" for each in absent] if some else []
+    if answers == 0:
+        lines.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
+    for line in lines:
+        warn(AnswerWarning(line), stacklevel=stacklevel_of_caller())
+
+
+_ABSENT: WeakKeyDictionary[AnyPattern, WeakKeyDictionary[Stream, tuple[Absent, ...]]]
+_ABSENT = WeakKeyDictionary()
+"""What patterns do not find in streams, both immutable: a query that runs again looks only once."""
+
+
+def absent_of(pattern: AnyPattern, stream: Stream) -> tuple[Absent, ...]:
+    """Return what a pattern names and a whole stream does not have."""
+    known = _ABSENT.setdefault(pattern, WeakKeyDictionary())
+    if (absent := known.get(stream)) is None:
+        absent = known[stream] = tuple(requirements_of(pattern).read(stream).absent())
+    return absent
 
 
 def requirements_of(pattern: AnyPattern) -> Requirements:
-    """All that a pattern needs, before any event was read."""
+    """Return all that a pattern needs, before any event was read."""
     needs = Requirements()
     if not isinstance(pattern, Pattern):
         for each in subexpressions(pattern.ast):

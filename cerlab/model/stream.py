@@ -188,7 +188,10 @@ class Stream:
     engine reads the columns.
     """
 
-    __slots__ = ("_columns", "_events", "_length", "_lists", "_load", "schema", "time")
+    __slots__ = (
+        *("_columns", "_events", "_length", "_lists", "_load"),
+        *("schema", "time", "__weakref__"),
+    )
 
     def __init__(
         self,

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+import cerlab
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import tecs
 from cerlab.engine.reference.tecs import TecsEvaluation
+from cerlab.evaluate import requirements
 from cerlab.model.event import Event
 
 FORMULAS = ("A ; B ; C", "A ; B+ ; C", "(A OR B)+ ; C", "A:+ ; (B : C)+")
@@ -80,3 +82,22 @@ def test_the_delay_between_answers_is_linear_in_the_answer(
         assert visits <= 2 * 3 * (len(answer.positions) + 1)
         most, visits = max(most, visits), 0
     assert most
+
+
+def test_what_a_query_needs_is_looked_for_once_in_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The warnings are the same each time; another stream is another question."""
+    looks: list[Any] = []
+    look = requirements.requirements_of
+
+    def counted(pattern: Any) -> Any:
+        looks.append(pattern)
+        return look(pattern)
+
+    monkeypatch.setattr(requirements, "requirements_of", counted)
+    query = cerlab.parse_query("SELECT * WHERE A ; B FILTER B[v = 1]")
+    streams = [cerlab.Stream.from_events([{"type": "A", name: 1}]) for name in "vw"]
+    for _ in range(3):
+        for stream, missing in zip(streams, ("'B'", "'v'"), strict=True):
+            with pytest.warns(cerlab.AnswerWarning, match=missing):
+                assert not list(query.run(stream))
+    assert looks == [query, query]
