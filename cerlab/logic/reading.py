@@ -36,7 +36,8 @@ class Language:
     """Where the ``grammar.lark`` is, which rules a text may be, and what a text is called.
 
     `words` says what errors call a terminal, where that is not what is written for it. `hint` is
-    given the text, where the error is in it, and what was expected there.
+    given the text, where the error is in it, and what was expected there. `terminals` are
+    definitions that are added to the grammar.
     """
 
     package: str
@@ -44,6 +45,7 @@ class Language:
     noun: str
     hint: Callable[[str, int, tuple[str, ...]], str]
     words: Mapping[str, str] = field(default_factory=dict)
+    terminals: tuple[str, ...] = ()
 
 
 def read(language: Language, text: str, start: str) -> Tree[Token]:
@@ -95,6 +97,7 @@ def place_at(text: str, at: int, length: int) -> SourcePlace:
 @cache
 def _lark(language: Language) -> Lark:
     grammar = files(language.package).joinpath("grammar.lark").read_text(encoding="utf-8")
+    grammar = "\n".join((grammar, *language.terminals, ""))
     return Lark(
         grammar,
         parser="lalr",

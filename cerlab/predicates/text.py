@@ -21,14 +21,23 @@ from cerlab.predicates.condition import (
     SetOf,
 )
 
-_WORDS = """
-    ALL AND ANY AS BOOLEAN BY CONSUME CREATE DECLARE EVENT EVENTS FALSE FILTER FROM GROUP HOUR
-    HOURS IN LAST LIKE LIMIT MAX MINUTE MINUTES NEXT NONE NOT NULL NXT OR PARTITION PROJECT RANGE
-    RENAME SECOND SECONDS SELECT STREAM STRICT TRUE UNLESS WHERE WITHIN
+WORDS = {
+    "clause": "SELECT FROM WHERE PARTITION BY WITHIN CONSUME GROUP LIMIT FILTER AS "
+    "CREATE DECLARE STREAM EVENT",
+    "strategy": "ALL ANY NONE STRICT NEXT NXT LAST MAX",
+    "operator": "AND OR NOT UNLESS PROJECT RENAME IN LIKE RANGE",
+    "unit": "EVENTS HOURS HOUR MINUTES MINUTE SECONDS SECOND",
+    "constant": "TRUE FALSE NULL BOOLEAN",
+}
+"""The words of CEQL by their role: those of its grammar, and two that no name should be.
+
+The one list of them: names are quoted, texts are coloured and the parser looks ahead by it.
 """
 
+PREFIXES = {"(": ["NOT", "STRICT", "NEXT", "NXT", "LAST", "MAX"], "[": ["PROJECT", "RENAME"]}
+"""The words that a formula may begin with, by the sign that follows them."""
 
-KEYWORDS = frozenset(_WORDS.split())
+KEYWORDS = frozenset(" ".join(WORDS.values()).split())
 """Words that are back-quoted when they are printed as names."""
 
 

@@ -8,17 +8,16 @@ from typing import ClassVar
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
-_CLAUSES = (
-    *("SELECT", "FROM", "WHERE", "PARTITION", "BY", "WITHIN", "CONSUME", "GROUP", "LIMIT"),
-    *("FILTER", "AS", "CREATE", "DECLARE", "STREAM", "EVENT"),
-)
-_STRATEGIES = ("ALL", "ANY", "NONE", "STRICT", "NEXT", "NXT", "LAST", "MAX")
-_OPERATORS = ("AND", "OR", "NOT", "UNLESS", "PROJECT", "RENAME", "IN", "LIKE", "RANGE")
-_UNITS = ("EVENTS", "EVENT", "HOURS", "HOUR", "MINUTES", "MINUTE", "SECONDS", "SECOND")
+from cerlab.predicates.text import WORDS
 
-
-def _any(names: tuple[str, ...]) -> words:
-    return words(names, prefix=r"\b", suffix=r"\b")
+_TOKENS = {
+    "clause": Keyword,
+    "strategy": Keyword.Pseudo,
+    "operator": Operator.Word,
+    "unit": Keyword.Type,
+    "constant": Keyword.Constant,
+}
+"""The token of each role of words."""
 
 
 class CeqlLexer(RegexLexer):  # type: ignore[misc]  # Pygments is untyped
@@ -35,11 +34,7 @@ class CeqlLexer(RegexLexer):  # type: ignore[misc]  # Pygments is untyped
             (r"/\*.*?\*/", Comment.Multiline),
             (r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", String),
             (r"`(?:[^`]|``)+`", Name),
-            (_any(_CLAUSES), Keyword),
-            (_any(_STRATEGIES), Keyword.Pseudo),
-            (_any(_OPERATORS), Operator.Word),
-            (_any(_UNITS), Keyword.Type),
-            (_any(("TRUE", "FALSE", "NULL")), Keyword.Constant),
+            *((words(WORDS[r].split(), r"\b", r"\b"), _TOKENS[r]) for r in WORDS),
             (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", Number),
             (r"[A-Za-z_]\w*", Name),
             (r":\+|->|\.\.|<=|>=|<>|!=|==|[-+*/%<>=:;]", Operator),

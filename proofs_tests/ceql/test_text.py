@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab import QuerySyntaxError, parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text, node_text
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
@@ -17,7 +18,7 @@ from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy, TimeWind
 from cerlab.model.event import AttributeType
 from cerlab.predicates.condition import Correlation, LabelAttribute, On
 from cerlab.predicates.syntax import And, Operator, Or
-from cerlab.predicates.text import KEYWORDS
+from cerlab.predicates.text import KEYWORDS, PREFIXES
 from cerlab.testing import random_formula, random_query
 from proofs_tests.suite import Suite
 
@@ -218,4 +219,34 @@ def test_every_word_of_the_grammar_is_a_keyword() -> None:
     """Else a label of that name is written bare, and read back as the operator."""
     grammar = files("cerlab.logic.ceql").joinpath("grammar.lark").read_text(encoding="utf-8")
     words = set(re.findall(r'"([A-Z]+)"i', grammar))
-    assert {"PROJECT", "WITHIN"} <= words <= KEYWORDS
+    assert words == KEYWORDS - {"NULL", "BOOLEAN"}
+
+
+def expected_after(prefix: str) -> set[str]:
+    """What the grammar allows after the beginning of a formula."""
+    with pytest.raises(QuerySyntaxError) as error:
+        parse_formula(prefix)
+    return set(error.value.expected)
+
+
+def test_the_words_that_formulas_begin_with_are_listed() -> None:
+    """The parser tells AND before a formula from AND before a filter by that list."""
+    starts = {word for word in expected_after("") if word.isupper()}
+    assert starts == {word for words in PREFIXES.values() for word in words}
+    for sign, words in PREFIXES.items():
+        for word in words:
+            assert expected_after(word) == {f"'{sign}'"}
+
+
+@pytest.mark.parametrize("operator", ["AND", "OR"])
+@pytest.mark.parametrize("word", [*PREFIXES["("], "PROJECT[A]", "RENAME[A -> B]"])
+def test_after_a_filter_a_prefix_begins_a_formula(word: str, operator: str) -> None:
+    whole = parse_formula(f"A FILTER A[v = 1] {operator} /* ( */ {word} -- x[\n (B)")
+    assert isinstance(whole, cel.And if operator == "AND" else cel.Or)
+    assert whole.right == parse_formula(f"{word}(B)")
+
+
+@pytest.mark.parametrize("label", ["project_", "last", "max", "nott", "`NOT`"])
+def test_after_a_filter_a_label_goes_on_with_it(label: str) -> None:
+    whole = parse_formula(f"A AS {label} FILTER A[v = 1] AND (({label}[v = 2]))")
+    assert isinstance(whole, cel.Filter)

@@ -37,7 +37,7 @@ from cerlab.model.event import (
     StreamDeclaration,
 )
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.text import name_text
+from cerlab.predicates.text import PREFIXES, name_text
 
 _NANOSECONDS = {"hours": 3600 * 10**9, "minutes": 60 * 10**9, "seconds": 10**9}
 
@@ -351,10 +351,30 @@ def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
     return ""
 
 
+_NAME = r"(?:[A-Za-z_]\w*|`(?:[^`]|``)+`)"
+_BLANK = r"\s|\ufeff|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/"
+"""Space, or a comment; one that runs to the end of its line whole, lest its words be read."""
+
+
+def _before_filter(word: str) -> str:
+    """Return the terminal of AND or OR before a filter, maybe in parentheses.
+
+    A filter begins with ``name[``, ``name>name[``, ``name.`` or ``name(``, and no formula does but
+    with one of `PREFIXES`.
+    """
+    apart = {sign: rf"(?!(?:{'|'.join(words)})\b){_NAME}" for sign, words in PREFIXES.items()}
+    gap = f"(?:{_BLANK})*"
+    bracket = rf"{apart['[']}{gap}(?:[\[.]|>{gap}{_NAME}{gap}\[)"
+    call = rf"{apart['(']}{gap}\("
+    ahead = rf"{word}(?!\w)(?=(?:\(|{_BLANK})*(?:{bracket}|{call}))".replace("/", r"\/")
+    return f"_{word}_FILTER.2: /{ahead}/i"
+
+
 _CEQL = Language(
     "cerlab.logic.ceql",
     ("program", "formula", "declarations"),
     noun="query",
     hint=_hint,
     words={"_AND_FILTER": "AND", "_OR_FILTER": "OR", "NULLABLE": "'?'"},
+    terminals=tuple(map(_before_filter, ("AND", "OR"))),
 )
