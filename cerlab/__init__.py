@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cerlab.api import parse_formula as parse_formula
     from cerlab.api import parse_query as parse_query
     from cerlab.api import parse_sremo as parse_sremo
+    from cerlab.api import session as session
     from cerlab.api import step as step
     from cerlab.api import timeline as timeline
     from cerlab.api import valuations as valuations
@@ -79,7 +80,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "cerlab.api": (
         "Matches Query count evaluate matches parse_formula parse_query parse_sremo "
-        "step timeline valuations"
+        "session step timeline valuations"
     ),
     "cerlab.api.questions": "contained equivalent satisfiable why why_none",
     "cerlab.budget": "limits",

@@ -5,9 +5,9 @@
 
 from cerlab.api.answers import Answers, Matches
 from cerlab.api.query import Query, as_query, parse_query
-from cerlab.api.session import Session
+from cerlab.api.sessions import Session
 from cerlab.api.timelines import step, timeline
-from cerlab.api.verbs import count, evaluate, matches, parse_formula, valuations
+from cerlab.api.verbs import count, evaluate, matches, parse_formula, session, valuations
 from cerlab.logic.sremo.parser import parse_sremo
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "parse_formula",
     "parse_query",
     "parse_sremo",
+    "session",
     "step",
     "timeline",
     "valuations",

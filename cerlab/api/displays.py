@@ -2,7 +2,7 @@
 
 from cerlab import display
 from cerlab.api.answers import Answers, Matches
-from cerlab.api.session import Session
+from cerlab.api.sessions import Session
 from cerlab.viz import displays
 from cerlab.viz import displays as plans
 from cerlab.viz.answers import answers_html, answers_svg, answers_text

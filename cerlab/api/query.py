@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
 from cerlab.api.answers import Matches
-from cerlab.api.session import AggregateSession, RowSession, Session
+from cerlab.api.sessions import AggregateSession, RowSession, Session
 from cerlab.compile.pattern import Language, Logic, Pattern, What, as_pattern
 from cerlab.evaluate.aggregates import Aggregates, request_of
 from cerlab.logic.ceql.parser import as_schema
@@ -105,7 +105,7 @@ class Query(Pattern):
         >>> session.push([{"type": "B"}])
         [ComplexEvent(start=0, end=1, positions=(0, 1))]
         """
-        return Session(self.plan, self.learned, self._axis(time, unit, state), state)
+        return Session(self, self._axis(time, unit, state), state)
 
     def tabulating(
         self,
@@ -119,9 +119,7 @@ class Query(Pattern):
 
         `columns` as of ``Matches.table``, `time`, `unit` and `state` as of `open`; raises as both.
         """
-        return RowSession(
-            self, lambda inner: self.open(time=time, unit=unit, state=inner), columns, state
-        )
+        return RowSession(self, columns, self._axis(time, unit, state), state)
 
     def aggregating(
         self,

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from cerlab import io
 from cerlab.api.answers import warn_about_answers
+from cerlab.api.sessions import Session
 from cerlab.compile.pattern import AnyWhat, Language, Logic, any_pattern
 from cerlab.errors import UsageError
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of, quickest, valuations_of
@@ -16,6 +17,7 @@ from cerlab.logic.sremo import semantics as sremo_semantics
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, in_order
+from cerlab.model.stream import axis_of_options
 
 
 def evaluate(
@@ -90,6 +92,29 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     total = AUTO.count(pattern, stream)
     warn_about_answers(pattern, stream, total, as_list=False)
     return total
+
+
+def session(
+    what: AnyWhat,
+    *,
+    time: str | None = None,
+    unit: str | None = None,
+    state: bytes | None = None,
+    logic: Logic = "so",
+    language: Language | None = None,
+) -> Session:
+    """A push interface to anything that the compiled engine takes, as ``Query.open`` to a query.
+
+    >>> rising = session("<type = 'A'>^ -> r . <TRUE>* . <type = 'A' AND v > r.v>^")
+    >>> rising.push([{"type": "A", "v": 1}])
+    []
+    >>> rising.push([{"type": "A", "v": 2}])
+    [ComplexEvent(start=0, end=1, positions=(0, 1))]
+    """
+    pattern, axis = any_pattern(what, language, logic=logic), axis_of_options(time, unit)
+    if axis is None and state is None:
+        axis = io.time_of_schema(pattern.schema)
+    return Session(pattern, axis, state)
 
 
 def matches(sremo: str | Sremo, events: Any, **how: Unpack[io.HowToRead]) -> frozenset[Positions]:

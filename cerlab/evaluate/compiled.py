@@ -87,7 +87,7 @@ class CompiledEvaluator(LabelsOfAnswers):
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        if (cea_query := _with_automaton(pattern)) is None:
+        if (cea_query := with_automaton(pattern)) is None:
             return compiled_runs(pattern, stream)
         from cerlab.engine.answers import BatchedAnswers
         from cerlab.engine.whole_stream import compiled_answers
@@ -99,7 +99,7 @@ class CompiledEvaluator(LabelsOfAnswers):
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
         """The answers on events that are still arriving, read one by one; runs as written."""
-        if (cea_query := _with_automaton(pattern)) is None:
+        if (cea_query := with_automaton(pattern)) is None:
             return Registers().live(pattern, events, time)
         check_clock(cea_query.plan, time)
         from cerlab.engine.general import GeneralEvaluation
@@ -111,18 +111,18 @@ class CompiledEvaluator(LabelsOfAnswers):
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By whole batches of the engine."""
-        if (cea_query := _with_automaton(pattern)) is None:
+        if (cea_query := with_automaton(pattern)) is None:
             return super().by_number(pattern, stream)
         return BatchAccess(cea_query.plan, cea_query.learned, stream, workers=workers)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """How many answers there are; on registers as `Registers.count`."""
-        if _with_automaton(pattern) is None:
+        if with_automaton(pattern) is None:
             return Registers().count(pattern, stream)
         return super().count(pattern, stream)
 
 
-def _with_automaton(pattern: AnyPattern) -> Pattern | None:
+def with_automaton(pattern: AnyPattern) -> Pattern | None:
     """The query, None where its transducer runs; raises `Unsupported` for a SREMO without one."""
     if pattern.has_automaton and isinstance(pattern, Pattern):
         return pattern

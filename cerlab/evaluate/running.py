@@ -1,24 +1,20 @@
-"""The state of sessions that give rows or aggregates, as bytes: no code runs when they are read.
+"""Aggregates over the answers of events that are still arriving, without listing them.
 
-A line with the SHA-256 of the rest, then a JSON object: ``format``, ``version``, ``plan`` (the
-digest of the plan), ``time`` (attribute and unit), what the session says of itself, and ``body``:
-lists of values of events (`cerlab.model.documents`) and, of the same kind, ``{"hex": "ff"}`` for
-an integer of any size, ``{"ratio": [..]}`` and ``{"greatest": ..}``. A state that was damaged is
-refused; the digest is no signature, and a state from somebody else decides which rows come.
+The totals of runs are carried from event to event (`engine.reference.totals`), so an event costs as
+many totals as there are transitions, starts in the window and groups, however many answers it
+completes. Nothing is known of the values to come, so all numbers are exact: integers, and doubles
+as multiples of the least one.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
 from cerlab.automata.labelled import LabelledMachine
-from cerlab.automata.plan import Plan, plan_digest
+from cerlab.automata.plan import plan_digest
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer
@@ -31,8 +27,8 @@ from cerlab.engine.reference.totals import (
     Total,
     add_totals,
 )
-from cerlab.engine.state import axis_from_json, axis_of_state, axis_to_json, bad_state, expect
-from cerlab.errors import BadData, CerlabError
+from cerlab.engine.state import axis_of_state, bad_state, expect
+from cerlab.errors import BadData
 from cerlab.evaluate.aggregates import (
     EXPONENT,
     PLACES,
@@ -41,97 +37,14 @@ from cerlab.evaluate.aggregates import (
     integer_column,
     sum_column,
 )
+from cerlab.evaluate.session_state import UNREADABLE, state_from_bytes, state_to_bytes
 from cerlab.io.named_columns import arrow_column, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import as_arrow
-from cerlab.model.documents import value_from_json, value_to_json
 from cerlab.model.event import Event, Value, value_of
 from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.truth import Key, kind_of, partition_key
-
-VERSION = 1
-
-
-UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""What a body that is not as it was written may raise."""
-
-
-def state_to_bytes(kind: str, plan: Plan, time: TimeAxis | None, body: Any, **about: str) -> bytes:
-    """The bytes of a session of a kind; `body` is nested tuples and lists of values."""
-    header = {"format": f"cerlab-{kind}", "version": VERSION, "plan": plan_digest(plan)}
-    document = {**header, "time": axis_to_json(time), **about, "body": _to_json(body)}
-    text = json.dumps(document).encode()
-    return _digest(text) + b"\n" + text
-
-
-def state_from_bytes(
-    kind: str, plan: Plan, state: bytes, **about: str
-) -> tuple[TimeAxis | None, Any]:
-    """The time axis and the body, whose lists are tuples.
-
-    Raises `BadData` for bytes that are no such state, of another version, or of another query.
-    """
-    try:
-        digest, _, text = bytes(state).partition(b"\n")
-        document = json.loads(text)
-        has_format = isinstance(document, dict) and document.get("format") == f"cerlab-{kind}"
-        expect(has_format, "another format")
-        if document["version"] != VERSION:
-            raise BadData(
-                "CER0772",
-                f"a state of version {document['version']!r}, this session reads {VERSION}",
-                hint="start again from the events",
-            )
-        expect(digest == _digest(text), "its digest is another one")
-        if {"plan": plan_digest(plan), **about}.items() - _texts(document).items():
-            raise BadData(
-                "CER0773",
-                "this state is of another query",
-                hint="open the query that it was taken from",
-            )
-        return axis_from_json(document["time"]), _from_json(document["body"])
-    except BadData:
-        raise
-    except (*UNREADABLE, CerlabError) as error:
-        raise bad_state(str(error)) from None
-
-
-def _texts(document: dict[str, Any]) -> dict[str, str]:
-    return {name: text for name, text in document.items() if isinstance(text, str)}
-
-
-def _digest(text: bytes) -> bytes:
-    return hashlib.sha256(text).hexdigest().encode()
-
-
-def _to_json(value: Any) -> Any:
-    match value:
-        case list() | tuple():
-            return [_to_json(each) for each in value]
-        case Fraction():
-            return {"ratio": [_to_json(value.numerator), _to_json(value.denominator)]}
-        case Greatest():
-            return {"greatest": _to_json(value.value)}
-        case int() if type(value) is int:
-            return {"hex": format(value, "x")}
-        case _:
-            return value_to_json(value)
-
-
-def _from_json(value: Any) -> Any:
-    match value:
-        case list():
-            return tuple(_from_json(each) for each in value)
-        case {"ratio": [above, below]}:
-            return Fraction(_from_json(above), _from_json(below))
-        case {"greatest": inner}:
-            return Greatest(_from_json(inner))
-        case {"hex": text}:
-            return int(text, 16)
-        case _:
-            return value_from_json(value)
-
 
 _CODE = 64
 """A group is a number: so many bits for the value of each attribute, 0 for NULL."""
@@ -160,7 +73,7 @@ class RunningTotals:
         body = None
         if state is not None:
             stored_time, body = state_from_bytes(
-                "totals", pattern.plan, state, request=repr(request)
+                "totals", plan_digest(pattern.plan), state, request=repr(request)
             )
             time = axis_of_state(time, stored_time)
         self._time = time
@@ -200,7 +113,7 @@ class RunningTotals:
             self._ends.state(),
         )
         about = {"request": repr(self._request)}
-        return state_to_bytes("totals", self._plan, self._time, body, **about)
+        return state_to_bytes("totals", plan_digest(self._plan), self._time, body, **about)
 
     def _resume(self, body: Any) -> None:
         try:

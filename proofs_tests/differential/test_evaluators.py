@@ -10,7 +10,7 @@ import pytest
 
 import cerlab
 from cerlab.api import count, evaluate
-from cerlab.api.session import Session
+from cerlab.api.sessions import Session
 from cerlab.engine import general as evaluation
 from cerlab.evaluate import EvaluatorName, answers_of, valuations_of
 from cerlab.logic.cel.syntax import Filter, Formula, defined_labels, subformulas
@@ -55,7 +55,7 @@ def agree(case: Case) -> bool | None:
 def session_answers(case: Case, rng: Random) -> list[cerlab.ComplexEvent]:
     """The answers of sessions that events are pushed to, one, a few or many at a time."""
     query, stream = case.query, case.stream
-    session = Session(query.plan, query.learned, stream.time, None)
+    session = Session(query, stream.time, None)
     answers: list[cerlab.ComplexEvent] = []
     at = 0
     while at < len(stream):
@@ -63,7 +63,7 @@ def session_answers(case: Case, rng: Random) -> list[cerlab.ComplexEvent]:
         answers += session.push(batch)
         at += len(batch)
         if likely(rng, 0.2):
-            session = Session(query.plan, query.learned, stream.time, session.state())
+            session = Session(query, stream.time, session.state())
     return answers
 
 

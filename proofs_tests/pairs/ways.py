@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import cerlab
-from cerlab.api.session import Session
+from cerlab.api.sessions import Session
 from cerlab.cli import parser_of
 from cerlab.cli.command import OK
 from cerlab.cli.options import read_pattern
@@ -80,7 +80,7 @@ def _count(case: Case, rng: Random) -> Answers:
 def _session(case: Case, rng: Random) -> Answers:
     """Batches of random lengths, the state kept and resumed now and then."""
     query, stream = case.query, case.stream
-    session = Session(query.plan, query.learned, stream.time, None)
+    session = Session(query, stream.time, None)
     answers: list[ComplexEvent] = []
     at = 0
     while at < len(stream):
@@ -88,7 +88,7 @@ def _session(case: Case, rng: Random) -> Answers:
         answers += session.push(batch)
         at += len(batch)
         if rng.random() < 0.1:
-            session = Session(query.plan, query.learned, stream.time, session.state())
+            session = Session(query, stream.time, session.state())
     return _in_order(answers)
 
 

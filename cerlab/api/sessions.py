@@ -1,0 +1,271 @@
+"""A query that is open: events are pushed as they come, and what they complete comes back.
+
+Answers, rows and aggregates are three outputs of one session. A push takes nothing over before all
+of it is there: while it runs the session counts as stopped, and it is whole again in the same step
+that gives the result out. So after an interrupt or a limit a session is where it was, or refuses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
+
+from cerlab import io
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.display import rich_display
+from cerlab.errors import BadData, TypeMismatch, UsageError
+from cerlab.evaluate.labelled import answer_columns, rows_of_part
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream, TimeAxis, events_of_dicts
+
+if TYPE_CHECKING:
+    from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
+    from cerlab.evaluate.open_runs import OpenRun
+    from cerlab.evaluate.running import RunningTotals
+
+Result = TypeVar("Result")
+
+
+class _Session(ABC, Generic[Result]):
+    """What sessions have in common; `Result` is what a push gives."""
+
+    _run: OpenRun | RunningTotals
+    _nothing: Callable[[], Any] = tuple
+    """What a batch that is no events completes."""
+    _before = 0
+    """How many events a state that the session goes on from has read."""
+
+    def __init__(self) -> None:
+        self._stopped = False
+
+    @property
+    def pushed(self) -> int:
+        """How many events were read here."""
+        return self._run.position - self._before
+
+    @abstractmethod
+    def _read(self, stream: Stream) -> Result:
+        """What the events complete; raises `BadData` with what those before a bad one do."""
+
+    @abstractmethod
+    def _bytes(self) -> bytes:
+        """The state."""
+
+    def _push(self, batch: Any, how: io.HowToRead) -> Result:
+        if self._stopped:
+            raise _stopped()
+        try:
+            stream = _stream(batch, **how)
+        except BadData as error:
+            error.matches = self._nothing()
+            raise
+        before, self._stopped = self._run.position, True
+        try:
+            result = self._read(stream)
+        except BadData:  # the events before the bad one are read, and what they complete is on it
+            self._stopped = False
+            raise
+        except (UsageError, TypeMismatch):
+            self._stopped = self._run.position != before
+            raise
+        # No call by ** from here to the caller: after those Python looks for signals.
+        self._stopped = False
+        return result
+
+    def state(self) -> bytes:
+        """All that has to be known to go on later, elsewhere: what opens the query takes it.
+
+        A documented, versioned format that runs no code when it is read. A state from somebody else
+        cannot do harm, but decides which answers come.
+        """
+        if self._stopped:
+            raise _stopped()
+        self._stopped = True
+        state = self._bytes()
+        self._stopped = False
+        return state
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.pushed:,} events pushed>"
+
+
+def _stopped() -> UsageError:
+    return UsageError(
+        "CER0832",
+        "a push was stopped in the middle of its batch",
+        hint="open the query again with the state() of before: query.open(state=..)",
+    )
+
+
+def _stream(batch: Any, **how: Unpack[io.HowToRead]) -> Stream:
+    """The events of a batch; lists of dicts are not looked at further."""
+    if type(batch) is list and not how:
+        return Stream(events_of_dicts(batch))
+    return io.as_stream(batch, **how)
+
+
+@rich_display
+class Session(_Session[list[ComplexEvent]]):
+    """The compiled engine on a stream that is still arriving; made by ``Query.open``.
+
+    Positions count all events pushed so far, also before a `state` that it was resumed from.
+    `pushed` counts the events pushed here, `answered` what they completed.
+    """
+
+    _nothing = list
+
+    def __init__(self, query: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
+        from cerlab.evaluate.open_runs import open_run
+
+        super().__init__()
+        self._run: OpenRun = open_run(query, time, state)
+        self._before = self._run.position
+        self.plan: Plan | CorrelatedPlan | RegisterPlan = (
+            query.plan if isinstance(query, Pattern) and query.has_automaton else query.registers
+        )
+        self.answered = 0
+
+    def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> list[ComplexEvent]:
+        """Read more events (anything that `cerlab.evaluate` takes): the answers they complete.
+
+        By end, inside one end in an order fixed by query and stream; all that are there, so for
+        patterns with very many answers keep batches small or the query's LIMIT low. Raises
+        `BadData` for an event that cannot be read; the answers before it are on the error as
+        ``.matches``, and `pushed` counts the events that were read: all before it, of a batch that
+        is no events none. The next push goes on after them. Raises `UsageError` for a window in
+        time without the time attribute, and where a push was stopped in the middle, by an
+        interrupt or a `ResourceLimit`: nobody knows how much of its batch was read.
+        """
+        return self._push(batch, how)
+
+    def _read(self, stream: Stream) -> list[ComplexEvent]:
+        matches: list[ComplexEvent] = []
+        try:
+            for answers in self._run.push_stream(stream):
+                matches += answers
+        except BadData as error:
+            error.matches = matches
+            self.answered += len(matches)
+            raise
+        self.answered += len(matches)
+        return matches
+
+    @property
+    def lowest(self) -> int:
+        """Answers to come start at this position or later."""
+        return self._run.lowest
+
+    def _bytes(self) -> bytes:
+        return self._run.state()
+
+    def __repr__(self) -> str:
+        return f"<Session: {self.pushed:,} events pushed, {self.answered:,} answers>"
+
+
+class RowSession(_Session[Any]):
+    """Rows with names on a stream that is still arriving; made by ``Query.tabulating``.
+
+    It keeps the events that answers may still have: those of the window; without WITHIN, and with
+    WITHIN n EVENTS under PARTITION BY or FROM, all of them.
+    """
+
+    def __init__(
+        self,
+        query: Pattern,
+        columns: Iterable[str] | None,
+        time: TimeAxis | None,
+        state: bytes | None,
+    ) -> None:
+        from cerlab.engine.state import expect
+        from cerlab.evaluate.open_runs import open_run
+        from cerlab.evaluate.session_state import rows_from_bytes
+
+        super().__init__()
+        self._query = query
+        self._columns = None if columns is None else list(columns)
+        inner, self._offset, self._events = None, 0, list[Event]()
+        if state is not None:
+            inner, self._offset, self._events = rows_from_bytes(query, state)
+        self._run: OpenRun = open_run(query, time, inner)
+        expect(self._offset + len(self._events) == self._run.position, "how many events were read")
+        self._before = self._run.position
+        answer_columns(query, Stream(()), self._columns)
+
+    def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
+        """Read more events: a pyarrow Table of the answers they complete, as ``Matches.table``.
+
+        Positions count all events pushed so far. An attribute that has not come yet is NULL. A
+        table is events to the next query: ``other.push(table, type="RISE")``. Raises as
+        ``Session.push``, the rows before a bad event on the error as ``.matches``.
+
+        >>> from cerlab import parse_query
+        >>> session = parse_query("SELECT * WHERE A AS a ; B AS b").tabulating(["a.v", "b.v"])
+        >>> session.push([{"type": "A", "v": 1}]).num_rows
+        0
+        >>> session.push([{"type": "B", "v": 2}]).to_pylist()
+        [{'start': 0, 'end': 1, 'a.v': 1, 'b.v': 2}]
+        """
+        return self._push(batch, how)
+
+    def _read(self, stream: Stream) -> Any:
+        answers: list[ComplexEvent] = []
+        before = self._run.position
+        try:
+            for some in self._run.push_stream(stream):
+                answers += some
+        except BadData as error:
+            error.matches = self._rows(stream.events[: self._run.position - before], answers)
+            raise
+        return self._rows(stream.events, answers)
+
+    def _rows(self, events: Sequence[Event], answers: Sequence[ComplexEvent]) -> Any:
+        self._events += events
+        table = rows_of_part(
+            self._query, Stream(self._events), self._offset, answers, self._columns
+        )
+        leaves = self._run.lowest - self._offset
+        if leaves > len(self._events) // 2:
+            del self._events[:leaves]
+            self._offset += leaves
+        return table
+
+    def _bytes(self) -> bytes:
+        from cerlab.evaluate.session_state import rows_to_bytes
+
+        return rows_to_bytes(self._query, self._run.state(), self._offset, self._events)
+
+
+class AggregateSession(_Session[Any]):
+    """Aggregates on a stream that is still arriving; made by ``Query.aggregating``.
+
+    `pushed` counts the events pushed, also before a `state` that it was resumed from.
+    """
+
+    def __init__(self, totals: RunningTotals) -> None:
+        super().__init__()
+        self._run: RunningTotals = totals
+
+    def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
+        """Read more events: a pyarrow Table of the groups that they changed, as they are then.
+
+        It has the columns of ``Matches.aggregate``. Grouped by ``"end"`` its rows are final, and
+        the tables of all pushes are that one in pieces; else a group comes again whenever it has
+        grown. A table is events to the next query: ``other.push(table, type="RISE")``. Sums are
+        integers until an event brings a double. Raises `TypeMismatch` and `BadData` for a value
+        that cannot be summed or compared, and then nothing of the batch is read; `BadData` for a
+        time that is missing or goes back, with the rows up to there as ``.matches``.
+
+        >>> from cerlab import parse_query
+        >>> session = parse_query("SELECT * WHERE A+").aggregating(sum="A.v", group_by="end")
+        >>> session.push([{"type": "A", "v": 1}, {"type": "A", "v": 2}]).to_pylist()
+        [{'end': 0, 'count': 1, 'sum(A.v)': 1}, {'end': 1, 'count': 2, 'sum(A.v)': 5}]
+        """
+        return self._push(batch, how)
+
+    def _read(self, stream: Stream) -> Any:
+        return self._run.push(stream.events)
+
+    def _bytes(self) -> bytes:
+        return self._run.state()

@@ -1,0 +1,136 @@
+"""The compiled engine on streams that arrive: batches in, answers out, state kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from cerlab.automata.plan import RegisterPlan
+from cerlab.compile.pattern import AnyPattern
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.general import GeneralEvaluation
+from cerlab.engine.registers.evaluation import RegisterRun
+from cerlab.engine.registers.program import NotTaken
+from cerlab.engine.state import axis_of_state, bad_state
+from cerlab.errors import Unsupported
+from cerlab.evaluate.compiled import with_automaton
+from cerlab.evaluate.protocol import check_clock
+from cerlab.evaluate.session_state import (
+    UNREADABLE,
+    pattern_digest,
+    state_from_bytes,
+    state_to_bytes,
+)
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream, TimeAxis
+
+
+class OpenRun(Protocol):
+    """The compiled evaluation of a pattern on a stream that arrives, batch by batch."""
+
+    @property
+    def position(self) -> int:
+        """How many events of the stream have been read: the position of the next one."""
+
+    @property
+    def lowest(self) -> int:
+        """Answers to come start here or later; 0 where nothing says so."""
+
+    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
+        """Read more events; raises `BadData` after the answers on those before a bad one."""
+
+    def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
+        """The same for the events of a stream."""
+
+    def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
+        """The same for a few events."""
+
+    def finish(self) -> Iterator[AnswerBatch]:
+        """The answers that were held back."""
+
+    def state(self) -> bytes:
+        """All that has to be known to go on."""
+
+
+def open_run(
+    pattern: AnyPattern, time: TimeAxis | None = None, state: bytes | None = None
+) -> OpenRun:
+    """The evaluation of a pattern whose answers come with the event that completes them.
+
+    With a `state` it goes on from there. Raises `Unsupported` for what the engine does not take,
+    `UsageError` for a window in time without `time`, `BadData` for other bytes.
+    """
+    if (cea_query := with_automaton(pattern)) is None:
+        return OpenRegisters(pattern, time, state)
+    return GeneralEvaluation(cea_query.plan, cea_query.learned, time, state=state)
+
+
+class OpenRegisters:
+    """The runs of a transducer on a stream that arrives; their state as bytes."""
+
+    def __init__(self, pattern: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
+        self._digest, plan = pattern_digest(pattern), pattern.registers
+        body = None
+        if state is not None:
+            stored_time, body = state_from_bytes("registers", self._digest, state)
+            time = axis_of_state(time, stored_time)
+        if not isinstance(plan, RegisterPlan):
+            check_clock(plan, time)
+        self._time = time if isinstance(getattr(plan, "window", None), TimeWindow) else None
+        try:
+            self._run = RegisterRun(plan, time)
+        except NotTaken as refusal:
+            raise not_taken(refusal) from None
+        if body is not None:
+            try:
+                self._run.resume(body)
+            except UNREADABLE as error:
+                raise bad_state(str(error)) from None
+
+    @property
+    def position(self) -> int:
+        """How many events of the stream have been read."""
+        return self._run.position
+
+    @property
+    def lowest(self) -> int:
+        """Answers to come start here or later."""
+        return self._run.lowest
+
+    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
+        """Read more events."""
+        return _all_taken(self._run.push(columns, length))
+
+    def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
+        """The same for the events of a stream."""
+        return _all_taken(self._run.push_stream(stream))
+
+    def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
+        """The same for a few events."""
+        return _all_taken(self._run.push_events(events))
+
+    def finish(self) -> Iterator[AnswerBatch]:
+        """No-op: no answer is held back."""
+        return iter(())
+
+    def state(self) -> bytes:
+        """All that has to be known to go on, as `cerlab.evaluate.session_state` writes it."""
+        return state_to_bytes("registers", self._digest, self._time, self._run.state())
+
+
+def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:
+    """The same batches; raises `Unsupported` for events of too many kinds."""
+    try:
+        yield from batches
+    except NotTaken as refusal:
+        raise not_taken(refusal) from None
+
+
+def not_taken(refusal: Exception) -> Unsupported:
+    """The error for a transducer that the engine does not run."""
+    return Unsupported(
+        "CER0403",
+        f"registers are not run batch by batch here: {refusal}",
+        hint="cerlab.evaluate takes the events as a whole",
+    )
