@@ -40,7 +40,7 @@ OTHER = "X"
 
 
 def matches(pattern: FlinkPattern, events: Any, **how: Unpack[io.HowToRead]) -> list[Valuation]:
-    """What FlinkCEP finds, in the order in which it finds it: the events of each part by its name.
+    """Return the matches that FlinkCEP finds, in its order: the events of each part by its name.
 
     `start` is the first event and `end` the one at which the match is found, which need not be
     taken. Options as `cerlab.evaluate`; it is a reference, for short streams.
@@ -55,7 +55,7 @@ def matches(pattern: FlinkPattern, events: Any, **how: Unpack[io.HowToRead]) -> 
 
 
 def to_cel(pattern: FlinkPattern) -> str:
-    """The formula whose answers are the matches, or the query, if there is a window.
+    """Return the formula whose answers are the matches, or the query, if there is a window.
 
     Raises `Unsupported` for what CEL has no word for.
 
@@ -75,7 +75,7 @@ def to_cel(pattern: FlinkPattern) -> str:
 
 
 def _skip_error(pattern: FlinkPattern) -> Unsupported:
-    """The error that CEL has no skip strategy, with a shortest stream on which it makes one."""
+    """Return the error that CEL has no skip strategy, with a shortest example."""
     message = f"CEL cannot say this of FlinkCEP: {pattern.skip.to.value} prunes by matches"
     every = to_cel(replace(pattern, skip=EVERY_MATCH))
     if (example := difference(pattern, every, at_most=4)) is not None:
@@ -107,7 +107,7 @@ def difference(
     *,
     at_most: int = 5,
 ) -> Difference | None:
-    """A shortest stream on which FlinkCEP's matches are not the answers of a query.
+    """Return a shortest stream on which FlinkCEP's matches are not the answers of a query.
 
     Streams of up to `at_most` events are tried, of the types of the pattern and of another one, or
     of the given `events`. None if there is no difference on these. Intervals are not compared.

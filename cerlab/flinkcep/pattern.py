@@ -27,7 +27,7 @@ class Contiguity(Enum):
     STRICT = "next"
     """None."""
     RELAXED = "followedBy"
-    """Those that could not be taken."""
+    """Events between parts are ignored if the next part could not take them."""
     ANY = "followedByAny"
     """Any."""
 
@@ -40,7 +40,7 @@ class EventTest:
     predicate: Predicate | None = None
 
     def holds(self, t: Event) -> bool:
-        """Whether an event passes."""
+        """Return whether an event passes."""
         return t.type == self.type and (self.predicate is None or satisfies(t, self.predicate))
 
 
@@ -119,11 +119,11 @@ class FlinkPattern:
     window: Within | None = None
 
     def next(self, name: str, type: str | None = None) -> FlinkPattern:
-        """The very next event."""
+        """Return the very next event."""
         return self._then(_part(name, type, Contiguity.STRICT))
 
     def followedBy(self, name: str, type: str | None = None) -> FlinkPattern:
-        """The first event after it that passes."""
+        """Return the first event after it that passes."""
         return self._then(_part(name, type, Contiguity.RELAXED))
 
     def followedByAny(self, name: str, type: str | None = None) -> FlinkPattern:
@@ -131,7 +131,7 @@ class FlinkPattern:
         return self._then(_part(name, type, Contiguity.ANY))
 
     def notNext(self, name: str, type: str | None = None) -> FlinkPattern:
-        """The very next event does not pass."""
+        """Return the very next event does not pass."""
         return self._not(name, type, anywhere=False)
 
     def notFollowedBy(self, name: str, type: str | None = None) -> FlinkPattern:
@@ -139,7 +139,10 @@ class FlinkPattern:
         return self._not(name, type, anywhere=True)
 
     def where(self, condition: str) -> FlinkPattern:
-        """A condition on the event of the last part, as CEL writes it; several are all to hold."""
+        """Return a condition on the event of the last part, as CEL writes it.
+
+        Several are all to hold.
+        """
         return self._condition(condition, And)
 
     def or_(self, condition: str) -> FlinkPattern:
@@ -151,11 +154,11 @@ class FlinkPattern:
         return self._with_quantifier(1, None)
 
     def timesOrMore(self, lo: int) -> FlinkPattern:
-        """So many events or more."""
+        """Take `lo` events or more."""
         return self._with_quantifier(lo, None)
 
     def times(self, lo: int, hi: int | None = None) -> FlinkPattern:
-        """So many events, or from `lo` to `hi`; a `lo` of 0 is also optional."""
+        """Take `lo` events, or from `lo` to `hi`; a `lo` of 0 makes the part optional too."""
         if lo == 0 and hi is not None:
             return self._with_quantifier(1, hi)._last(True, "", optional=True)
         return self._with_quantifier(lo, lo if hi is None else hi)
@@ -168,7 +171,7 @@ class FlinkPattern:
         return self._last(not self._positive.optional, "it is optional already", optional=True)
 
     def greedy(self) -> FlinkPattern:
-        """As many events as there are, before the next part."""
+        """Take as many events as possible before the next part."""
         last = self._positive
         may = last.quantified and last.inner is not Contiguity.ANY
         return self._last(may, "greedy takes a quantifier without combinations", greedy=True)
@@ -194,7 +197,10 @@ class FlinkPattern:
         return replace(self, window=Within(least, attribute))
 
     def after(self, to: SkipTo | str, name: str | None = None) -> FlinkPattern:
-        """The skip strategy, ``after("skipToLast", "b")``; FlinkCEP takes it in ``begin``."""
+        """Return the skip strategy, ``after("skipToLast", "b")``.
+
+        FlinkCEP takes it in ``begin``.
+        """
         skip = Skip(SkipTo(to), name)
         if (name is not None) is not (skip.to in (SkipTo.FIRST, SkipTo.LAST)):
             raise _refusal(f"{skip.to.value} with a name, or without one")
@@ -238,7 +244,7 @@ class FlinkPattern:
         return self._last(may, "a quantifier is consecutive or has combinations", inner=inner)
 
     def _last(self, may: bool, words: str, **changes: Any) -> FlinkPattern:
-        """The last part with changes, if it may have them."""
+        """Return the last part with changes, if it may have them."""
         if not may:
             raise _refusal(words)
         return replace(self, parts=(*self.parts[:-1], replace(self._positive, **changes)))
@@ -248,7 +254,7 @@ class FlinkPattern:
 
 
 def begin(name: str, type: str | None = None) -> FlinkPattern:
-    """A sequence of one part: events of a type, which is the name if it is not given.
+    """Return a sequence of one part: events of a type, which is the name if it is not given.
 
     >>> print(begin("A").followedBy("b", "B").where("v > 1").oneOrMore().greedy())
     begin("A").followedBy("b", "B").where("v > 1").oneOrMore().greedy()
@@ -261,7 +267,7 @@ def _part(name: str, type: str | None, contiguity: Contiguity) -> Part:
 
 
 def _of_type(name: str, type: str | None) -> EventTest:
-    """The test of a part by its name; raises `Unsupported` for a group."""
+    """Return the test of a part by its name; raises `Unsupported` for a group."""
     if isinstance(name, FlinkPattern):
         hint = "of a group without a quantifier write the parts one after the other"
         raise Unsupported("CER0457", "groups of patterns of FlinkCEP are not read", hint=hint)
@@ -269,7 +275,10 @@ def _of_type(name: str, type: str | None) -> EventTest:
 
 
 def _predicate(type: str, text: str) -> Predicate:
-    """A condition on one event; raises `QuerySyntaxError`, and `Unsupported` for a function."""
+    """Return a condition on one event.
+
+    Raises `QuerySyntaxError`, and `Unsupported` for a function.
+    """
     if callable(text):
         hint = "a text is a condition on the event itself; CEL's FILTER compares several"
         raise Unsupported("CER0457", "iterative conditions of FlinkCEP are not read", hint=hint)

@@ -1,4 +1,4 @@
-"""What a pattern sequence means on a stream: FlinkCEP's partial matches, event by event.
+"""The meaning of a pattern sequence on a stream: FlinkCEP's partial matches, event by event.
 
 A partial match waits in a part. At an event it may *take* it, *ignore* it and wait on, or *proceed*
 without it to what follows, which then does the same with the event. These are the transitions of
@@ -23,7 +23,7 @@ from cerlab.model.event import Event
 from cerlab.model.stream import check_order, clock_for
 
 MAX_PARTIAL = 20_000
-"""How many partial matches the reference follows at once."""
+"""Partial matches that the reference follows at once, at most."""
 
 
 class Partial(NamedTuple):
@@ -48,7 +48,7 @@ class Partial(NamedTuple):
 
 
 class Action(Enum):
-    """What a partial match does at an event."""
+    """An action of a partial match at an event."""
 
     TAKE = "take"
     IGNORE = "ignore"
@@ -68,7 +68,7 @@ class Edge(NamedTuple):
 
 
 def flink_matches(pattern: FlinkPattern, events: Sequence[Event]) -> list[Valuation]:
-    """The matches in the order in which FlinkCEP gives them out.
+    """Return the matches in the order in which FlinkCEP gives them out.
 
     A match is the events that each part took, by its name, from its first event to the one at which
     it was found, which need not be taken. Raises `BadData` for an event without the attribute of
@@ -110,7 +110,7 @@ def _width(pattern: FlinkPattern) -> int:
 
 
 def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
-    """The times of the events, if there is a window to keep to."""
+    """Return the times of the events, if there is a window to keep to."""
     if pattern.window is None:
         return []
     clock = clock_for(AttributeWindow(0, pattern.window.attribute), None)
@@ -129,7 +129,7 @@ def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
 def _advance(
     pattern: FlinkPattern, partial: Partial, t: Event, i: int
 ) -> tuple[list[Partial], list[Valuation]]:
-    """The partial matches and the matches that one partial match comes to at an event."""
+    """Return the partial matches and the matches that one partial match comes to at an event."""
     parts = pattern.parts
     partials: list[Partial] = []
     matches: list[Valuation] = []
@@ -162,7 +162,7 @@ def _valuation(events: Sequence[tuple[str, int]], end: int) -> Valuation:
 
 
 def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
-    """What may be done with an event, proceeding as far as may be; what is nearer comes first."""
+    """Yield the actions that are possible at an event, nearest parts first."""
     if at.k == len(pattern.parts) or _is_withheld(pattern, at, t):
         return
     part = pattern.parts[at.k]
@@ -192,7 +192,10 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
 
 
 def _is_withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
-    """Whether a greedy part before withholds the event: it could take it, so nothing else may."""
+    """Return whether a greedy part before withholds the event.
+
+    It could take it, so nothing else may.
+    """
     if at.free or at.taken_here or at.has_waited:
         return False
     j = at.k - 1
@@ -206,7 +209,7 @@ def _is_withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
 
 
 def _is_free(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
-    """Whether a greedy part hands an event on that ends it; it withholds nothing then."""
+    """Return whether a greedy part hands an event on that ends it; it withholds nothing then."""
     part = pattern.parts[at.k]
     if isinstance(part, NotPart):
         return part.anywhere and at.free
@@ -214,7 +217,7 @@ def _is_free(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
 
 
 def _after_taking(part: Part, k: int, count: int) -> tuple[int, int]:
-    """Where a partial match is after one event more: a loop forgets counts that say nothing."""
+    """Return the part and count after one more event; a loop forgets counts that change nothing."""
     if part.hi == count + 1:
         return k + 1, 0
     return k, count + 1 if part.hi is not None else min(count + 1, part.lo)
@@ -238,12 +241,12 @@ def _ignores(part: Part, count: int, t: Event) -> bool:
 
 
 def _may_leave(part: Part, count: int) -> bool:
-    """Whether the part has enough events, or none and needs none."""
+    """Return whether the part has enough events, or none and needs none."""
     return count >= part.lo or (part.optional and count == 0)
 
 
 def _stops(pattern: FlinkPattern, at: Partial) -> list[EventTest]:
-    """The tests of ``notFollowedBy`` that end a partial match where it waits.
+    """Return the tests of ``notFollowedBy`` that end a partial match where it waits.
 
     Before the first event of a part those since the last event. Then, between its events, that of
     the part that follows: FlinkCEP keeps it away from there, too. Once a part with an upper bound
@@ -261,7 +264,7 @@ def _stops(pattern: FlinkPattern, at: Partial) -> list[EventTest]:
 
 
 def _nots_before(pattern: FlinkPattern, k: int) -> Iterator[tuple[int, NotPart]]:
-    """Those of ``notFollowedBy`` before a part, back to one that takes an event for certain.
+    """Yield each ``notFollowedBy`` before a part, back to a part that always takes an event.
 
     A ``notNext`` in between makes FlinkCEP forget those before it.
     """
@@ -274,7 +277,10 @@ def _nots_before(pattern: FlinkPattern, k: int) -> Iterator[tuple[int, NotPart]]
 
 
 def _may_end(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
-    """Whether nothing more is needed; FlinkCEP asks this of the event that was taken last."""
+    """Return whether nothing more is needed.
+
+    FlinkCEP asks this of the event that was taken last.
+    """
     if at.k == len(pattern.parts):
         return True
     if _is_withheld(pattern, at, t):
@@ -291,7 +297,7 @@ def _may_end(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
 def _apply_skip(
     pattern: FlinkPattern, partials: list[Partial], waiting: list[Valuation]
 ) -> tuple[list[Partial], list[Valuation], list[Valuation]]:
-    """The partial matches that stay, the matches given out by the skip strategy, and the others.
+    """Return the partial matches that stay, the matches given out, and those that wait.
 
     The match that begins first is given out as soon as no partial match began before; what it
     prunes is neither given out nor followed. Of matches that begin and end together it is the one
@@ -313,7 +319,7 @@ def _apply_skip(
 
 
 def _pruned_before(pattern: FlinkPattern, match: Valuation) -> int:
-    """What begins before this position is pruned; without events of the named part nothing is."""
+    """Return the position before which matches are pruned; 0 without events of the named part."""
     skip = pattern.skip
     if skip.name is not None:
         positions = match.labels.get(skip.name, (0,))

@@ -35,10 +35,10 @@ MAX_NODES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Prefix:
-    """What was read so far, up to an event that was taken; None at the beginning.
+    """The translation of the parts so far, up to an event that was taken; None at the beginning.
 
-    The next events are none of `away`, and the very next one none of `at_once` either. `greedy` is
-    the part that was left, if it is greedy: what it could take it withholds.
+    The next events pass none of the tests `away`, and the very next one none of `at_once`. `greedy`
+    is the part before, if it is greedy: it withholds the events that it could take.
     """
 
     formula: cel.Formula | None
@@ -50,7 +50,7 @@ class _Prefix:
 
 
 def flink_query(pattern: FlinkPattern) -> CeqlQuery:
-    """The query whose answers are the matches; raises `Unsupported` for what CEL has no word for.
+    """Return the query whose answers are the matches; raise `Unsupported` without such a query.
 
     Times are whole numbers: FlinkCEP's window excludes what CEL's window of one less includes.
     """
@@ -127,7 +127,7 @@ def _disjoint(one: AnyPart, other: AnyPart) -> None:
 
 
 def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
-    """The prefix after a part that takes events."""
+    """Return the prefix after a part that takes events."""
     following = pattern.parts[k + 1] if k + 1 < len(pattern.parts) else None
     inner: tuple[EventTest, ...] = ()
     if isinstance(following, NotPart) and following.anywhere:
@@ -143,7 +143,7 @@ def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix
 
 
 def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
-    """A greedy part keeps away what it could take, until the next part takes an event."""
+    """Return a greedy part keeps away what it could take, until the next part takes an event."""
     if not part.greedy or part.lo == part.hi or k + 1 == len(pattern.parts):
         return prefix
     if part.until is not None or (part.optional and prefix.nots):
@@ -152,7 +152,7 @@ def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Pr
 
 
 def _then(prefix: _Prefix, part: Part, body: cel.Formula) -> cel.Formula:
-    """The body after the prefix, and after what may stand between them."""
+    """Return the body after the prefix, and after what may stand between them."""
     if prefix.formula is None:
         return body
     match part.contiguity:
@@ -167,7 +167,7 @@ def _then(prefix: _Prefix, part: Part, body: cel.Formula) -> cel.Formula:
 def _with_gap(
     left: cel.Formula, away: Sequence[EventTest], at_once: Sequence[EventTest], right: cel.Formula
 ) -> cel.Formula:
-    """right after left, and between them only what is none of `away`, nor at first of `at_once`."""
+    """Return `right` after `left`; no event between passes `away`, nor the first one `at_once`."""
     if not away:
         later = cel.Seq(_none_of(at_once), right) if at_once else None
         return cel.Concat(left, cel.Or(right, later)) if later else cel.Seq(left, right)
@@ -191,7 +191,7 @@ def _filter(phi: cel.Formula, label: str, test: EventTest) -> cel.Formula:
 
 
 def _body(part: Part, lo: int, hi: int | None, away: tuple[EventTest, ...]) -> cel.Formula:
-    """The events of a part, from its first one to its last."""
+    """Return the events of a part, from its first one to its last."""
     once = step = _once(part)
     own_test = (part.test,) if part.inner is Contiguity.RELAXED else ()
     tests = (*own_test, *(() if part.until is None else (part.until,)), *away)
@@ -229,7 +229,7 @@ def _once(part: Part) -> cel.Formula:
 
 
 def _matches_of(prefix: _Prefix) -> list[cel.Formula]:
-    """The formula of a prefix that is a match; where nothing was taken there is none."""
+    """Return the formula of a prefix that is a match; an empty list where nothing was taken."""
     if prefix.formula is None:
         return []
     if not prefix.at_once:

@@ -71,7 +71,7 @@ _ARGUMENTS = {
     ex.Function.MOD: (2, 2),
     ex.Function.NULLIF: (2, 2),
 }
-"""How many arguments a function takes, at least and at most."""
+"""Least and greatest number of arguments of each function; None: no greatest."""
 
 
 _CALLS = (*_NAVIGATION, *_AGGREGATES, *_FUNCTIONS, "CLASSIFIER", "MATCH_NUMBER")
@@ -80,7 +80,7 @@ _CALLS = (*_NAVIGATION, *_AGGREGATES, *_FUNCTIONS, "CLASSIFIER", "MATCH_NUMBER")
 class ExpressionBuilder:
     """Builds the expressions of one text; `spans` has the place of each by identity.
 
-    `names` are the variables and unions, `inputs` the names of the input (rows.md 2.4).
+    `names` are the variables and unions, `inputs` the names of the input.
     """
 
     def __init__(self, text: str, names: Collection[str], inputs: Collection[str]) -> None:
@@ -98,7 +98,7 @@ class ExpressionBuilder:
         self.nodes.append(node)
 
     def expression(self, node: exp.Expr, around: SourcePlace) -> ex.Expression:
-        """The expression of a node; `around` is the place of errors at what has no place itself.
+        """Return the expression of a node; `around` places errors at nodes that have no place.
 
         Raises `IllFormed` (`arguments`, `offset`, `running-final`), `Unsupported`, and
         `ResourceLimit` for what is too deep.
@@ -134,7 +134,7 @@ class ExpressionBuilder:
         )
 
     def _operation(self, node: exp.Expr) -> ex.Expression | None:
-        """The expression of an operator, None of others."""
+        """Return the expression of an operator, None of others."""
         if (kind := type(node)) in _ARITHMETIC:
             return ex.Arithmetic(_ARITHMETIC[kind], *self._sides(node))
         if kind in _COMPARISONS:
@@ -235,7 +235,7 @@ class ExpressionBuilder:
         return name
 
     def key(self, node: exp.Expr, place: SourcePlace, clause: str) -> ex.Column:
-        """The column of PARTITION BY, ORDER BY or SELECT that `inputs` may qualify.
+        """Return the column of PARTITION BY, ORDER BY or SELECT that `inputs` may qualify.
 
         Raises `Unsupported` for other expressions, `IllFormed` (`unknown-variable`).
         """
@@ -349,7 +349,7 @@ _CONSTRUCTS: dict[type[exp.Expr], str] = {
 
 
 def _construct_name(node: exp.Expr) -> str:
-    """What an error calls a construct of SQL that is not ours."""
+    """Return the name of an unsupported SQL construct, for an error."""
     return _CONSTRUCTS.get(type(node), type(node).__name__.upper())
 
 
@@ -358,13 +358,13 @@ MAX_PATTERN_DEPTH = 100
 
 
 MAX_PERMUTE_PARTS = 8
-"""How many parts PERMUTE takes: 8! orders."""
+"""Parts of PERMUTE, at most: 8 parts have 40,320 orders."""
 
 
 def parse_pattern(
     text: str, start: int, end: int
 ) -> tuple[rp.Pattern, dict[int, Span], list[object]]:
-    """The pattern in ``text[start:end]``, the spans of its variables by identity, and these.
+    """Return the pattern in ``text[start:end]``, the spans of its variables by identity, and these.
 
     Raises `QuerySyntaxError`, `IllFormed` (`quantifier`), `Unsupported`, `ResourceLimit`.
     """
@@ -383,7 +383,7 @@ def parse_pattern(
 
 
 def _error_in_text(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
-    """The error with its place in the whole text."""
+    """Return the error with its place in the whole text."""
     assert isinstance(error.place, SourcePlace)
     place = SourcePlace(text, error.place.span)
     result = QuerySyntaxError(error.code, error.message, place=place, expected=error.expected)

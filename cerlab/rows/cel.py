@@ -1,4 +1,4 @@
-"""Row patterns to CEL, where they are CEL (rows.md 4, 5).
+"""Row patterns to CEL, where they are CEL.
 
 CEL has contiguous sequences ``:``, OR and iterations ``:+``, and gives every way to match; a row
 pattern gives one of those that begin at a row, by preference. What CEL cannot say: anchors, empty
@@ -40,7 +40,7 @@ class InCel:
 
 
 def rows_to_cel(query: RowQuery) -> InCel:
-    """A row pattern in CEL: ``:``, OR and ``:+``, under AFTER MATCH SKIP TO NEXT ROW.
+    """Return a row pattern in CEL: ``:``, OR and ``:+``, under AFTER MATCH SKIP TO NEXT ROW.
 
     Raises `Unsupported` for what CEL cannot say: anchors, empty matches, conditions that do more
     than compare the row with constants, other skips.
@@ -67,16 +67,17 @@ MAX_NODES = 2_000
 
 
 class Translation(NamedTuple):
-    """A pattern as a formula of its matches that map rows, None if there are none, and whether it
-    may map none.
-    """
+    """The formula of matches that map rows, None without any; and whether a match may be empty."""
 
     formula: cel.Formula | None
     empty: bool
 
 
 def formula_of(query: rp.RowPattern) -> cel.Formula:
-    """The formula whose answers are the matches that some choices lead to; raises `Unsupported`."""
+    """Return the formula whose answers are the matches that some choices lead to.
+
+    Raises `Unsupported`.
+    """
     if not isinstance(query.skip, rp.ToNextRow):
         raise no_cel(
             "AFTER MATCH SKIP PAST LAST ROW consumes what CEL matches again", "TO NEXT ROW"
@@ -92,7 +93,7 @@ def formula_of(query: rp.RowPattern) -> cel.Formula:
 
 
 def no_cel(why: str, hint: str) -> Unsupported:
-    """The error that CEL cannot say a row pattern."""
+    """Return the error that CEL cannot say a row pattern."""
     return Unsupported("CER0454", f"CEL cannot say this: {why}", hint=f"{hint} is CEL")
 
 
@@ -114,7 +115,10 @@ _OPERATORS = {
 
 
 def _predicate(e: ex.Expression, v: str) -> pred.Predicate:
-    """The condition, which is TRUE where the predicate holds: NULL makes comparisons false."""
+    """Return the condition, which is TRUE where the predicate holds.
+
+    NULL makes comparisons false.
+    """
     match e:
         case ex.And(left, right):
             return pred.And(_predicate(left, v), _predicate(right, v))
@@ -177,7 +181,7 @@ def _translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
 
 
 def _iterate(body: Translation, lo: int, hi: int | None) -> Translation:
-    """The least number of iterations one after the other, then any number or up to the rest."""
+    """Return `lo` iterations one after the other, then any number, or up to `hi`."""
     whole = Translation(None, True)
     for _ in range(lo if hi is not None else lo - 1):
         whole = _then(whole, body)
@@ -210,9 +214,9 @@ def _either(left: cel.Formula | None, right: cel.Formula | None) -> cel.Formula 
 
 
 def two_ends(query: rp.RowPattern) -> list[Row] | None:
-    """A shortest table with two matches of different length from its first row, None if none.
+    """Return a shortest table with two matches of different length from its first row, or None.
 
-    The pattern has no anchors. Raises `Unsupported` as `equivalent_rows`.
+    The pattern has no anchors. Raises `Unsupported` as `row_remarks`.
     """
     steps = step_table(prioritised_automaton(query.pattern, every=True))
     if steps is None:

@@ -1,4 +1,4 @@
-"""Expressions of row patterns as Arrow columns (rows.md 6).
+"""Expressions of row patterns as Arrow columns.
 
 `at_rows` has the value of an expression at every row at once. What Arrow has no exact form of
 (numbers that are none, integers beyond 64 bits, lower case, labels of a match) raises `NotColumnar`
@@ -27,7 +27,7 @@ from cerlab.rows.syntax import RowPattern
 from cerlab.rows.types import Binding
 
 Values: TypeAlias = Any
-"""A pyarrow Array, or a Scalar for what is the same everywhere."""
+"""A pyarrow Array, or a Scalar for a value that all rows share."""
 
 
 WHOLE = 1 << 53
@@ -45,7 +45,7 @@ REFUSALS = (
     pa.ArrowNotImplementedError,
     pa.ArrowTypeError,
 )
-"""What may be raised where Arrow has no form of an expression."""
+"""Errors that say: Arrow cannot compute this expression on these columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class OrderedRows:
         return len(self.last)
 
     def raw(self, name: str) -> Values:
-        """A column in the order of the rows, of its own type."""
+        """Return a column in the order of the rows, with its own Arrow type."""
         column = self.table.column(self.names[name]).combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # without rows, or too long for one array
             column = pa.concat_arrays(column.chunks) if column.chunks else pa.nulls(0, column.type)
         return column if self.order is None else column.take(pa.array(self.order))
 
     def column(self, name: str) -> Values:
-        """A column as booleans, int64, doubles or text; moments are nanoseconds."""
+        """Return a column as booleans, int64, doubles or text; moments are nanoseconds."""
         if name not in self.read:
             self.read[name] = _plain(self.raw(name), name)
         return self.read[name]
@@ -107,7 +107,7 @@ def _numbers(values: Values) -> Values:
 
 
 def at_rows(e: ex.Expression, R: OrderedRows) -> Values:
-    """The values at all rows; what they are is `at_row` in `cerlab.rows.functions`."""
+    """Return the values at all rows; what they are is `at_row` in `cerlab.rows.functions`."""
     match e:
         case ex.Literal(constant):
             return literal(constant)
@@ -123,7 +123,7 @@ def at_rows(e: ex.Expression, R: OrderedRows) -> Values:
 
 
 def literal(constant: object) -> Values:
-    """A constant as a scalar."""
+    """Return a constant as a scalar."""
     match constant:
         case bool():
             return pa.scalar(constant)
@@ -140,12 +140,12 @@ def literal(constant: object) -> Values:
 
 
 def inside(R: OrderedRows, rows: Int64s) -> NDArray[np.bool_]:
-    """Whether these rows, one for each row, lie in its partition."""
+    """Return whether these rows, one for each row, lie in its partition."""
     return in_same_partition(R, np.arange(len(R)), rows)
 
 
 def in_same_partition(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[np.bool_]:
-    """Whether rows lie in the partitions of the rows that a step begins at."""
+    """Return whether rows lie in the partitions of the rows that a step begins at."""
     within: NDArray[np.bool_] = (rows >= 0) & (rows < len(R))
     if R.partition is not None:
         there = np.where(within, rows, 0)
@@ -154,17 +154,17 @@ def in_same_partition(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[n
 
 
 def take_rows(values: Values, rows: Int64s, there: NDArray[np.bool_]) -> Values:
-    """The values at rows, NULL for those that are not there."""
+    """Return the values at rows, NULL where `there` is false."""
     return values.take(pa.array(rows, mask=None if there.all() else ~there))
 
 
 def spread(values: Values, length: int) -> Values:
-    """An array, also of what is the same everywhere."""
+    """Return an array; a scalar is repeated."""
     return pa.repeat(values, length) if isinstance(values, pa.Scalar) else values
 
 
 def ranks(values: Values) -> Values:
-    """The places of texts or integers among those there are, in order; NULL where one is."""
+    """Return the places of texts or integers among those there are, in order; NULL where one is."""
     codes = pc.dictionary_encode(values)
     order = pc.sort_indices(pc.sort_indices(codes.dictionary))
     return order.cast(pa.int64()).take(codes.indices)
@@ -181,7 +181,7 @@ _COMPARISONS: dict[ex.ComparisonOperator, Callable[[Values, Values], Values]] = 
 
 
 def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Values:
-    """An operator on columns, whatever its operands are."""
+    """Return an operator on columns, whatever its operands are."""
     match e:
         case ex.And(left, right):
             return pc.and_kleene(part(left), part(right))
@@ -231,7 +231,7 @@ def _any_of(tests: list[Values]) -> Values:
 
 
 def comparison(sign: ex.ComparisonOperator, left: Values, right: Values) -> Values:
-    """A comparison; of an integer and a double, only where both are exact."""
+    """Return a comparison; of an integer and a double, only where both are exact."""
     if left.type != right.type:
         left, right = _exact(left), _exact(right)
     return _COMPARISONS[sign](left, right)
@@ -330,7 +330,7 @@ def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows
 
 
 def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
-    """The number of each row's partition, None without PARTITION BY; NULL equals NULL."""
+    """Return the number of each row's partition, None without PARTITION BY; NULL equals NULL."""
     number: Int64s | None = None
     for column in query.partition_by:
         codes = pc.dictionary_encode(R.column(column.name), null_encoding="encode").indices
@@ -344,7 +344,7 @@ def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
 
 
 def _keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
-    """What rows are sorted by, the first key first: whether there is a value, and the value."""
+    """Return the sort keys of an ORDER BY column: first whether it is NULL, then its value."""
     column = R.column(item.column.name)
     if pa.types.is_large_string(column.type):
         column = ranks(column)
@@ -362,7 +362,7 @@ def _keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
 
 
 def _is_sorted(keys: list[NDArray[Any]]) -> bool:
-    """Whether rows stand in the order of their keys already."""
+    """Return whether rows stand in the order of their keys already."""
     if not keys:
         return True
     ties = np.ones(max(0, len(keys[0]) - 1), np.bool_)
@@ -374,9 +374,9 @@ def _is_sorted(keys: list[NDArray[Any]]) -> bool:
 
 
 def window_ends(query: RowPattern, R: OrderedRows) -> Int64s:
-    """Where the rows end that WITHIN admits to a match, by its first row (rows.md 9.1).
+    """Return, for each first row of a match, the end of the rows that WITHIN admits.
 
-    Without WITHIN there are none of these.
+    The array is empty without WITHIN.
     """
     if query.within is None:
         return np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""Row patterns to prioritised automata (rows.md 5.2, 5.7).
+"""Row patterns to prioritised automata.
 
 A macro-state is what is still to be read: a stack of patterns, and of loops that are under way,
 each with how many of its iterations are done and whether the last one has mapped a row. Two runs in
@@ -60,7 +60,7 @@ Stack: TypeAlias = tuple[Todo | Loop, ...]
 
 
 def prioritised_automaton(p: rp.Pattern, *, every: bool = False) -> PrioritisedAutomaton[Stack]:
-    """The automaton whose preferred accepting run from a row is the match there (rows.md 5.4).
+    """Return the automaton whose preferred accepting run from a row is the match there.
 
     With `every` it has the steps that are preferred less than to accept, too.
     """
@@ -70,7 +70,7 @@ def prioritised_automaton(p: rp.Pattern, *, every: bool = False) -> PrioritisedA
 def follow(
     w: Stack, at_start: bool, at_end: bool, *, every: bool = False
 ) -> tuple[Open[Stack] | Accept, ...]:
-    """What can be done in a macro-state, in order of preference.
+    """Return the steps of a macro-state, in order of preference.
 
     Choices that map no row are taken in order, depth first; a macro-state that was met before is
     left out, as its future is the same and its choices come later.
@@ -105,12 +105,12 @@ def _steps(
 
 
 def _after_row(w: Stack) -> Stack:
-    """The stack after a row: every loop under way has mapped one."""
+    """Return the stack after a row: every loop under way has mapped one."""
     return tuple(each._replace(has_mapped=True) if isinstance(each, Loop) else each for each in w)
 
 
 def _choices(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> list[Stack]:
-    """The stacks that the head may be replaced by, in order of preference (rows.md 5.2 b to f)."""
+    """Return the stacks that the head may be replaced by, in order of preference."""
     if isinstance(head, Loop):
         return _iterations(head, rest)
     p, is_excluded = head
@@ -138,7 +138,7 @@ def _choices(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> li
 
 
 def _iterations(loop: Loop, rest: Stack) -> list[Stack]:
-    """Stop or more, at the end of an iteration and before the first (rows.md 5.2 f)."""
+    """Stop or more, at the end of an iteration and before the first."""
     p, is_excluded, n, has_mapped = loop
     if n >= p.lo and (not has_mapped or n == p.hi):
         return [rest]
@@ -166,11 +166,11 @@ class Machine:
     memory: Memory
     registers: Callable[[GrowingMapping], Hashable] | None
     read: frozenset[Register]
-    """What conditions read of the mapping."""
+    """The registers that conditions read of the mapping."""
 
 
 def machine(query: RowPattern, binding: Binding) -> Machine:
-    """The machine of a query on a table with these columns."""
+    """Return the machine of a query on a table with these columns."""
     sets = rp.members(query)
     reads = {definition.variable: definition.condition for definition in query.define}
     rowwise = {v for v, e in reads.items() if of_row(e, _own(v, sets))}
@@ -201,7 +201,7 @@ def _memory(
     read: Sequence[Register],
     registers: Callable[[GrowingMapping], Hashable] | None,
 ) -> Memory:
-    """The shortest that any condition needs; WITHIN reads where the match begins."""
+    """Return the shortest that any condition needs; WITHIN reads where the match begins."""
     reads_number = any(
         isinstance(part, ex.MatchNumber)
         for definition in query.define
@@ -219,7 +219,7 @@ def _truth(function: Callable[..., Any]) -> Callable[..., bool]:
 def result_positions(
     M: Machine, columns: Columns, length: int
 ) -> tuple[list[int], list[list[Any]]]:
-    """The rows of the table that the result has, and the values of each measure (rows.md 8).
+    """Return the rows of the table that the result has, and the values of each measure.
 
     Raises `BadData` (`skip-absent`, `skip-first`) and `ResourceLimit`.
     """
@@ -234,7 +234,7 @@ def result_positions(
 
 
 def partitions(M: Machine, columns: Columns, length: int) -> list[list[int]]:
-    """The positions of each partition, in its order (rows.md 1.2, 1.3)."""
+    """Return the positions of each partition, in its order."""
     keys = [columns[M.names[column.name]] for column in M.query.partition_by]
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i in range(length):
@@ -246,7 +246,7 @@ def partitions(M: Machine, columns: Columns, length: int) -> list[list[int]]:
 
 
 def _same(value: Any) -> Any:
-    """A NaN is one value."""
+    """Return a NaN is one value."""
     return "NaN" if value != value else (value,)
 
 
@@ -264,7 +264,7 @@ def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> No
 
 
 def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
-    """The search for matches in the partition of these rows."""
+    """Return the search for matches in the partition of these rows."""
     values = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
     mapping = GrowingMapping(values, len(positions), M.names_of)
     resume, within = _resume(M.query, positions), _within(M, values)
@@ -276,7 +276,7 @@ def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
 def _of_partition(
     M: Machine, columns: Columns, positions: Sequence[int]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The rows that the result has of one partition, with their measures."""
+    """Yield the rows that the result has of one partition, with their measures."""
     search = search_of(M, columns, positions)
     mapping = search.mapping
     matched_end = 0
@@ -309,7 +309,7 @@ def _result_rows(
 
 
 def _within(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
-    """Whether WITHIN admits a row to a match (rows.md 9.1)."""
+    """Return whether WITHIN admits a row to a match."""
     d = M.query.within
     if d is None:
         return None
@@ -329,7 +329,7 @@ def _within(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
 
 
 def _resume(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Sequence[str]], int]:
-    """Where the scan goes on after a match (rows.md 7.2)."""
+    """Return the function that gives the row where the scan goes on after a match."""
     skip = query.skip
     if isinstance(skip, rp.PastLastRow):
         return lambda s, labels: s + len(labels)
@@ -349,7 +349,7 @@ def _resume(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Seque
 
 
 def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
-    """The error `skip-absent` or `skip-first` of the match at a row of the table."""
+    """Return the error `skip-absent` or `skip-first` of the match at a row of the table."""
     name, hint = "skip-first", "SKIP TO NEXT ROW goes on at the row after"
     variable = skip.name if isinstance(skip, rp.ToFirst | rp.ToLast) else ""
     message = f"to skip to {variable} is to find the same match again"
@@ -360,7 +360,7 @@ def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
 
 
 def failures(M: Machine) -> str:
-    """For how long the search knows what has failed, in words."""
+    """Describe how long the search remembers a failure."""
     if M.memory is Memory.NONE:
         return "it backtracks: what conditions read of the match is not of bounded size"
     scope = "the partition" if M.memory is Memory.PARTITION else "the search of one match"

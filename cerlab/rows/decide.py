@@ -27,8 +27,8 @@ from cerlab.rows.text import pattern_text
 from cerlab.rows.types import Binding
 
 Same: TypeAlias = Literal["labels", "matches", "rows"]
-"""What has to be the same: matches with their labels (what CLASSIFIER says), matches whatever their
-labels, or the rows that lie in some match."""
+"""The observation to compare: matches with their labels (which CLASSIFIER shows), matches whatever
+their labels, or the rows that lie in some match."""
 
 
 class Found(NamedTuple):
@@ -42,12 +42,12 @@ class Found(NamedTuple):
     end: int
     rows: tuple[int, ...]
     words: str
-    """How the matches of both differ there in their labels, empty if in more."""
+    """The labels that differ, in words; empty if the matches differ in more than labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowVerdict:
-    """Whether a claim holds on all tables; if not, a shortest table, and what is found there."""
+    """The answer to a claim about all tables, with a shortest table where the claim fails."""
 
     holds: bool
     table: list[Row] | None = None
@@ -151,7 +151,7 @@ def _reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Patt
 
 
 def _observation(step: ScanStep, same: Same) -> tuple[object, ...]:
-    """What of a scan has to be the same."""
+    """Return the part of a step that has to be the same in both scans."""
     is_mapped = step.label is not None
     if same == "rows":
         return (is_mapped,)
@@ -258,7 +258,7 @@ def _check_keys(query: rp.RowPattern, columns: set[str]) -> None:
 
 
 def _with_keys(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
-    """The rows of one partition, in the order that the query has."""
+    """Return the rows of one partition, in the order that the query has."""
     keys: list[Row] = []
     for i in range(len(rows)):
         partition: Row = {column.name: 0 for column in query.partition_by}
@@ -272,7 +272,7 @@ MAX_NODES = 200_000
 
 
 class ScanStep(NamedTuple):
-    """What a scan does at a row."""
+    """The actions of a scan at a row."""
 
     ends: bool = False
     """The match that it was in ends before the row."""
@@ -297,16 +297,16 @@ class Side:
         ]
 
     def before(self, following: int, node: int) -> int:
-        """The live set at a row, from that at the next one."""
+        """Return the live set at a row, from that at the next one."""
         return self.live.before(following, self.letters[node])
 
     def go_on(self, q: int, R: SideRow) -> tuple[str | None, int | None]:
-        """What a match in a state does: a label and the state after it, or it ends."""
+        """Continue a match: return the row's label and the next state, two Nones if it ends."""
         step = self.live.step(q, self.letters[R.node], R.following)
         return (None, None) if step is None else (step.variable, step.target)
 
     def begin(self, R: SideRow) -> tuple[ScanStep, int | None]:
-        """What begins at a row: a match, an empty one, or nothing."""
+        """Begin at a row: with a match, an empty match, or nothing."""
         q = self.live.table.first_row if R.first else 0
         if not self.live.lives(self.before(R.following, R.node), q):
             return ScanStep(), None
@@ -314,7 +314,7 @@ class Side:
         return ScanStep(empty=label is None, begins=label is not None, label=label), target
 
     def scan(self, q: int | None, R: SideRow) -> tuple[ScanStep, int | None]:
-        """What a scan past the last row of each match does."""
+        """Scan one row, going on past the last row of each match."""
         if q is None:
             return self.begin(R)
         label, target = self.go_on(q, R)
@@ -337,7 +337,7 @@ Bad: TypeAlias = Callable[[ScanStep, ScanStep], bool]
 
 
 Moves: TypeAlias = Iterator[tuple[bool, Hashable]]
-"""Of a configuration at a row: whether there is a difference, and the next configuration."""
+"""Pairs of one configuration at a row: whether it shows a difference, and its successor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +349,7 @@ class Scans:
     initial: Hashable = (None, None)
 
     def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-        """The one thing that both do."""
+        """Yield the single move of two deterministic scans."""
         (left, p), (right, q) = (
             side.scan(state, R) for side, state, R in zip(self.sides, config, at, strict=True)
         )
@@ -414,7 +414,7 @@ class Rest(NamedTuple):
 
 @dataclass(slots=True)
 class Future:
-    """Of each `Rest` those at the next row, None for no row, and how many rows it has at least."""
+    """The successors of each `Rest`, None for the table's end, and its least number of rows."""
 
     following: dict[Rest, list[Rest | None]] = field(default_factory=dict)
     length: dict[Rest, int] = field(default_factory=dict)
@@ -457,7 +457,7 @@ class SearchRow(NamedTuple):
 
 
 def shortest_path(G: RowGraph, both: Scans | Starts | Covers) -> list[int] | None:
-    """The nodes of a shortest table with a difference, None if there is no such table."""
+    """Return the nodes of a shortest table with a difference; None without a difference."""
     F, first = _future(G, both.sides), frozenset(G.first)
     level = [SearchRow(True, both.initial, rest) for rest in F.following if rest.node in first]
     parents: dict[SearchRow, SearchRow | None] = dict.fromkeys(level)
@@ -486,7 +486,7 @@ def shortest_path(G: RowGraph, both: Scans | Starts | Covers) -> list[int] | Non
 def _path(
     F: Future, parents: dict[SearchRow, SearchRow | None], row: SearchRow, following: Rest | None
 ) -> list[int]:
-    """The nodes up to a row, and the shortest rest."""
+    """Return the nodes up to a row, and the shortest rest."""
     path: list[int] = []
     at: SearchRow | None = row
     while at is not None:

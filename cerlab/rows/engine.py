@@ -34,7 +34,7 @@ from cerlab.rows.search_kernels import ATTEMPTS, ROW, MatchBuffers, ScanOptions
 from cerlab.rows.value_kernels import FIRST, LAST, OWN, MappedRows, Programs
 
 BATCH = 1 << 18
-"""Matches that are held at once, and labels besides those of the longest match there may be."""
+"""Matches in one batch; a batch has room for as many labels plus those of the longest match."""
 
 
 class Matches(NamedTuple):
@@ -82,11 +82,11 @@ class Walk:
         )
         self._sets = 0
         self.cells = self.attempts = 0
-        """How many cells were determinised and steps tried, for tests of cost."""
+        """Counts of determinised cells and tried steps, for tests of cost."""
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self._rows.letter)
 
     def look_ahead(self) -> None:
@@ -117,7 +117,7 @@ class Walk:
         self._sets = len(sets)
 
     def matches(self, options: k.ScanOptions) -> Iterator[Matches]:
-        """The matches, a batch at a time; raises `Stuck`."""
+        """Return the matches, a batch at a time; raises `Stuck`."""
         self.look_ahead()
         cursor = np.zeros(k.ATTEMPTS + 1, np.int64)
 
@@ -140,7 +140,7 @@ class FlatSteps(NamedTuple):
 
 
 def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
-    """The steps of a table."""
+    """Return the steps of a table."""
     steps = [step for of_state in table.steps for step in of_state]
     reads = [None if isinstance(step, Accept) else step for step in steps]
     return FlatSteps(
@@ -162,7 +162,7 @@ def holding(variables: Sequence[str], letters: Sequence[Letter]) -> Bytes:
 def batches(
     rows: int, steps: FlatSteps, cursor: Int64s, run: Callable[[k.MatchBuffers], int]
 ) -> Iterator[Matches]:
-    """The matches that `run` writes until it is done; raises `Stuck`."""
+    """Yield the matches that `run` writes until it is done; raises `Stuck`."""
     room = min(BATCH, rows)
     B = k.MatchBuffers(
         np.empty(room, np.int64),
@@ -191,7 +191,7 @@ BETWEEN_POLLS = 1 << 22
 
 
 MOST_KEPT = 1 << 24
-"""How many numbers the table of failures has at most; a failure is a state, a row, registers."""
+"""Numbers in the table of failures, at most; a failure is a state, a row and registers."""
 
 
 class MatchConditions(NamedTuple):
@@ -238,10 +238,10 @@ class RegisterSearch:
         self._search = k.Search(in_rows, programs, mapping, path, failures)
         self._budget = MAX_STEPS + STEPS_PER_ROW * longest
         self.attempts = 0
-        """How many steps were tried, for tests of cost."""
+        """Count of tried steps, for tests of cost."""
 
     def matches(self, options: ScanOptions) -> Iterator[Matches]:
-        """The matches, a batch at a time; raises `Stuck` and `ResourceLimit`."""
+        """Return the matches, a batch at a time; raises `Stuck` and `ResourceLimit`."""
         cursor = np.zeros(k.PAUSE + 1, np.int64)
         cursor[k.DEPTH] = NONE
 
@@ -261,7 +261,7 @@ class RegisterSearch:
         return batches(len(self._search.table.letter), self._steps, cursor, run)
 
     def _grow(self, cursor: Int64s) -> None:
-        """Room for more failures: of those that may come again, of none where that is too many."""
+        """Double the table of failures without those that are past; empty it if too large."""
         old = self._search.failures
         keys = old.key[_may_come(old, int(cursor[ROW]))]
         capacity = len(old.key)
@@ -288,10 +288,10 @@ def _may_come(failures: k.Failures, s: int) -> NDArray[np.bool_]:
 
 
 def longest_of(last: Bytes) -> int:
-    """How many rows the longest partition has."""
+    """Return the number of rows of the longest partition."""
     return int(np.diff(np.flatnonzero(last), prepend=-1).max(initial=0))
 
 
 def _free(capacity: int, registers: Int32s) -> Int64s:
-    """A table without failures."""
+    """Return a table without failures."""
     return np.full((capacity, 2 + len(registers)), NONE, np.int64)

@@ -1,4 +1,4 @@
-"""What an expression means in a context: the table of rows.md 6.1 to 6.8, one arm per row."""
+"""The meaning of expressions in a context: one arm per production, then SQL's operators."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """(T, s, m, k, z, N) (rows.md 6.0), and set(x) of every name."""
+    """(T, s, m, k, z, N), and set(x) of every name."""
 
     T: Partition
     s: int
     m: Sequence[str]
     """The variable that each row from s on is mapped to."""
     k: int
-    """How many rows of the mapping RUNNING sees."""
+    """Number of rows of the mapping that RUNNING sees."""
     z: int
-    """How many labels CLASSIFIER at a row sees."""
+    """Number of labels that CLASSIFIER at a row sees."""
     N: int
     members: Mapping[str | None, frozenset[str]]
 
 
 def rows_of(x: str | None, c: Context, *, final: bool = False) -> list[int]:
-    """rows(x, RUNNING), rows(x, FINAL): ascending (rows.md 6.1)."""
+    """rows(x, RUNNING), rows(x, FINAL): ascending."""
     visible = len(c.m) if final else c.k
     return [c.s + i for i in range(visible) if c.m[i] in c.members[x]]
 
 
 def value(e: ex.Expression, c: Context) -> Value:
-    """The value of an expression (rows.md 6.2 to 6.7)."""
+    """Return the value of an expression."""
     match e:
         case ex.Literal(constant):
             return constant
@@ -75,7 +75,7 @@ def value(e: ex.Expression, c: Context) -> Value:
 
 
 def navigated_row(e: ex.First | ex.Last, c: Context) -> int | None:
-    """The row that FIRST or LAST lands on, None if there are too few (rows.md 6.4)."""
+    """Return the row that FIRST or LAST lands on, None if there are too few."""
     R = rows_of(ex.variable_of(e.body), c, final=e.final)
     if len(R) <= e.offset:
         return None
@@ -83,7 +83,7 @@ def navigated_row(e: ex.First | ex.Last, c: Context) -> int | None:
 
 
 def _step(body: ex.Expression, j: int, c: Context) -> Value:
-    """PREV (j < 0) and NEXT, a physical step from where their argument stands (rows.md 6.5)."""
+    """PREV (j < 0) and NEXT, a physical step from where their argument stands."""
     operand = body
     if isinstance(body, ex.First | ex.Last):
         p, operand = navigated_row(body, c), body.body
@@ -96,7 +96,7 @@ def _step(body: ex.Expression, j: int, c: Context) -> Value:
 
 
 def value_at(e: ex.Expression, p: int, c: Context) -> Value:
-    """e at row p: columns are read there, whatever their qualifier (rows.md 6.3)."""
+    """e at row p: columns are read there, whatever their qualifier."""
     match e:
         case ex.Literal(constant):
             return constant
@@ -117,13 +117,13 @@ Operand = Callable[[ex.Expression], Value]
 
 
 def order_key(value: Any) -> tuple[bool, Any]:
-    """What values of one kind are ordered by: NaN after all numbers."""
+    """Return the sort key of a value among values of its kind: NaN after all numbers."""
     not_a_number = isinstance(value, float) and math.isnan(value)
     return (not_a_number, 0 if not_a_number else value)
 
 
 def operation(e: ex.Operation, operand: Operand) -> Value:
-    """The value of an operator or function (rows.md 6.10, 6.11)."""
+    """Return the value of an operator or function."""
     match e:
         case ex.And(left, right):
             return conjunction((truth(operand(left)), truth(operand(right))))
@@ -160,7 +160,7 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
 
 
 def truth(value: Value) -> bool | None:
-    """The value as a truth value; other kinds do not come here (`type`)."""
+    """Return the value as a truth value; other kinds do not come here (`type`)."""
     return value if isinstance(value, bool) else None
 
 
@@ -243,7 +243,10 @@ def _remainder(a: int | float, b: int | float) -> int | float:
 
 
 def _case(e: ex.Case, operand: Operand) -> Value:
-    """The result of the first branch that holds; without one ELSE, which is NULL if absent."""
+    """Return the result of the first branch that holds.
+
+    Without one ELSE, which is NULL if absent.
+    """
     for test, result in e.branches:
         if e.operand is None:
             holds = truth(operand(test))
@@ -278,7 +281,10 @@ def _function_value(function: ex.Function, arguments: Sequence[Any]) -> Value:
 
 
 def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
-    """An aggregate of the values that are not NULL; over none COUNT is 0, the others NULL."""
+    """Return an aggregate of the values that are not NULL.
+
+    Over none COUNT is 0, the others NULL.
+    """
     present = [value for value in values if value is not None]
     if function is ex.AggregateFunction.COUNT:
         return len(present)
@@ -298,7 +304,7 @@ def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
 
 
 def total(numbers: Sequence[Any]) -> int | float:
-    """The sum: exact of integers, correctly rounded of doubles."""
+    """Return the sum: exact of integers, correctly rounded of doubles."""
     if all(isinstance(number, int) for number in numbers):
         return int(sum(numbers))
     try:

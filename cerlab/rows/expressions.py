@@ -1,4 +1,4 @@
-"""Expressions of DEFINE and MEASURES, one dataclass per production (rows.md 6).
+"""Expressions of DEFINE and MEASURES, one dataclass per production.
 
 A qualifier is the canonical name of a variable or union, and None where none is written.
 """
@@ -36,7 +36,7 @@ class ComparisonOperator(Enum):
 
 
 class Function(Enum):
-    """The scalar functions (rows.md 6.11)."""
+    """The scalar functions."""
 
     ABS = "ABS"
     CHAR_LENGTH = "CHAR_LENGTH"
@@ -48,7 +48,7 @@ class Function(Enum):
 
 
 class AggregateFunction(Enum):
-    """The aggregates (rows.md 6.6)."""
+    """The aggregates."""
 
     COUNT = "COUNT"
     SUM = "SUM"
@@ -286,7 +286,7 @@ Expression: TypeAlias = Leaf | Navigation | Aggregate | Operation
 
 
 def children(e: Expression | AllRows) -> tuple[Expression | AllRows, ...]:
-    """The direct subexpressions, from left to right."""
+    """Return the direct subexpressions, from left to right."""
     match e:
         case Literal() | Column() | Classifier() | MatchNumber() | AllRows():
             return ()
@@ -308,14 +308,17 @@ def children(e: Expression | AllRows) -> tuple[Expression | AllRows, ...]:
 
 
 def subexpressions(e: Expression | AllRows) -> Iterator[Expression | AllRows]:
-    """The expression and all its subexpressions, outermost first, left to right."""
+    """Yield the expression and all its subexpressions, outermost first, left to right."""
     yield e
     for child in children(e):
         yield from subexpressions(child)
 
 
 def qualifiers(e: Expression | AllRows) -> frozenset[str | None]:
-    """The qualifiers of its column references and CLASSIFIER calls; None where none is written."""
+    """Return the qualifiers of its column references and CLASSIFIER calls.
+
+    None where none is written.
+    """
     return frozenset(
         each.qualifier
         for each in subexpressions(e)
@@ -324,6 +327,6 @@ def qualifiers(e: Expression | AllRows) -> frozenset[str | None]:
 
 
 def variable_of(e: Expression | AllRows) -> str | None:
-    """The variable of an argument of navigation, None for the universal one (rows.md 6.3)."""
+    """Return the variable of an argument of navigation, None for the universal one."""
     names = qualifiers(e)
     return next(iter(names)) if len(names) == 1 else None

@@ -1,4 +1,4 @@
-"""Expressions of row patterns to functions of a mapping, or of a row (rows.md 6).
+"""Expressions of row patterns to functions of a mapping, or of a row.
 
 `of_mapping` has the value at the mapping, `at_row` that at a row, whatever the qualifiers. A
 condition that reads the row under test and its neighbours only is a function of the row alone.
@@ -26,7 +26,7 @@ Names: TypeAlias = Mapping[str, str]
 
 
 def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
-    """The value of an expression in DEFINE or MEASURES, as a function of the mapping."""
+    """Return the value of an expression in DEFINE or MEASURES, as a function of the mapping."""
     match e:
         case ex.Literal(constant):
             return lambda m: constant
@@ -55,7 +55,7 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
 
 
 def _landing(e: ex.Edge) -> Callable[[GrowingMapping], int | None]:
-    """The row that FIRST or LAST lands on, None if there are too few."""
+    """Return the row that FIRST or LAST lands on, None if there are too few."""
     x, final, offset = ex.variable_of(e.body), e.final, e.offset
     if isinstance(e, ex.First):
         return lambda m: m.positions[x][offset] if m.count_rows(x, final) > offset else None
@@ -95,11 +95,11 @@ def _aggregate(
 
 
 _KEYS = count()
-"""What tells one aggregate from another."""
+"""Identities of aggregates: a mapping keeps the running states of each."""
 
 
 def at_row(e: ex.Expression, names: Names) -> AtRow:
-    """The value at a row of the partition; PREV and NEXT step from there."""
+    """Return the value at a row of the partition; PREV and NEXT step from there."""
     match e:
         case ex.Literal(constant):
             return lambda m, p: constant
@@ -122,7 +122,7 @@ def at_row(e: ex.Expression, names: Names) -> AtRow:
 def _operation(
     e: ex.Operation, part: Callable[[ex.Expression], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """An operator applied to its operands, whatever these are functions of."""
+    """Return an operator applied to its operands, whatever these are functions of."""
     match e:
         case ex.And(left, right):
             return _apply(conjunction, (left, right), part)
@@ -180,7 +180,7 @@ def _case(e: ex.Case, part: Callable[[ex.Expression], Callable[..., Any]]) -> Ca
 
 
 def of_row(e: ex.Expression, own: frozenset[str | None]) -> bool:
-    """Whether a condition is a function of the row under test and its neighbours.
+    """Return whether a condition is a function of the row under test and its neighbours.
 
     `own` are the names whose last row is the row under test: the variable, its unions, and None.
     """
@@ -189,19 +189,19 @@ def of_row(e: ex.Expression, own: frozenset[str | None]) -> bool:
 
 
 class Register(NamedTuple):
-    """What a condition reads of the mapping: so many first or last rows of a name, how many rows
-    there are, or what no register holds.
+    """A part of the mapping that a condition reads: first or last rows of a name, their number, or
+    something that no register holds.
     """
 
     kind: Literal["first", "last", "number", "other"]
     name: str | None
     rows: int = 0
     labels: bool = False
-    """Whether their labels are read."""
+    """True if their labels are read."""
 
 
 def registers_read(e: ex.Expression, own: frozenset[str | None]) -> set[Register]:
-    """What a condition reads of the mapping before the row under test."""
+    """Return the registers that a condition reads of the mapping before the row under test."""
     match e:
         case ex.Column(_, x) | ex.Classifier(x):
             label = isinstance(e, ex.Classifier)
@@ -230,7 +230,10 @@ def _reads_label(e: ex.Expression) -> bool:
 
 
 def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashable] | None:
-    """The registers' values, as a function of the mapping; None where they do not suffice."""
+    """Return the registers' values, as a function of the mapping.
+
+    None where they do not suffice.
+    """
     registers = sorted(set(read), key=repr)
     if not registers or any(register.kind == "other" for register in registers):
         return None
@@ -316,7 +319,10 @@ _at_most = comparison(ex.ComparisonOperator.LE)
 
 
 def strict(function: Function) -> Function:
-    """The function where no argument is NULL, else NULL; NULL too for what no number is near."""
+    """Return the function where no argument is NULL, else NULL.
+
+    NULL too for what no number is near.
+    """
 
     def of_values(*arguments: Any) -> Any:
         if None in arguments:
@@ -349,7 +355,7 @@ ARITHMETIC: dict[ex.ArithmeticOperator, Function] = {
 
 
 def coalesce(*values: Any) -> Any:
-    """The first that is not NULL."""
+    """Return the first that is not NULL."""
     for value in values:
         if value is not None:
             return value

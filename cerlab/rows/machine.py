@@ -1,4 +1,4 @@
-"""Prioritised automata: the transitions of a state stand in order of preference (rows.md 5.5).
+"""Prioritised automata: the transitions of a state stand in order of preference.
 
 They are made as far as runs need them. Empty moves are gone: a step reads a row, or accepts.
 """
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
 
 class Accept(NamedTuple):
-    """Read no more: what was read so far is the match."""
+    """The end of a match: the rows read so far are the match."""
 
 
 ACCEPT: Final = Accept()
@@ -67,11 +67,11 @@ class PrioritisedAutomaton(Generic[State]):
         self._steps: dict[tuple[int, bool, bool], Steps] = {}
 
     def __len__(self) -> int:
-        """How many states runs have met so far."""
+        """Return the number of states that runs have met."""
         return len(self._states)
 
     def steps(self, q: int, at_start: bool, at_end: bool) -> Steps:
-        """The steps of a state, in order of preference."""
+        """Return the steps of a state, in order of preference."""
         key = (q, at_start, at_end)
         if key not in self._steps:
             open_steps = self._follow(self._states[q], at_start, at_end)
@@ -110,7 +110,7 @@ class StepTable(NamedTuple):
 
     steps: tuple[Steps, ...]
     final: States
-    """Those that accept after the last row."""
+    """The states that accept after the last row."""
 
     @property
     def first_row(self) -> int:
@@ -119,7 +119,7 @@ class StepTable(NamedTuple):
 
 
 def step_table(A: PrioritisedAutomaton[Any], at_most: int = MAX_STATES) -> StepTable | None:
-    """The table of an automaton; None where it has more states than that."""
+    """Return the table of an automaton; None where it has more states than that."""
     at_start = A.steps(A.initial, True, False)
     steps: list[Steps] = []
     while len(steps) < len(A):
@@ -144,7 +144,7 @@ class LiveSets:
         self._before: dict[tuple[int, Letter], int] = {}
 
     def before(self, following: int, letter: Letter) -> int:
-        """The live states at a row where these variables hold, from those at the next row."""
+        """Return the number of the live set at a row, from that at the next row."""
         key = (following, letter)
         if key not in self._before:
             live = live_before(self.table.steps, self.sets[following], letter)
@@ -155,11 +155,11 @@ class LiveSets:
         return self._before[key]
 
     def lives(self, number: int, q: int) -> bool:
-        """Whether a state is in a set."""
+        """Return whether a state is in a set."""
         return bool(self.sets[number] >> q & 1)
 
     def step(self, q: int, letter: Letter, following: int) -> Step | None:
-        """What a live state does at a row: the first step that leads on, None to accept."""
+        """Return the first step of a live state that leads on, None to accept."""
         for step in self.table.steps[q]:
             if isinstance(step, Accept):
                 return None
@@ -169,7 +169,7 @@ class LiveSets:
 
 
 def live_before(steps: Sequence[Steps], following: States, letter: Letter) -> States:
-    """The states with a step that accepts, or that reads the row and leads to a live state."""
+    """Return the states with a step that accepts, or that leads to a live state."""
     return sum(1 << q for q, choices in enumerate(steps) if _leads(choices, following, letter))
 
 
@@ -181,11 +181,11 @@ def _leads(steps: Iterable[Step | Accept], following: States, letter: Letter) ->
 
 
 MAX_STEPS = 2_000_000
-"""How many steps the search for the match at one row may try, and more on long partitions."""
+"""Steps that the search for one match may try, plus `STEPS_PER_ROW` for each row."""
 
 
 STEPS_PER_ROW = 8
-"""So many more for each row of the partition, as a match may be as long."""
+"""Extra steps for each row of the partition: a match may be as long."""
 
 
 MOST_FAILURES = 500_000
@@ -202,7 +202,7 @@ class Memory(Enum):
     PARTITION = "partition"
     """Conditions read the row under test and its neighbours."""
     MATCH = "match"
-    """They read where the match begins, or its number, besides."""
+    """They also read where the match begins, or its number."""
     NONE = "none"
     """They read the mapping."""
 
@@ -221,9 +221,9 @@ class GrowingMapping:
     is_excluded: list[bool] = field(default_factory=list)
     positions: dict[str | None, list[int]] = field(default_factory=dict)
     visible: int | None = None
-    """How many of its rows RUNNING sees; None for all."""
+    """Number of its rows that RUNNING sees; None for all."""
     folds: dict[int, tuple[str | None, list[Any]]] = field(default_factory=dict)
-    """Of each aggregate, by its identity, the states after each row of its name so far."""
+    """The states of each aggregate, by its identity, after each row of its name."""
 
     def begin(self, s: int, number: int) -> None:
         """The empty mapping from s on."""
@@ -249,7 +249,7 @@ class GrowingMapping:
             del states[len(self.positions.get(name, ())) + 1 :]
 
     def count_rows(self, name: str | None, final: bool) -> int:
-        """How many rows of a name there are: of those that RUNNING sees, or of all."""
+        """Count the rows of a name, all of them or as many as RUNNING sees."""
         rows = self.positions.get(name, [])
         if final or self.visible is None:
             return len(rows)
@@ -258,7 +258,7 @@ class GrowingMapping:
     def fold(
         self, key: int, name: str | None, final: bool, empty: Any, step: Callable[[Any, int], Any]
     ) -> Any:
-        """The state of an aggregate after the rows of a name, each stepped through once."""
+        """Return the state of an aggregate after the rows of a name, each stepped through once."""
         _, states = self.folds.setdefault(key, (name, [empty]))
         count = self.count_rows(name, final)
         for i in range(len(states) - 1, count):
@@ -273,7 +273,7 @@ RowCondition: TypeAlias = Callable[[GrowingMapping, int], bool]
 
 
 class ScanResult(NamedTuple):
-    """What the scan meets at s: the labels and marks of the match and its number, or None."""
+    """The outcome of the scan at s: labels and marks of the match and its number, or None."""
 
     s: int
     labels: Sequence[str] | None
@@ -298,14 +298,14 @@ class Search:
     resume: Callable[[int, Sequence[str]], int]
     memory: Memory
     registers: Callable[[GrowingMapping], Hashable] | None = None
-    """What conditions read of the mapping, None if nothing or not only registers."""
+    """The registers that conditions read of the mapping; None where no registers suffice."""
     failures: set[tuple[int, int, Hashable]] = field(default_factory=set)
     truths: dict[tuple[str, int], bool] = field(default_factory=dict)
     attempts: int = 0
-    """How many steps were tried, for tests of cost."""
+    """Count of tried steps, for tests of cost."""
 
     def scan(self) -> Iterator[ScanResult]:
-        """The result at each row where the scan stands (rows.md 7.1).
+        """Yield the result at each row where the scan stands.
 
         A match is given as it stands in `mapping`, which changes when the scan goes on.
         """
@@ -322,7 +322,7 @@ class Search:
             s = self.resume(s, labels) if labels else s + 1
 
     def _match(self, s: int) -> bool:
-        """Whether there is a match at s; it is what is mapped then (rows.md 5.4)."""
+        """Search for the match at s and leave it in `mapping`; return whether there is one."""
         many = self.registers is not None and len(self.failures) > MOST_FAILURES
         if many or self.memory is not Memory.PARTITION:
             self.failures.clear()
@@ -356,7 +356,7 @@ class Search:
         return False
 
     def _place(self, q: int, row: int) -> tuple[int, int, Hashable]:
-        """What a failure depends on: the state, the row, and what of the mapping is read."""
+        """Return the key of a failure: the state, the row, the registers that conditions read."""
         return q, row, None if self.registers is None else self.registers(self.mapping)
 
     def _steps(self, q: int, row: int) -> Steps:
@@ -382,7 +382,7 @@ class Search:
 
 
 def too_long() -> ResourceLimit:
-    """The error of a search that tries too many steps."""
+    """Return the error of a search that tries too many steps."""
     return ResourceLimit(
         "CER0693",
         f"the search for the match at one row tries more than {MAX_STEPS:,} steps",

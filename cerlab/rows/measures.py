@@ -1,4 +1,4 @@
-"""MEASURES as Arrow columns, over many matches at once (rows.md 6).
+"""MEASURES as Arrow columns, over many matches at once.
 
 A row of the result sees the rows of its match that RUNNING sees. `ResultRows` says which match a
 row of the result is of and how many rows it sees; rows of a variable are found by counting up to
@@ -43,7 +43,7 @@ class ResultRows(NamedTuple):
     row: Int64s
     """The row whose columns it has."""
     visible: Int64s
-    """How many rows of the match RUNNING sees."""
+    """Number of rows of the match that RUNNING sees."""
 
 
 class Rows(NamedTuple):
@@ -55,7 +55,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MeasureInput:
-    """What measures read: the rows, a batch of matches, the rows of the result.
+    """The input of measures: the rows, a batch of matches, the rows of the result.
 
     `members` are the variables, by index, of each name.
     """
@@ -66,15 +66,15 @@ class MeasureInput:
     variables: Sequence[str]
     members: Mapping[str | None, frozenset[str]]
     offsets: Int64s
-    """Where the labels of each match begin."""
+    """The offset of the labels of each match."""
     of_name: dict[str | None, tuple[Int64s, Int64s]] = field(default_factory=dict)
 
     def has_all(self, x: str | None) -> bool:
-        """Whether every row of a match is one of a name."""
+        """Return whether every row of a match is one of a name."""
         return len(self.members[x]) == len(self.variables)
 
     def places_of(self, x: str | None) -> tuple[Int64s, Int64s]:
-        """The places of the labels that are in set(x), and how many there are before each place."""
+        """Return the places of the labels in set(x), and their number before each place."""
         if x not in self.of_name:
             taking = np.array([v in self.members[x] for v in self.variables], np.bool_)
             is_member = taking[self.M.variable]
@@ -94,7 +94,7 @@ class MeasureInput:
         return Rows(first, counts[begin + visible] - first)
 
     def landing(self, e: ex.Edge) -> tuple[Int64s, Flags]:
-        """The label that FIRST or LAST lands on, and whether there is one."""
+        """Return the label that FIRST or LAST lands on, and whether there is one."""
         x = ex.variable_of(e.body)
         begin, length = self.rows(x, final=e.final)
         there = length > e.offset
@@ -107,13 +107,13 @@ class MeasureInput:
         return places[np.where(there, nth, 0)], there
 
     def row_of(self, label: Int64s) -> Int64s:
-        """The row that a label stands at, in the match of each row of the result."""
+        """Return the row that a label stands at, in the match of each row of the result."""
         match = self.result.match
         return self.M.start[match] + label - self.offsets[match]
 
 
 def measure(e: ex.Expression, S: MeasureInput) -> Values:
-    """The value of a measure in each row of the result; raises as `row_columns` says."""
+    """Return the value of a measure in each row of the result; raises as `row_columns` says."""
     match e:
         case ex.Literal(constant):
             return literal(constant)
@@ -137,7 +137,7 @@ def measure(e: ex.Expression, S: MeasureInput) -> Values:
 
 
 def _value_at_landing(edge: ex.Edge, S: MeasureInput, step: int) -> Values:
-    """The argument at the row where FIRST or LAST lands, or some rows on from there."""
+    """Return the argument at the row where FIRST or LAST lands, or some rows on from there."""
     label, there = S.landing(edge)
     row = S.row_of(label)
     if step:
@@ -182,7 +182,7 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
 
 
 def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
-    """The values at the rows of labels."""
+    """Return the values at the rows of labels."""
     match = np.searchsorted(S.offsets, places, "right") - 1
     return values.take(pa.array(S.M.start[match] + places - S.offsets[match]))
 
@@ -217,7 +217,7 @@ def _best(
 
 
 def null_where(values: Values, length: int, absent: Flags) -> Values:
-    """A measure as an array, NULL where a row is unmatched."""
+    """Return a measure as an array, NULL where a row is unmatched."""
     values = spread(values, length)
     if not absent.any():
         return values
@@ -225,7 +225,7 @@ def null_where(values: Values, length: int, absent: Flags) -> Values:
 
 
 def offsets_of(M: Matches) -> Int64s:
-    """Where the labels of each match begin."""
+    """Return the offset of the labels of each match."""
     lengths = np.maximum(M.length, 0)
     offsets: Int64s = np.cumsum(lengths) - lengths
     return offsets

@@ -20,9 +20,9 @@ from cerlab.rows.tokens import Cursor
 
 
 def parse_rows(text: str) -> rp.RowPattern:
-    """Read ``MATCH_RECOGNIZE (..)``, or the SELECT around it (rows.md 3, 12.1).
+    """Read ``MATCH_RECOGNIZE (..)``, or the SELECT around it.
 
-    Raises `QuerySyntaxError`, `IllFormed` (the query errors of rows.md 10 that need no schema),
+    Raises `QuerySyntaxError`, `IllFormed` (query errors that need no schema),
     `Unsupported` for what is refused by name, and `ResourceLimit` for a text that is too long or
     too deep.
 
@@ -55,7 +55,7 @@ def parse_rows(text: str) -> rp.RowPattern:
 
 @dataclass(slots=True)
 class _OuterQuery:
-    """What stands around the clause; `items` is None for ``*``."""
+    """The SELECT around the clause; `items` is None for ``*``."""
 
     items: list[tuple[SqlExpression, str | None]] | None
     table: str
@@ -89,7 +89,7 @@ def _item(cursor: Cursor) -> tuple[SqlExpression, str | None]:
 
 
 _AFTER_FROM = ("WHERE", "GROUP", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "UNION")
-"""Words that go on a query, and are no alias."""
+"""Words that continue a query, so they are not an alias."""
 
 
 def _at_alias(cursor: Cursor) -> bool:
@@ -102,7 +102,7 @@ def _outer_text(cursor: Cursor) -> str:
 
 
 def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPattern:
-    """The query of the clauses, names resolved (rows.md 2.4)."""
+    """Return the query of the clauses, names resolved."""
     assert clauses.pattern is not None
     names = (*rp.variables(clauses.pattern), *(union.name for union, _ in clauses.subsets))
     inputs = [each for each in (around.table, around.input) if each] if around else []
@@ -182,7 +182,7 @@ class SqlExpression:
 
 @dataclass(slots=True)
 class Clauses:
-    """What the clauses say, expressions not built yet; None and empty where a clause is absent."""
+    """The clauses as read, expressions not built yet; None and empty where a clause is absent."""
 
     pattern: rp.Pattern | None = None
     pattern_spans: dict[int, Span] = field(default_factory=dict)
@@ -294,7 +294,7 @@ def _skip(cursor: Cursor, clauses: Clauses) -> None:
 
 
 def _at_clause(cursor: Cursor, ahead: int) -> bool:
-    """Whether a clause begins some tokens ahead, and not a variable that is spelled like one."""
+    """Return whether a clause begins some tokens ahead, not a variable spelled like one."""
     cursor.at += ahead
     words = next((words for words in _CLAUSES if cursor.at_words(*words.split())), None)
     follows = {

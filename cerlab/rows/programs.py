@@ -32,7 +32,7 @@ class Code(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """Where a column is read: at the row under test, or at a first or last row of a name."""
+    """A place where a column is read: the row under test, or a first or last row of a name."""
 
     where: int
     name: str | None = None
@@ -47,7 +47,7 @@ class Read(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What each variable has for its label, the row whose label it is, and the step from there."""
+    """The label of each variable, the row whose label is read, and the step from that row."""
 
     values: Values
     landing: Landing
@@ -58,7 +58,7 @@ OWN = Landing(do.OWN)
 
 
 def label_read(e: ex.Expression) -> tuple[ex.Edge, int] | None:
-    """The FIRST or LAST row of the match whose label an expression reads, and the step from it."""
+    """Return the FIRST or LAST row whose label an expression reads, and the step from it."""
     match e:
         case ex.Classifier():
             return ex.Last(e), 0
@@ -72,12 +72,12 @@ def label_read(e: ex.Expression) -> tuple[ex.Edge, int] | None:
 
 
 def operator_code(kind: Kind, *codes: Code, op: tuple[int, int], most: int = 0) -> Code:
-    """An operator after its operands."""
+    """Return an operator after its operands."""
     return Code((*(each for code in codes for each in code.ops), op), kind, most)
 
 
 def common(codes: list[Code]) -> tuple[Any, ...]:
-    """The kind that results have in common, and the codes."""
+    """Return the kind that results have in common, and the codes."""
     kinds = {code.kind for code in codes} - {"null"}
     if len(kinds) > 1:
         raise NotColumnar
@@ -85,13 +85,13 @@ def common(codes: list[Code]) -> tuple[Any, ...]:
 
 
 def within(most: int) -> None:
-    """Refuse integers that are no doubles."""
+    """Raise `NotColumnar` for integers that doubles cannot hold exactly."""
     if most > WHOLE:
         raise NotColumnar
 
 
 def kind_of(values: Values) -> tuple[Kind, int]:
-    """The kind of a column of numbers, and a bound of its integers."""
+    """Return the kind of a column of numbers, and a bound of its integers."""
     kind = values.type
     if pa.types.is_null(kind):
         return "null", 0
@@ -107,13 +107,13 @@ def kind_of(values: Values) -> tuple[Kind, int]:
 
 
 def greatest(values: Values) -> int:
-    """The greatest magnitude of integers."""
+    """Return the greatest magnitude of integers."""
     ends = pc.min_max(pa.array([values]) if isinstance(values, pa.Scalar) else values).as_py()
     return max(abs(int(ends["min"] or 0)), abs(int(ends["max"] or 0)))
 
 
 def by_rank(left: Values, right: Values) -> bool:
-    """Whether two columns are compared by ranks: texts, and integers that are no doubles."""
+    """Return whether two columns are compared by ranks: texts, and integers beyond 2**53."""
     if pa.types.is_null(left.type) or pa.types.is_null(right.type):
         return False
     if left.type != right.type:
@@ -179,13 +179,13 @@ class Compiler:
     folds: list[tuple[int, int, int]] = field(default_factory=list)
 
     def name(self, x: str | None) -> int:
-        """The number of a name."""
+        """Return the number of a name."""
         if x not in self.names:
             self.names.append(x)
         return self.names.index(x)
 
     def code(self, e: ex.Expression) -> Code:
-        """The operators that leave the value of an expression on the stack."""
+        """Return the operators that leave the value of an expression on the stack."""
         operand = self._operand(e)
         return operand if isinstance(operand, Code) else self._number(operand)
 
@@ -220,7 +220,7 @@ class Compiler:
         return Landing(where, ex.variable_of(e.body), min(e.offset, self.longest))
 
     def _number(self, read: Read | Label) -> Code:
-        """A column, constant or label as numbers."""
+        """Return a column, constant or label as numbers."""
         kind, most = kind_of(read.values)
         if isinstance(read.values, pa.Scalar) and read.landing == OWN:
             value = read.values.as_py()
@@ -238,7 +238,7 @@ class Compiler:
         return self._load(where, k, offset, self._column_number(read.values), kind, most)
 
     def _column_number(self, values: Values) -> int:
-        """The number of a column of doubles."""
+        """Return the number of a column of doubles."""
         column = spread(values, len(self.R))
         null = pc.is_null(column).to_numpy(zero_copy_only=False).astype(np.uint8)
         doubles = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
@@ -328,14 +328,14 @@ class Compiler:
         return operator_code("boolean", *(self.code(part) for part in parts), op=(op, 0))
 
     def _is_null(self, operand: Code | Read | Label) -> Code:
-        """The test of a value of any kind."""
+        """Return the test of a value of any kind."""
         if not isinstance(operand, Code):
             there = pc.if_else(pc.is_null(operand.values), pa.scalar(None, pa.bool_()), True)
             operand = self._number(operand._replace(values=there))
         return operator_code("boolean", operand, op=(do.IS_NULL, 0))
 
     def _length(self, operand: Code | Read | Label) -> Code:
-        """The length of a text, as that of a column of texts."""
+        """Return the length of a text, as that of a column of texts."""
         if isinstance(operand, Code):
             raise NotColumnar
         lengths = pc.utf8_length(operand.values).cast(pa.int64())
@@ -388,7 +388,7 @@ class Compiler:
 
 
 def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
-    """The conditions of a machine that read the match."""
+    """Return the conditions of a machine that read the match."""
     sets, variables = rp.members(M.query), rp.variables(M.query.pattern)
     C = Compiler(R, sets, variables, longest_of(R.last))
     conditions = {d.variable: d.condition for d in M.query.define if d.variable in M.of_mapping}
@@ -418,7 +418,10 @@ def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
 
 
 def _failure_registers(C: Compiler, M: Machine) -> Int32s:
-    """The registers, each row by itself; where the match begins, if a failure holds so long."""
+    """Return the registers, each row by itself.
+
+    Where the match begins, if a failure holds so long.
+    """
     registers = [(do.OWN, 0, 0)] if M.memory is Memory.MATCH else []
     for r in sorted(M.read, key=repr):
         where = {"first": do.FIRST, "last": do.LAST, "number": do.SIZE}[r.kind]

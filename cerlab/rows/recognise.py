@@ -1,4 +1,4 @@
-"""Row patterns as users call them: text or value, any table in, Arrow out (rows.md 12)."""
+"""Row patterns as users call them: text or value, any table in, Arrow out."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read_patterns(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
 def match_recognize(
     query: str | RowPattern, table: Any, *, evaluator: RowEvaluator = "auto"
 ) -> Any:
-    """The result of a MATCH_RECOGNIZE clause on a table, as a pyarrow Table (rows.md 12.2).
+    """Return the result of a MATCH_RECOGNIZE clause on a table, as a pyarrow Table.
 
     `table` is a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the
     path of a CSV, NDJSON, Parquet or Arrow file. Raises as `parse_rows`, and `IllFormed`,
@@ -118,7 +118,7 @@ SHORT = 1_000
 
 
 def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -> Any:
-    """The result of a clause on a pyarrow Table; raises as `cerlab.match_recognize`.
+    """Return the result of a clause on a pyarrow Table; raises as `cerlab.match_recognize`.
 
     Whether it is to be `compiled`; None for what is sooner done.
     """
@@ -134,7 +134,7 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
 
 
 def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool) -> Result | None:
-    """The result by what is compiled; None, or `Unsupported`, where it does not take a query."""
+    """Return the compiled result; None, or `Unsupported`, where the query cannot be compiled."""
     scan = compiled_scan(M, binding, rows)
     if not isinstance(scan, str):
         return scan[1]
@@ -145,7 +145,7 @@ def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool
 
 
 def compiled_scan(M: Machine, binding: Binding, rows: Any) -> tuple[CompiledScan, Result] | str:
-    """What is compiled for a table and its result; a text is why a query is not."""
+    """Return the compiled scan of a table and its result; a text is the reason for neither."""
     from cerlab.rows import scan as walk  # loads Numba
 
     steps = walk.step_table_of(M)
@@ -162,7 +162,7 @@ Row = Mapping[str, Value]
 
 
 def as_table(rows: Any) -> Any:
-    """The rows of anything that holds events or rows, as a pyarrow Table (rows.md 12.2).
+    """Return the rows of anything that holds events or rows, as a pyarrow Table.
 
     A Table, a pandas or polars data frame, dicts, a `Stream` or its events, a path; of dicts the
     columns are in order of first appearance. Raises `BadData`, `TypeMismatch` for a column of
@@ -234,7 +234,7 @@ def _float(value: Value) -> Value:
 
 
 def _read(path: str | PathLike[str]) -> Any:
-    """The table of a file of any format, or of standard input as ``-``."""
+    """Return the table of a file of any format, or of standard input as ``-``."""
     name, kind = name_of(path), None
     try:
         if is_pipe(path):
@@ -274,7 +274,7 @@ def _line(line: str, file: str, i: int) -> Mapping[str, Any]:
 
 
 def column_kinds(table: Any) -> dict[str, Kind]:
-    """The kind of each column of a table, in order."""
+    """Return the kind of each column of a table, in order."""
     return {field.name: _kind(field.type) for field in table.schema}
 
 
@@ -299,18 +299,18 @@ def _kind(arrow_type: Any) -> Kind:
 
 
 def value_columns(table: Any, names: Iterable[str]) -> dict[str, Sequence[Value]]:
-    """The values of these columns of a table."""
+    """Return the values of these columns of a table."""
     return {name: values_of(table.column(name), name) for name in dict.fromkeys(names)}
 
 
 def value_rows(table: Any, names: Iterable[str]) -> list[Row]:
-    """The rows of a table, with the values of these columns."""
+    """Return the rows of a table, with the values of these columns."""
     columns = value_columns(table, names)
     return [{name: column[i] for name, column in columns.items()} for i in range(table.num_rows)]
 
 
 def result_table(table: Any, binding: Binding, rows: Any, measures: Sequence[Any]) -> Any:
-    """The result: columns of the table at `rows`, and the measures, a sequence or array each.
+    """Return the result: columns of the table at `rows`, and the measures.
 
     Raises `BadData` for an integer beyond 64 bits.
     """

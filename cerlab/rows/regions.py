@@ -1,7 +1,11 @@
-"""What rows there can be, for questions about all tables: a graph of rows, each with its letter.
+"""All rows that tables may have, for questions about all tables: a graph of rows and letters.
 
 A letter is the set of variables whose conditions hold at a row. Over a list of rows, a node is
-a row with as many neighbours as conditions read; over all tables see `row_regions`.
+a row with as many neighbours as conditions read. Over all tables, where conditions only compare, a
+column's values fall into regions: a constant, the open interval between two, NULL, or another text.
+A node is the region of each column, with that of the row before where it is read, and how the two
+values compare: conditions tell no more apart. Numbers are dense, so every sequence of regions that
+fit is a table.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ Conditions: TypeAlias = Mapping[SideVariable, ex.Expression]
 
 
 def conditions_of(queries: Sequence[rp.RowPattern]) -> dict[SideVariable, ex.Expression]:
-    """The conditions of all variables; one that a query does not define is true.
+    """Return the conditions of all variables; one that a query does not define is true.
 
     Raises `Unsupported` for conditions that read other rows of the match.
     """
@@ -59,12 +63,12 @@ def conditions_of(queries: Sequence[rp.RowPattern]) -> dict[SideVariable, ex.Exp
 
 
 def undecidable(why: str, hint: str = "compare them on tables: match_recognize") -> Unsupported:
-    """The error that a question is not decided."""
+    """Return the error that a question is not decided."""
     return Unsupported("CER0453", f"this is not decided: {why}", hint=hint)
 
 
 def letter_at(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[SideVariable]:
-    """The variables that hold at a row of a table."""
+    """Return the variables that hold at a row of a table."""
     names = {c.name for e in conditions.values() for c in columns_of(e)}
     columns = {name: [cell(row, name) for row in rows] for name in names}
     table = GrowingMapping(columns, len(rows), {})
@@ -73,19 +77,19 @@ def letter_at(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[
 
 
 def cell(row: Row, name: str) -> Value:
-    """A column by its name, else by one that agrees but for case."""
+    """Return a column by its name, else by one that agrees but for case."""
     if name in row:
         return row[name]
     return next(v for c, v in row.items() if c.casefold() == name.casefold())
 
 
 def columns_of(e: ex.Expression) -> Iterator[ex.Column]:
-    """The columns that an expression reads."""
+    """Yield the columns that an expression reads."""
     yield from (part for part in ex.subexpressions(e) if isinstance(part, ex.Column))
 
 
 def of_rows(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
-    """The tables of which every row is one of these."""
+    """Return the tables of which every row is one of these."""
     steps = [p for e in conditions.values() for p in ex.subexpressions(e)]
     back = max((p.offset for p in steps if isinstance(p, ex.Prev)), default=0)
     ahead = max((p.offset for p in steps if isinstance(p, ex.Next)), default=0)
@@ -112,14 +116,14 @@ def of_rows(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
 
 
 def quotient(G: RowGraph) -> RowGraph:
-    """The graph with nodes made one that have the same letters for ever."""
+    """Return the graph with nodes made one that have the same letters for ever."""
     nodes, first, kinds = range(len(G.letters)), frozenset(G.first), dict[Hashable, int]()
     kind = {n: kinds.setdefault((G.letters[n], n in first, n in G.last), len(kinds)) for n in nodes}
     block = coarsest(kind, lambda n, block: frozenset(block[m] for m in G.following[n]))
     node_of_block = {block[n]: n for n in reversed(nodes)}
 
     def rows(path: Sequence[int]) -> list[Row]:
-        """Of a path of blocks: that of nodes that follow each other."""
+        """Return the table of a path of blocks, by nodes that follow each other."""
         at = [n for n in nodes if block[n] == path[0]][:1] if path else []
         for b in path[1:]:
             at.append(next(m for m in G.following[at[-1]] if block[m] == b))
@@ -245,7 +249,7 @@ def of_all(conditions: Conditions) -> RowGraph:
 
 
 def _constants(e: ex.Expression, prev_columns: set[str]) -> Iterator[tuple[str, Any]]:
-    """The constants that columns are compared with; `prev_columns` gets those that PREV reads."""
+    """Yield the constants that columns are compared with; add to the set the columns of PREV."""
     match e:
         case ex.And(left, right) | ex.Or(left, right):
             yield from (*_constants(left, prev_columns), *_constants(right, prev_columns))
@@ -286,7 +290,7 @@ def _pair(
 
 
 def _operand(e: ex.Expression, prev_columns: set[str]) -> str | None:
-    """The column that is read, in this row or by PREV in the one before."""
+    """Return the column that is read, in this row or by PREV in the one before."""
     match e:
         case ex.Column(name) | ex.Prev(ex.Column(name), 0) | ex.Next(ex.Column(name), 0):
             return name.casefold()
@@ -349,7 +353,7 @@ def _places(regions: Sequence[Region], *, steps: bool) -> list[Place]:
 
 
 def _letter(conditions: Conditions, columns: Sequence[str], node: Node) -> Any:
-    """The variables that hold at values that lie as the node says."""
+    """Return the variables that hold at values that lie as the node says."""
     before: Row = {}
     for name, place in zip(columns, node.places, strict=True):
         before[name] = _some(place.before or place.region)
@@ -388,7 +392,7 @@ def _value(place: Place, before: Any) -> Any:
 
 
 def _some(region: Region) -> Any:
-    """A value of a region."""
+    """Return a value of a region."""
     match region.kind:
         case "is":
             return region.low

@@ -1,9 +1,8 @@
-"""Row patterns on a table to what is compiled, and the rows of its result (rows.md 5.5, 7, 8).
+"""Row patterns on a table to the compiled scan or search, and the rows of the result.
 
-Where conditions read the row under test and its neighbours only, without WITHIN, it is the compiled
-scan, and else the compiled search, for which what conditions read of the match are programs over
-columns. The order, conditions of a row and measures are Arrow columns; those that have no columnar
-form are computed value by value, as the search does it.
+The compiled scan answers conditions on the row under test and its neighbours, without WITHIN; the
+compiled search answers all others by programs over columns. The order, conditions of a row and
+measures are Arrow columns; those without a columnar form are computed value by value.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _SMALL = 12
 
 @dataclass(slots=True)
 class ByValue:
-    """Rows as values, a partition at a time, for what has no columnar form; `what` says which."""
+    """Rows as Python values, a partition at a time, where Arrow has no columnar form."""
 
     rows: OrderedRows
     names_of: Mapping[str, Sequence[str | None]]
@@ -46,7 +45,7 @@ class ByValue:
     current: tuple[int, GrowingMapping] | None = None
 
     def partition(self, begin: int) -> GrowingMapping:
-        """The rows of the partition that begins there."""
+        """Return the rows of the partition that begins there."""
         if self.current is None or self.current[0] != begin:
             R = self.rows
             if not self.columns:
@@ -63,7 +62,7 @@ class CompiledScan(NamedTuple):
     machine: Machine
     rows: OrderedRows
     begins: Int64s
-    """Where the partition of each row begins."""
+    """The first row of each row's partition."""
     walk: Walk | RegisterSearch
     slow: ByValue
 
@@ -76,12 +75,12 @@ class Result(NamedTuple):
 
 
 def step_table_of(M: Machine) -> StepTable | str:
-    """What the compiled scan runs; the reason, where it does not take a query."""
+    """Return the table that the compiled scan runs; a text is the reason against it."""
     return step_table(M.automaton) or "the pattern has too many states"
 
 
 def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> CompiledScan:
-    """The query on the rows of a table; raises `NotTaken`."""
+    """Return the query on the rows of a table; raises `NotTaken`."""
     query = M.query
     try:
         R = ordered_rows(query, binding, table)
@@ -100,11 +99,11 @@ def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> Compi
 
 
 class NotTaken(Exception):
-    """Why there is no compiled form of a query on a table."""
+    """The reason why a query on a table is not compiled."""
 
 
 def _search(M: Machine, steps: StepTable, R: OrderedRows, rows: LetteredRows) -> RegisterSearch:
-    """The compiled search, for conditions that read the match."""
+    """Return the compiled search, for conditions that read the match."""
     try:
         conditions = match_conditions(M, R)
         limit = window_ends(M.query, R)
@@ -114,7 +113,7 @@ def _search(M: Machine, steps: StepTable, R: OrderedRows, rows: LetteredRows) ->
 
 
 def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray[np.bool_]:
-    """Whether the condition of a variable is TRUE, at each row."""
+    """Return whether the condition of a variable is TRUE, at each row."""
     R = slow.rows
     try:
         values = spread(at_rows(definition.condition, R), len(R))
@@ -131,7 +130,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
 
 
 def _begins(R: OrderedRows) -> Int64s:
-    """Where the partition of each row begins."""
+    """Return the first row of each row's partition."""
     starts = np.zeros(len(R), np.int64)
     if R.partition is not None:
         first = np.flatnonzero(R.last[:-1]) + 1
@@ -143,7 +142,7 @@ def _begins(R: OrderedRows) -> Int64s:
 def _letters(
     variables: Sequence[str], truths: Mapping[str, NDArray[np.bool_]], length: int
 ) -> tuple[list[Letter], Int32s]:
-    """The letters there are, and the number of each row's: which variables hold there."""
+    """Return the letters there are, and the number of each row's: which variables hold there."""
     always = frozenset(v for v in variables if v not in truths)
     code = np.zeros(length, np.int64)
     for k, holds in enumerate(truths.values()):
@@ -162,7 +161,7 @@ def _letters(
 
 
 def result_of_scan(W: CompiledScan) -> Result:
-    """The rows of the result (rows.md 8).
+    """Return the rows of the result.
 
     Raises `BadData` (`skip-absent`, `skip-first`).
     """
@@ -195,7 +194,7 @@ def _values(batch: Any) -> Any:
 
 
 def _going(query: rp.RowPattern) -> ScanOptions:
-    """The skip clause, and whether rows without a match are shown."""
+    """Return the skip clause, and whether rows without a match are shown."""
     variables, skip = rp.variables(query.pattern), query.skip
     targets = frozenset[str]()
     if isinstance(skip, rp.ToFirst | rp.ToLast):
@@ -209,7 +208,7 @@ def _going(query: rp.RowPattern) -> ScanOptions:
 
 
 def _result_rows(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
-    """The rows of the result that a batch of matches has (rows.md 8.1 to 8.3)."""
+    """Return the rows of the result that a batch of matches has."""
     count = len(M.start)
     if query.rows is rp.Rows.ONE:
         first = begins[M.start] if count else M.start
@@ -230,7 +229,7 @@ def _result_rows(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows
 
 
 def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[Any]:
-    """The values of each measure."""
+    """Yield the values of each measure."""
     query = W.machine.query
     S = MeasureInput(
         W.rows, M, result_rows, rp.variables(query.pattern), rp.members(query), offsets_of(M)
@@ -246,7 +245,7 @@ def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[
 
 
 def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> Iterator[Any]:
-    """The values of a measure, one row of the result after the other."""
+    """Yield the values of a measure, one row of the result after the other."""
     M, value = S.M, of_mapping(e, W.rows.names)
     current, mapping = -1, GrowingMapping({}, 0, {})
     for match, visible in zip(S.result.match.tolist(), S.result.visible.tolist(), strict=True):
@@ -265,7 +264,7 @@ def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> It
 
 
 def explanation_lines(W: CompiledScan) -> list[str]:
-    """What the scan was, in words."""
+    """Describe the scan in words."""
     reading = W.machine.of_mapping
     conditions = [d.variable for d in W.machine.query.define if d.variable not in reading]
     words = f" of the conditions of {', '.join(conditions)}" if conditions else ""

@@ -31,7 +31,7 @@ ACCEPTS = -1
 
 
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
-"""How the scan goes on after a match (rows.md 7.2)."""
+"""Continuations of the scan after a match."""
 
 
 SKIP_ABSENT, SKIP_FIRST = -1, -2
@@ -52,7 +52,7 @@ class RowLetters(NamedTuple):
 
 
 class WalkTable(NamedTuple):
-    """A `StepTable`, steps of all states one after the other, and what is known of its live sets.
+    """A `StepTable`, the steps of all states one after the other, and its live sets so far.
 
     State q has the steps from ``first[q]`` to ``first[q + 1]``.
     """
@@ -66,7 +66,7 @@ class WalkTable(NamedTuple):
 
 
 class ScanOptions(NamedTuple):
-    """What the scan does between matches."""
+    """Options of the scan between matches."""
 
     skip: int
     targets: Bytes  # (variables,), whether the skip goes to their rows
@@ -99,7 +99,7 @@ def look_ahead(T: WalkTable, R: RowLetters, row: int) -> tuple[int, int]:
 def row_after_match(
     variable: Int32s, O: ScanOptions, step: Int32s, first: int, s: int, end: int
 ) -> int:
-    """Where the scan goes on after a match, or why it cannot (rows.md 7.2).
+    """Return the row where the scan continues after a match, or a status why it cannot.
 
     ``step[first:]`` are the steps of the match, which maps the rows from s to `end`.
     """
@@ -195,7 +195,7 @@ class Path(NamedTuple):
 
 
 class Failures(NamedTuple):
-    """A hash table of what has failed: a state, a row, the registers. NONE where it is free."""
+    """A hash table of failures: a state, a row, the registers. A free place has NONE."""
 
     is_used: int
     """Whether anything is."""
@@ -313,7 +313,10 @@ def _match(S: Search, cursor: Int64s) -> int:
 
 @inline
 def _register(F: Failures, M: do.MappedRows, k: int, s: int) -> int:
-    """The value of a register: a row, its label, how many there are, or where the match begins."""
+    """Return the value of a register.
+
+    A row, its label, how many there are, or where the match begins.
+    """
     where, name, offset = F.register[k, 0], F.register[k, 1], F.register[k, 2]
     if where == do.OWN:
         return s
@@ -328,7 +331,7 @@ def _register(F: Failures, M: do.MappedRows, k: int, s: int) -> int:
 
 @inline
 def _seek(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> None:
-    """Make the key of a state at a row the one that is sought."""
+    """Write the key of a state at a row into `probe`."""
     F.probe[0], F.probe[1] = q, row
     for k in range(len(F.register)):
         F.probe[2 + k] = _register(F, M, k, s)
@@ -336,7 +339,7 @@ def _seek(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> None:
 
 @kernel
 def _place(F: Failures) -> int:
-    """Where the key that is sought stands in the table, or the free place where it would."""
+    """Return the place of the probe in the table, or the free place where it belongs."""
     h, width, mask = 0, len(F.probe), len(F.key) - 1
     for k in range(width):
         h = (h * 1_000_003 + F.probe[k]) & 0x7FFFFFFF
@@ -354,7 +357,7 @@ def _place(F: Failures) -> int:
 
 @inline
 def _has_failed(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> bool:
-    """Whether a state at a row has failed with these registers."""
+    """Return whether a state at a row has failed with these registers."""
     _seek(F, M, q, row, s)
     return F.key[_place(F), 0] != NONE
 
@@ -383,7 +386,7 @@ def copy_failures(keys: Int64s, F: Failures) -> int:
 
 @kernel
 def admitted_ends(time: NDArray[Any], null: Bytes, last: Bytes, width: float, end: Int64s) -> None:
-    """Where the rows end that are less than the width after each row (rows.md 9.1)."""
+    """Write, for each row, the end of the rows less than the width after it."""
     i = 0
     for s in range(len(time)):
         i = max(i, s)

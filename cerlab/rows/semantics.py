@@ -1,4 +1,4 @@
-"""What a row pattern means on a table: partitions, the scan, the rows of the result (rows.md 1-8).
+"""The meaning of a row pattern on a table: partitions, the scan, the rows of the result.
 
 This is the oracle. It is written to be read, never to be fast.
 """
@@ -30,7 +30,7 @@ class ResultRow(NamedTuple):
 
 
 class ScanResult(NamedTuple):
-    """What the scan meets at s: the match and its number, or None (rows.md 7.1)."""
+    """The outcome of the scan at s: the match and its number, or None."""
 
     s: int
     match: RowMapping | None
@@ -38,7 +38,7 @@ class ScanResult(NamedTuple):
 
 
 def result_rows(query: RowPattern, binding: Binding, table: Sequence[Row]) -> list[ResultRow]:
-    """The rows of the result, in order (rows.md 8).
+    """Return the rows of the result, in order.
 
     Raises `BadData` (`skip-absent`, `skip-first`) and `ResourceLimit`.
     """
@@ -55,7 +55,7 @@ def result_rows(query: RowPattern, binding: Binding, table: Sequence[Row]) -> li
 
 
 def partitions(query: RowPattern, binding: Binding, table: Sequence[Row]) -> list[list[int]]:
-    """The positions of each ordered partition, in order of first appearance (rows.md 1.2, 1.3)."""
+    """Return the positions of each ordered partition, in order of first appearance."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, row in enumerate(table):
         key = tuple(_key(row.get(binding.names[column.name])) for column in query.partition_by)
@@ -67,7 +67,7 @@ def partitions(query: RowPattern, binding: Binding, table: Sequence[Row]) -> lis
 
 
 def _key(v: Value) -> object:
-    """What values of a partition have in common: NULL equals NULL, NaN equals NaN."""
+    """Return the key that equal values of a partition share: NULL equals NULL, NaN equals NaN."""
     return None if v is None else order_key(v)
 
 
@@ -89,7 +89,7 @@ class Scan:
 
 
 def scan(S: Scan) -> Iterator[ScanResult]:
-    """The results of the scan from s = 0 on, as the skip clause goes on (rows.md 7.1)."""
+    """Yield the results of the scan from s = 0 on, as the skip clause goes on."""
     query, T = S.query, S.T
     conditions = {each.variable: each.condition for each in query.define}
     within = None if query.within is None else (query.within, query.order_by[0].column.name)
@@ -107,7 +107,7 @@ def scan(S: Scan) -> Iterator[ScanResult]:
 
 
 def resume(S: Scan, s: int, m: RowMapping) -> int:
-    """How many rows after s the scan goes on, after a match that is not empty (rows.md 7.2)."""
+    """Return the number of rows from s to where the scan continues, after a non-empty match."""
     match S.query.skip:
         case rp.PastLastRow():
             return len(m)
@@ -137,7 +137,7 @@ def _cannot_skip(S: Scan, s: int, name: str, message: str, hint: str) -> BadData
 
 
 def output_rows(S: Scan, outcome: ScanResult, covered_rows: set[int]) -> list[ResultRow]:
-    """The rows of the output for one result of the scan (rows.md 8.1 to 8.3).
+    """Return the rows of the output for one result of the scan.
 
     `covered_rows` are those of earlier matches.
     """
@@ -160,7 +160,7 @@ def output_rows(S: Scan, outcome: ScanResult, covered_rows: set[int]) -> list[Re
 
 
 def _measures(S: Scan, outcome: ScanResult, k: int) -> tuple[Value, ...]:
-    """The measures where RUNNING sees k rows of the match (rows.md 6.0)."""
+    """Return the measures where RUNNING sees k rows of the match."""
     assert outcome.match is not None
     labels = tuple(row.variable for row in outcome.match)
     members = rp.members(S.query)
@@ -169,7 +169,7 @@ def _measures(S: Scan, outcome: ScanResult, k: int) -> tuple[Value, ...]:
 
 
 MAX_DERIVATIONS = 200_000
-"""How many derivations the reference makes for the match at one row."""
+"""Derivations that the reference computes for the match at one row, at most."""
 
 
 class RowLabel(NamedTuple):
@@ -183,7 +183,7 @@ RowMapping: TypeAlias = tuple[RowLabel, ...]
 
 
 class Derivation(NamedTuple):
-    """(κ, m') of given p, m: p read after m leads to m' by the choice string κ (rows.md 5.2)."""
+    """(κ, m') of given p, m: p read after m leads to m' by the choice string κ."""
 
     choices: tuple[int, ...]
     mapping: RowMapping
@@ -191,7 +191,7 @@ class Derivation(NamedTuple):
 
 @dataclass(slots=True)
 class Start:
-    """What all candidates for the match at one row share: T, s, N, and the clauses of the query."""
+    """The context of all candidates for the match at one row: T, s, N, and the query's clauses."""
 
     T: Partition
     s: int
@@ -203,7 +203,7 @@ class Start:
 
 
 def match_at(pattern: rp.Pattern, S: Start) -> RowMapping | None:
-    """The match at s: of the derivation with the least choice string (rows.md 5.4).
+    """Return the match at s: of the derivation with the least choice string.
 
     Raises `ResourceLimit` above `MAX_DERIVATIONS`.
     """
@@ -212,7 +212,7 @@ def match_at(pattern: rp.Pattern, S: Start) -> RowMapping | None:
 
 
 def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> frozenset[Derivation]:
-    """D(p) from the mapping m, one arm per rule (rows.md 5.2)."""
+    """D(p) from the mapping m, one arm per rule."""
     poll()
     S.steps -= 1
     if S.steps < 0:
@@ -255,13 +255,13 @@ def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> fr
 
 
 def _then(d1: Derivation, p: rp.Pattern, S: Start, *, excluded: bool) -> Iterator[Derivation]:
-    """The derivation, gone on with by p; choice strings are appended."""
+    """Yield the derivation, gone on with by p; choice strings are appended."""
     for d2 in derivations(p, S, d1.mapping, excluded=excluded):
         yield Derivation(d1.choices + d2.choices, d2.mapping)
 
 
 def _runs(p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool) -> Iterator[Derivation]:
-    """All runs of iterations, from the state (c, idle) = (0, false) (rows.md 5.2 f)."""
+    """All runs of iterations, from the state (c, idle) = (0, false)."""
     stop, more = ((0,), (1,)) if p.reluctant else ((1,), (0,))
     pending = [(start, 0, False)]
     while pending:
@@ -277,7 +277,7 @@ def _runs(p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool) -> I
 
 
 def _holds(v: str, S: Start, m: RowMapping) -> bool:
-    """Whether the condition of v is TRUE for the last row of m (rows.md 3.4, 5.2 a, 6.10)."""
+    """Return whether the condition of v is TRUE for the last row of m."""
     if v not in S.conditions:
         return True
     labels = tuple(row.variable for row in m)
@@ -286,7 +286,7 @@ def _holds(v: str, S: Start, m: RowMapping) -> bool:
 
 
 def _within(S: Start, i: int) -> bool:
-    """Whether WITHIN admits row i: strictly less than d after the start (rows.md 9.1)."""
+    """Return whether WITHIN admits row i: strictly less than d after the start."""
     if S.within is None:
         return True
     d, column = S.within

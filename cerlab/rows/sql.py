@@ -18,15 +18,15 @@ __all__ = ["SqlSession", "sql"]
 
 
 _NOT_ALIASES = frozenset(("FROM", "JOIN", "LATERAL", "ON", "USING"))
-"""Words before a table that are no part of its name."""
+"""Words before a table that do not belong to its name."""
 
 
 _BEFORE_TABLES = frozenset(("FROM", "JOIN", "LATERAL", ",", "("))
-"""What may stand before the table of a clause: a join that ends there has its condition."""
+"""Tokens that may stand before a clause's table: a join that ends there has its condition."""
 
 
 def sql(query: str, tables: Mapping[str, Any]) -> Any:
-    """The result of a query with MATCH_RECOGNIZE on some tables, as a pyarrow Table.
+    """Return the result of a query with MATCH_RECOGNIZE on some tables, as a pyarrow Table.
 
     The clauses are cerlab's, what is around them is DuckDB's where there is more than
     ``SELECT columns FROM table``: a join, WHERE, GROUP BY, a subquery, WITH. A table is anything
@@ -55,7 +55,7 @@ def sql(query: str, tables: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """Where a MATCH_RECOGNIZE clause stands in a text, with its input before it."""
+    """The extent of a MATCH_RECOGNIZE clause in a text, with its input before it."""
 
     begin: int
     end: int
@@ -84,7 +84,7 @@ class SqlSession:
         self._matches = 0
 
     def run(self, text: str) -> Any:
-        """The result of a statement, None if it has none."""
+        """Return the result of a statement, None if it has none."""
         text = text.strip().rstrip(";")
         while (clause := _first_clause(text)) is not None:
             self._matches += 1
@@ -103,13 +103,13 @@ class SqlSession:
             raise UsageError("CER0869", f"DuckDB: {message}", hint=hint) from None
 
     def _match_table(self, text: str, clause: _Clause) -> Any:
-        """The result of a clause; its input is a query with the WITH that is in scope."""
+        """Return the result of a clause; its input is a query with the WITH that is in scope."""
         rows = self._execute(f"{_with_before(text, clause.begin)}SELECT * FROM {clause.input}")
         return match_recognize(f"SELECT * FROM {clause.name} {clause.clause}", rows)
 
 
 def _first_clause(text: str) -> _Clause | None:
-    """The first clause of a text; its input has none."""
+    """Return the first clause of a text; its input has none."""
     if "MATCH_RECOGNIZE" not in text.upper():
         return None
     tokens = tokens_of(text)
@@ -132,7 +132,7 @@ def _first_clause(text: str) -> _Clause | None:
 
 
 def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
-    """The first token of the table before a clause, and its alias.
+    """Return the first token of the table before a clause, and its alias.
 
     ``name``, ``a.b AS c``, ``(query) c``, ``(query) AS c(x, y)``, ``function(..) c``.
     """
@@ -153,14 +153,14 @@ def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
 
 
 def _table_name(tokens: list[Token], at: int) -> Token | None:
-    """What names a table without an alias that ends there: its last name, or its function's."""
+    """Return the token that names a table without an alias: its last name, or its function's."""
     if tokens[at].token_type == TokenType.R_PAREN:
         at = _partner(tokens, at) - 1
     return tokens[at] if at >= 0 and _is_name(tokens[at]) else None
 
 
 def _may_be_aliased(token: Token) -> bool:
-    """Whether an alias may follow."""
+    """Return whether an alias may follow."""
     return token.token_type in (TokenType.ALIAS, TokenType.R_PAREN) or _is_name(token)
 
 
@@ -169,7 +169,7 @@ def _is_name(token: Token) -> bool:
 
 
 def _partner(tokens: list[Token], at: int) -> int:
-    """The token that closes, or opens, the parenthesis there."""
+    """Return the token that closes, or opens, the parenthesis there."""
     step = 1 if tokens[at].token_type == TokenType.L_PAREN else -1
     depth = 0
     while 0 <= at < len(tokens):
@@ -182,7 +182,7 @@ def _partner(tokens: list[Token], at: int) -> int:
 
 
 def _with_before(text: str, place: int) -> str:
-    """``WITH a AS (..), b AS (..)`` of the text, of those that are closed before a place."""
+    """Return ``WITH a AS (..), b AS (..)``: the parts of WITH that are closed before a place."""
     tokens = tokens_of(text)
     if not tokens or tokens[0].text.upper() != "WITH":
         return ""
@@ -191,7 +191,7 @@ def _with_before(text: str, place: int) -> str:
 
 
 def _with_parts(tokens: list[Token]) -> Iterator[int]:
-    """The last token of each part of WITH."""
+    """Yield the last token of each part of WITH."""
     at = 1
     while at < len(tokens):
         while at < len(tokens) and tokens[at].token_type != TokenType.ALIAS:

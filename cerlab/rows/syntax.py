@@ -1,7 +1,7 @@
-"""The MATCH_RECOGNIZE clause and its patterns, one dataclass per production (rows.md 3, 4).
+"""The MATCH_RECOGNIZE clause and its patterns, one dataclass per production.
 
 Names of variables and unions are canonical: a regular identifier in upper case, a quoted one as it
-stands (rows.md 2.1). Names of columns and measures keep their spelling.
+stands. Names of columns and measures keep their spelling.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class OrderItem:
 
 
 class Rows(Enum):
-    """Which rows the result has; the value is how it is written (rows.md 3.2)."""
+    """Which rows the result has; the value is how it is written."""
 
     ONE = "ONE ROW PER MATCH"
     ALL = "ALL ROWS PER MATCH"
@@ -195,7 +195,7 @@ class Select:
 @drawable
 @dataclass(frozen=True, slots=True)
 class RowPattern:
-    """A MATCH_RECOGNIZE clause, and the SELECT around it where there is one (rows.md 3)."""
+    """A MATCH_RECOGNIZE clause, and the SELECT around it where there is one."""
 
     pattern: Pattern
     define: tuple[Definition, ...] = ()
@@ -208,11 +208,11 @@ class RowPattern:
     within: int | float | TimeWindow | None = None
     select: Select | None = None
     source: Source | None = field(default=None, compare=False, repr=False)
-    """Where its parts stand in the text that it was read from."""
+    """The places of its parts in the text that it was read from."""
 
 
 def children(p: Pattern) -> tuple[Pattern, ...]:
-    """The direct subpatterns, from left to right."""
+    """Return the direct subpatterns, from left to right."""
     match p:
         case Variable() | Empty() | PartitionStart() | PartitionEnd():
             return ()
@@ -223,19 +223,19 @@ def children(p: Pattern) -> tuple[Pattern, ...]:
 
 
 def subpatterns(p: Pattern) -> Iterator[Pattern]:
-    """The pattern and all its subpatterns, outermost first, left to right."""
+    """Yield the pattern and all its subpatterns, outermost first, left to right."""
     yield p
     for child in children(p):
         yield from subpatterns(child)
 
 
 def variables(p: Pattern) -> tuple[str, ...]:
-    """V: the primary variables, in order of first occurrence (rows.md 2.3)."""
+    """V: the primary variables, in order of first occurrence."""
     return tuple(dict.fromkeys(each.name for each in subpatterns(p) if isinstance(each, Variable)))
 
 
 def members(query: RowPattern) -> Mapping[str | None, frozenset[str]]:
-    """set(x) of every variable and union x, and of None, the universal variable (rows.md 2.3)."""
+    """set(x) of every variable and union x, and of None, the universal variable."""
     V = variables(query.pattern)
     return {
         **{v: frozenset({v}) for v in V},
@@ -245,7 +245,7 @@ def members(query: RowPattern) -> Mapping[str | None, frozenset[str]]:
 
 
 def expand_permute(p: Permute) -> Alternation | Pattern:
-    """The alternation that PERMUTE stands for (rows.md 4.3)."""
+    """Return the alternation that PERMUTE stands for."""
     orders = tuple(Concat(order) for order in permutations(p.parts))
     return p.parts[0] if len(p.parts) == 1 else Alternation(orders)
 
@@ -276,29 +276,29 @@ CODES = {
 def ill_formed(
     name: str, message: str, place: SourcePlace | None = None, hint: str = ""
 ) -> IllFormed:
-    """A query error that is found before any data is read."""
+    """Return a query error that is found before any data is read."""
     return IllFormed(CODES[name], f"{name}: {message}", place=place, hint=hint)
 
 
 def mismatch(message: str, place: SourcePlace | None = None, hint: str = "") -> TypeMismatch:
-    """The error `type`."""
+    """Return the error `type`."""
     return TypeMismatch(CODES["type"], f"type: {message}", place=place, hint=hint)
 
 
 def unsupported(what: str, place: SourcePlace | None = None, hint: str = "") -> Unsupported:
-    """The refusal of a construct by its name (rows.md 10.3)."""
+    """Return the refusal of a construct by its name."""
     error = Unsupported("CER0450", f"{what} is not supported in row patterns", hint=hint)
     error.place = place
     return error
 
 
 def place_of(query: RowPattern, node: object) -> SourcePlace | None:
-    """Where a part of a query stands in its text, None where it was not read from one."""
+    """Return the place of a part of a query in its text; None without a text."""
     return query.source.place(node) if query.source else None
 
 
 def check_row_pattern(query: RowPattern) -> None:
-    """Raise `IllFormed` for every query error of rows.md 10.1 that needs no schema."""
+    """Raise `IllFormed` for every query error that needs no schema."""
     _check_names(query)
     for definition in query.define:
         _check_expression(query, definition.condition)
@@ -314,7 +314,7 @@ def check_row_pattern(query: RowPattern) -> None:
 
 
 def _check_names(query: RowPattern) -> None:
-    """Variables of PATTERN, unions, definitions and SKIP TO (rows.md 2.3, 3.3, 3.4)."""
+    """Variables of PATTERN, unions, definitions and SKIP TO."""
     V = variables(query.pattern)
     unions = [union.name for union in query.subsets]
     for union in query.subsets:
@@ -350,7 +350,7 @@ def _twice(query: RowPattern, at: object, what: str) -> Exception:
 
 
 def _check_expression(query: RowPattern, e: ex.Expression) -> None:
-    """What navigation and aggregates may be applied to (rows.md 6.3, 6.9)."""
+    """Check the arguments of navigation and aggregates."""
     for each in ex.subexpressions(e):
         match each:
             case ex.First(body) | ex.Last(body) | ex.Aggregate(_, body):
@@ -384,7 +384,7 @@ def _check_nesting(query: RowPattern, call: object, body: ex.Expression | ex.All
 
 
 def _check_output(query: RowPattern) -> None:
-    """Columns of the result and what marks its rows (rows.md 8.3, 8.4)."""
+    """Columns of the result and what marks its rows."""
     has_exclusion = any(isinstance(p, Exclusion) for p in subpatterns(query.pattern))
     if has_exclusion and query.rows is Rows.WITH_UNMATCHED:
         message = "excluded rows and unmatched rows cannot be told apart"
@@ -408,7 +408,7 @@ def _keys(query: RowPattern) -> Iterator[ex.Column]:
 
 
 def duplicate(name: str, place: SourcePlace | None) -> Exception:
-    """The error `duplicate-column`."""
+    """Return the error `duplicate-column`."""
     message = f"two columns of the result are called '{name}' (case aside)"
     return ill_formed("duplicate-column", message, place, "name the measure by another AS")
 
@@ -423,7 +423,7 @@ def _check_within(query: RowPattern) -> None:
 
 
 def _anywhere(query: RowPattern) -> SourcePlace | None:
-    """The place of the pattern's first variable, for errors of the clause as a whole."""
+    """Return the place of the pattern's first variable, for errors of the clause as a whole."""
     parts = (p for p in subpatterns(query.pattern) if isinstance(p, Variable))
     places = (place_of(query, p) for p in parts)
     return next((place for place in places if place is not None), None)

@@ -1,4 +1,4 @@
-"""Row patterns as text: what the parser reads back to the same value (rows.md 12.1)."""
+"""Row patterns as text: what the parser reads back to the same value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALTERNATION, _CONCAT, _FACTOR, _ATOM = range(4)
 
 
 def pattern_text(p: rp.Pattern, level: int = _ALTERNATION) -> str:
-    """The pattern, in parentheses where it binds looser than `level`.
+    """Return the pattern, in parentheses where it binds looser than `level`.
 
     >>> A, B = rp.Variable("A"), rp.Variable("b")
     >>> pattern_text(rp.Concat((rp.Repetition(rp.Alternation((A, B)), 0, None, True), A)))
@@ -62,7 +62,7 @@ def _bounds_text(lo: int, hi: int | None) -> str:
 
 
 def name_text(name: str) -> str:
-    """The canonical name of a variable: in quotes unless it is regular in upper case.
+    """Return the canonical name of a variable: in quotes unless it is regular in upper case.
 
     >>> name_text("A"), name_text("a"), name_text("PERMUTE")
     ('A', '"a"', '"PERMUTE"')
@@ -72,7 +72,7 @@ def name_text(name: str) -> str:
 
 
 def column_text(name: str) -> str:
-    """The name of a column or measure: in quotes unless it is a regular identifier."""
+    """Return the name of a column or measure: in quotes unless it is a regular identifier."""
     regular = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) and name.upper() not in _QUOTED_WORDS
     return name if regular else f'"{name.replace(chr(34), chr(34) * 2)}"'
 
@@ -93,13 +93,13 @@ _OR, _AND, _NOT, _TEST, _CONCATENATION, _SUM, _PRODUCT, _SIGN, _OPERAND = range(
 
 
 def expression_text(e: ex.Expression | ex.AllRows, level: int = _OR) -> str:
-    """The expression, in parentheses where it binds looser than `level`."""
+    """Return the expression, in parentheses where it binds looser than `level`."""
     own, text = _level_and_text(e)
     return f"({text})" if own < level else text
 
 
 def _level_and_text(e: ex.Expression | ex.AllRows) -> tuple[int, str]:
-    """How tight an expression binds, and its text."""
+    """Return the binding strength of an expression, and its text."""
     match e:
         case ex.Literal(value):
             return _OPERAND, _literal_text(value)
@@ -190,7 +190,7 @@ def _literal_text(value: object) -> str:
 
 
 def row_pattern_text(query: rp.RowPattern) -> str:
-    """The canonical text of a query, one clause per line, in the standard's order."""
+    """Return the canonical text of a query, one clause per line, in the standard's order."""
     d, skips = query.within, not isinstance(query.skip, rp.PastLastRow)
     width = f"INTERVAL '{d.nanoseconds}' NANOSECOND" if isinstance(d, TimeWindow) else f"{d}"
     within = "" if d is None else f" WITHIN {width}"
@@ -212,7 +212,7 @@ def row_pattern_text(query: rp.RowPattern) -> str:
 
 
 def _clause(words: str, parts: Iterable[str]) -> list[str]:
-    """A clause of some parts; none without any."""
+    """Return a clause of some parts; none without any."""
     return [f"{words} {text}"] if (text := ", ".join(parts)) else []
 
 
@@ -222,7 +222,7 @@ def _order_text(item: rp.OrderItem) -> str:
 
 
 def skip_text(skip: rp.Skip) -> str:
-    """Where AFTER MATCH SKIP goes on."""
+    """Return the target of AFTER MATCH SKIP."""
     match skip:
         case rp.PastLastRow():
             return "PAST LAST ROW"

@@ -33,7 +33,7 @@ _WORDS_OF_STATEMENTS = (
     *("ON", "OUTER", "PARTITIONED_BY", "QUALIFY", "RETURNING", "REVOKE", "ROLLBACK", "TABLESAMPLE"),
     *("UNCACHE", "UNION", "USING", "XOR"),
 )
-"""Words that are no part of an expression, which are names in one (rows.md 3.1)."""
+"""Words of statements, which are ordinary names inside an expression."""
 
 
 class RowDialect(Dialect):
@@ -64,7 +64,7 @@ class RowDialect(Dialect):
         def longest_expression(
             self, tokens: list[Token], text: str, at: int
         ) -> tuple[exp.Expr | None, int]:
-            """The longest expression that begins at a token, and the index of the token after."""
+            """Return the longest expression from a token on, and the index of the next token."""
             self.reset()
             self.sql = text
             self._tokens = tokens
@@ -97,7 +97,7 @@ class RowDialect(Dialect):
             return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise()))
 
         def _is_mode(self) -> bool:
-            """Whether RUNNING or FINAL stands here, and not a name that is spelled like it."""
+            """Return whether RUNNING or FINAL is next, not a name spelled like it."""
             word, following = self._curr, self._next
             return bool(
                 word
@@ -128,26 +128,29 @@ _OPERATORS = {
 
 
 _NO_OPERAND = (TokenType.COMMA, TokenType.R_PAREN)
-"""What may not follow a comma: sqlglot passes over it."""
+"""Tokens that may not follow a comma: sqlglot accepts them there."""
 
 
 _DIALECT = RowDialect()
 
 
 def is_name(token: Token) -> bool:
-    """Whether a token may be an identifier: one in quotes, or any word; none is reserved."""
+    """Return whether a token may be an identifier: one in quotes, or any word; none is reserved."""
     if token.token_type == TokenType.IDENTIFIER:
         return True
     return token.token_type != TokenType.STRING and token.text.isidentifier()
 
 
 def canonical(name: exp.Identifier) -> str:
-    """The canonical form of the name of a variable (rows.md 2.1)."""
+    """Return the canonical form of the name of a variable."""
     return str(name.this) if name.args.get("quoted") else str(name.this).upper()
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a text; raises `QuerySyntaxError` where a quote or comment does not end."""
+    """Return the tokens of a text.
+
+    Raises `QuerySyntaxError` where a quote or comment does not end.
+    """
     try:
         return _DIALECT.tokenize(text)
     except TokenError as error:
@@ -160,7 +163,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def expression_at(tokens: list[Token], text: str, at: int) -> tuple[exp.Expr, int]:
-    """The longest expression that begins at a token, and the index of the token after it.
+    """Return the longest expression that begins at a token, and the index of the token after it.
 
     Raises `QuerySyntaxError`.
     """
@@ -181,7 +184,7 @@ def expression_at(tokens: list[Token], text: str, at: int) -> tuple[exp.Expr, in
 
 
 def syntax_error(tokens: list[Token], text: str, at: int, *expected: str) -> QuerySyntaxError:
-    """The error that something else was expected where a token stands, or where the text ends."""
+    """Return the error that something else was expected at a token or the text's end."""
     if at < len(tokens):
         token = tokens[at]
         place = place_at(text, token.start, token.end - token.start + 1)
@@ -193,18 +196,18 @@ def syntax_error(tokens: list[Token], text: str, at: int, *expected: str) -> Que
 
 
 MAX_NESTING = 100
-"""How deep the parentheses of a text may nest."""
+"""Nesting depth of a text's parentheses, at most."""
 
 
 MAX_DIGITS = 400
-"""Of a number: more than the largest double has."""
+"""Digits of a number, at most: more than the largest double has."""
 
 
 Part = TypeVar("Part")
 
 
 class Cursor:
-    """Where the reading of one text stands; words are never reserved."""
+    """The reading position in one text; words are never reserved."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -213,12 +216,15 @@ class Cursor:
         self._refuse_large()
 
     def token(self, ahead: int = 0) -> Token | None:
-        """The token here or some tokens ahead, None after the end."""
+        """Return the token here or some tokens ahead, None after the end."""
         at = self.at + ahead
         return self.tokens[at] if at < len(self.tokens) else None
 
     def at_words(self, *words: str) -> bool:
-        """Whether these words stand here; a word may be several, as sqlglot has ``ORDER BY``."""
+        """Return whether these words stand here.
+
+        A word may be several, as sqlglot has ``ORDER BY``.
+        """
         return self._after_words(words) is not None
 
     def take_words(self, *words: str) -> bool:
@@ -241,7 +247,7 @@ class Cursor:
         return at
 
     def at_sign(self, kind: TokenType, ahead: int = 0) -> bool:
-        """Whether a sign stands here."""
+        """Return whether a sign stands here."""
         token = self.token(ahead)
         return token is not None and token.token_type == kind
 
@@ -262,12 +268,12 @@ class Cursor:
             raise self.syntax_error(" ".join(words))
 
     def at_name(self, ahead: int = 0) -> bool:
-        """Whether a name stands here."""
+        """Return whether a name stands here."""
         token = self.token(ahead)
         return token is not None and is_name(token)
 
     def name(self) -> str:
-        """The name that stands here, as it is spelled."""
+        """Return the name that stands here, as it is spelled."""
         token = self.token()
         if token is None or not is_name(token):
             raise self.syntax_error("a name")
@@ -275,7 +281,7 @@ class Cursor:
         return str(token.text)
 
     def canonical_name(self) -> str:
-        """The canonical form of the name that stands here (rows.md 2.1)."""
+        """Return the canonical form of the name that stands here."""
         token = self.token()
         name = self.name()
         assert token is not None
@@ -289,7 +295,7 @@ class Cursor:
         return parts
 
     def expression(self) -> tuple[exp.Expr, SourcePlace]:
-        """The longest expression that begins here, and the place of its first token.
+        """Return the longest expression that begins here, and the place of its first token.
 
         Raises `ResourceLimit` for one that sqlglot, which calls itself, cannot read.
         """
@@ -316,14 +322,14 @@ class Cursor:
         raise self.syntax_error("')'")
 
     def place(self, ahead: int = 0) -> SourcePlace:
-        """The place of a token, or of the end."""
+        """Return the place of a token, or of the end."""
         token = self.token(ahead)
         if token is None:
             return place_at(self.text, len(self.text.rstrip()), 1)
         return place_at(self.text, token.start, token.end - token.start + 1)
 
     def syntax_error(self, *expected: str) -> QuerySyntaxError:
-        """The error that something else was expected here."""
+        """Return the error that something else was expected here."""
         return syntax_error(self.tokens, self.text, self.at, *expected)
 
     def _refuse_large(self) -> None:

@@ -1,6 +1,6 @@
 """Row patterns against the columns of a table: names, static types, columns of the result.
 
-Everything here is found before a row is read (rows.md 2.2, 6.11, 8.4, 8.6).
+Everything here is found before a row is read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cerlab.rows.syntax import RowPattern, duplicate, ill_formed, mismatch, plac
 
 
 class Kind(Enum):
-    """What values an expression has; `OTHER` columns are handed through and never read."""
+    """The kind of an expression's values; `OTHER` columns are passed through and never read."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
@@ -72,7 +72,7 @@ class Binding:
 
 
 def bind(query: RowPattern, columns: Columns) -> Binding:
-    """The query on a table of these columns.
+    """Return the query on a table of these columns.
 
     Raises `IllFormed` (`unknown-column`, `ambiguous-column`, `duplicate-column`, `no-columns`) and
     `TypeMismatch` (`type`).
@@ -104,7 +104,7 @@ def _references(query: RowPattern) -> Iterator[ex.Column]:
 
 
 def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> str:
-    """The column of that exact name, else the one that agrees but for case (rows.md 2.2)."""
+    """Return the column of that exact name, else the single one that agrees but for case."""
     names = list(columns)
     if column.name in names:
         return column.name
@@ -122,7 +122,7 @@ def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> st
 def _output(
     query: RowPattern, names: Mapping[str, str], columns: Columns, types: list[StaticType]
 ) -> tuple[OutputColumn, ...]:
-    """Keys, measures, and under ALL ROWS the remaining columns of the table (rows.md 8.4)."""
+    """Keys, measures, and under ALL ROWS the remaining columns of the table."""
     keys = [column.name for column in query.partition_by]
     if query.rows is not rp.Rows.ONE:
         keys += [item.column.name for item in query.order_by]
@@ -148,7 +148,7 @@ def _distinct(query: RowPattern, output: Iterable[OutputColumn]) -> None:
 
 
 def _select(query: RowPattern, output: tuple[OutputColumn, ...]) -> tuple[OutputColumn, ...]:
-    """The columns of the SELECT around the clause (rows.md 3.6)."""
+    """Return the columns of the SELECT around the clause."""
     if query.select is None or query.select.items is None:
         return output
     by_name = {column.name: column for column in output}
@@ -174,7 +174,7 @@ class _Scope:
     names: Mapping[str, str]
 
     def need(self, e: ex.Expression, kinds: tuple[Kind, ...], message: str) -> Kind:
-        """The kind of an expression; raises `TypeMismatch` if it is none of these."""
+        """Return the kind of an expression; raise `TypeMismatch` if `kinds` lacks it."""
         kind = self.type_of(e).kind
         if kind not in kinds:
             raise mismatch(f"{message}, and this is {kind.value}", place_of(self.query, e))
@@ -190,7 +190,7 @@ class _Scope:
                 raise mismatch(f"{kind_names} do not compare", place, "compare values of one kind")
 
     def common_type(self, parts: Iterable[ex.Expression]) -> StaticType:
-        """The one kind of several expressions; numbers of both kinds are doubles."""
+        """Return the common kind of several expressions; numbers of both kinds are doubles."""
         operands = list(parts)
         for part in operands[1:]:
             self.comparable(operands[0], part)
@@ -201,7 +201,7 @@ class _Scope:
         return StaticType(Kind.DOUBLE if Kind.DOUBLE in kinds else next(iter(kinds)))
 
     def type_of(self, e: ex.Expression) -> StaticType:
-        """The static type of an expression (rows.md 6.11, 8.6)."""
+        """Return the static type of an expression."""
         match e:
             case ex.Literal(value):
                 return StaticType(kind_of(value))
@@ -321,7 +321,7 @@ class _Scope:
 
 
 def kind_of(value: object) -> Kind:
-    """The kind of a literal."""
+    """Return the kind of a literal."""
     match value:
         case None:
             return Kind.NULL

@@ -1,4 +1,4 @@
-"""Conditions that read the rows of a match, as programs for a stack of numbers (rows.md 6).
+"""Conditions that read the rows of a match, as programs for a stack of numbers.
 
 A value is a double and whether it is NULL: integers are below 2**53, truth values 0 and 1, texts
 their ranks. What the programs are made of is in `cerlab.rows.programs`.
@@ -18,8 +18,8 @@ Doubles = NDArray[np.float64]
 
 
 OWN, FIRST, LAST, SIZE, NUMBER, COUNT, SUM, AVG, MIN, MAX, FIRST_LABEL, LAST_LABEL = range(12)
-"""Where a value is read: at the row under test, at the first or last rows of a name, how many of
-these there are, the match's number, aggregates over them, and of labels from the first or last."""
+"""Sources of a value: the row under test, first or last rows of a name, their number, the match's
+number, aggregates over them, labels of the first or last."""
 
 
 (CONSTANT, LOAD, CHOOSE, NOT, IS_NULL, IS, NEGATE, ABSOLUTE, EQ, NE, LT, LE, GT, GE) = range(14)
@@ -95,7 +95,7 @@ def _fold(P: Programs, M: MappedRows, k: int, size: int, row: int) -> None:
 
 @kernel
 def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
-    """Whether the condition of a variable is TRUE, with the row under test mapped already."""
+    """Return whether the condition of a variable is TRUE; the row under test is mapped."""
     top = -1
     for k in range(P.first[v], P.first[v + 1]):
         op, argument = P.op[k], P.argument[k]
@@ -205,7 +205,7 @@ def _binary(P: Programs, op: int, top: int) -> None:
 
 @inline
 def _compare(op: int, a: float, b: float) -> bool:
-    """A comparison; NaN equals itself and is greater than every number."""
+    """Return a comparison; NaN equals itself and is greater than every number."""
     if a != a or b != b:
         a, b = 1.0 if a != a else 0.0, 1.0 if b != b else 0.0
     if op == EQ:

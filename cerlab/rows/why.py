@@ -1,4 +1,4 @@
-"""Why rows of a table are a match of a row pattern, and why not (rows.md 5, 7)."""
+"""Why rows of a table are a match of a row pattern, and why not."""
 
 from __future__ import annotations
 
@@ -90,18 +90,21 @@ class _Scope:
         return self.M.query
 
     def without(self, variable: str) -> _Scope:
-        """The query without the condition of a variable."""
+        """Return the query without the condition of a variable."""
         define = tuple(d for d in self.query.define if d.variable != variable)
         M = machine(replace(self.query, define=define), Binding(self.M.names, ()))
         return replace(self, M=M)
 
     def scan_matches(self, positions: Sequence[int]) -> Iterator[tuple[int, Labels | None, int]]:
-        """Where the scan stands, the match there or None, and its number (rows.md 7.1)."""
+        """Yield each row of the scan, the match there or None, and its number."""
         for result in search_of(self.M, self.columns, positions).scan():
             yield result.s, None if result.labels is None else tuple(result.labels), result.number
 
     def reader(self, positions: Sequence[int], s: int, N: int, until: int | None) -> Reader:
-        """The readings of a partition from its row s on; until row `until`, or however far."""
+        """Return the readings of a partition from its row s on.
+
+        Until row `until`, or however far.
+        """
         rows = [{name: column[i] for name, column in self.columns.items()} for i in positions]
         automaton = prioritised_automaton(self.query.pattern, every=until is not None)
         return Reader(self.query, automaton, Partition(rows, self.M.names), s, N, until)
@@ -134,7 +137,7 @@ def _partition_of(scope: _Scope, row: int) -> Sequence[int]:
 
 
 def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
-    """Whether consecutive rows of a partition are a match."""
+    """Return whether consecutive rows of a partition are a match."""
     positions = _partition_of(scope, rows[0])
     s = min(positions.index(row) for row in rows)
     before, here, number = _scan_to(scope, positions, s)
@@ -164,7 +167,7 @@ def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
 def _scan_to(
     scope: _Scope, positions: Sequence[int], s: int
 ) -> tuple[tuple[int, Labels, int] | None, Labels | None, int]:
-    """The last match before s that has rows, the match at s, and what number it gets or would."""
+    """Return the last match with rows before s, the match at s, and the number it would get."""
     before, number = None, 0
     for at, labels, N in scope.scan_matches(positions):
         if at == s:
@@ -178,7 +181,7 @@ def _scan_to(
 
 
 def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRow, ...]) -> str:
-    """Where the match takes a choice that stands before the one of the rows."""
+    """Describe the choice by which the match is preferred to the rows."""
     at = f"the match at row {mapped_rows[0].row} is another:"
     for ours, theirs in zip(mapped_rows, others, strict=False):
         if ours.variable != theirs.variable:
@@ -194,7 +197,7 @@ def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRo
 def _mapped_rows(
     scope: _Scope, positions: Sequence[int], s: int, labels: Labels, N: int
 ) -> tuple[MappedRow, ...]:
-    """The rows of a reading, each with its condition and what that reads."""
+    """Return the rows of a reading, each with its condition and what that reads."""
     reader = scope.reader(positions, s, N, None)
     conditions = {d.variable: expression_text(d.condition) for d in scope.query.define}
     rows = []
@@ -205,7 +208,7 @@ def _mapped_rows(
 
 
 def _why_none(scope: _Scope) -> WhyRows:
-    """Why there is no match with a row, or the first one."""
+    """Find the first match with a row, or explain why the table lacks one."""
     for positions in scope.partitions:
         for s, labels, N in scope.scan_matches(positions):
             if labels:
@@ -230,7 +233,7 @@ def _why_none(scope: _Scope) -> WhyRows:
 
 
 def _changes(scope: _Scope) -> Iterator[Without]:
-    """The conditions without each of which there is a match."""
+    """Yield the conditions without each of which there is a match."""
     for definition in scope.query.define:
         weaker = scope.without(definition.variable)
         matches = (
@@ -244,7 +247,7 @@ def _changes(scope: _Scope) -> Iterator[Without]:
 
 
 def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
-    """What an attempt fails by."""
+    """Describe why an attempt fails."""
     variable, row = attempt.variable, attempt.row
     if variable is None:
         if row is None:
@@ -266,7 +269,7 @@ def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
 
 
 MAX_STEPS = 100_000
-"""How many steps the search for a reading tries."""
+"""Steps that the search for a reading tries, at most."""
 
 
 Labels = tuple[str, ...]
@@ -308,7 +311,7 @@ class Reader:
         self._conditions = {d.variable: d.condition for d in self.query.define}
 
     def reading(self) -> Labels | None:
-        """The preferred reading of the rows; None if there is none. Raises `ResourceLimit`."""
+        """Return the preferred reading of the rows, None without one. Raises `ResourceLimit`."""
         labels: list[str] = []
         path = [self._steps(self.automaton.initial, labels)]
         for _ in range(MAX_STEPS):
@@ -336,7 +339,7 @@ class Reader:
         )
 
     def _steps(self, q: int, labels: list[str]) -> Iterator[Step | Accept]:
-        """What can be done in a state; where anchors leave nothing, that is a dead end."""
+        """Return the steps of a state; where anchors leave no step, record a dead end."""
         poll()
         row = self.s + len(labels)
         steps = self.automaton.steps(q, row == 0, row == len(self.T.rows))
@@ -345,7 +348,7 @@ class Reader:
         return iter(steps)
 
     def attempt(self, labels: list[str], variable: str) -> Attempt:
-        """What comes of the next row as a variable (rows.md 5.2 a)."""
+        """Try to map the next row to a variable."""
         i = self.s + len(labels)
         if i >= (len(self.T.rows) if self.until is None else self.until):
             return Attempt(variable, None)
@@ -358,7 +361,7 @@ class Reader:
         return Attempt(variable, i, value(condition, c), tuple(dict(read).items()))
 
     def admits(self, i: int) -> bool:
-        """Whether WITHIN admits row i (rows.md 9.1)."""
+        """Return whether WITHIN admits row i."""
         if self.query.within is None:
             return True
         now, then = (row for _, row in self._times(i))
@@ -371,7 +374,7 @@ class Reader:
         )
 
     def _times(self, i: int) -> tuple[tuple[str, Value], ...]:
-        """The time of row i, and when the match begins."""
+        """Return the time of row i, and when the match begins."""
         name = self.query.order_by[0].column.name
         return ((name, self.T.value(i, name)), (f"FIRST({name})", self.T.value(self.s, name)))
 
@@ -384,7 +387,7 @@ class Reader:
 
 
 def _readings(e: ex.Expression | ex.AllRows) -> Iterator[ex.Expression]:
-    """The parts of a condition that read rows, outermost ones."""
+    """Yield the parts of a condition that read rows, outermost ones."""
     match e:
         case ex.Column() | ex.Classifier() | ex.MatchNumber() | ex.First() | ex.Last():
             yield e
@@ -396,7 +399,7 @@ def _readings(e: ex.Expression | ex.AllRows) -> Iterator[ex.Expression]:
 
 
 class RowKind(Enum):
-    """What stands between rows and a match; the value is its name in JSON."""
+    """The obstacle between rows and a match; the value is its name in JSON."""
 
     ROW = "row"
     """The table has no such row."""
@@ -454,12 +457,12 @@ def read_text(read: Iterable[tuple[str, Value]]) -> str:
 
 
 def cell_text(value: Value) -> str:
-    """A value as SQL writes it."""
+    """Return a value as SQL writes it."""
     return expression_text(ex.Literal(value))
 
 
 def why_rows_text(why: WhyRows) -> str:
-    """The verdict in a line, the reasons, then the rows of the reading."""
+    """Return the verdict in a line, the reasons, then the rows of the reading."""
     numbers = f"rows {', '.join(map(str, why.rows))}" if why.rows else ""
     lines = [f"{'a match' if why.holds else 'no match'}{': ' if numbers else ''}{numbers}"]
     lines += [f"  {reason}" for reason in why.reasons]

@@ -1,4 +1,4 @@
-"""Random row patterns, and tables that are biased towards their matches (rows.md).
+"""Random row patterns, and tables that are biased towards their matches.
 
 Everything is a function of a ``random.Random``. Tables have the columns g (the partition), t (the
 order), x (a small integer) and s (a text); values are few, so conditions hold as often as not.
@@ -33,7 +33,7 @@ _COMPARISONS = tuple(ex.ComparisonOperator)
 def random_row_pattern(
     rng: Random, reach: Reach = "match", *, depth: int = 3, pattern: rp.Pattern | None = None
 ) -> RowPattern:
-    """A well-formed query of a pattern without exclusions, else of one that is no deeper."""
+    """Return a well-formed query of a pattern without exclusions, else of one that is no deeper."""
     assert reach in get_args(Reach)
     rows = rng.choice(tuple(rp.Rows))
     if pattern is None:
@@ -61,7 +61,7 @@ def random_row_pattern(
 
 
 def random_row_regex(rng: Random, depth: int, *, excluding: bool = True) -> rp.Pattern:
-    """A pattern; rarely one that no row can match."""
+    """Return a pattern; rarely one that no row can match."""
     if depth == 0 or likely(rng, 0.15):
         return _leaf(rng)
 
@@ -109,7 +109,7 @@ def _skip(rng: Random, pattern: rp.Pattern, names: tuple[str, ...]) -> rp.Skip:
 
 
 def _condition(rng: Random, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expression:
-    """A condition of v that holds about as often as not."""
+    """Return a condition of v that holds about as often as not."""
     test = _test(rng, v, names, reach)
     match rng.choice(("alone", "alone", "alone", "and", "or", "not", "is")):
         case "and":
@@ -143,7 +143,7 @@ def _test(rng: Random, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expre
 
 
 def _reading(rng: Random, names: tuple[str, ...]) -> ex.Expression:
-    """A number that depends on the mapping, in DEFINE and in MEASURES."""
+    """Return a number that depends on the mapping, in DEFINE and in MEASURES."""
     other = ex.Column("x", rng.choice((None, *names)))
     edge = rng.choice((ex.First, ex.Last))(other, rng.choice((0, 0, 1, 2)))
     total = rng.choice(tuple(ex.AggregateFunction))
@@ -191,7 +191,7 @@ def _measure(rng: Random, names: tuple[str, ...]) -> ex.Expression:
 
 
 def random_row_table(rng: Random, *, rows: int = 6) -> list[dict[str, Any]]:
-    """A table of up to that many rows, mostly in order, with some ties and NULLs."""
+    """Return a table of up to that many rows, mostly in order, with some ties and NULLs."""
     length = rows if likely(rng, 0.6) else rng.randrange(rows + 1)
     table = [
         {
@@ -281,7 +281,7 @@ def _fit_to_variables(query: RowPattern) -> RowPattern:
 
 
 def plainer_patterns(p: rp.Pattern) -> Iterator[rp.Pattern]:
-    """A part for the whole, or something plainer in one place."""
+    """Yield a part for the whole, or something plainer in one place."""
     below = rp.children(p)
     yield from below
     match p:
@@ -312,7 +312,7 @@ def plainer_patterns(p: rp.Pattern) -> Iterator[rp.Pattern]:
 
 
 def _plainer_expressions(e: ex.Expression) -> Iterator[ex.Expression]:
-    """An operand for the whole, a number for a reading, or something plainer in one place."""
+    """Yield an operand for the whole, a number for a reading, or something plainer in one place."""
     match e:
         case ex.And(left, right) | ex.Or(left, right):
             yield from (left, right)

@@ -1,4 +1,4 @@
-"""``cerlab run --language rows`` (rows.md 12; DESIGN 2.2)."""
+"""``cerlab run --language rows``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hand-computed tables of row patterns, as judges of wrong versions (rows.md)."""
+"""The hand-computed tables of row patterns, as judges of wrong versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong versions of the errors, of what is refused by name, and of the SELECT around (rows.md)."""
+"""Wrong versions of the errors, of what is refused by name, and of the SELECT around."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong versions of the clauses of patterns (rows.md)."""
+"""Wrong versions of the clauses of patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong versions of names, of the grammar, of defaults of the clauses and of numbers (rows.md)."""
+"""Wrong versions of names, of the grammar, of defaults of the clauses and of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong versions of the scan and of the result (rows.md)."""
+"""Wrong versions of the scan and of the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong versions of the clauses of expressions (rows.md)."""
+"""Wrong versions of the clauses of expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled search: programs over columns, what fails is kept, and its cost (rows.md 6, 9).
+"""The compiled search: programs over columns, what fails is kept, and its cost.
 
 That it agrees with the search and the reference is in `test_walk`, which has all conditions.
 """

@@ -1,4 +1,4 @@
-"""Every numbered clause and every decision of rows.md has rows in the tables, named by it."""
+"""Every numbered clause and every decision has rows in the tables, named by it."""
 
 from __future__ import annotations
 

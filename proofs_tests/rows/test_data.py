@@ -1,4 +1,4 @@
-"""Tables, partitions, order, names of columns, rows of the result, by hand (rows.md 1, 2, 8)."""
+"""Tables, partitions, order, names of columns, rows of the result, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about all tables, against all small tables (rows.md 5, 7)."""
+"""Questions about all tables, against all small tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of row patterns by name, with place and hint (rows.md 10), and what is refused by name."""
+"""Errors of row patterns by name, with place and hint, and what is refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of DEFINE and MEASURES, by hand: every clause of rows.md 6."""
+"""Expressions of DEFINE and MEASURES, by hand: every clause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wrong version of each clause: the hand-computed tables kill every one (rows.md)."""
+"""A wrong version of each clause: the hand-computed tables kill every one."""
 
 from __future__ import annotations
 

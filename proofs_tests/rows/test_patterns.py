@@ -1,4 +1,4 @@
-"""Patterns and preferment, by hand: every rule of derivations and its decisions (rows.md 4, 5).
+"""Patterns and preferment, by hand: every rule of derivations and its decisions.
 
 A row has the letters that stand in it; A holds where an ``a`` stands, and so on.
 """

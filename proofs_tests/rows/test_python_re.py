@@ -1,4 +1,4 @@
-"""Preferment as in Python's `re`: the match at a row ends where `re` ends (rows.md 5.5, 5.6).
+"""Preferment as in Python's `re`: the match at a row ends where `re` ends.
 
 Where a condition looks at its row only, a row is a letter (the set of variables that hold there)
 and a variable a class of letters. `re` has ``^`` in another meaning, so it is left out.

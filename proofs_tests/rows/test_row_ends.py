@@ -1,4 +1,4 @@
-"""Shortest tables on which the matches of a row pattern have two lengths, by hand (rows.md 5)."""
+"""Shortest tables on which the matches of a row pattern have two lengths, by hand."""
 
 from __future__ import annotations
 

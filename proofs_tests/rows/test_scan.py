@@ -1,4 +1,4 @@
-"""The scan, skip clauses, WITHIN and match numbers, by hand (rows.md 3, 7, 9)."""
+"""The scan, skip clauses, WITHIN and match numbers, by hand."""
 
 from __future__ import annotations
 

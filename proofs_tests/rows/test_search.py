@@ -1,4 +1,4 @@
-"""The search by a prioritised automaton against the reference, and its cost (rows.md 5.5, 5.7)."""
+"""The search by a prioritised automaton against the reference, and its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever holds rows goes in, Arrow comes out (rows.md 12.2)."""
+"""Whatever holds rows goes in, Arrow comes out."""
 
 from __future__ import annotations
 

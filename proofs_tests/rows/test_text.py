@@ -1,4 +1,4 @@
-"""Texts: parse . print is the identity, canonical texts, what a value shows (rows.md 12.1)."""
+"""Texts: parse . print is the identity, canonical texts, what a value shows."""
 
 from __future__ import annotations
 

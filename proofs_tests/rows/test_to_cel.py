@@ -1,4 +1,4 @@
-"""Row patterns in CEL: the matches, or with a table on which CEL has more (rows.md 5, 7)."""
+"""Row patterns in CEL: the matches, or with a table on which CEL has more."""
 
 from __future__ import annotations
 

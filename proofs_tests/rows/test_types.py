@@ -1,4 +1,4 @@
-"""The types of the columns of a result (rows.md 8.6, 12.2)."""
+"""The types of the columns of a result."""
 
 from __future__ import annotations
 

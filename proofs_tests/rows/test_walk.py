@@ -1,4 +1,4 @@
-"""The compiled scan against the search and the reference, and its cost (rows.md 5.5)."""
+"""The compiled scan against the search and the reference, and its cost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_compiled_scan_agrees_with_the_others(suite: Suite) -> None:
 
 
 def lengths_agree(rng: Random) -> bool:
-    """A text as long as a number in its place: the lengths are the numbers (rows.md 6.11)."""
+    """A text as long as a number in its place: the lengths are the numbers."""
     query = random_row_pattern(rng, rng.choice(get_args(Reach)))
     rows = [
         {**row, "w": None if row["x"] is None else "\U0001f600" * row["x"]}

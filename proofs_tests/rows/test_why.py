@@ -1,4 +1,4 @@
-"""Why rows are a match of a row pattern, and why not (rows.md 5, 7)."""
+"""Why rows are a match of a row pattern, and why not."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def random_scan(rng: Random) -> tuple[rp.RowPattern, pa.Table, list[int], list[S
 def agrees(rng: Random) -> bool:
     """On random rows in a row: it is a match iff the scan has it, and it can be read iff D has it.
 
-    D are the derivations of the reference (rows.md 5.2).
+    D are the derivations of the reference.
     """
     query, table, positions, results = random_scan(rng)
     s = rng.randrange(len(positions))
