@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from ast import literal_eval
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -82,11 +85,6 @@ def rows_of(query: str, table: Any, evaluator: RowEvaluator = "reference") -> li
     return [tuple(row.values()) for row in result.to_pylist()]
 
 
-def pattern_case(pattern: str, text: str, expected: str, *, id: str, clauses: str = "") -> Any:
-    """A row of `scan_of`."""
-    return pytest.param(pattern, text, clauses, expected, id=id)
-
-
 def case(clauses: str, table: Sequence[Dict], *expected: Row, id: str) -> Any:
     """A row: what stands in ``MATCH_RECOGNIZE (..)``, a table, the rows of the result."""
     return pytest.param(f"MATCH_RECOGNIZE ({clauses})", table, list(expected), id=id)
@@ -96,3 +94,60 @@ def typed_table(rows: Sequence[Dict]) -> Any:
     """The rows of `random_row_table` as a Table; columns have their types where all is NULL."""
     schema = pa.schema({"g": pa.int64(), "t": pa.int64(), "x": pa.int64(), "s": pa.string()})
     return pa.Table.from_pylist(list(rows), schema=schema)
+
+
+CASES = Path(__file__).parent / "cases"
+
+
+@cache
+def sections(name: str) -> dict[str, list[list[str]]]:
+    """The tables of a text file of cases: ``[NAME]``, then a case a line, its columns as it says.
+
+    ``-`` is an empty column.
+    """
+    result: dict[str, list[list[str]]] = {}
+    for line in (CASES / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            result[line.strip("[]")] = rows = []
+        elif line and not line.startswith(("#", "@")):
+            rows.append(["" if column == "-" else column for column in re.split(r" {2,}", line)])
+    return result
+
+
+@cache
+def named_tables(name: str) -> dict[str, list[Dict]]:
+    """The tables that a text file gives a name: ``@NAME = [..]``."""
+    lines = (CASES / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line[1:].split(" = ", 1) for line in lines if line.startswith("@"))
+    return {key: literal_eval(value) for key, value in pairs}
+
+
+def table_of(name: str, text: str) -> list[Dict]:
+    """``3 5 .``, ``@NAME``, ``@NAME[:2]``, ``[{..}, ..]``."""
+    if text.startswith("@"):
+        key, _, first = text[1:].rstrip("]").partition("[:")
+        return named_tables(name)[key][: int(first) if first else None]
+    return literal_eval(text) if text.startswith("[") else numbers(text)
+
+
+def results_of(section: str) -> list[Any]:
+    """The cases of ``results.txt``: a query, a table, the rows of the result."""
+    return [
+        pytest.param(
+            text
+            if (text := clauses.replace("\\n", "\n")).startswith("SELECT")
+            else f"MATCH_RECOGNIZE ({text})",
+            table_of("results", table),
+            list(literal_eval(f"[{expected}]")),
+            id=id,
+        )
+        for id, clauses, table, expected in ([*row, ""][:4] for row in sections("results")[section])
+    ]
+
+
+def patterns_of(section: str) -> list[Any]:
+    """The cases of ``patterns.txt``: rows of `scan_of`."""
+    return [
+        pytest.param(pattern, text, "".join(clauses), expected, id=id)
+        for id, pattern, text, expected, *clauses in sections("patterns")[section]
+    ]

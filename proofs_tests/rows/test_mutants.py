@@ -34,7 +34,7 @@ def merged_by_state_and_row(self: Search, q: int, row: int) -> tuple[int, int, N
 
 SEARCH = on_rows(
     searched_right,
-    [row.values for row in (*test_expressions.BACKTRACKING, *test_expressions.CONTEXTS)],
+    [row.values for name in ("BACKTRACKING", "CONTEXTS") for row in test_expressions.TABLES[name]],
 )
 OF_SEARCH = [mutant(SEARCH, Search, "_place", merged_by_state_and_row)]
 MUTANTS: list[Mutant] = [
