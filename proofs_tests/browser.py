@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from cerlab.errors import BadData
-from cerlab.kernel_cache.folder import directory
+from cerlab.kernel_cache.entries import directory
 from cerlab.lab.serve import Archive, fetch
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")

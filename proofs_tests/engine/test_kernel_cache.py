@@ -1,9 +1,12 @@
-"""No kernel on disk outlives a change of what it was compiled from, wherever that is."""
+"""No kernel on disk outlives a change of its sources, and none that another wrote is loaded."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import random
+import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,12 +15,13 @@ from shutil import copytree, ignore_patterns
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 import cerlab
-from cerlab.kernel_cache import RepeatedCalls, folder, native
+from cerlab.kernel_cache import RepeatedCalls, entries
+from cerlab.kernel_cache import kernel as kernels_on_disk
 from cerlab.kernel_cache.kernel import CompiledKernel
 from proofs_tests.kernels import JIT
 
@@ -70,8 +74,8 @@ EDITS = [
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(CompiledKernel, "_calls", 0)
-    return tmp_path / "cache" / "kernels"
+    (tmp_path / "cache").mkdir()
+    return tmp_path / "cache" / "machine-code"
 
 
 @pytest.fixture
@@ -102,20 +106,15 @@ def answer(kernels: ModuleType) -> tuple[int, int]:
     return result, int(kernels.whole.loads > 0)
 
 
-@pytest.mark.parametrize("calls", [0, sys.maxsize], ids=["machine code alone", "Numba"])
 @pytest.mark.parametrize(("module", "old", "new", "expected"), EDITS)
 def test_a_change_anywhere_below_a_kernel_is_seen(
     module: str,
     old: str,
     new: str,
     expected: int,
-    calls: int,
     cache: Path,
     kernels: Any,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Kernels on disk are called without Numba at first, and by Numba after many calls."""
-    monkeypatch.setattr(CompiledKernel, "_calls", calls)
     assert answer(kernels()) == (2101, 0)
     assert answer(kernels()) == (2101, 1)
     assert answer(kernels(module, old, new)) == (expected, 0)
@@ -139,14 +138,6 @@ def test_a_record_of_another_module_is_another(cache: Path, kernels: Any, tmp_pa
     assert answer(module) == (2101, 0)
 
 
-def test_an_entry_that_was_cut_off_is_compiled_again(cache: Path, kernels: Any) -> None:
-    assert answer(kernels()) == (2101, 0)
-    for entry in cache.iterdir():
-        entry.write_bytes(entry.read_bytes()[:100])
-    assert answer(kernels()) == (2101, 0)
-    assert answer(kernels()) == (2101, 1)
-
-
 @pytest.mark.parametrize("value", ["[1]", "{1: 2}", "object()", "(1, [2])"])
 def test_what_could_change_unseen_is_refused(value: str, cache: Path, kernels: Any) -> None:
     module = kernels("values", "ONE = 1", f"ONE = {value}")
@@ -157,21 +148,17 @@ def test_what_could_change_unseen_is_refused(value: str, cache: Path, kernels: A
 def test_entries_used_longest_ago_are_removed(
     cache: Path, kernels: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer(kernels())
-    first = set(cache.iterdir())
-    assert len(first) >= 3
-    for n, entry in enumerate(sorted(first)):
-        os.utime(entry, (n, n))
-    sizes = [entry.stat().st_size for entry in first]
-    room = sum(sizes) + min(sizes) // 2  # entries of the same kernels differ by some bytes
-    monkeypatch.setattr(folder, "MOST_BYTES", room)
-    answer(kernels())  # uses the entry of `whole`
+    for n, old in enumerate(("", "x + 0", "x + 1", "x + 2")):
+        answer(kernels(*(("parts", "x + ONE", old) if old else ())))
+        for entry in set(cache.iterdir()):
+            if entry.stat().st_mtime > 1_000:
+                os.utime(entry, (n, n))
+    first, *_, last = sorted(cache.iterdir(), key=lambda entry: entry.stat().st_mtime)
+    monkeypatch.setattr(entries, "MAX_BYTES", 4 * last.stat().st_size + 100)
+    assert answer(kernels()) == (2101, 1), "now the first one is the one used last"
     assert answer(kernels("parts", "x + ONE", "x - ONE")) == (101, 0)
-    after = set(cache.iterdir())
-    assert len(after) < len(first | after)
-    assert [entry for entry in first & after if ".whole." not in entry.name] == []
-    kernels().whole.by_numba()._cache.flush()
-    assert not list(cache.glob("kernels_here.whole.*"))
+    assert first.exists()
+    assert len([*cache.iterdir()]) == 4
 
 
 def test_where_nothing_can_be_written_kernels_still_run(
@@ -181,6 +168,155 @@ def test_where_nothing_can_be_written_kernels_still_run(
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
     with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR names another place"):
         assert answer(kernels()) == (2101, 0)
+
+
+@pytest.fixture
+def entry(cache: Path, kernels: Any) -> Path:
+    """An entry that was kept."""
+    assert answer(kernels()) == (2101, 0)
+    (entry,) = cache.iterdir()
+    assert entries.read(entry.name) is not None
+    return entry
+
+
+def test_flipped_bits_and_cut_ends_are_seen_before_code_is_loaded(
+    entry: Path, kernels: Any
+) -> None:
+    content, generator = entry.read_bytes(), random.Random(1)
+    for n in range(500):
+        damaged = bytearray(content)
+        place = generator.randrange(8 * len(content))
+        damaged[place // 8] ^= 1 << place % 8
+        entry.write_bytes(damaged)
+        assert entries.read(entry.name) is None, place
+        if n % 100 == 0:
+            assert answer(kernels()) == (2101, 0)
+            assert answer(kernels()) == (2101, 1), "kept anew"
+    for length in {*range(100), *generator.sample(range(len(content)), 100), len(content) - 1}:
+        entry.write_bytes(content[:length])
+        assert entries.read(entry.name) is None, length
+    entry.write_bytes(content + b"\0")
+    assert answer(kernels()) == (2101, 0)
+
+
+def test_entries_that_were_swapped_are_compiled_again(entry: Path, kernels: Any) -> None:
+    assert answer(kernels("parts", "x + ONE", "x - ONE")) == (101, 0)
+    (other,) = set(entry.parent.iterdir()) - {entry}
+    ours = entry.read_bytes()
+    entry.write_bytes(other.read_bytes())
+    other.write_bytes(ours)
+    assert answer(kernels()) == (2101, 0)
+    assert answer(kernels("parts", "x + ONE", "x - ONE")) == (101, 0)
+    assert answer(kernels()) == (2101, 1)
+
+
+UNSAFE: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "a file that all may write": ("other users may write", lambda entry: entry.chmod(0o606)),
+    "a file of a group": ("other users may write", lambda entry: entry.chmod(0o660)),
+    "a folder that all may write": (
+        "other users may write",
+        lambda entry: entry.parent.chmod(0o777),
+    ),
+    "a folder of a group": ("other users may write", lambda entry: entry.parent.chmod(0o770)),
+}
+if hasattr(os, "getuid") and os.getuid() == 0:
+    UNSAFE |= {
+        "a file of another": ("another user", lambda entry: os.chown(entry, 4321, -1)),
+        "a folder of another": ("another user", lambda entry: os.chown(entry.parent, 4321, -1)),
+        "a place of another": (
+            "another user",
+            lambda entry: os.chown(entry.parent.parent, 4321, -1),
+        ),
+    }
+
+
+@pytest.mark.parametrize("how", UNSAFE)
+def test_what_another_user_may_have_written_is_not_loaded(
+    how: str, entry: Path, kernels: Any
+) -> None:
+    why, change = UNSAFE[how]
+    change(entry)
+    before = entry.read_bytes()
+    with pytest.warns(RuntimeWarning, match=f"are not used: .*{why}.*NUMBA_CACHE_DIR"):
+        assert answer(kernels()) == (2101, 0)
+    if "folder" in how or "place" in how:
+        assert entry.read_bytes() == before, "and nothing is written there"
+    else:
+        assert answer(kernels()) == (2101, 1), "the file is another now, of the user"
+
+
+def test_all_is_of_another_user(entry: Path, kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 4321)
+    with pytest.warns(RuntimeWarning, match="it belongs to another user"):
+        assert answer(kernels()) == (2101, 0)
+
+
+def test_links_pipes_and_folders_are_no_entries(entry: Path, kernels: Any, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(entry.read_bytes())
+    for make in (entry.mkdir, lambda: os.mkfifo(entry), lambda: entry.symlink_to(elsewhere)):
+        entry.unlink()
+        make()  # type: ignore[no-untyped-call]
+        assert entries.read(entry.name) is None
+        if entry.is_dir():
+            with pytest.warns(RuntimeWarning, match="cannot be kept"):
+                assert answer(kernels()) == (2101, 0)
+            entry.rmdir()
+            entry.touch()
+        else:
+            assert answer(kernels()) == (2101, 0)
+            assert answer(kernels()) == (2101, 1)
+
+
+def test_a_full_disk_leaves_no_part_of_an_entry(cache: Path, kernels: Any) -> None:
+    """As a limit of the size of files does it: a write fails in the middle."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400, limits[1]))
+    try:
+        with pytest.warns(RuntimeWarning, match="compiled kernels cannot be kept"):
+            assert answer(kernels()) == (2101, 0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert [*cache.iterdir()] == []
+    assert answer(kernels()) == (2101, 0)
+    assert answer(kernels()) == (2101, 1)
+
+
+def test_a_full_tmpfs_leaves_no_part_of_an_entry(cache: Path, kernels: Any, tmp_path: Path) -> None:
+    place = tmp_path / "cache"
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k,mode=700", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        (place / "much").write_bytes(bytes(16_384))
+        with pytest.warns(RuntimeWarning, match="No space left"):
+            assert answer(kernels()) == (2101, 0)
+        assert not cache.exists() or not [*cache.iterdir()]
+        (place / "much").unlink()
+        assert answer(kernels()) == (2101, 0)
+        assert answer(kernels()) == (2101, 1)
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_eight_processes_at_first_use(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "records_here.py").write_text(f"import numpy as np\n{RECORD}")
+    program = """
+import numpy as np, records_here as r
+for n in range(2):
+    numbers = r.Numbers(np.arange(5.0), 2.0)
+    print(r.sums(numbers, np.ones((2, 2)), (9, True), True, 2), r.first(np.arange(3)))
+"""
+    path = os.pathsep.join([str(tmp_path), str(Path(cerlab.__file__).parents[1])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    command = [sys.executable, "-W", "error", "-c", program]
+    options: Any = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    running = [subprocess.Popen(command, text=True, **options) for _ in range(8)]
+    for process in running:
+        assert process.communicate() == (2 * "(25.0, 4, True) 0\n", "")
+    assert sorted(entry.name[0] for entry in cache.iterdir()) == ["r", "r"]
 
 
 PROGRAM = """
@@ -323,13 +459,13 @@ def test_records_that_stay_are_read_once_and_others_are_let_go(
     stays = records.Numbers(np.ones(2), 1.0)
     fresh(records.sums)(stays, np.ones((2, 2)), (7, True), True, 2)
     records_read: list[int] = []
-    right = native.unpack
+    right = kernels_on_disk.unpack
 
     def unpack(arguments: Any, *rest: Any) -> Any:
         records_read.append(id(arguments))
         return right(arguments, *rest)
 
-    monkeypatch.setattr(native, "unpack", unpack)
+    monkeypatch.setattr(kernels_on_disk, "unpack", unpack)
     run = RepeatedCalls(fresh(records.sums))
     for n in range(3):
         values = (stays, np.full((2, 2), float(n)), (7 + n, True), True, 2)
@@ -339,22 +475,40 @@ def test_records_that_stay_are_read_once_and_others_are_let_go(
     assert len(records_read) == 3 + 1 + 3, "all arguments, the record that stays, the pairs"
 
 
-def test_a_kernel_that_allocates_stays_with_numba(records: Any, cache: Path) -> None:
+def test_a_kernel_that_allocates_is_refused(records: Any, cache: Path) -> None:
+    with pytest.raises(TypeError, match="room cannot run without Numba"):
+        records.room(3)
+    assert not list(cache.glob("*room*"))
+
+
+@pytest.mark.parametrize("argument", [[1, 2], 2**63, np.array(["a"]), np.zeros(1, ">i4"), None])
+def test_other_arguments_than_numbers_and_arrays_are_errors(argument: Any, records: Any) -> None:
+    """Integers beyond 64 bits, lists, texts, another order of bytes."""
     for _ in range(2):
-        kernel = fresh(records.room)
-        assert kernel(3).tolist() == [0.0, 0.0, 0.0]
-        assert kernel._dispatcher is not None
-    assert [each.stat().st_size for each in cache.glob("*.room-*.object")] in ([0], [])
+        with pytest.raises((TypeError, ValueError, OverflowError, NumbaError)):
+            records.first((argument,))
+    assert records.first((2**63 - 1,)) == 2**63 - 1
+    with pytest.raises(OverflowError):
+        records.first((2**63,))
 
 
-@pytest.mark.parametrize("argument", [[1, 2], (2**63, 1), np.array(["a"]), np.zeros(1, ">i4")])
-def test_what_numba_alone_knows_is_for_numba(argument: Any, records: Any) -> None:
-    """Integers beyond 64 bits, lists, texts, another order of bytes: as without any of this."""
+def test_a_terminal_and_a_program_are_told_that_kernels_are_compiled(
+    records: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cerlab.kernel_cache import compiler
 
-    def outcome(kernel: Any) -> object:
-        try:
-            return kernel(argument)
-        except Exception as error:
-            return type(error)
-
-    assert outcome(fresh(records.first)) == outcome(numba.njit(records.first.py_func))
+    monkeypatch.setattr(compiler, "_numbers", iter([1, 1, 2, 3]))
+    monkeypatch.setattr(compiler, "PROGRAMS", set())
+    records.first(np.arange(3))
+    assert capsys.readouterr().err == "", "a library is silent"
+    monkeypatch.setattr(compiler, "PROGRAMS", {"pytest"})
+    records.first(np.arange(3.0))
+    records.first((1, 2))
+    assert capsys.readouterr().err == "compiling kernels for this machine, once\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    records.first((1, 2.0))
+    assert capsys.readouterr().err.split("\r\x1b[K") == [
+        "",
+        "compiling kernels for this machine, once: 3",
+        "",
+    ]

@@ -1,0 +1,155 @@
+"""Numba, where a kernel has to be compiled: from a function to an object file.
+
+A kernel and those that it calls are optimised once, together, and machine code is made of the whole
+alone: Numba would optimise and translate each of them first, which costs twice as much.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from functools import cache
+from itertools import count
+from typing import Any
+
+import numba
+from llvmlite import binding as llvm
+from numba.core import compiler, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import _FunctionCompiler
+from numba.np.numpy_support import as_dtype
+
+from cerlab.kernel_cache.entries import write
+
+PROGRAMS = {"cerlab.cli", "ipykernel"}
+"""Modules of programs whose user waits: standard error says that kernels are compiled."""
+
+_PACKED = {"d": "d", "f": "f4x", "L": "Q", "P": "Q"}
+"""The letters of `struct` for eight bytes each; other integers are signed."""
+
+_numbers = count(1)
+
+
+class _Library(JITCodeLibrary):
+    """The code of one kernel, which is optimised with that of the kernel that calls it."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+class _Compiler(_FunctionCompiler):  # type: ignore[misc]
+    """A compiler to such a library, without wrappers for calls from Python or C."""
+
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        flags: Any = compiler.Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        context, typing = self.targetdescr.target_context, self.targetdescr.typing_context
+        library = _Library(context.codegen(), self.py_func.__qualname__)
+        given = (typing, context, self.py_func, args, return_type, flags, self.locals)
+        result = compiler.compile_extra(*given, library=library)
+        result = result._replace(entry_point=object())  # the key of the function for its callers
+        context.insert_user_function(result.entry_point, result.fndesc, [library])
+        return result
+
+
+@cache
+def dispatcher_of(kernel: Any) -> Any:
+    """Return Numba's dispatcher of a kernel, which other kernels can call."""
+    dispatcher = numba.njit(**kernel.options)(kernel.py_func)
+    old = dispatcher._compiler
+    parts = (old.py_func, old.targetdescr, old.targetoptions, old.locals, old.pipeline_class)
+    dispatcher._compiler = _Compiler(*parts)
+    dispatcher.add_overload = lambda result: dispatcher.overloads.update(
+        {tuple(result.signature.args): result}
+    )
+    return dispatcher
+
+
+def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], name: str) -> bytes:
+    """Return the content of an entry: facts as a line of JSON, and an object file.
+
+    Raises `TypeError` for a kernel whose code needs Numba when it runs: one that allocates.
+    """
+    _announce(next(_numbers))
+    try:
+        with global_compiler_lock:
+            content = _content(kernel, tuple(map(numba.typeof, arguments)))
+    finally:
+        _announce(None)
+    write(name, content)
+    return content
+
+
+def _content(kernel: Any, arguments: tuple[Any, ...]) -> bytes:
+    dispatcher = dispatcher_of(kernel)
+    dispatcher.compile(arguments)
+    result = dispatcher.overloads[arguments]
+    returned, library = result.signature.return_type, result.library
+    library._ensure_finalized()
+    function, packed = result.fndesc.llvm_func_name, "packed." + result.fndesc.llvm_func_name
+    module = library._final_module.clone()
+    as_llvm = [str(each.type) for each in module.get_function(function).arguments]
+    letters = "".join(map(_letters, arguments))
+    module.link_in(llvm.parse_assembly(_wrapper(function, packed, as_llvm[2:])))
+    for each in (*module.functions, *module.global_variables):
+        if not each.is_declaration and each.name != packed:
+            each.linkage = "internal"
+    passes, builder = library.codegen._module_pass_manager()
+    passes.run(module, builder)
+    named = [each for each in (*module.functions, *module.global_variables) if each.is_declaration]
+    known = ctypes.CDLL(None)
+    missing = [
+        e.name for e in named if not e.name.startswith("llvm.") and not hasattr(known, e.name)
+    ]
+    given = "" if isinstance(returned, types.NoneType) else _letters(returned)
+    if missing or "P" in given or len(as_llvm) != 2 + len(letters):
+        raise TypeError(f"{kernel.name} cannot run without Numba: {missing or result.signature}")
+    facts = {
+        "name": packed,
+        "arguments": "".join(_PACKED.get(each, "q") for each in letters),
+        "result": given,
+        "alone": not isinstance(returned, types.BaseTuple),
+    }
+    return json.dumps(facts).encode() + b"\n" + bytes(library.codegen._tm.emit_object(module))
+
+
+def _wrapper(name: str, packed: str, types: list[str]) -> str:
+    """Return a function that takes the arguments of another from memory, eight bytes for each."""
+    numbered = list(enumerate(types))
+    given = ", ".join(["ptr %r", "ptr %e", *(f"{each} %a{n}" for n, each in numbered)])
+    loads = "".join(
+        f"%p{n} = getelementptr i64, ptr %m, i64 {n}\n%a{n} = load {each}, ptr %p{n}\n"
+        for n, each in numbered
+    )
+    return f"""declare i32 @"{name}"({", ".join(["ptr", "ptr", *types])})
+        define i32 @"{packed}"(ptr %r, ptr %e, ptr %m) {{
+        {loads}%status = call i32 @"{name}"({given})
+        ret i32 %status\n}}"""
+
+
+def _letters(argument: Any) -> str:
+    """Return the letters that NumPy gives the parts of an argument or result."""
+    match argument:
+        case types.Array():  # two pointers that are not used, size, size of an item, data, shape
+            _letters(argument.dtype)
+            return "PPllP" + "ll" * argument.ndim
+        case types.BaseTuple():
+            return "".join(map(_letters, argument.types))
+    if isinstance(argument, types.Number | types.Boolean):
+        return str(as_dtype(argument).char)
+    raise TypeError(f"expected numbers of 64 bits, arrays and tuples of them, got {argument}")
+
+
+def _announce(number: int | None) -> None:
+    """Say that a kernel is compiled: in place on a terminal, else in one line, once."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        text = f"compiling kernels for this machine, once: {number}" if number else ""
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+    elif number == 1 and PROGRAMS & sys.modules.keys():
+        print("compiling kernels for this machine, once", file=sys.stderr)
