@@ -83,6 +83,10 @@ class Limits:
         """The seconds before the limit."""
         return self.deadline - monotonic()
 
+    def end(self) -> None:
+        """Let the block run out of time now; another thread may call this."""
+        self.deadline = -math.inf
+
 
 class Budget:
     """The steps that are left to one construction or search, and what it is."""
@@ -105,7 +109,7 @@ def _during() -> str:
 
 
 @contextmanager
-def limits(seconds: float | None = None, memory: int | str | None = None) -> Iterator[None]:
+def limits(seconds: float | None = None, memory: int | str | None = None) -> Iterator[Limits]:
     """A block in which cerlab may take so many seconds and so many more bytes of memory.
 
     Seconds are those of the clock on the wall, so that they bound waiting too, and count from here.
@@ -124,9 +128,10 @@ def limits(seconds: float | None = None, memory: int | str | None = None) -> Ite
     """
     wall = math.inf if seconds is None else _positive(seconds, "seconds")
     room = math.inf if memory is None else _positive(size_in_bytes(memory), "memory")
-    token = _limits.set(Limits(wall, room, _limits.get()))
+    inner = Limits(wall, room, _limits.get())
+    token = _limits.set(inner)
     try:
-        yield
+        yield inner
     finally:
         _limits.reset(token)
 

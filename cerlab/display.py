@@ -10,6 +10,7 @@ mimetype is shown, and ``text/plain`` always exists (`repr` in the worst case).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 Renderer = Callable[[Any], Any]
@@ -146,3 +147,20 @@ def tree_lines(
             for n, child in reversed(list(enumerate(inner)))
         ]
     return "\n".join(lines)
+
+
+@rich_display
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Steps of an engine, one a line: what it does, and why.
+
+    It stands here, and not with an engine, since pictures of it need no NumPy.
+    """
+
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def __repr__(self) -> str:
+        return str(self)

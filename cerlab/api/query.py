@@ -15,7 +15,7 @@ from cerlab.model.event import Schema
 from cerlab.model.stream import TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
-    from cerlab.engine.whole_stream import Explanation
+    from cerlab.display import Explanation
     from cerlab.viz.deterministic import MintermTable
     from cerlab.why import Why
     from cerlab.why.none import WhyNone

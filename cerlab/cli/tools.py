@@ -64,6 +64,9 @@ def lab_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="a free one by default")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.add_argument(
+        "--page", metavar="TEXT", default="", help='what "Copy link" copied: a query and events'
+    )
+    parser.add_argument(
         "--build",
         metavar="DIR",
         type=Path,
@@ -78,9 +81,10 @@ def lab(arguments: argparse.Namespace) -> int:
         print(f"{arguments.build}: serve it as static files", file=sys.stderr)
         return OK
     with Lab(arguments.port) as lab:
-        print(lab.url, flush=True)
+        url = f"{lab.url}#{arguments.page}" if arguments.page else lab.url
+        print(url, flush=True)
         if not arguments.no_browser:
-            webbrowser.open(lab.url)
+            webbrowser.open(url)
         lab.serve_forever()
     return OK
 

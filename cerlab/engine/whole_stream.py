@@ -11,14 +11,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
 from itertools import islice, pairwise
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
-from cerlab.display import rich_display
+from cerlab.display import Explanation
 from cerlab.engine.answers import AnswerBatch, events_of_streams, slice_columns, whole
 from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import FEW, GeneralEvaluation
@@ -197,20 +196,6 @@ def compiled_answers(
         yield from evaluation.push_stream(stream)
     else:
         yield from whole(evaluation, stream)
-
-
-@rich_display
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Steps of the engine, one a line: what is done, and why so."""
-
-    lines: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def explain(plan: Plan, tables: LearnedTables) -> Explanation:

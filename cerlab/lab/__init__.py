@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
@@ -17,7 +18,7 @@ from typing import Any, TypeAlias
 import cerlab
 from cerlab.api.timelines import WHAT, stage
 from cerlab.compile.pattern import Pattern, SremoPattern, any_pattern
-from cerlab.errors import CerlabError, SourcePlace, UsageError
+from cerlab.errors import BadData, CerlabError, SourcePlace, UsageError
 from cerlab.model.answer import by_end
 from cerlab.viz.filmstrip import Frames
 from cerlab.viz.html import escape
@@ -43,9 +44,9 @@ MOST_STEPS = 40
 def answer(request: Request) -> Reply:
     """The reply to what a panel of the page asks.
 
-    `request` has ``panel`` (a key of `PANELS`), ``query``, ``events`` (text, see `stream_of`)
-    and what the panel needs besides. The reply has ``html`` or ``frames`` and what else it shows,
-    and ``warnings``; or ``error`` with ``message`` and, in a query, ``line``, ``column``, ``end``.
+    `request` has ``panel`` (a key of `PANELS`), ``query``, ``events``, ``time`` (see `stream_of`)
+    and what the panel needs. The reply has ``html`` or ``frames``, what else the panel shows, and
+    ``warnings``; or ``error`` with ``message``, ``box`` and the place in a query.
     """
     try:
         with warnings.catch_warnings(record=True) as records:
@@ -54,11 +55,14 @@ def answer(request: Request) -> Reply:
         ours = (each.message for each in records if issubclass(each.category, cerlab.CerlabWarning))
         return {**reply, "warnings": list(dict.fromkeys(map(str, ours)))}
     except CerlabError as error:
-        return {"error": _error(error)}
+        return {"error": _error(error, request)}
     except ImportError as error:
         missing = str(error.name or error)
         message = f"this needs {missing}, which is not here; `cerlab lab` on your machine has it"
         return {"error": {"message": message}}
+    except Exception as error:  # a fault of cerlab: the page says so and goes on
+        traceback.print_exc()
+        return {"error": {"message": f"internal error: {type(error).__name__}: {error}"}}
 
 
 def view(request: Request) -> Reply:
@@ -72,6 +76,8 @@ def view(request: Request) -> Reply:
         text = request.get(name)
         if not isinstance(text, str) or re.search("[\ud800-\udfff]", text):
             raise _unknown(name, text, ("texts",))
+    if not isinstance(request.get("time", ""), str):
+        raise _unknown("time", request["time"], ("texts",))
     if not isinstance(positions, Sequence) or not all(type(n) is int for n in positions):
         raise _unknown("positions", positions, ("lists of integers",))
     return PANELS[panel](request)
@@ -83,10 +89,14 @@ def _unknown(kind: str, name: object, choices: Iterable[str]) -> UsageError:
     )
 
 
-def _error(error: CerlabError) -> Reply:
+def _error(error: CerlabError, request: Request) -> Reply:
+    """Return what the page shows of an error; ``box`` is the text that it belongs under."""
     reply: Reply = {"message": f"{error.code}: {error.message}", "hint": error.hint}
+    reply["box"] = "events" if isinstance(error, BadData) else "query"
     if isinstance(error.place, SourcePlace):
         span = error.place.span
+        if error.place.text == request.get("other") != request.get("query"):
+            reply["box"] = "other"
         reply |= {"line": span.line, "column": span.column, "text": error.place.text}
         reply["end"] = span.end_column if span.end_line == span.line else span.column + 1
     elif error.place is not None:
@@ -94,8 +104,12 @@ def _error(error: CerlabError) -> Reply:
     return reply
 
 
-def stream_of(text: str) -> cerlab.Stream:
-    """The events of a text: NDJSON, CSV, CORE's form, or nothing but types as in ``A B A C``."""
+def stream_of(text: str, time: str = "") -> cerlab.Stream:
+    """Return the events of a text: NDJSON, CSV, CORE's form, or types alone as in ``A B A C``.
+
+    `time` names their time and its unit, as in ``ts:ms``.
+    """
+    attribute, _, unit = time.strip().partition(":")
     text = text.strip()
     first = text.partition("\n")[0]
     if re.fullmatch(r"[A-Za-z_]\w*(\s+[A-Za-z_]\w*)*", text) and first != "type":
@@ -106,15 +120,19 @@ def stream_of(text: str) -> cerlab.Stream:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"events{suffix}"
         path.write_text(f"{text}\n" if text else "type\n", encoding="utf-8")
-        stream = cerlab.Stream.read(path)
+        stream = cerlab.Stream.read(path, time=attribute or None, unit=unit or None)
         list(islice(stream, 1))
     return stream
+
+
+def _stream(request: Request) -> cerlab.Stream:
+    return stream_of(request["events"], request.get("time", ""))
 
 
 def _check(request: Request) -> Reply:
     """Is the text a query? Says which events there are, too, for the strip of positions."""
     any_pattern(request["query"])
-    events = stream_of(request["events"])
+    events = _stream(request)
     return {
         "events": [str(event.type) for event in islice(events, MOST_EVENTS)],
         "count": len(events),
@@ -122,7 +140,7 @@ def _check(request: Request) -> Reply:
 
 
 def _answers(request: Request) -> Reply:
-    pattern, stream = any_pattern(request["query"]), stream_of(request["events"])
+    pattern, stream = any_pattern(request["query"]), _stream(request)
     answers = sorted(cerlab.evaluate(request["query"], stream, limit=MOST_ANSWERS), key=by_end)
     total = len(answers) if len(answers) < MOST_ANSWERS else _count(pattern, stream)
     reply: Reply = {
@@ -151,12 +169,12 @@ def _machine(request: Request) -> Reply:
 
 
 def _steps(request: Request) -> Reply:
-    steps = cerlab.step(_as_query(request["query"]), stream_of(request["events"])[:MOST_STEPS])
+    steps = cerlab.step(_as_query(request["query"]), _stream(request)[:MOST_STEPS])
     return {"frames": list(Frames(steps, "auto").all())}
 
 
 def _why(request: Request) -> Reply:
-    stream = stream_of(request["events"])
+    stream = _stream(request)
     positions = request.get("positions", ())
     if positions:
         why: Any = cerlab.why(request["query"], stream, positions)

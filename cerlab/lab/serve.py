@@ -10,28 +10,44 @@ import base64
 import hashlib
 import io
 import json
+import re
 import secrets
 import shutil
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from select import select
+from socket import MSG_PEEK
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import cerlab
+from cerlab.budget import limits
 from cerlab.errors import BadData, DataPlace, UsageError
-from cerlab.lab import answer
+from cerlab.lab import Reply, answer
 
 PAGE = Path(__file__).parent / "page"
 
 
 LARGEST = 64 * 1024 * 1024
 """The largest request, in bytes."""
+
+PATIENCE = 10
+"""Seconds that a connection may be silent in the middle of a request."""
+
+LONGEST = 3600
+"""Seconds that one answer may take."""
+
+GONE_INTERVAL = 0.2
+"""Seconds between two looks whether the page still waits: "Stop" closes its connection."""
 
 
 class Lab(ThreadingHTTPServer):
@@ -51,31 +67,64 @@ class Lab(ThreadingHTTPServer):
 
 class _Handler(SimpleHTTPRequestHandler):
     server: Lab
+    timeout = PATIENCE
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, directory=str(PAGE), **options)
 
     def do_POST(self) -> None:
-        """A request of the page: JSON in, JSON out."""
-        length = int(self.headers.get("Content-Length") or 0)
+        """Reply to a request of the page, JSON for JSON; what is no such request gets a status."""
         is_own_host = self.headers.get("Host", "") == f"127.0.0.1:{self.server.server_port}"
-        token = self.headers.get("X-Token", "")
+        token = self.headers.get("X-Token", "").encode()
+        length = self.headers.get("Content-Length", "")
         if (
             self.path != "/answer"
             or not is_own_host
-            or not secrets.compare_digest(token, self.server.token)
+            or not secrets.compare_digest(token, self.server.token.encode())
         ):
             self.send_error(HTTPStatus.FORBIDDEN)
-            return
-        if length > LARGEST:
+        elif not re.fullmatch("[0-9]{1,18}", length):
+            self.send_error(HTTPStatus.LENGTH_REQUIRED)
+        elif int(length) > LARGEST:
             self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        else:
+            self._reply(int(length))
+
+    def _reply(self, length: int) -> None:
+        try:
+            content = self.rfile.read(length)
+            request = json.loads(content) if len(content) == length else None
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True  # a request that never comes to its end
             return
-        reply = json.dumps(answer(json.loads(self.rfile.read(length)))).encode()
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(reply)))
-        self.end_headers()
-        self.wfile.write(reply)
+        except (ValueError, RecursionError):
+            request = None
+        if request is None:
+            self.send_error(HTTPStatus.BAD_REQUEST, "expected JSON of the given length")
+            return
+        reply = json.dumps(self._answer(request)).encode()
+        with suppress(ConnectionError, TimeoutError):
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+
+    def _answer(self, request: Any) -> Reply:
+        """Return the answer; stop computing it once the page has closed the connection."""
+        with ThreadPoolExecutor(max_workers=1) as pool, limits(seconds=LONGEST) as limit:
+            work = pool.submit(copy_context().run, answer, request)
+            while not wait([work], timeout=GONE_INTERVAL).done:
+                if self._is_gone():
+                    limit.end()
+            return work.result()
+
+    def _is_gone(self) -> bool:
+        readable, _, _ = select([self.connection], [], [], 0)
+        try:
+            return bool(readable) and not self.connection.recv(1, MSG_PEEK)
+        except OSError:
+            return True
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""

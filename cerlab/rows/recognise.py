@@ -9,7 +9,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from cerlab.engine.whole_stream import Explanation
+from cerlab.display import Explanation
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError, nearest
 from cerlab.io import arrow
 from cerlab.io.conversion import duplicate_column, not_utf_8

@@ -15,8 +15,8 @@ from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
 from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.pattern import Pattern
+from cerlab.display import Explanation
 from cerlab.engine.reference.snapshot import TecsSnapshot
-from cerlab.engine.whole_stream import Explanation
 from cerlab.logic.ceql.syntax import CeqlQuery, window_text
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.model.clauses import Consume

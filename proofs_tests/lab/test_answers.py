@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import warnings
+from operator import itemgetter
 from random import Random
 
 import pytest
@@ -84,8 +85,32 @@ def test_answers_are_those_of_evaluate(suite: Suite) -> None:
 
 
 def _refused_with(error: cerlab.CerlabError, reply: dict[str, object]) -> bool:
-    assert reply == {"error": {"message": f"{error.code}: {error.message}", "hint": error.hint}}
+    message = f"{error.code}: {error.message}"
+    assert reply == {"error": {"message": message, "hint": error.hint, "box": "query"}}
     return False
+
+
+def test_an_error_says_under_which_text_it_belongs() -> None:
+    texts = {"query": "A ; B", "events": "A B", "other": "A : B"}
+    wrong = {"query": "A ;; B", "events": 'A(v="x"', "other": "A :: B"}
+    for box, text in wrong.items():
+        error = answer({"panel": "compare" if box == "other" else "answers", **texts, box: text})
+        assert error["error"]["box"] == box
+
+
+def test_a_window_in_seconds_has_a_time() -> None:
+    window = {"query": "SELECT * WHERE A ; B WITHIN 2 SECONDS", "events": "A(t=1) B(t=2) B(t=9)"}
+    assert "error" in answer({"panel": "answers", **window})
+    assert answer({"panel": "answers", **window, "time": "t:s"})["total"] == "1"
+
+
+def test_a_fault_of_ours_is_a_reply(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(PANELS, "answers", itemgetter("nothing"))
+    reply = answer({"panel": "answers", "query": "A", "events": "A"})
+    assert reply["error"]["message"] == "internal error: KeyError: 'nothing'"
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_wrong_query_has_its_place() -> None:

@@ -102,6 +102,43 @@ def test_a_mistake_is_shown_under_its_caret(page: Any) -> None:
     assert page.inner_text("#said") == ""
 
 
+def test_a_mistake_in_the_events_is_shown_under_them(page: Any) -> None:
+    _type(page, "A ; B", "type,v\nA,1,2\nB")
+    assert page.inner_text("#said-events") != ""
+    assert page.inner_text("#said") == ""
+    assert "old" in page.get_attribute("#shown", "class")
+    _type(page, "A ; B", "A B")
+    assert page.inner_text("#said-events") == ""
+    assert "old" not in page.get_attribute("#shown", "class")
+
+
+def test_a_text_of_events_may_be_long(page: Any) -> None:
+    page.click("[data-panel=answers]")
+    _type(page, "A ; B", f"A(text={'x' * 200_000})\nB()\nB()")
+    assert page.inner_text("#total") == "2 answers"
+    _type(page, "A ; B", "A B")
+
+
+def test_a_page_that_fails_dims_what_it_shows_and_says_so(page: Any) -> None:
+    page.evaluate("() => { window.own = btoa; window.btoa = () => { throw new Error('no room') } }")
+    _type(page, "A ; B", "A B B")
+    assert page.inner_text("#said") == "the page failed: no room"
+    assert "old" in page.get_attribute("#shown", "class")
+    page.evaluate("() => { window.btoa = window.own }")
+    _type(page, "A ; B", "A B")
+    assert page.inner_text("#said") == ""
+
+
+def test_a_window_in_seconds_reads_the_time_field(page: Any) -> None:
+    page.click("[data-panel=answers]")
+    _type(page, "SELECT * WHERE A ; B WITHIN 2 SECONDS", "A(t=1)\nB(t=2)\nB(t=9)")
+    page.fill("#time", "t:s")
+    _wait_until_settled(page)
+    assert page.inner_text("#total") == "1 answer"
+    page.fill("#time", "")
+    _type(page, "A ; B", "A B")
+
+
 def test_positions_are_explained_by_a_click(page: Any) -> None:
     _type(page, "A : B", "A C B")
     for position in (0, 2):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
-from threading import Thread
+from threading import Event, Thread
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 
+from cerlab.budget import poll
+from cerlab.errors import ResourceLimit
+from cerlab.lab import serve
 from cerlab.lab.serve import Lab
 
 QUESTION = json.dumps({"panel": "answers", "query": "A ; B", "events": "A B"}).encode()
@@ -54,3 +58,65 @@ def test_nothing_beside_the_page_is_given(lab: Lab) -> None:
         urlopen(f"http://127.0.0.1:{lab.server_port}/../answers.py")
     with response.value:
         assert response.value.code == 404
+
+
+def _exchange(lab: Lab, headers: str, body: bytes = b"") -> bytes:
+    """What the server sends for a request that is written by hand."""
+    with socket.create_connection(("127.0.0.1", lab.server_port), timeout=30) as connection:
+        host = f"Host: 127.0.0.1:{lab.server_port}\r\nX-Token: {lab.token}\r\n"
+        connection.sendall(f"POST /answer HTTP/1.0\r\n{host}{headers}\r\n".encode() + body)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ("Content-Length: x\r\n", b"", 411),
+        ("Content-Length: -5\r\n", b"", 411),
+        ("Content-Length: 999999999999\r\n", b"", 413),
+        ("", b"{}", 411),
+        ("Transfer-Encoding: chunked\r\n", b"2\r\n{}\r\n0\r\n\r\n", 411),
+        ("Content-Length: 3\r\n", b"{{{", 400),
+        ("Content-Length: 2\r\n", b"\xff\xfe", 400),
+        ("Content-Length: 4\r\n", b"null", 400),
+        ("Content-Length: 200000\r\n", b"[" * 200_000, 400),
+        ("Content-Length: 2\r\n", b"{}", 200),
+        ("Content-Length: 2\r\n", b"[]", 200),
+    ],
+)
+def test_a_request_that_is_none_gets_a_status_and_no_traceback(
+    lab: Lab, headers: str, body: bytes, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    reply = _exchange(lab, headers, body)
+    assert reply.startswith(f"HTTP/1.0 {status} ".encode())
+    assert capfd.readouterr().err == ""
+
+
+def test_a_request_that_never_ends_is_dropped(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serve._Handler, "timeout", 0.2)
+    assert _exchange(lab, "Content-Length: 100\r\n", b"{") == b""
+    assert capfd.readouterr().err == ""
+
+
+def test_an_answer_that_nobody_waits_for_is_stopped(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = Event()
+
+    def endless(request: object) -> dict[str, object]:
+        try:
+            while True:
+                poll()
+        except ResourceLimit:
+            stopped.set()
+            return {}
+
+    monkeypatch.setattr(serve, "answer", endless)
+    with socket.create_connection(("127.0.0.1", lab.server_port)) as connection:
+        host = f"Host: 127.0.0.1:{lab.server_port}\r\nX-Token: {lab.token}\r\n"
+        head = f"POST /answer HTTP/1.0\r\n{host}Content-Length: 2\r\n\r\n"
+        connection.sendall(head.encode() + b"{}")
+        assert not stopped.wait(0.5)
+    assert stopped.wait(20)

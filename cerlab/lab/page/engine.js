@@ -9,6 +9,8 @@ function server(token) {
   let stopper = new AbortController();
   return {
     name: "this machine",
+    link: ({ hash }) => `cerlab lab --page '${hash.slice(1)}'`, // the address is this machine's alone
+    copied: "copied: a command that opens this page on any machine with cerlab",
     stop: () => {
       stopper.abort();
       stopper = new AbortController();
@@ -20,7 +22,7 @@ function server(token) {
         body: JSON.stringify(request),
         signal: stopper.signal,
       }).catch((error) => ({ ok: false, statusText: String(error) }));
-      return reply.ok ? reply.json() : { error: { message: `no reply: ${reply.statusText}` } };
+      return reply.ok ? reply.json() : { error: { message: `no reply: ${reply.status ?? ""} ${reply.statusText}` } };
     },
   };
 }
@@ -50,6 +52,8 @@ async function inBrowser(tell) {
   await start();
   return {
     name: "in this browser",
+    link: ({ href }) => href,
+    copied: "the link is in the address line, and copied",
     stop: () => {
       worker.terminate();
       for (const resolve of waiting.values()) resolve({ error: { message: "stopped" } });

@@ -16,7 +16,20 @@ const EXAMPLES = {
     events: "B(id=1)\nB(id=2)\nS(id=2)\nS(id=1)",
   },
 };
-const STAGES = { cea: "automaton", det: "deterministic", vcea: "with labels", ast: "formula", table: "table", minterms: "minterms" };
+const STAGES = {
+  cea: "automaton",
+  det: "deterministic",
+  vcea: "with labels",
+  strict: "of STRICT",
+  nxt: "of NEXT",
+  last: "of LAST",
+  max: "of MAX",
+  srt: "with registers",
+  ast: "formula",
+  table: "table",
+  minterms: "minterms",
+};
+const LEGEND = "• the event is taken, ∘ it is skipped";
 const QUIET = 250; // milliseconds without a key before the page asks
 
 const at = (id) => document.getElementById(id);
@@ -26,7 +39,7 @@ const create = (name, properties = {}, ...children) => {
   return element;
 };
 
-const state = { query: "", events: "", other: "", panel: "answers", what: "cea", positions: [] };
+const state = { query: "", events: "", time: "", other: "", panel: "answers", what: "cea", positions: [] };
 let engine;
 let round = 0;
 
@@ -34,7 +47,8 @@ let round = 0;
 
 const toLink = () => {
   const bytes = new TextEncoder().encode(JSON.stringify(state));
-  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
+  const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""); // a call takes few arguments
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_");
 };
 const fromLink = (text) => {
   const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
@@ -57,18 +71,18 @@ const recall = () => {
 // -- asking and showing ---------------------------------------------------------------------------
 
 const ask = async (panel, more = {}) => {
-  const { query, events, other, what, positions } = state;
-  return engine.ask({ panel, query, events, other, what, positions, ...more });
+  const { query, events, time, other, what, positions } = state;
+  return engine.ask({ panel, query, events, time, other, what, positions, ...more });
 };
 
 async function refresh() {
-  remember();
   const mine = ++round;
   at("status").textContent = "thinking";
   at("stop").hidden = false;
   const began = performance.now();
   const late = () => mine !== round;
   try {
+    remember();
     const checkReply = await ask("check");
     if (late()) return;
     report(checkReply.error, checkReply.warnings);
@@ -77,7 +91,12 @@ async function refresh() {
     strip(checkReply);
     const reply = await ask(state.panel);
     if (late()) return;
+    report(reply.error, [...checkReply.warnings, ...(reply.warnings ?? [])]);
     show(reply);
+  } catch (error) {
+    if (late()) return;
+    at("shown").classList.add("old");
+    report({ message: `the page failed: ${error.message ?? error}` });
   } finally {
     if (!late()) {
       at("stop").hidden = true;
@@ -87,15 +106,19 @@ async function refresh() {
 }
 
 function report(error, warnings = []) {
-  at("query").classList.toggle("wrong", Boolean(error));
-  if (!error) return void (at("said").textContent = warnings.join("\n"));
-  const lines = [error.message];
-  if (error.line) {
+  const box = error?.box ?? "query";
+  for (const name of ["query", "events", "other"]) {
+    at(name)?.classList.toggle("wrong", Boolean(error) && name === box);
+  }
+  const lines = error ? [error.message] : [...new Set(warnings)];
+  if (error?.line) {
     const width = Math.max(1, error.end - error.column);
     lines.push(error.text.split("\n")[error.line - 1] ?? "", " ".repeat(error.column - 1) + "^".repeat(width));
   }
-  if (error.hint) lines.push(`hint: ${error.hint}`);
-  at("said").textContent = lines.join("\n");
+  if (error?.hint) lines.push(`hint: ${error.hint}`);
+  const ofEvents = error && box === "events";
+  at("said").textContent = ofEvents ? "" : lines.join("\n");
+  at("said-events").textContent = ofEvents ? lines.join("\n") : "";
 }
 
 function strip({ events, count }) {
@@ -142,8 +165,17 @@ const SHOW = {
     const draw = () => {
       frame.innerHTML = reply.frames[slider.value];
     };
+    const move = (step) => () => {
+      slider.value = Number(slider.value) + step;
+      draw();
+    };
+    const [previous, next] = [["previous", -1], ["next", 1]].map(([textContent, step]) => {
+      const button = create("button", { type: "button", textContent });
+      button.addEventListener("click", move(step));
+      return button;
+    });
     slider.addEventListener("input", draw);
-    box.replaceChildren(slider, frame);
+    box.replaceChildren(previous, slider, next, frame, create("p", { textContent: LEGEND }));
     draw();
   },
   compare(reply, box) {
@@ -160,10 +192,13 @@ const SHOW = {
 
 function show(reply) {
   const box = at("shown");
-  if (reply.error) {
-    box.replaceChildren(create("pre", { textContent: [reply.error.message, reply.error.hint].filter(Boolean).join("\nhint: ") }));
-  } else if (SHOW[state.panel]) SHOW[state.panel](reply, box);
-  else box.innerHTML = reply.html;
+  box.classList.toggle("old", Boolean(reply.error)); // what is shown answers an earlier question
+  if (reply.error) return;
+  if (SHOW[state.panel]) SHOW[state.panel](reply, box);
+  else {
+    box.innerHTML = reply.html;
+    if (state.panel === "machine" && state.what !== "ast") box.append(create("p", { textContent: LEGEND }));
+  }
   applyTheme();
 }
 
@@ -226,9 +261,10 @@ function applyTheme() {
 
 async function main() {
   recall();
-  at("query").value = state.query;
-  at("events").value = state.events;
-  for (const name of ["query", "events"]) {
+  const texts = ["query", "events", "time"];
+  const fill = () => texts.forEach((name) => (at(name).value = state[name]));
+  fill();
+  for (const name of texts) {
     at(name).addEventListener("input", () => {
       state[name] = at(name).value;
       soon();
@@ -251,9 +287,8 @@ async function main() {
   at("example").addEventListener("change", () => {
     const example = EXAMPLES[at("example").value];
     if (!example) return;
-    Object.assign(state, { positions: [] }, example);
-    at("query").value = state.query;
-    at("events").value = state.events;
+    Object.assign(state, { positions: [], time: "" }, example);
+    fill();
     select(state.panel);
   });
   at("tabs").addEventListener("click", (event) => event.target.dataset.panel && select(event.target.dataset.panel));
@@ -271,8 +306,8 @@ async function main() {
   });
   at("share").addEventListener("click", async () => {
     remember();
-    await navigator.clipboard?.writeText(location.href).catch(() => {});
-    at("status").textContent = "the link is in the address line, and copied";
+    await navigator.clipboard?.writeText(engine.link(location)).catch(() => {});
+    at("status").textContent = engine.copied;
   });
   at("stop").addEventListener("click", () => {
     round += 1;
