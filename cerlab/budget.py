@@ -28,7 +28,7 @@ ANSWER = 20
 """The steps of an answer that is listed and kept: 100,000 of one end are too many."""
 
 COMPARISONS = 16
-"""So many comparisons of two sets of positions are a step."""
+"""Comparisons of two sets of positions that make one step."""
 
 CHECK_INTERVAL = 0.02
 """Seconds between two checks of the memory, each of which asks the operating system."""
@@ -41,7 +41,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "
 
 
 class Limits:
-    """What a block may use: absolute bounds, so that of two the tighter one is the smaller.
+    """The bounds of a block, absolute, so that the smaller of two is the tighter one.
 
     A limit that was reached stays reached until its block is left, so code that goes another way
     where something is too large does not go on beyond it.

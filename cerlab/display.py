@@ -1,4 +1,4 @@
-"""How values show themselves, without layer 0 knowing any picture.
+"""The registry of renderers, by which values display themselves without importing pictures.
 
 Higher layers register a renderer for a type and a mimetype; `drawable` classes look their renderers
 up when they are displayed. The pictures register when they are imported, and they are imported
@@ -17,10 +17,10 @@ Renderer = Callable[[Any], Any]
 """Makes a text of a value, None where it cannot; or, in the formats of graphs, a graph."""
 
 MIMETYPES = ("text/html", "image/svg+xml", "text/latex")
-"""What a notebook is given besides plain text, where there is a renderer."""
+"""The media types that a notebook receives beside plain text, where there is a renderer."""
 
 GRAPH_TEXT = "text/vnd.graphviz"
-"""What it is given in place of a picture that cannot be drawn here: DOT."""
+"""The media type that replaces a picture that cannot be drawn here: DOT."""
 
 NETWORKX, GRAPHVIZ = "networkx", "graphviz"
 """Formats that are objects of those libraries."""
@@ -134,7 +134,7 @@ Tree = TypeVar("Tree")
 def tree_lines(
     root: Tree, says: Callable[[Tree], str], below: Callable[[Tree], Sequence[Tree]]
 ) -> str:
-    """Any tree, one node a line: what each `says`, and what is `below` it."""
+    """Return a tree as text, one node a line, by the text of a node and its children."""
     lines = []
     pending = [(root, "", "")]
     while pending:

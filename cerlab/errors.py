@@ -97,7 +97,7 @@ class CerlabError(Exception):
         return "\n".join(lines)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows of an error in a cell: the place in the query, not in our code."""
+        """Return the text that IPython shows for an error in a cell: the place in the query."""
         return [f"{type(self).__name__}: {self}"]
 
     def _repr_html_(self) -> str:
@@ -105,7 +105,7 @@ class CerlabError(Exception):
 
 
 class QuerySyntaxError(CerlabError):
-    """The text is not in the language; knows its line, column, caret and what was expected."""
+    """A text outside the language, with the line, the column, a caret and the expected words."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class CerlabWarning(UserWarning):
 
 
 class AnswerWarning(CerlabWarning):
-    """What no event of a stream has and the query needs, or that there is no answer at all."""
+    """A warning of names that a query needs and no event has, or of a query without answers."""
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:

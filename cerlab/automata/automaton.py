@@ -17,7 +17,7 @@ from cerlab.predicates.syntax import EVERYTHING, Predicate
 
 
 class Mark(Enum):
-    """What a transition does with its event: • takes it into the answer, ∘ skips it."""
+    """The action of a transition on its event: • takes it into the answer, ∘ skips it."""
 
     TAKE = "•"
     SKIP = "∘"
@@ -49,15 +49,15 @@ class EmptyMove(NamedTuple):
 
 
 class Arrow(Protocol):
-    """What every transition has: the two states; between them stands its label."""
+    """The part that all transitions share: a source and a target state, with a label between."""
 
     @property
     def source(self) -> int:
-        """Where it begins."""
+        """The state that the transition leaves."""
 
     @property
     def target(self) -> int:
-        """Where it leads."""
+        """The state that the transition enters."""
 
 
 Step = TypeVar("Step", bound=Arrow)

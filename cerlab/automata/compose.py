@@ -1,7 +1,7 @@
 """Choice, sequence and iteration of automata by copies of transitions (CORE App. A.1).
 
-They are sound for machines without empty runs whose initial states nothing enters, as it is in all
-that they make. `cerlab.automata.epsilon` has those by empty moves.
+They are sound for machines without empty runs whose initial states no transition enters; all that
+they make are such machines. `cerlab.automata.epsilon` has the same by empty moves.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from cerlab.budget import spend, spend_over
 from cerlab.predicates.syntax import EVERYTHING
 
 M = TypeVar("M", bound=Automaton[Any])
-
-
 T = TypeVar("T")
 
 

@@ -31,7 +31,7 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """A window in time: `axis` names what is measured, `width` is inclusive."""
+    """A window in time; `axis` names the measured attribute, `width` is inclusive."""
 
     axis: str
     width: Fraction
@@ -71,7 +71,7 @@ class Difference(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """Where both machines are: idle states, or the states of one run and its length, capped."""
+    """A pair of idle states, or of states of one run with its capped length."""
 
     left: int | None
     right: int | None

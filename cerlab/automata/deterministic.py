@@ -1,4 +1,4 @@
-"""Where sets of states lead on an event, by truth vectors of the predicates (CORE Sec. 4.4)."""
+"""Determinised machines, read by truth vectors of their predicates (CORE Sec. 3; CORE Sec. 4.4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ States = frozenset[int]
 
 
 class Moves(NamedTuple):
-    """Where one event leads from a macro-state: by •, by ∘; None where no run goes on."""
+    """The successors of a macro-state on one event, by • and by ∘; None ends the run."""
 
     take: int | None
     skip: int | None
@@ -83,7 +83,7 @@ class Deterministic(Protocol):
 
     @property
     def predicates(self) -> tuple[Predicate, ...]:
-        """What symbols are truth vectors of."""
+        """The predicates that symbols are truth vectors of."""
 
     @property
     def idle(self) -> int:
@@ -97,24 +97,23 @@ class Deterministic(Protocol):
         """The truth vector of an event."""
 
     def begin(self, idle: int, symbol: int, /) -> Moves:
-        """Where the run that starts at this event goes."""
+        """Return the moves of the run that starts at this event."""
 
     def wait(self, idle: int, symbol: int) -> int:
         """The idle state after this event."""
 
     def step(self, state: int, symbol: int) -> Moves:
-        """Where a run goes that started earlier."""
+        """Return the moves of a run that started earlier."""
 
 
 Node: TypeAlias = tuple[Literal["idle", "run"], int]
 """An idle state, or a state of runs."""
 
-
 Follow: TypeAlias = Callable[[Node], Iterator[tuple[tuple[int, Mark], Node]]]
 
 
 def moves_over(machine: Deterministic, symbols: Sequence[int]) -> Follow:
-    """Where events of some symbols lead from a node, by symbol and mark; runs begin when idle."""
+    """Return the moves from a node by symbol and mark; an idle node begins runs."""
 
     def follow(node: Node) -> Iterator[tuple[tuple[int, Mark], Node]]:
         kind, q = node
@@ -137,7 +136,7 @@ class Nothing:
     final: Sequence[bool] = ()
 
     def symbol(self, event: Event) -> int:
-        """It tests nothing."""
+        """Return 0: there is no predicate."""
         return 0
 
     def begin(self, idle: int, symbol: int) -> Moves:
@@ -154,8 +153,6 @@ class Nothing:
 
 
 NOTHING = Nothing()
-
-
 Macro = TypeVar("Macro", bound=Hashable)
 
 
@@ -227,7 +224,7 @@ class DeterministicCea:
         return moves
 
     begin = step
-    """Where the run that starts at this event goes, from the idle state, which is ``q0``."""
+    """The moves of a run that starts at this event: the idle state is ``q0``."""
 
     def __repr__(self) -> str:
         return f"<DeterministicCea, {len(self.macro_states)} macro-states so far>"

@@ -45,13 +45,13 @@ KINDS: dict[str, type[Machine]] = {
     "anchored-cea": AnchoredCea,
     "ucea": Ucea,
 }
-"""What the formats call the machines."""
+"""The names of the kinds of machines in the formats."""
 
 LABEL_KINDS = ("vcea", "ucea")
 """The kinds whose transitions have labels; those of the others have a mark."""
 
 MARKS = {mark.name.lower(): mark for mark in Mark}
-"""What the formats call the marks: ``take`` and ``skip``."""
+"""The names of the marks in the formats: ``take`` and ``skip``."""
 
 KEYS = ("kind", "states", "initial", "final", "transitions")
 """The keys of a machine."""
@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 def kind_of(A: Machine) -> str:
-    """What the formats call this machine."""
+    """Return the name of a machine's kind in the formats."""
     return next(kind for kind, machine in KINDS.items() if type(A) is machine)
 
 
@@ -90,7 +90,7 @@ def _transition_value(t: Transition | LabelTransition) -> dict[str, Any]:
 
 
 def machine_from_value(root: JsonNode, *more: str) -> Machine:
-    """The machine that `machine_to_value` wrote; the object may have the keys `more` besides.
+    """Read the machine that `machine_to_value` wrote; the object may also have the keys `more`.
 
     Raises `BadData` at the path in the document for all that is malformed, `IllFormed` for a
     transition into the initial state of a ``cea``, `ResourceLimit` for what is too large.

@@ -1,6 +1,7 @@
-"""Empty moves, which read nothing: machines put together by them, and how to be rid of them.
+"""Empty moves, which read nothing: machines composed by them, and their elimination.
 
 What one part writes the next one reads, as in expressions (FOUND App. C.2; SRT Thm. 27).
+Combinations of transducers whose parts begin with empty registers are in `cerlab.theorems.srt`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from cerlab.errors import ResourceLimit
 from cerlab.predicates.syntax import Guard
 
 M = TypeVar("M", bound=Automaton[Any])
-
-
 Plain = TypeVar("Plain", bound=Automaton[Any])
 
 
@@ -96,7 +95,7 @@ def without_moves(A: Automaton[Any], kind: type[Plain]) -> Plain:
 
 
 def silent_closures(A: Automaton[Any]) -> list[tuple[int, ...]]:
-    """For each state those that empty moves lead to, itself first."""
+    """Return, for each state, the states that empty moves reach from it, itself first."""
     after = along(A.moves)
     return [tuple(reachable((q,), after)) for q in range(A.states)]
 

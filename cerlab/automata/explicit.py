@@ -1,7 +1,8 @@
-"""Deterministic automata written out, made smallest, and told apart by a digest (FOUND Prop. 1).
+"""Deterministic automata as tables: written out, minimised, compared (FOUND Prop. 1; CORE 4.3).
 
-A machine reads letters, which are pairs of a minterm and a mark. Where a minterm is listed by its
-symbol only, events that no test tells apart are one letter.
+`ExplicitCea` reads letters, which are pairs of a minterm and a mark. Where a minterm is listed by
+its symbol only, events that no test tells apart are one letter. `Mealy` is for engines that look
+ahead: it accepts on the way, so the state after ``A+`` and the state inside it are the same.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ExplicitCea:
 
     @property
     def states(self) -> int:
-        """How many states the table has."""
+        """The number of states."""
         return len(self.Delta)
 
     @property
@@ -94,7 +95,7 @@ def minimise(A: ExplicitCea) -> ExplicitCea:
 
 
 def _quotient(A: ExplicitCea, block: dict[int, int]) -> ExplicitCea:
-    """The classes as states, those that can be reached; only states that are alive have one."""
+    """Return the machine of the reachable classes; dead states have no class."""
     member = {b: q for q, b in reversed(block.items())}
     if 0 not in block:
         return ExplicitCea(A.predicates, A.symbols, ((STUCK,) * (2 * len(A.symbols)),), frozenset())
@@ -127,7 +128,7 @@ DEAD = -1
 
 
 class Move(NamedTuple):
-    """Where a run goes, DEAD for nowhere, and whether it is accepted there."""
+    """The next state of a run (DEAD ends it), and whether it accepts."""
 
     target: int
     accepts: bool
@@ -137,7 +138,7 @@ NOWHERE = Move(DEAD, False)
 
 
 class Step(NamedTuple):
-    """What an event does with a run: by •, by ∘."""
+    """The moves of a run on one event, by • and by ∘."""
 
     take: Move
     skip: Move

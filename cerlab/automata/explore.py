@@ -1,4 +1,4 @@
-"""One worklist for nearly every construction: initial, follow, final."""
+"""One worklist for nearly every construction: initial, follow, final; and walks on its graphs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,8 @@ from cerlab.budget import LESS, TRANSITION, spend, step_budget
 from cerlab.errors import ResourceLimit
 
 State = TypeVar("State", bound=Hashable)
-
-
 Label = TypeVar("Label")
-
-
 Parts = TypeVar("Parts", bound=tuple[Any, ...])
-
-
 M = TypeVar("M", bound=Automaton[Any])
 
 
@@ -31,7 +25,7 @@ class Edge(NamedTuple, Generic[Label]):
 
 
 class Crawl(NamedTuple, Generic[State, Label]):
-    """What can be reached: macro-states by number, in the order of discovery, and the edges."""
+    """The reachable macro-states, numbered in the order of discovery, and their edges."""
 
     states: tuple[State, ...]
     edges: tuple[Edge[Label], ...]

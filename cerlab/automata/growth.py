@@ -1,4 +1,4 @@
-"""How fast the number of answers per event can grow with the stream: the ambiguity of a machine.
+"""The growth of the number of answers per event with the stream: the ambiguity of a machine.
 
 An answer is a run of an I/O-deterministic machine; so the answers that end at one event are the
 runs of the machine, with its marks forgotten, on the stream up to there. Their number is bounded,

@@ -1,8 +1,8 @@
-"""Transducers that label events, as VCEA do, and store them (CORE App. A.1; SRT Def. 21).
+"""Machines that label events: transducers that store them, and determinised VCEA (CORE App. A.1).
 
-What filters on labels are put to, before labels become marks. `cerlab.automata.compose` puts them
-together. In an iteration registers keep what the one before wrote, and the next one may not read
-it: that is so where it writes each register before it reads it.
+Filters on labels apply to `LabelledSrt`, before labels become marks (SRT Def. 21). In an iteration
+registers keep their content from the round before, and the next round may not read it: that holds
+where it writes each register before it reads it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What stands between source and target."""
+    """The parts of a transition between its source and its target."""
 
     guard: pred.Guard
     labels: frozenset[str]
@@ -96,7 +96,7 @@ def labels_later(A: LabelledSrt) -> list[frozenset[str]]:
 
 
 class LabelledMoves(NamedTuple):
-    """Where one event leads from a macro-state: by ∘, and by each mark that takes the event.
+    """The successors of a macro-state on one event: by ∘, and by each mark that takes it.
 
     A mark is a number in ``LabelledStates.marks``.
     """
@@ -120,7 +120,7 @@ class LabelledStates:
         *,
         predicates: Iterable[Predicate] = (),
     ) -> None:
-        """`labels` are those that are told apart, None for all; some predicates may come first."""
+        """Tell some labels apart, None for all; `predicates` come before those of the automaton."""
         own = (t.predicate for t in vcea.Delta if t.predicate != EVERYTHING)
         self.predicates: tuple[Predicate, ...] = tuple(dict.fromkeys((*predicates, *own)))
         number = {P: bit for bit, P in enumerate(self.predicates)}
@@ -186,7 +186,7 @@ class LabelledMachine:
         return self._machine.final[state[0]] and self._label_states.final[state[1]]
 
     def begin(self, idle: int, symbol: int) -> LabelledMoves:
-        """Where the run that starts at an event goes."""
+        """Return the moves of the run that starts at an event."""
         moves = self._machine.begin(idle, symbol & self._machine_bits)
         return self._join(moves, self._label_states.step(self._label_states.q0, symbol))
 
@@ -195,7 +195,7 @@ class LabelledMachine:
         return self._machine.wait(idle, symbol & self._machine_bits)
 
     def step(self, state: int, symbol: int) -> LabelledMoves:
-        """Where a run goes that started earlier."""
+        """Return the moves of a run that started earlier."""
         p, q = self._states[state]
         moves = self._machine.step(p, symbol & self._machine_bits)
         return self._join(moves, self._label_states.step(q, symbol))

@@ -1,4 +1,4 @@
-"""Plans: all that an engine needs to know of a query."""
+"""Plans, which are all that an engine needs to know of a query, and their JSON."""
 
 from __future__ import annotations
 
@@ -86,26 +86,12 @@ class CorrelatedPlan(PlanClauses):
 
 
 FORMAT = "cerlab-plan"
-
-
 VERSION = 1
-
-
 _HEAD = ("format", "version", "digest")
-
-
 _BODY = ("vcea", "cea", "streams", "partition", "window", "consume", "limit", "strategy")
-
-
 _CONSUMES = {each.value: each for each in Consume}
-
-
 _STRATEGIES = {each.value: each for each in Strategy}
-
-
 _WINDOWS = {kind: kind for kind in ("events", "time", "attribute")}
-
-
 M = TypeVar("M", Vcea, IntervalCea)
 
 

@@ -1,7 +1,7 @@
 """Products: of two machines, and of one with a memory; AND, ALL, UNLESS, STRICT(..) of VCEA.
 
-Those read an interval event by event, and none enters its initial state again (SOCEL Sec. 5.2;
-DESIGN 3.6).
+The operands read an interval event by event, and no transition enters their initial states (SOCEL
+Sec. 5.2). Transducers are joined where they mark the same events (SRT Thm. 34).
 """
 
 from __future__ import annotations
@@ -30,23 +30,13 @@ from cerlab.predicates.syntax import EVERYTHING, Or, Predicate, conjunction, reg
 WAITING = -2
 """The part of an ALL that has not begun."""
 
-
 OVER = -3
 """The part of an ALL that ended at an earlier event."""
 
-
 NO_LABELS: frozenset[str] = frozenset()
-
-
 M = TypeVar("M", bound=Automaton[Any])
-
-
 Memory = TypeVar("Memory", bound=Hashable)
-
-
 Test: TypeAlias = tuple[Predicate, frozenset[str]]
-
-
 Outgoing: TypeAlias = Mapping[int, list[LabelTransition]]
 
 
@@ -82,7 +72,7 @@ def remember(
     *,
     R: frozenset[str] = frozenset(),
 ) -> M:
-    """A state is one of A, and what is remembered of the run so far.
+    """Build a machine whose states pair a state of A with a memory of the run so far.
 
     `follow` gives the labels that a transition of A becomes where something is remembered, and what
     is remembered after each. If A has several initial states, a fresh one stands for them.
@@ -176,7 +166,7 @@ def unless(A: Vcea, B: Vcea) -> Vcea:
 
 
 def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, frozenset[int]]]:
-    """Where the runs of B in R, and one that begins now, are after an event: guard by guard."""
+    """Yield, by guard, the states after an event of B's runs in R and of one that begins now."""
     moves = [t for q in (*sorted(R), START) for t in B[q]]
     tests = list(dict.fromkeys(t.predicate for t in moves if t.predicate != EVERYTHING))
     cases: dict[frozenset[int], list[Predicate]] = {}

@@ -1,7 +1,7 @@
 """Symbolic register transducers: automata over events that store events (SRT Sec. 4).
 
-`transducer` has the values, `runs` what they mean; then one construction a module. Each states what
-a macro-state of it means, and where the paper prints another one.
+Their values, and constructions that keep the matches: renamed, trimmed, with fewer writes and
+registers. Their runs, by definition, are in `cerlab.theorems.srt`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from cerlab.predicates.syntax import EVERYTHING, FALSE, Guard, redirect_register
 
 __all__ = ["EpsilonSrt", "RegisterTransition", "Srt", "Transducer"]
 
-
 NONE: frozenset[str] = frozenset()
 """No registers."""
 
@@ -38,7 +37,7 @@ class RegisterTransition(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What a transition asks and does: its guard, its mark, and the registers it writes."""
+    """The guard of a transition, its mark, and the registers it writes."""
 
     guard: Guard
     mark: Mark
@@ -46,7 +45,7 @@ class Label(NamedTuple):
 
 
 def label(t: RegisterTransition) -> Label:
-    """What stands between source and target."""
+    """The parts of a transition between its source and its target."""
     return Label(t.guard, t.mark, t.writes)
 
 
@@ -153,7 +152,7 @@ def rename(A: T, name: Callable[[str], str]) -> T:
 
 
 def apart(A: T, from_these: frozenset[str]) -> T:
-    """The same transducer with registers that are none of these; those that are none keep theirs.
+    """Return the transducer with registers outside `from_these`, renaming only where they clash.
 
     >>> from cerlab.automata.epsilon import empty_word
     >>> from dataclasses import replace

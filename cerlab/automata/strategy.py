@@ -1,4 +1,4 @@
-"""Selection strategies on any interval CEA, on the fly (DESIGN 3.7; FOUND Thm. 4; FOUND Sec. 4).
+"""Selection strategies on any interval CEA, on the fly (FOUND Thm. 4; FOUND Sec. 4).
 
 Answers with the same end compete, whatever their starts (erratum E13 says why a CEA on an interval
 cannot do that). So a run must know of its rivals, those included that started before it: the idle
@@ -22,9 +22,8 @@ from cerlab.predicates.syntax import EVERYTHING
 
 NONE: States = frozenset()
 
-
 BEFORE, INSIDE, AFTER = 0, 1, 2
-"""Where a run of STRICT is: before its block of marks, in it, after a gap that followed it."""
+"""The positions of a run of STRICT: before its block of marks, in it, after a later gap."""
 
 
 class Rivals(NamedTuple):
@@ -81,7 +80,7 @@ class StrategyCea:
         self.idle = self.idle_number_of(Rivals(frozenset({self._before_start}), NONE, NONE))
 
     def begin(self, idle: int, symbol: int) -> Moves:
-        """Where the run that starts at this event goes: the idle state knows its rivals."""
+        """Return the moves of a run that starts at this event; the idle state has its rivals."""
         key = (idle, symbol)
         if key not in self._begins:
             start = Contender(frozenset({self.cea.q0}), self.idle_states[idle], BEFORE)
@@ -97,7 +96,7 @@ class StrategyCea:
         return self._waits[key]
 
     def step(self, state: int, symbol: int) -> Moves:
-        """Where a run goes that started earlier."""
+        """Return the moves of a run that started earlier."""
         key = (state, symbol)
         if key not in self._steps:
             self._steps[key] = self._moves(self.macro_states[state], symbol)
@@ -157,7 +156,7 @@ class StrategyCea:
 
 
 Machine: TypeAlias = DeterministicCea | StrategyCea
-"""What engines step through; it grows while they do."""
+"""The machines that engines step through; they grow meanwhile."""
 
 
 def machine_of(plan: Plan) -> Machine:
@@ -176,7 +175,7 @@ def name_of_state(machine: Machine, state: int) -> Any:
 
 
 def state_of_name(machine: Machine, name: Any) -> int:
-    """The number that a macro-state has in this machine; raises `BadData` for what is no name."""
+    """Return the number of a macro-state in this machine; raise `BadData` for a malformed name."""
     with _reading("state"):
         if isinstance(machine, DeterministicCea):
             return machine.number_of(frozenset(_states(name)))
@@ -194,7 +193,7 @@ def name_of_idle(machine: Machine, idle: int) -> Any:
 
 
 def idle_of_name(machine: Machine, name: Any) -> int:
-    """The number that an idle state has in this machine; raises `BadData` for what is no name."""
+    """Return the number of an idle state in this machine; raise `BadData` for a malformed name."""
     if isinstance(machine, DeterministicCea):
         return machine.idle
     with _reading("idle state"):

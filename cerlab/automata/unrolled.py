@@ -1,4 +1,8 @@
-"""Unrolling: no cycles, and each register written at one depth (SRT Lemma 46; SRT Lemma S3)."""
+"""Transducers without cycles, and what only they have: windows, determinisation, complement.
+
+Unrolled, each register is written at one depth (SRT Lemma 46; SRT Lemma S3), so the content of a
+register depends on the string alone, and sets of states can be followed (SRT Thm. 41).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ from cerlab.predicates.syntax import (
 )
 
 Memory: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
-"""How many events were read, and the register that holds each of the given transducer."""
+"""The number of events read, and the register that holds each of the given transducer."""
 
 
 def unroll(
@@ -104,7 +108,7 @@ States: TypeAlias = frozenset[int]
 
 
 class Minterm(NamedTuple):
-    """One way for the guards of a macro-state to hold or fail, and those that hold."""
+    """A combination of guards of a macro-state that hold and that fail, and the former."""
 
     guard: Guard
     holding: frozenset[Guard]
@@ -140,8 +144,6 @@ def io_determinise(T: Srt) -> Srt:
 
 
 _AGNOSTIC = {Mark.SKIP: tuple(Mark)}
-
-
 _BY_MARK = {mark: (mark,) for mark in (Mark.SKIP, Mark.TAKE)}
 
 
@@ -153,7 +155,7 @@ def _machine(T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]) -> Srt:
 def _subsets(
     T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]
 ) -> Callable[[States], Iterator[tuple[Label, States]]]:
-    """Where a set of states leads, with a transition of each mark for each minterm.
+    """Return the moves of a set of states: a transition of each mark for each minterm.
 
     It follows the transitions that have one of the marks given for that mark.
     """
@@ -213,7 +215,7 @@ def check_single_use(T: Srt) -> None:
 
 
 def depths(T: Srt) -> dict[int, int | None]:
-    """How many events every way from q0 to a state reads; None where ways differ.
+    """Return the number of events that all ways from q0 to a state read; None where they differ.
 
     States that no way leads to are not in it.
     """
@@ -267,7 +269,7 @@ def complement(T: Srt) -> Srt:
 
 
 def match_complement(T: Srt) -> Srt:
-    """On each string the sets of positions that are none of T's matches (SRT Def. 33).
+    """Build the transducer whose matches on each string are the sets that T lacks (SRT Def. 33).
 
     In the I/O-determinised transducer each string with each set of marks has exactly one run.
     Raises as `determinise`.

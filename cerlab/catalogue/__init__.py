@@ -1,4 +1,4 @@
-"""The error catalogue: of each code its cause, the smallest example that raises it, and its mend.
+"""The error catalogue: the cause of each code, the smallest example that raises it, and the fix.
 
 The entries are text files beside this module, one for each class of codes; anyone can add one:
 
@@ -34,14 +34,14 @@ CLASSES = {
     "08": "Usage: arguments that do not make sense together",
     "09": "Warnings: accepted, with no effect or not the one to be expected",
 }
-"""What the first two digits of a code say."""
+"""The meaning of the first two digits of a code."""
 
 _MARKS = (">>> ", "... ", "$ ", "@ ", "- ")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the catalogue says of a code; lines of `example` and `mending` begin with their mark."""
+    """An entry of the catalogue; lines of `example` and `mending` begin with their mark."""
 
     code: str
     cause: str
@@ -79,7 +79,7 @@ def entry_of(code: str) -> Entry:
 
 
 def entry_text(entry: Entry) -> str:
-    """An entry as text: the code and its cause, the example, the mend."""
+    """Return an entry as text: the code and its cause, the example, the fix."""
     lines = [f"{entry.code}  {entry.cause}", "", *_code_lines(entry.example), "", f"  {entry.mend}"]
     if entry.mending:
         lines += ["", *_code_lines(entry.mending)]
@@ -117,7 +117,7 @@ def markdown() -> str:
 
 
 def _prose(text: str) -> str:
-    """Text whose tags are no tags and whose stars are no stars."""
+    """Return the text with tags and stars escaped."""
     return escape(text, quote=False).replace("*", r"\*").replace("_", r"\_")
 
 

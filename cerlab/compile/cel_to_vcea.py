@@ -1,4 +1,9 @@
-"""Operators with one construction on all machines with labels (CORE App. A.1; DESIGN 3.5)."""
+"""CEL formulas to VCEA, by induction on the formula (CORE App. A.1, with iteration corrected).
+
+The printed construction for ``+`` skips nothing between iterations and never iterates a body of one
+event more than twice; see ``proofs_tests/errata/test_e9_iteration.py``. Operators with the same
+construction on all machines with labels come first (`compose`).
+"""
 
 from __future__ import annotations
 
@@ -35,10 +40,7 @@ from cerlab.predicates.condition import (
 )
 
 HINT = "move OR into the brackets of one label where that is what you mean"
-
-
 M = TypeVar("M", bound=Automaton[Any])
-
 
 Composition: TypeAlias = (
     cel.As
@@ -51,7 +53,7 @@ Composition: TypeAlias = (
     | cel.Project
     | cel.Rename
 )
-"""What is made of the machines of its parts, whatever these are."""
+"""The operators with one construction for all kinds of machines."""
 
 
 def compose(
@@ -105,7 +107,7 @@ def _demanded(t: Any, P: pred.Predicate) -> Any:
 
 
 def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicate, frozenset[str]]]:
-    """What a projection keeps of the labels of an event: by what its stream is."""
+    """Return the labels of an event that a projection keeps, by the stream of the event."""
     kinds: list[tuple[pred.Predicate, frozenset[str]]] = [(pred.EVERYTHING, labels & phi.labels)]
     for X in sorted(labels & {label for _, label in phi.of_streams}):
         streams: list[pred.Predicate] = [
@@ -124,8 +126,6 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
 
 
 NO_LABELS: frozenset[str] = frozenset()
-
-
 REFERENCE = 'evaluator="reference" takes it, on small streams'
 
 
@@ -188,7 +188,7 @@ def _atom_of(phi: cel.Formula) -> cel.Atom:
 
 
 def _on_own_label(R: str, condition: Condition) -> pred.Predicate:
-    """What a filter says of the one event of label R; other labels are empty, so it holds there."""
+    """Return the predicate of a filter on the one event of label R; it holds on empty labels."""
     match condition:
         case On(label, P):
             return P if label == R else pred.EVERYTHING

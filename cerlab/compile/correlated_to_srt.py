@@ -1,4 +1,4 @@
-"""What a comparison for all pairs has to remember of each label, in registers (DESIGN 3.5).
+"""Queries that compare labels, compiled to transducers; registers keep what comparisons need.
 
 ``x.a op y.b`` holds of a valuation if ``e.a op f.b`` for all events e of x and f of y. Event by
 event: a new event of x is compared with what is remembered of y, and is itself remembered if an
@@ -52,15 +52,12 @@ from cerlab.predicates.condition import (
 )
 
 Summary: TypeAlias = int
-"""What a run knows of a label: how many registers hold events of it, or `INCOMPARABLE`."""
-
+"""The state of a label in a run: the number of registers with its events, or `INCOMPARABLE`."""
 
 NOTHING: Summary = 0
 
-
 INCOMPARABLE: Summary = -1
 """The events of the label so far are not all comparable; for ``=``, not all equal."""
-
 
 CONVERSE = {
     pred.Operator.LT: pred.Operator.GT,
@@ -70,7 +67,6 @@ CONVERSE = {
     pred.Operator.EQ: pred.Operator.EQ,
     pred.Operator.NE: pred.Operator.NE,
 }
-
 
 EXTREME: dict[pred.Operator, tuple[pred.Operator | None, pred.Operator]] = {
     pred.Operator.LT: (pred.Operator.GT, pred.Operator.LE),

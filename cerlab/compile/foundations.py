@@ -1,4 +1,4 @@
-"""Unary FO-CEL formulas to anchored automata, by way of empty moves (FOUND Thm. 3)."""
+"""FO-CEL and plain CEL to anchored automata, by way of empty moves (FOUND Thm. 3)."""
 
 from __future__ import annotations
 

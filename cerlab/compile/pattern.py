@@ -1,4 +1,4 @@
-"""Patterns: what is evaluated, with the stages that are compiled of it, each on first use."""
+"""Patterns: a query or expression with its compiled stages, each made on first use."""
 
 from __future__ import annotations
 
@@ -51,14 +51,13 @@ if TYPE_CHECKING:
 
 
 Logic: TypeAlias = Literal["so", "fo"]
-"""What the variables of a formula are: sets of events, or one event each."""
-
+"""The reading of the variables of a formula: sets of events (so), or one event each (fo)."""
 
 LabelledMachine = TypeVar("LabelledMachine", Vcea, LabelledSrt)
 
 
 def _has_registers(pattern: AnyPattern) -> bool:
-    """Whether what is evaluated compiles to a transducer."""
+    """Return whether a pattern compiles to a transducer."""
     try:
         return pattern.registers is not None
     except (Unsupported, ResourceLimit):
@@ -105,7 +104,7 @@ class Pattern:
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
-        """What the query says without effect."""
+        """The parts of the query that have no effect."""
         return tuple(remarks(self.ast, self.source))
 
     @property
@@ -120,7 +119,7 @@ class Pattern:
 
     @cached_property
     def plan(self) -> Plan:
-        """What engines run; raises `Unsupported` for what has no automaton."""
+        """The compiled plan that engines run; raises `Unsupported` where there is no automaton."""
         ast = self.ast
         if self.logic == "fo":
             ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)
@@ -139,7 +138,7 @@ class Pattern:
 
     @cached_property
     def labelled(self) -> Vcea:
-        """What labels the answers of `plan`.
+        """The automaton that labels the answers of `plan`.
 
         Under the logic "fo" labels are the event types and the variables of the text.
         """
@@ -150,7 +149,7 @@ class Pattern:
     def _first_order_labels(
         self, construct: Callable[[Formula], LabelledMachine]
     ) -> LabelledMachine:
-        """The automaton of a formula with variables as labels, those that the text has."""
+        """Return the automaton of a formula whose labels are the variables of the text."""
         formula = selected_formula(self.ast)
         so_formula, variable = labelled_fo_to_so(formula)
         names = defined_labels(formula)
@@ -177,12 +176,12 @@ class Pattern:
 
     @cached_property
     def machine(self) -> Machine:
-        """What the tECS steps through: `det`, or the automaton of the strategy in SELECT."""
+        """The machine that the tECS steps through: `det`, or that of the strategy in SELECT."""
         return machine_of(self.plan)
 
     @cached_property
     def learned(self) -> LearnedTables:
-        """What the compiled engine has learnt of the query; it grows with the streams it reads."""
+        """The tables of the compiled engine for the query; they grow with the streams it reads."""
         from cerlab.engine.learned import LearnedTables  # NumPy loads here
 
         return LearnedTables(self.machine)
@@ -194,7 +193,7 @@ class Pattern:
 
     @cached_property
     def registers(self) -> CorrelatedPlan:
-        """What runs on registers, filters that compare labels included.
+        """The plan on registers, also for filters that compare labels.
 
         Raises `Unsupported` for what has no transducer, `ResourceLimit` for one too large.
         """
@@ -228,7 +227,7 @@ class SremoPattern:
 
     @cached_property
     def registers(self) -> RegisterPlan:
-        """What a stream shows of it; raises `Unsupported` and `ResourceLimit`."""
+        """The plan of streaming detection; raises `Unsupported` and `ResourceLimit`."""
         return register_plan(self.ast)
 
     has_registers = cached_property(_has_registers)
@@ -248,25 +247,16 @@ def _without_variables(phi: Formula) -> Formula:
 What: TypeAlias = str | Pattern | Formula
 """A query, by its text, as it was read, or as a formula alone."""
 
-
 AnyWhat: TypeAlias = What | Sremo | SremoPattern
 """A query or a SREMO."""
 
-
 Language: TypeAlias = Literal["ceql", "cel", "sremo"]
-
-
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-
-
 _BLANK = r"\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/"
-
-
 _CEQL = re.compile(rf"(?:{_BLANK})*(?:select|create|declare)\b", re.I)
 
-
 _SREMO = re.compile(rf"(?:{_BLANK}|\()*(?:[<!]|[#@]\s*\()")
-"""How a SREMO begins, and no formula: of expressions only ``EPS`` and ``EMPTY`` begin otherwise."""
+"""The beginnings of SREMO that no formula has; only ``EPS`` and ``EMPTY`` begin otherwise."""
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.S)
 _CLAUSE = re.compile(r"\bmatch_recognize\s*\(", re.I)
 

@@ -1,4 +1,4 @@
-"""How long the slice of a string can be that a subexpression consumes.
+"""SREMO to transducers and plans, with the lengths of the slices that subexpressions consume.
 
 A negation of what writes registers needs a bound on it. A window on the length gives one to all
 inside; a window on the span of the marks to what has a mark of the same body on either side.
@@ -63,7 +63,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What is known of the events that a subexpression consumes: bounds on how many they are."""
+    """The bounds on the number of events that a subexpression consumes."""
 
     length: int | None = None
     spans: tuple[Span, ...] = ()
@@ -89,14 +89,14 @@ WHOLE = Slice()
 
 
 def after(here: Slice, e: sre.Sremo) -> Slice:
-    """What follows e in a sequence that consumes the slice."""
+    """Return the slice of the part after e in a sequence that consumes this slice."""
     has_mark = always_marks(e)
     spans = (replace(span, before=span.before or has_mark) for span in here.spans)
     return replace(here, spans=tuple(spans))
 
 
 def before(here: Slice, e: sre.Sremo) -> Slice:
-    """What comes before e in a sequence that consumes the slice."""
+    """Return the slice of the part before e in a sequence that consumes this slice."""
     has_mark = always_marks(e)
     spans = (replace(span, after=span.after or has_mark) for span in here.spans)
     return replace(here, spans=tuple(spans))
@@ -126,7 +126,7 @@ def always_marks(e: sre.Sremo) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Surroundings:
-    """What a subexpression is compiled under: reg(e) of the whole, its slice, names for copies."""
+    """The context of a subexpression: reg(e) of the whole, its slice, names for copies."""
 
     R: frozenset[str]
     slice: Slice
@@ -204,7 +204,7 @@ def _compile(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
 
 
 def _negation(body: sre.Sremo, here: _Surroundings) -> Srt:
-    """What consumes and marks nothing that the body consumes (SRT Sec. 5.2; SRT Cor. 43).
+    """Build the transducer of strings that the body does not consume (SRT Sec. 5.2; SRT Cor. 43).
 
     A body that writes nothing which it reads later is determinised as it is. Another one is
     unrolled, either because its strings are short or because the slice is; then it has registers
@@ -234,7 +234,7 @@ def _as_part(T: Srt) -> EpsilonSrt:
 
 @step_budget("the transducer of the expression", SMALLER, own=1)
 def register_plan(e: Sremo) -> RegisterPlan:
-    """What a stream shows of e: the transducer of ``<TRUE>* . e``, and windows (SRT Def. 32).
+    """Return the plan of e on streams: the transducer of ``<TRUE>* . e``, windows (SRT Def. 32).
 
     Windows around the whole expression are left to the engine, where they cost no states: those on
     marks as they are, one on the length if all matches mark the first and the last event, so that

@@ -1,4 +1,4 @@
-"""What a pattern needs of the events that it reads, and what of it no event has.
+"""The names and values that a pattern needs of events, and warnings of those that no event has.
 
 Names of types, streams and attributes, values of a kind that a comparison can hold for, texts that
 are compared with. Each is looked for until it is there, so that most streams cost a look at their
@@ -37,7 +37,7 @@ CODES = {
     "text": "CER0909",
     "mixed": "CER0912",
 }
-"""The code of the warning for each kind of what is absent."""
+"""The code of the warning for each kind of `Absent`."""
 
 _MESSAGES = {
     "type": "no event has type '{}'",
@@ -54,7 +54,7 @@ _OWN = ("type", "stream")
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """What a query names and no event has; `kind` is one of `CODES`."""
+    """A name or value that a query needs and no event has; `kind` is one of `CODES`."""
 
     kind: str
     name: str
@@ -67,7 +67,7 @@ class Absent:
 
 @dataclass(eq=False)
 class Requirements:
-    """What a pattern still needs, and the names and values that events had meanwhile."""
+    """The names and values that a pattern still needs, and those that events had so far."""
 
     types: dict[str, None] = field(default_factory=dict)
     streams: dict[str, None] = field(default_factory=dict)
@@ -75,12 +75,12 @@ class Requirements:
     kinds: dict[tuple[str, str], pred.Atom] = field(default_factory=dict)
     texts: dict[tuple[str, str], None] = field(default_factory=dict)
     equals: dict[str, str] = field(default_factory=dict)
-    """Of an attribute that is compared by ``=`` with another: that one."""
+    """For an attribute that ``=`` compares with another attribute, the latter."""
     names: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _MESSAGES})
     value_kinds: dict[str, set[str]] = field(default_factory=dict)
     near: dict[tuple[str, str], str] = field(default_factory=dict)
     numbers: dict[str, Value] = field(default_factory=dict)
-    """Of an attribute that is compared with numbers: a text or NaN that it holds, None for none."""
+    """For an attribute that is compared with numbers, a text or NaN that it holds, or None."""
 
     @property
     def open(self) -> bool:
@@ -88,7 +88,7 @@ class Requirements:
         return bool(self.types or self.streams or self.attributes or self.kinds or self.texts)
 
     def read(self, stream: Stream) -> Requirements:
-        """Look for what is open in a stream, or in a part of one; gives itself."""
+        """Look for the open needs in a stream or a part of one; return self."""
         if self.numbers:
             self._look_for_mixed(stream)
         if not stream.is_columnar:
@@ -108,7 +108,7 @@ class Requirements:
             yield event
 
     def _look_for_mixed(self, stream: Stream) -> None:
-        """Look for what is no number among numbers; columns of one type have nothing else."""
+        """Look for texts and NaN among numbers; Arrow columns of one type are skipped."""
         for name in [each for each, value in self.numbers.items() if value is None]:
             if not stream.is_columnar:
                 values: Iterable[Any] = (event.attributes.get(name) for event in stream.events)
@@ -175,7 +175,7 @@ class Requirements:
         self.names["attribute"] |= dict.fromkeys(name for name in names if name not in _OWN)
 
     def absent(self) -> Iterator[Absent]:
-        """What none of the events so far has, in the order of the query."""
+        """Yield the needs that no event met so far, in the order of the query."""
         for name in self.types:
             yield Absent("type", name, nearest(name, self.names["type"]))
         for name in self.streams:
@@ -201,7 +201,7 @@ class Requirements:
                 yield Absent("text", f"{name} = '{text}'", f"did you mean '{value}'?")
 
     def warn(self, some: bool, answers: int | None, ask: str) -> None:
-        """Warn of each name that no event has, and that there is no answer.
+        """Warn of each absent name, and that there is no answer.
 
         `some` says whether there are events at all; `answers` is how many answers there are, None
         where that is not known; `ask` is how to ask why.
@@ -210,7 +210,7 @@ class Requirements:
 
 
 def warn_of(absent: Iterable[Absent], some: bool, answers: int | None, ask: str) -> None:
-    """Warn of what is absent from events, and that there is no answer, as `Requirements.warn`."""
+    """Warn of each absent name, and that there is no answer, as `Requirements.warn`."""
     lines = [f"{CODES[each.kind]}: {each}" for each in absent] if some else []
     if answers == 0:
         lines.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
@@ -220,7 +220,7 @@ def warn_of(absent: Iterable[Absent], some: bool, answers: int | None, ask: str)
 
 _ABSENT: WeakKeyDictionary[AnyPattern, WeakKeyDictionary[Stream, tuple[Absent, ...]]]
 _ABSENT = WeakKeyDictionary()
-"""What patterns do not find in streams, both immutable: a query that runs again looks only once."""
+"""Names that patterns lack in streams; both are immutable, so repeated runs look once."""
 
 
 def absent_of(pattern: AnyPattern, stream: Stream) -> tuple[Absent, ...]:
@@ -337,7 +337,7 @@ def _distinct(column: Any) -> Iterator[Any]:
 
 
 def _kinds(column: Any) -> set[str]:
-    """The kinds of the values of a column; those that are missing have none."""
+    """Return the kinds of the values in a column, NULL excepted."""
     from pyarrow import types
 
     kinds: set[str] = set()

@@ -1,4 +1,4 @@
-"""Texts to parse trees, with errors that show where and what was expected.
+"""Texts to parse trees, with errors that name the place and the expectation.
 
 Every language has a grammar beside its parser, and is read by `read`; what stays with each is what
 its terminals are called and which hints it gives.
@@ -33,7 +33,7 @@ MAX_CHARACTERS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """Where the ``grammar.lark`` is, which rules a text may be, and what a text is called.
+    """The package of a ``grammar.lark``, the rules that a text may be, and the noun for a text.
 
     `words` says what errors call a terminal, where that is not what is written for it. `hint` is
     given the text, where the error is in it, and what was expected there. `terminals` are
@@ -68,7 +68,7 @@ def read(language: Language, text: str, start: str) -> Tree[Token]:
 def build(
     builder: Transformer[Token, Any], tree: Tree[Token], *, too_deep: str | None = None
 ) -> Any:
-    """What a builder makes of a tree; `too_deep`, if given, is the hint of its `ResourceLimit`."""
+    """Return what a builder makes of a tree; `too_deep` is the hint of its `ResourceLimit`."""
     try:
         return builder.transform(tree)
     except VisitError as error:  # lark wraps what the builder raises
@@ -79,7 +79,7 @@ def build(
 
 
 Rule: TypeAlias = Callable[[Any, Meta, list[Any]], Any]
-"""What a builder makes of the match of a rule, from what it made of the parts."""
+"""The method of a builder for a rule: its value from those of the parts."""
 
 
 def value(make: Callable[..., object]) -> Rule:
@@ -110,7 +110,7 @@ def _lark(language: Language) -> Lark:
 
 
 def _table_file(package: str, grammar: str) -> str | bool:
-    """Where the parser's table is kept, by a digest of the grammar; False for nowhere.
+    """Return the file that keeps the parser's table, named by a digest; False for no file.
 
     That is in the user's cache directory. Versions of cerlab beside each other have a file each;
     lark makes a table anew that it did not make itself, or cannot read.
@@ -155,11 +155,11 @@ _WORDS = {
     "TEXT": "a text in quotes",
     "$END": "the end",
 }
-"""What errors call the terminals that all grammars share."""
+"""The names, in errors, of the terminals that all grammars share."""
 
 
 def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, ...]:
-    """What could follow a prefix that the parser has accepted: words, then signs and keywords.
+    """Return the terminals that may follow an accepted prefix: words, then signs and keywords.
 
     Of two keywords that differ by an S only the longer is named.
     """

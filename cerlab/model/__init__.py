@@ -1,1 +1,1 @@
-"""What happens and what we answer: events, streams, complex events, the clauses as values."""
+"""Events, streams, answers, and the clauses of queries as values."""

@@ -1,4 +1,4 @@
-"""The clauses of a query as values: windows, consumption, limits, strategies (DESIGN 3.4-3.9)."""
+"""The clauses of a query as values: windows, consumption, limits, strategies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Strategy(Enum):
 
 
 class Consume(Enum):
-    """What an answer ends: nothing, the partial matches of its partition, or of all of them."""
+    """The effect of an answer on partial matches: it ends none, its partition's, or all."""
 
     NONE = "NONE"
     PARTITION = "PARTITION"

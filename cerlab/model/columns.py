@@ -135,7 +135,7 @@ def numbers_of(array: Any) -> NDArray[Any]:
 
 
 def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
-    """Numbers as an Arrow array, NULL where `nulls`, bool (numbers,), says so; not copied."""
+    """Return numbers as an Arrow array without a copy, NULL where `nulls` (bool) is true."""
     import numpy as np
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""JSON documents, read with the place of all that is not as it should be."""
+"""JSON documents, read with the place of everything malformed, and values of events in them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class JsonNode:
         return BadData(code, message, place=DataPlace(self.path), hint=hint)
 
     def of(self, kind: type[T]) -> T:
-        """The value, which has to be of this type (a boolean is no integer)."""
+        """Return the value, checked to be of exactly this type (True is not an integer)."""
         if isinstance(self.value, _RepeatedKey):
             raise self.error("CER0732", f"'{self.value.key}' stands twice")
         if type(self.value) is not kind:
@@ -52,13 +52,13 @@ class JsonNode:
         return value
 
     def key(self, name: str) -> JsonNode:
-        """What this object has under a key."""
+        """Return the value of this object under a key."""
         if name not in self.of(dict):
             raise self.error("CER0752", f"the key '{name}' is missing")
         return JsonNode(self.value[name], f"{self.path}.{name}")
 
     def keys(self, *names: str) -> list[JsonNode]:
-        """What this object has under these keys, which are all its keys."""
+        """Return the values of this object under these keys, which must be all its keys."""
         for name in self.of(dict):
             if name not in names:
                 raise self.error("CER0752", f"unknown key '{name}'", nearest(str(name), names))
@@ -73,14 +73,14 @@ class JsonNode:
         return unicode(self.of(str), self.path)
 
     def one_of(self, meanings: Mapping[str, T], what: str) -> T:
-        """What this text stands for; `what` says what it should name."""
+        """Return the meaning of this text; `what` is the noun for it in errors."""
         if (name := self.text()) not in meanings:
             raise self.error("CER0753", f"'{name}' is no {what}", nearest(name, meanings))
         return meanings[name]
 
 
 def check_head(root: JsonNode, name: str, form: str, version: int) -> None:
-    """Raise `BadData` where a document is none of this format (``no plan``) or another version."""
+    """Raise `BadData` for a document of another format or version."""
     if root.key("format").text() != form:
         raise root.key("format").error("CER0754", f"this is no {name}", f"the format is '{form}'")
     if (node := root.key("version")).of(int) != version:
@@ -92,7 +92,7 @@ def check_head(root: JsonNode, name: str, form: str, version: int) -> None:
 
 
 def read_json(text: str) -> JsonNode:
-    """The root of a JSON document; raises `BadData` with line and column where it is none."""
+    """Return the root of a JSON document; raise `BadData` with its line and column if malformed."""
     try:
         return JsonNode(
             json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
@@ -136,7 +136,7 @@ def _no_constant(name: str) -> Any:
 
 
 def unicode(text: str, path: str = "") -> str:
-    """The text, if it is one: half of a surrogate pair is no character, and JSON would lose it."""
+    """Return the text; raise `BadData` for half a surrogate pair, which JSON would lose."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -152,7 +152,6 @@ def unicode(text: str, path: str = "") -> str:
 
 MAX_DIGITS = 4300
 """The longest integer that is written or read; Python's own limit for integers as text."""
-
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 

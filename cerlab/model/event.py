@@ -33,15 +33,12 @@ class Timestamp:
 
 
 Value: TypeAlias = bool | int | float | str | Timestamp | None
-"""What an attribute can hold; None is NULL, and an absent attribute is the same as NULL."""
-
+"""The values of attributes; None is NULL, and an absent attribute is the same as NULL."""
 
 _EVENTS = "the events"
-"""What stands for the file of events that come from Python."""
-
+"""The name, in errors, of the source of events that come from Python."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 _PERIOD = 146_097 * 86_400
 """Seconds in 400 years, after which the calendar repeats: `datetime` knows the years 1 to 9999."""
@@ -177,7 +174,7 @@ def to_value(raw: Any, name: str = "?") -> Value:
 
 
 def _unicode(raw: str, name: str) -> str:
-    """The text, if it is one: half of a surrogate pair alone is no character."""
+    """Return the text; raise `BadData` for half of a surrogate pair alone."""
     try:
         raw.encode("utf-8")
     except UnicodeEncodeError:
@@ -240,7 +237,7 @@ class EventDeclaration:
     attributes: tuple[AttributeDeclaration, ...]
 
     def attribute(self, name: str) -> AttributeDeclaration | None:
-        """The declaration of one attribute, None if there is none of that name."""
+        """Return the declaration of an attribute, None if it is not declared."""
         return next((each for each in self.attributes if each.name == name), None)
 
 
@@ -255,7 +252,7 @@ class StreamDeclaration:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All declarations together; the first declaration of an event type is the one that counts."""
+    """Return all declarations together; the first declaration of an event type wins."""
 
     streams: tuple[StreamDeclaration, ...]
 

@@ -1,7 +1,7 @@
-"""Time: what a window measures on an event, as exact numbers.
+"""Streams of events, as events or as columns, and the time axis that windows measure.
 
-Floats are taken at their exact value (as a `Fraction`), so that ``end - start <= n`` never
-depends on rounding, and every implementation can agree on it.
+Times are exact numbers, floats at their exact value (as a `Fraction`), so that ``end - start <= n``
+never depends on rounding, and every implementation can agree on it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from cerlab.model.event import (
 )
 
 Instant: TypeAlias = int | Fraction
-
 
 Clock: TypeAlias = Callable[[Event, int], Instant]
 """Reads the time of an event at a position (given for the error only)."""
@@ -86,7 +85,7 @@ def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis |
 
 
 def only_timestamp(events: Iterable[Event]) -> TimeAxis | None:
-    """The axis of the only attribute that holds moments, None if there are none or several."""
+    """Return the axis of the only attribute of moments, None unless there is exactly one."""
     names = {
         name
         for event in events
@@ -311,7 +310,7 @@ class Stream:
 def events_of_dicts(
     events: Iterable[Event | Mapping[str, Any]], type: str | None = None
 ) -> tuple[Event, ...]:
-    """Events of dicts; `type` is that of those that have none. Raises as `Stream.from_events`."""
+    """Return events made of dicts; `type` is the default type. Raises as `Stream.from_events`."""
     return tuple(_event(each, n, type) for n, each in enumerate(events, 1))
 
 

@@ -1,1 +1,1 @@
-"""What can be asked of events: predicates, their truth, their text, their minterms."""
+"""Predicates on events: their syntax, truth, text and minterms."""

@@ -1,8 +1,8 @@
-"""Predicates over sets of events, written by users in Python (SOCEL Sec. 2; SOCEL Sec. 3).
+"""Conditions of FILTER, and predicates over sets of events (SOCEL Sec. 2; SOCEL Sec. 3).
 
 A language of patterns should not fix what can be asked of a set of events, says the paper: it is
-parametrised by predicates. These are opaque, so only the reference takes them; the compiler
-refuses them by name.
+parametrised by predicates, which users write in Python. These are opaque, so only the reference
+takes them; the compiler refuses them by name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from cerlab.model.event import Event, Value, value_of
 from cerlab.predicates.syntax import And, Operator, Or, Predicate
 
 Function: TypeAlias = Callable[..., Any]
-
-
 F = TypeVar("F", bound=Function)
 
 
@@ -169,7 +167,6 @@ class Application:
 
 
 Atomic: TypeAlias = On | Correlation | Application
-
 
 Condition: TypeAlias = Atomic | And["Condition"] | Or["Condition"]
 """AND nests filters; OR is the OR of two copies, so each copy decides as a whole."""

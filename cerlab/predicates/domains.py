@@ -1,4 +1,4 @@
-"""What an attribute can hold: its type, if one is declared, and NULL."""
+"""Domains of attributes, their representative values, and the events that these make."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from cerlab.predicates.truth import evaluate, kind_of, satisfies
 INT64 = range(-(2**63), 2**63)
 """The integers of 64 bits."""
 
-
 KIND_OF_TYPE = {
     **{each: each.value for each in AttributeType},
     **dict.fromkeys((AttributeType.INT, AttributeType.DOUBLE), "number"),
     AttributeType.STRING: "text",
 }
-"""What values of a declared type compare with, as `kind_of` says it of each."""
+"""The kind of each declared type, as `kind_of` gives it for values."""
 
 
 class Domain(NamedTuple):
-    """What an attribute can hold: values of the declared type, of every kind if there is none."""
+    """The domain of an attribute: values of the declared type, or of every kind."""
 
     type: AttributeType | None = None
     nullable: bool = True
@@ -106,7 +105,7 @@ def candidates(name: str, domain: Domain, constants: Iterable[Value]) -> tuple[V
 
 
 def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Value, ...]:
-    """The representatives of one type; of all numbers if there is none."""
+    """Return the representatives of one type, or of all numbers if it is None."""
     points = tuple(constants)
     match kind:
         case None:
@@ -140,7 +139,7 @@ _Between: TypeAlias = Callable[[float | None, float | None], float | None]
 
 
 def _points_and_gaps(constants: Iterable[Value], between: _Between) -> tuple[float, ...]:
-    """The numbers among the constants and what is `between` and beyond them."""
+    """Return the numbers among the constants, with one between and beyond each."""
     line = sorted({n for n in constants if isinstance(n, int | float) and kind_of(n) == "number"})
     if not line:
         gaps = [between(None, None)]
@@ -156,7 +155,7 @@ def _number_between(low: float | None, high: float | None) -> float | None:
 
 
 def _integer_between(low: float | None, high: float | None) -> int | None:
-    """The integer nearest to 0 above `low` and below `high`, None if there is none."""
+    """Return the integer nearest to 0 strictly between `low` and `high`, or None."""
     if low == math.inf or high == -math.inf:
         return None
     start = None if low is None or low == -math.inf else math.floor(low) + 1
@@ -169,7 +168,7 @@ def _integer_between(low: float | None, high: float | None) -> int | None:
 
 
 def _float_between(low: float | None, high: float | None) -> float | None:
-    """A float above `low` and below `high`, a round one if possible; None if there is none."""
+    """Return a float strictly between `low` and `high`, a round one if possible, or None."""
     options: list[float] = []
     if (whole := _integer_between(low, high)) is not None:
         options.append(_nearest(whole))
@@ -215,7 +214,7 @@ class EventSet(NamedTuple):
     values: Mapping[str, Value]
     domains: Mapping[str, Domain]
     example: Mapping[str, Value]
-    """What an example holds where the predicates leave it open."""
+    """The values of an example that the predicates leave open."""
 
 
 def event_sets(

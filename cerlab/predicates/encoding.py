@@ -127,7 +127,7 @@ def _pattern(node: JsonNode, _depth: int) -> str:
 
 
 class Field(NamedTuple):
-    """How a part of a node is written, and how it is read at a depth."""
+    """The codec of a part of a node: how to write it, and to read it at a depth."""
 
     write: Callable[[Any], Any]
     read: Callable[[JsonNode, int], Any]

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 EVERY: Ranges = ((0, 0xD7FF), (0xE000, 0x2FFFF))
-"""Every character: surrogates are none."""
+"""All characters; surrogates are not characters."""
 
 LAST_MENTIONED = 0x1FFFF
 MAX_LENGTH = 200

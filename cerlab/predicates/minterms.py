@@ -147,7 +147,7 @@ def satisfiable(P: Predicate, *, schema: Schema | None = None) -> bool | None:
 
 
 def model(P: Predicate, *, schema: Schema | None = None) -> Event | None:
-    """An event that satisfies P, None if there is none or none is known.
+    """Return an event that satisfies P, or None if none is found.
 
     >>> from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
     >>> model(Comparison(Operator.GT, Attribute("price"), Constant(7)))

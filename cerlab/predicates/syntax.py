@@ -1,9 +1,10 @@
 """Predicates on an event (CORE Sec. 2.2), and guards on an event and registers (SRT Def. 10).
 
-Both are Boolean combinations of atoms. `Comparison`, `Member`, `Between`, `Like` are the
-comparisons of DESIGN 3.3: each is false on an event that gives it nothing to compare. `Not` is set
-complement, so it holds there. A guard may also compare with attributes of stored events; the paper
-calls guards conditions, which here are of FILTER (`cerlab.predicates.condition`).
+Both are Boolean combinations of atoms. The comparisons (`Comparison`, `Member`, `Between`, `Like`)
+are false on an event that gives them nothing to compare. `Not` is set complement, so it holds
+there. A guard may also compare with attributes of stored events; the paper calls guards conditions,
+which here are of FILTER (`cerlab.predicates.condition`). At the end: the atoms, attributes and
+registers of each.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar, assert_never, ov
 from cerlab.model.event import Value
 
 A = TypeVar("A")
-
-
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -190,23 +189,13 @@ class Not(Generic[T_co]):
 
 
 Boolean: TypeAlias = Everything | A | And["Boolean[A]"] | Or["Boolean[A]"] | Not["Boolean[A]"]
-
-
 Atom: TypeAlias = TypeIs | StreamIs | Comparison | Member | Between | Like
-
-
 Predicate: TypeAlias = Boolean[Atom]
-
-
 Guard: TypeAlias = Boolean[Atom | RegisterComparison]
-
-
 EVERYTHING = Everything()
-
 
 FALSE: Predicate = Not(EVERYTHING)
 """The predicate that nothing satisfies."""
-
 
 P = TypeVar("P", Predicate, Guard)
 
@@ -247,7 +236,7 @@ def negation(operand: P) -> P:
 
 
 def if_of_stream(stream: str, predicate: Predicate) -> Predicate:
-    """What ``S>X[P]`` says of each event of X: that it is not of stream S, or P."""
+    """Return the predicate of ``S>X[P]`` on each event of X: not of stream S, or P."""
     return Or(Not(StreamIs(stream)), predicate)
 
 
@@ -280,7 +269,7 @@ def atoms(predicate: Guard) -> tuple[Atom | RegisterComparison, ...]:
 
 
 def occurrences(predicate: Guard) -> Iterator[Atom | RegisterComparison]:
-    """The atoms of a predicate or guard, as often as they stand there, from left to right."""
+    """Yield the atoms of a predicate or guard from left to right, with repetitions."""
     pending: list[Guard] = [predicate]
     while pending:
         match pending.pop():

@@ -1,4 +1,4 @@
-"""Predicates, guards, conditions and names as text: what the parsers read back to the same tree."""
+"""Predicates, guards, conditions and names as text that parses back, and values in words."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ PREFIXES = {"(": ["NOT", "STRICT", "NEXT", "NXT", "LAST", "MAX"], "[": ["PROJECT
 
 KEYWORDS = frozenset(" ".join(WORDS.values()).split())
 """Words that are back-quoted when they are printed as names."""
-
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
@@ -200,9 +199,8 @@ for _kind in (
 
 _EXACT = 10**15
 
-
 SOME = 20
-"""How many positions of an answer a line shows."""
+"""The number of positions of an answer that a line shows."""
 
 
 def number_text(n: int) -> str:
@@ -261,7 +259,7 @@ def _is_long(value: Value) -> TypeGuard[int]:
 
 
 def cut(text: str, longest: int) -> str:
-    """The text in one line, with ``…`` in place of what is too long.
+    """Return the text in one line, with ``…`` for the part beyond the limit.
 
     >>> cut("a  line", 6), cut("a line", 5)
     ('a line', 'a li…')

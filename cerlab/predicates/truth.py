@@ -1,6 +1,6 @@
-"""When an event satisfies a predicate, and with registers a guard (CORE Sec. 2.2; SRT Def. 13).
+"""The truth of predicates on an event, and of guards with registers (CORE Sec. 2.2; SRT Def. 13).
 
-This is the scalar reference for DESIGN 3.3: one event, one answer, no tricks.
+The scalar reference: one event, one answer, no tricks. Keys of partitions are equal as values are.
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ RELATIONS: dict[pred.Operator, Callable[[Any, Any], bool]] = {
     pred.Operator.EQ: operator.eq,
     pred.Operator.NE: operator.ne,
 }
-"""What each operator of a comparison is, of values and of terms of z3."""
-
+"""The function of each comparison operator, on values and on terms of z3."""
 
 EMPTY: Mapping[str, Event] = MappingProxyType({})
 """Registers that hold nothing."""
-
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -98,7 +96,7 @@ def _operand(operand: pred.Operand, event: Event, registers: Mapping[str, Event]
 
 
 def kind_of(value: Value) -> str | None:
-    """What a value compares with: its own kind; NULL and NaN have none."""
+    """Return the kind of a value, which it compares with; NULL and NaN have none."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):

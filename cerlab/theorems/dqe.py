@@ -25,7 +25,6 @@ from cerlab.predicates.syntax import Arithmetic, Attribute, Comparison, Computed
 MATRIX_QUERY = Gcq(("y",), (Atom("u", ("x",)), Atom("v", ("x", "y")), Atom("w", ("y",))))
 """``y <- u(x), v(x, y), w(y)``, which is not q-hierarchical (DQE Sec. 4)."""
 
-
 WINDOW_QUERY = Gcq(
     ("y", "ts3"),
     (Atom("r", ("x", "ts1")), Atom("s", ("x", "y", "ts2")), Atom("t", ("y", "ts3"))),
@@ -39,17 +38,13 @@ WINDOW_QUERY = Gcq(
 )
 """The query Q of the paper, ``.. | ts1 < ts2, ts2 < ts3, ts3 - ts1 < 5`` (DQE Sec. 4)."""
 
-
 Evaluator: TypeAlias = Callable[[Gcq, Iterable[Update]], Iterator[frozenset[Row]]]
 """The answers of a query after each update; it may not read an update ahead."""
 
-
 Vector: TypeAlias = Sequence[bool]
-
 
 Matrix: TypeAlias = Sequence[Vector]
 """Rows of booleans, all of the same length."""
-
 
 _IMAGES = {"u": ("r", 1, 1), "v": ("s", 2, 2), "w": ("t", 1, 3)}
 """For each relation: its image, its number of columns, the timestamp of all its tuples."""

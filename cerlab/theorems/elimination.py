@@ -24,10 +24,7 @@ from cerlab.predicates.condition import On
 START, END = -1, -2
 """The ends: nothing leads into the first and out of the second, and neither is removed."""
 
-
 E = TypeVar("E")
-
-
 Edge: TypeAlias = tuple[int, int]
 
 
@@ -40,7 +37,7 @@ class Operations(Generic[E]):
 
 
 def eliminate(edges: Mapping[Edge, E], operations: Operations[E]) -> E | None:
-    """What leads from `START` to `END`; None if nothing does.
+    """Return the expression of all ways from `START` to `END`, None without any.
 
     An edge from p to q says what is read on the ways from p to q through the states removed so far.
     The state with the fewest ways through it goes first.
@@ -64,12 +61,12 @@ def add_edge(
     e: E,
     either: Callable[[E, E], E],
 ) -> None:
-    """Put an edge beside what is there between the same two states."""
+    """Join an edge with those that connect the same two states."""
     edges[edge] = either(edges[edge], e) if edge in edges else e
 
 
 def _ways_between(edges: Mapping[Edge, E], k: int) -> int:
-    """How many edges the removal of a state makes."""
+    """Return the number of edges that the removal of a state makes."""
     into = sum(1 for p, q in edges if q == k != p)
     out = sum(1 for p, q in edges if p == k != q)
     return into * out
@@ -90,7 +87,6 @@ def _without(edges: Mapping[Edge, E], k: int, operations: Operations[E]) -> dict
 
 MAX_SIZE = 20_000
 """The largest formula that is made."""
-
 
 NEVER = pred.Comparison(pred.Operator.EQ, pred.Constant(0), pred.Constant(1))
 """FALSE as formulas have it."""
@@ -143,7 +139,7 @@ class EliminationSize(NamedTuple):
 
 
 def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> EliminationSize:
-    """How large `vcea_to_cel` is, counted without making it; at most exponential (SOCEL Sec. 6)."""
+    """Return the size of `vcea_to_cel` without making it; at most exponential (SOCEL Sec. 6)."""
     A = trim(A)
     formulas = _edges(A, _types(A, types), _with_projection, cel.Or)
     edges = {edge: cel.size(phi) for edge, phi in formulas.items()}
@@ -202,7 +198,7 @@ def _ways(
 
 
 def _of_type(P: pred.Predicate, R: str) -> pred.Predicate:
-    """What a predicate still says of events of type R."""
+    """Return the predicate as it is for events of type R."""
 
     def value(atom: pred.Atom) -> pred.Predicate:
         if isinstance(atom, pred.TypeIs):

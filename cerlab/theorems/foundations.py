@@ -1,7 +1,4 @@
-"""Boolean operations and I/O-determinism of anchored automata (FOUND Prop. 1; FOUND App. C.1).
-
-Union is `cerlab.automata.compose.union`.
-"""
+"""Anchored automata: Boolean operations, selection, lists (FOUND Prop. 1; FOUND App. C.1)."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from cerlab.predicates.syntax import EVERYTHING, Predicate, conjunction
 
 
 def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
-    """What both answer: a state is a state of each, after the same marks (FOUND App. C.1)."""
+    """Intersect two machines: a state is a state of each, after the same marks (FOUND App. C.1)."""
 
     def joint(s: Transition, t: Transition) -> tuple[Predicate, Mark] | None:
         return (conjunction(s.predicate, t.predicate), s.mark) if s.mark is t.mark else None
@@ -117,11 +114,7 @@ def is_io_deterministic(A: AnchoredCea) -> bool | None:
 
 
 Macro = TypeVar("Macro", tuple[States, States], tuple[States, States, States])
-
-
 Image = Callable[[States, Mark], States]
-
-
 TAKE, SKIP = Mark.TAKE, Mark.SKIP
 
 
@@ -215,7 +208,7 @@ def last_selected(A: AnchoredCea) -> AnchoredCea:
 def _machine(
     A: AnchoredCea, start: Macro, step: Callable[[Macro, Mark, Image], Macro]
 ) -> AnchoredCea:
-    """What is reached, on every type of event; runs come first in a state, rivals second.
+    """Explore the macro-states on every type of event; a state has its runs, then its rivals.
 
     A state without runs is left out; one is final if a run is in F and no better rival is.
     """
@@ -255,7 +248,7 @@ class LabelByLabel:
 
     @property
     def steps(self) -> int:
-        """How many times an event is read."""
+        """The number of times an event is read."""
         return len(self.labels) + 2
 
 

@@ -4,7 +4,7 @@ A complex event has no interval of its own here; it is a set of (label, position
 the evaluation starts at i and ends at j. The gap before an atom is skipped on its left. What is
 found between i and j are the valuations with intervals (CORE Table 2) that end at j and start at i
 or later: a theorem, not the definition, so the two are two programs. AND under projection is where
-they part, since DESIGN 3.6 demands equal starts of both sides.
+they part, since AND demands equal starts of both sides.
 """
 
 from __future__ import annotations
@@ -131,7 +131,6 @@ def _as_valuation(C: LabelledPositions, i: int, j: int) -> Valuation:
 
 Stream: TypeAlias = Sequence[Event]
 
-
 Function: TypeAlias = Callable[[Stream], frozenset[Labels]]
 """Labelled complex events of a stream, at any position: ``f`` of the paper."""
 
@@ -150,7 +149,7 @@ class Edit:
         return (*S[: self.position], *new, *S[self.position + self.deletions :])
 
     def position_after(self, position: int) -> int:
-        """Where an event that the edit leaves alone is afterwards."""
+        """Return the position after the edit of an event that it leaves alone."""
         shift = (self.event is not None) - self.deletions
         return position + shift if position >= self.position + self.deletions else position
 

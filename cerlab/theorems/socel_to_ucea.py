@@ -97,11 +97,11 @@ def _refuse(what: str) -> NoReturn:
 
 
 Pair: TypeAlias = tuple[int, int]
-"""Where each of the two is; `START` before its first move."""
+"""A state of each of the two machines; `START` before its first move."""
 
 
 def and_product(A: Ucea, B: Ucea) -> Ucea:
-    """What both give under the *-semantics (SOCEL Sec. 5.2).
+    """Intersect two machines under the *-semantics (SOCEL Sec. 5.2).
 
     A state is a state of each, after the same events with the same labels: they move together.
     """

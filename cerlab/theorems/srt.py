@@ -1,4 +1,4 @@
-"""What transducers match, by their runs: the definition, step by step (SRT Def. 23; SRT Def. 26).
+"""The matches of transducers by their runs, step by step (SRT Def. 23; SRT Def. 26).
 
 Nothing here is fast: runs are followed one event at a time, and those that agree in state,
 registers and marks are one. Positions count from 0.
@@ -30,8 +30,7 @@ from cerlab.predicates.syntax import Guard, Predicate, reads_no_register, redire
 from cerlab.predicates.truth import satisfies
 
 MAX_CONFIGURATIONS = 100_000
-"""How many configurations are followed at once."""
-
+"""The limit on configurations that are followed at once."""
 
 EMPTY = Registers()
 
@@ -52,7 +51,7 @@ class Run(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What an accepting run leaves: the positions it marked, and its registers."""
+    """The outcome of an accepting run: the positions it marked, and its registers."""
 
     marks: Positions
     registers: Registers
@@ -106,7 +105,7 @@ def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozens
 
 
 def silently(T: Transducer, runs: Iterable[Run]) -> set[Run]:
-    """The runs, and those that empty moves make of them."""
+    """Return the runs and their extensions by empty moves."""
     closure = set(runs)
     pending = list(closure)
     moves = T.moves
@@ -126,7 +125,7 @@ def matches(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
 
 
 def detects(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
-    """Those of the matches that mark the last event: what is reported there (SRT Def. 24)."""
+    """Return the matches that mark the last event, which are reported there (SRT Def. 24)."""
     return frozenset(M for M in matches(T, S) if M and M[-1] == len(S) - 1)
 
 
@@ -274,12 +273,12 @@ Step = TypeVar("Step", Transition, EmptyMove)
 
 
 def _into(p: int, q: int, steps: Iterable[Step]) -> dict[Step, None]:
-    """What enters p, entering q instead."""
+    """Return the edges into p, redirected to q."""
     return dict.fromkeys(step._replace(target=q) for step in steps if step.target == p)
 
 
 def _out_of(q: int, p: int, steps: Iterable[Step]) -> dict[Step, None]:
-    """What leaves q, leaving p instead."""
+    """Return the edges out of q, now out of p."""
     return dict.fromkeys(step._replace(source=p) for step in steps if step.source == q)
 
 

@@ -1,8 +1,8 @@
-"""STRICT, NXT, LAST and MAX: which answers with the same end survive (FOUND Sec. 4; DESIGN 3.7).
+"""The meaning of CEL (CORE Sec. 2.2), one arm per row, and its strategies (FOUND Sec. 4).
 
-The comparison is between position sets, over all answers at once. The paper prints it under one
-valuation and in the other direction, where it would select nothing or the wrong ones; its own
-examples need this reading (errata E1, E2).
+Strategies compare position sets, over all answers of one end at once. The paper prints the
+comparison under one valuation and in the other direction, where it would select nothing or the
+wrong ones; its own examples need this reading (errata E1, E2).
 """
 
 from __future__ import annotations
@@ -79,13 +79,10 @@ def last_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
 MAX_EVENTS = 256
 """The longest stream that the reference takes."""
 
-
 TECS_HINT = 'use evaluator="tecs", which need not hold the answers'
-
 
 MAX_VALUATIONS = 100_000
 """The largest set of valuations, of any subformula, that the reference computes."""
-
 
 Valuations: TypeAlias = frozenset[Valuation]
 

@@ -1,4 +1,4 @@
-"""Formulas of the CEL family, one dataclass per production (CORE Sec. 2.2; DESIGN 2.3)."""
+"""Formulas of the CEL family, one dataclass per production (CORE Sec. 2.2)."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Project:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """``RENAME[old -> new](body)``: what was at old is at new, with what was there."""
+    """``RENAME[old -> new](body)``: the events of `old` join those of `new`."""
 
     old: str
     new: str
@@ -153,11 +153,7 @@ class Select:
 
 
 Binary: TypeAlias = Or | And | All | Unless | Seq | Concat
-
-
 Unary: TypeAlias = Not | As | Filter | Plus | ConcatPlus | Project | Rename | Select
-
-
 Formula: TypeAlias = Atom | Unary | Binary
 
 
@@ -258,7 +254,7 @@ def defined_labels(phi: Formula) -> frozenset[str]:
 
 
 MAX_DEPTH = 200
-"""How deep formulas may nest, and how deep a condition of FILTER may."""
+"""The limit on the depth of formulas, and of the conditions of FILTER."""
 
 
 def refuse_deep(phi: Formula) -> None:

@@ -60,7 +60,7 @@ def _infix(phi: cel.Binary, level: int, leftmost: bool) -> str:
 
 
 def node_text(phi: cel.Formula) -> str:
-    """What one node of a formula says, without its subformulas.
+    """Return the text of one node of a formula, without its subformulas.
 
     >>> node_text(cel.As(cel.Atom("A"), "x"))
     'AS x'

@@ -1,4 +1,4 @@
-"""The types of predicates: a comparison that can never hold by type is an error (DESIGN 3.3)."""
+"""Checks of queries: comparisons that can never hold by type, and parts without effect."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _kind(expression: pred.Expression, event: EventDeclaration) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A part of a query that has no effect, or not the one that may be expected."""
+    """A part of a query without effect, or with an unexpected one."""
 
     code: str
     message: str
@@ -161,7 +161,7 @@ class Remark:
 
 
 def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
-    """What a query says without effect: labels that nothing sets, above all (DESIGN 3.1, 3.5)."""
+    """Yield the parts of a query without effect, above all labels that nothing sets."""
     for psi in cel.subformulas(query.formula):
         match psi:
             case cel.Filter(body, condition):

@@ -11,7 +11,6 @@ import re
 _CLAUSES = ("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "GROUP BY", "LIMIT")
 _NUMBER = r"[-+]?[\d.]+"
 _VALUE = rf"(?:{_NUMBER}|'[^']*')"
-
 _NAMES = re.compile(r"\w+(?:\s*,\s*\w+)*")
 
 _AT: tuple[tuple[str, str], ...] = (
@@ -34,11 +33,11 @@ _AT: tuple[tuple[str, str], ...] = (
     (r"(?i:followed|then)\b", "for 'then' write ;, as in A ; B"),
     (r"(?i:slide|every|tumble)\b", "windows slide by themselves: WITHIN alone says how far"),
 )
-"""What stands at the error, and the hint."""
+"""Patterns of the text at the error, each with its hint."""
 
 
 def habit_hint(text: str, at: int) -> str:
-    """The hint for what stands at an error; empty if it is no habit that is known.
+    """Return the hint for a known habit at the place of an error, else the empty text.
 
     >>> text = "SELECT * WHERE A FILTER A[price BETWEEN 1 AND 3]"
     >>> habit_hint(text, text.index("BETWEEN"))
@@ -52,7 +51,7 @@ def habit_hint(text: str, at: int) -> str:
 
 
 def _of_whole(text: str, before: str, rest: str) -> str:
-    """What the whole text is, or how it begins and ends."""
+    """Return the hint for texts that are no query, or begin or end wrongly."""
     if text.lstrip().startswith("{") or re.fullmatch(
         r"\s*\S+\.(?:csv|ndjson|jsonl?|parquet)\s*", text
     ):

@@ -1,4 +1,4 @@
-"""From parse trees to the syntax of CEQL: sugar ends here, and every node gets its span."""
+"""CEQL and its declarations from text: sugar ends in the builder, and every node gets its span."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.text import PREFIXES, name_text
 
 _NANOSECONDS = {"hours": 3600 * 10**9, "minutes": 60 * 10**9, "seconds": 10**9}
-
 
 _STRATEGIES = {
     "strict": Strategy.STRICT,
@@ -317,7 +316,7 @@ _OPAQUE = re.compile(
 
 
 def _refuse_deep(text: str) -> None:
-    """Refuse at once what is nested deeper than the stated limit."""
+    """Raise `ResourceLimit` for nesting deeper than the stated limit."""
     depth = 0
     for match in re.finditer(r"[(\[{]|[)\]}]", _OPAQUE.sub(lambda m: " " * len(m[0]), text)):
         depth += 1 if match[0] in "([{" else -1

@@ -1,6 +1,6 @@
-"""What queries mean: FROM, PARTITION BY, WHERE, SELECT, WITHIN, CONSUME BY, LIMIT (CORE Sec. 2.2).
+"""The meaning of queries, clause by clause from FROM to LIMIT (CORE Sec. 2.2).
 
-The reference, clause by clause in that order; DESIGN 3 has the decisions where the paper is silent.
+The reference; docs/languages has the decisions where the paper is silent.
 """
 
 from __future__ import annotations

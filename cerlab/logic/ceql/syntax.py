@@ -1,4 +1,4 @@
-"""Queries: CEL between the clauses of CEQL (CORE Sec. 2.2; DESIGN 2.3)."""
+"""Queries: CEL between the clauses of CEQL (CORE Sec. 2.2), and their canonical text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cerlab.predicates.text import name_text, value_text
 
 @dataclass(frozen=True, slots=True)
 class SelectItem:
-    """``x``, ``S>x`` or ``x[attr, ..]``: a label to keep; the attributes choose what is shown.
+    """``x``, ``S>x`` or ``x[attr, ..]``: a label to keep, and the attributes to show.
 
     With a `stream`, of its events only those of that stream are kept.
     """

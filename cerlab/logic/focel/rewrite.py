@@ -130,7 +130,7 @@ Path: TypeAlias = tuple[int, ...]
 
 
 def _misplaced_filter(phi: cel.Formula, path: Path = ()) -> Path | None:
-    """Where a unary filter stands on a formula that does not bind its variable, outermost first."""
+    """Yield the unary filters on formulas that do not bind their variable, outermost first."""
     if (
         isinstance(phi, cel.Filter)
         and isinstance(phi.condition, On)

@@ -19,7 +19,7 @@ from cerlab.predicates.condition import Application, Condition, Correlation, On,
 def with_variables(phi: cel.Formula) -> cel.Formula:
     """The formula with a fresh variable for every bare R, and OR between filters spelled out.
 
-    Raises `Unsupported` for operators outside FO-CEL (DESIGN 3.5).
+    Raises `Unsupported` for operators outside FO-CEL.
     """
     variables = {psi.label for psi in cel.subformulas(phi) if isinstance(psi, cel.As)}
     fresh = (f"_{n}" for n in range(10**9) if f"_{n}" not in variables)
@@ -77,7 +77,7 @@ def vdef(phi: cel.Formula) -> frozenset[str]:
 
 
 def vdef_plus(phi: cel.Formula) -> frozenset[str]:
-    """Those outside the scope of every ``+`` (FOUND Sec. 3)."""
+    """The variables outside the scope of every ``+`` (FOUND Sec. 3)."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
@@ -126,7 +126,7 @@ def unscoped_variable(phi: cel.Formula, outside: frozenset[str] = frozenset()) -
 
 
 def check_first_order(phi: cel.Formula) -> None:
-    """Raise `Unsupported` or `IllFormed` for what has no meaning in FO-CEL (DESIGN 3.5)."""
+    """Raise `Unsupported` or `IllFormed` for formulas without a meaning in FO-CEL."""
     check_scopes(with_variables(phi))
 
 

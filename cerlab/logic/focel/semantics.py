@@ -1,4 +1,4 @@
-"""What FO-CEL formulas mean, by valuations of their variables (FOUND Sec. 3).
+"""The meaning of FO-CEL formulas, by valuations of their variables (FOUND Sec. 3).
 
 An assignment nu gives every variable one position, anywhere in the stream; a complex event is a
 non-empty set of positions. One arm per clause of the paper.
@@ -24,7 +24,6 @@ Assignment: TypeAlias = Mapping[str, int]
 """One position for each variable."""
 
 Sets: TypeAlias = frozenset[frozenset[int]]
-
 MACHINES = 'evaluator="auto" uses machines where there are some'
 
 LabelledEvent: TypeAlias = frozenset[tuple[str, int]]
@@ -32,7 +31,7 @@ LabelledEvent: TypeAlias = frozenset[tuple[str, int]]
 
 
 def fo_valuations(phi: cel.Formula, S: Sequence[Event]) -> frozenset[Valuation]:
-    """The answers of a formula under FO-CEL, with ``start = min`` and ``end = max`` (DESIGN 3.2).
+    """Return the answers of a formula under FO-CEL, with ``start = min`` and ``end = max``.
 
     FO-CEL forgets its variables; a valuation remembers them: its labels are the event types and the
     variables, each with the positions that its atoms gave it (several, under a ``+``). Raises
@@ -137,7 +136,7 @@ def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
 
 
 def _free(phi: cel.Formula) -> frozenset[str]:
-    """The variables whose position matters: all but those that a ``+`` rebinds inside it."""
+    """Return the variables whose position matters: all that no ``+`` inside rebinds."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})

@@ -1,6 +1,6 @@
-"""What generalised conjunctive queries mean: the join, recomputed from nothing (DQE Def. 1).
+"""The meaning of generalised conjunctive queries: the join, recomputed from nothing (DQE Def. 1).
 
-The domain of values is that of numbers (not NaN), texts and moments, equal as DESIGN 3.3 says:
+The domain of values is that of numbers (not NaN), texts and moments, equal as values of events are:
 1 and 1.0 are one value. NULL, NaN and truth values are in no tuple.
 """
 
@@ -20,7 +20,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import compare, compute, kind_of
 
 MAX_COMBINATIONS = 1_000_000
-"""How many combinations of tuples, one for each atom, the reference looks at."""
+"""The limit on combinations of tuples, one for each atom, that the reference examines."""
 
 Row: TypeAlias = tuple[Value, ...]
 """A tuple of a relation, or an answer."""
@@ -127,7 +127,7 @@ def _holds(P: pred.Comparison, t: Mapping[str, Value]) -> bool:
 
 
 def _value(expression: pred.Expression, t: Mapping[str, Value]) -> Value:
-    """The value of an expression, None where it is undefined (DESIGN 3.3)."""
+    """Return the value of an expression, None where it is undefined."""
     match expression:
         case pred.Constant(value):
             return value

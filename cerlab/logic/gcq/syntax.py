@@ -1,4 +1,4 @@
-"""Generalised conjunctive queries, one dataclass per production (DQE Def. 1).
+"""Generalised conjunctive queries: one dataclass per production, checks, text, parser (DQE Def. 1).
 
 A variable is an attribute of the joined tuple, so a predicate is a `Comparison` of
 `cerlab.predicates.syntax` in which `Attribute` names a variable.
@@ -54,7 +54,7 @@ class Gcq:
 
 
 PlaceOf = Callable[[object], SourcePlace | None]
-"""Where the query, an atom, a part of a predicate, or a column of the head (its number) stands."""
+"""Return the place of the query, an atom, a part of a predicate, or a column of the head."""
 
 
 def check_gcq(query: Gcq, place: PlaceOf = lambda part: None) -> None:
@@ -199,7 +199,7 @@ class _GcqBuilder(Builder):
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
-    """What those mean who write a constant into an atom."""
+    """Return the hint for a constant inside an atom."""
     is_constant = at < len(text) and text[at] in "0123456789.-'\""
     if is_constant and expected and set(expected) <= {"a name", "')'"}:
         return "only variables stand here; write r(x, v) | v = 3 for r(x, 3)"

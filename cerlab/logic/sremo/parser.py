@@ -1,4 +1,4 @@
-"""From parse trees to expressions: sugar ends here, and every node gets its span."""
+"""SREMO from text and to text: sugar ends in the builder, and every node gets its span."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SremoBuilder(Builder):
 
 
 def parse_sremo(text: str) -> Sremo:
-    """Read an expression (SRT Def. 15; DESIGN 2.5).
+    """Read an expression (SRT Def. 15).
 
     Raises `QuerySyntaxError`, `IllFormed` (see `check_sremo`), and `ResourceLimit` for a text that
     is too long or too deep.
@@ -82,7 +82,7 @@ def parse_sremo(text: str) -> Sremo:
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
-    """What those mean who write a sequence as in CEL, or a type as an expression."""
+    """Return the hint for a sequence as in CEL, or a type as an expression."""
     if text.startswith(";", at):
         return "'.' is the sequence without gaps, #(e, e) the one with gaps"
     if text[at : at + 1].isalpha():
@@ -94,10 +94,7 @@ _SREMO = Language(
     "cerlab.logic.sremo", ("alternation",), noun="expression", hint=_hint, words={"ONE": "'1'"}
 )
 
-
 _ALTERNATION, _INTERSECTION, _CONCAT, _NEGATION, _POSTFIX = range(5)
-
-
 _LEVELS = {sre.Alternation: _ALTERNATION, sre.Intersection: _INTERSECTION, sre.Concat: _CONCAT}
 
 
@@ -146,7 +143,7 @@ def _terminal_text(e: sre.Terminal) -> str:
 
 
 def node_text(e: sre.Sremo) -> str:
-    """What one node of a SREMO says, without its subexpressions.
+    """Return the text of one node of a SREMO, without its subexpressions.
 
     >>> node_text(sre.SpanWindow(sre.Epsilon(), 3))
     '[1..3]'

@@ -1,4 +1,4 @@
-"""What expressions mean: the relation ``(e, S, M, v) |- v'`` (SRT Def. 17).
+"""The meaning of expressions: the relation ``(e, S, M, v) |- v'`` (SRT Def. 17).
 
 This is the oracle. One arm per rule of the relation, in its order, then the windows, intersection
 and negation, and last the derived operators, which are rewritten. It is written to be read, never
@@ -30,7 +30,7 @@ MAX_EVENTS = 256
 """The longest stream that the reference takes."""
 
 MAX_STEPS = 1_000_000
-"""How many rules the reference applies, and derivations it makes, for one question."""
+"""The limit on rules that the reference applies, and derivations it makes, for one question."""
 
 Marks: TypeAlias = frozenset[int]
 NONE: Marks = frozenset()
@@ -86,7 +86,7 @@ def matches(e: sre.Sremo, S: Sequence[Event]) -> frozenset[Positions]:
 
 
 def detections(e: sre.Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
-    """What a stream shows of e: ``Match(<TRUE>* . e, S[..k])`` for all k (SRT Def. 32).
+    """Return the detections of e on a stream: ``Match(<TRUE>* . e, S[..k])``, all k (SRT Def. 32).
 
     A match is reported at its last marked event, so those without any are not. `start` and `end`
     of an answer are its first and last marked position. Raises as `derivations`.
@@ -184,7 +184,7 @@ def _span(M: Marks) -> int:
 
 
 def duration(M: Collection[int], S: Sequence[Event], attribute: str) -> Instant:
-    """``time(max M) - time(min M)``, and 0 of no marks (DESIGN 2.5)."""
+    """Return ``time(max M) - time(min M)``, or 0 without marks."""
     if not M:
         return 0
     clock = clock_for(AttributeWindow(0, attribute), None)
@@ -217,7 +217,7 @@ def _check(e: sre.Sremo, S: Sequence[Event]) -> None:
 
 
 def check_times(e: sre.Sremo, S: Sequence[Event]) -> None:
-    """Raise `BadData` where an event has no time for a window, or time goes back (DESIGN 3.4)."""
+    """Raise `BadData` where an event has no time for a window, or time goes back."""
     for each in sre.subexpressions(e):
         if isinstance(each, sre.Within):
             clock = clock_for(AttributeWindow(each.width, each.attribute), None)

@@ -1,6 +1,7 @@
 """Symbolic regular expressions with memory and output, one dataclass per production (SRT Def. 15).
 
-The core is the paper's; then come the operators that it introduces later, each an expression again.
+The core is the paper's; then come the operators that it introduces later, each an expression again;
+then their registers, rewritings and checks.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class Intersection:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """``!body``: any run of events that is none of body's; marks nothing and writes nothing."""
+    """``!body``: any run of events that the body does not match; no marks, no writes."""
 
     body: Sremo
 
@@ -146,22 +147,11 @@ class SkipNext:
 
 
 Window: TypeAlias = SpanWindow | LengthWindow | Within
-
-
 Strategy: TypeAlias = SkipAny | SkipNext
-
-
 DerivedOperator: TypeAlias = Plus | Option | Strategy
-
-
 Core: TypeAlias = Epsilon | Empty | Terminal | Concat | Alternation | Star
-
-
 Sremo: TypeAlias = Core | Window | Intersection | Negation | DerivedOperator
-
-
 EPSILON = Epsilon()
-
 
 SKIP = Star(Terminal(EVERYTHING))
 """``<TRUE>*``: any events, none of them marked."""
@@ -281,9 +271,8 @@ def streaming(e: Sremo) -> Sremo:
 MAX_DEPTH = 200
 """The deepest expression that is read or evaluated, derived operators rewritten."""
 
-
 PlaceOf = Callable[[object], SourcePlace | None]
-"""Where a node stands in a text."""
+"""Return the place of a node in its text."""
 
 
 def check_sremo(e: Sremo, place: PlaceOf = lambda node: None) -> None:
@@ -340,7 +329,7 @@ def _check_depth(e: Sremo, place: PlaceOf) -> None:
 
 
 def _rewritten_depth(e: Sremo) -> int:
-    """How much deeper the operands stand once the operator is rewritten."""
+    """Return the depth that rewriting an operator adds to its operands."""
     match e:
         case Option():
             return 1

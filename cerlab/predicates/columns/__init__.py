@@ -1,9 +1,9 @@
 """Columns of events to one small symbol per event: the truth vector of some predicates (CORE 4.4).
 
-A second implementation of `cerlab.predicates.truth`, by columns. Reading order: `pieces` (what a
-column holds), `cuts` (numbers against constants), `axes` (the atoms over the same attributes, as
-one class per event), `stage` (the classes of all axes as one symbol), `kernels` (the loops) and
-`twins` (what the loops compute, in NumPy).
+A second implementation of `cerlab.predicates.truth`, by columns. Reading order: `pieces` (the
+arrays of a column), `axes` (the atoms over the same attributes, as one class per event), this
+module (the classes of all axes as one symbol), `kernels` (the loops), `lookup_tables` (their
+tables, and the loops in NumPy) and `key_codes` (keys of partitions).
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ from cerlab.predicates.syntax import Atom, Predicate, atoms, attributes_of, hold
 
 __all__ = ["Column", "SymbolStage", "relevant_indices"]
 
-
 MAX_CELLS = 2**20
-"""Beyond so many combinations of classes no table has a cell for each."""
+"""Above this many combinations of classes, do not use a dense table (4 MB)."""
 
 
 class SymbolStage:

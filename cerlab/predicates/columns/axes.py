@@ -1,8 +1,9 @@
-"""Numbers against constants: a line cut at the constants, one class for each stretch of it.
+"""The atoms over the same attributes: each event has one class, which decides all of them.
 
-No number of a dtype lies between two neighbouring starts without being in the stretch of the
-first, and no constant separates two numbers of a stretch. So one evaluation at each start, where
-its stretch begins, decides every number of the dtype. Exact: integers and floats compare by value.
+Numbers are a line cut at the constants, one class for each stretch of it. No number of a dtype lies
+between two neighbouring starts without being in the stretch of the first, and no constant separates
+two numbers of a stretch. So one evaluation at each start, where its stretch begins, decides every
+number of the dtype. Exact: integers and floats compare by value.
 """
 
 from __future__ import annotations
@@ -37,13 +38,11 @@ from cerlab.predicates.syntax import Atom, Attribute, leaves_of, operands
 from cerlab.predicates.truth import evaluate, kind_of, satisfies
 
 _BOUNDS = {"int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1)}
-
-
 _NOWHERE = Event("nowhere")
 
 
 def constants(atoms: Iterable[Atom]) -> list[Value] | None:
-    """What some atoms compare an attribute itself with; None if one computes with the attribute."""
+    """Return the constants that atoms compare an attribute with; None if one computes with it."""
     values: list[Value] = []
     for atom in atoms:
         for side in operands(atom):
@@ -64,7 +63,7 @@ def numbers_of(values: Iterable[Value], *, moments: bool) -> list[int | float]:
 
 
 def starts_of(cuts: Iterable[int | float], dtype: str) -> list[int] | list[float]:
-    """Where the stretches of a dtype begin, increasing; the first is the smallest number.
+    """Return the starts of the stretches of a dtype, increasing, from its smallest number on.
 
     >>> starts_of([2**53 + 0.5, 3], "int64")[1:]
     [3, 4, 9007199254740992, 9007199254740993]
@@ -102,12 +101,9 @@ def _integers_from(cut: int | float) -> Sequence[int]:
 
 
 MAX_VALUES = 2**20
-"""How many values are remembered with their class before the memory starts anew."""
-
+"""The capacity of the memory of values and their classes; when full, it starts anew."""
 
 _DTYPES = {int: "int64", float: "float64", Timestamp: "int64"}
-
-
 _BEYOND = 2**63
 
 
@@ -136,7 +132,7 @@ class Axis:
 
     @cached_property
     def _constants(self) -> Sequence[Any] | None:
-        """What the atoms compare numbers with, None where there is more to them."""
+        """The constants that the atoms compare numbers with, None if they also compute."""
         return constants([atom for _, atom in self._atoms]) if len(self.names) == 1 else None
 
     def class_of(self, values: tuple[Value, ...]) -> int:

@@ -13,7 +13,7 @@ from cerlab.kernel_cache import Kernel, jit
 from cerlab.predicates.columns.lookup_tables import Cells, Codes, N, Stretches, T
 
 FEW = 16
-"""Up to so many starts, comparing with each beats a binary search."""
+"""Up to this many starts, comparing with each is faster than a binary search."""
 
 UNKNOWN = -1
 PENDING = -2

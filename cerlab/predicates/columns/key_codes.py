@@ -27,7 +27,7 @@ from cerlab.predicates.columns.pieces import (
 from cerlab.predicates.truth import kind_of
 
 MAX_CELLS = 2**22
-"""Beyond so many combinations of values no table has a cell for each."""
+"""Above this many combinations of values, do not use a dense table."""
 
 _UNKNOWN = -2
 
@@ -43,7 +43,7 @@ class KeyCodes:
 
     @property
     def count(self) -> int:
-        """How many substreams there are so far."""
+        """The number of substreams so far."""
         return len(self._ids)
 
     def keys(self) -> list[tuple[Value, ...]]:

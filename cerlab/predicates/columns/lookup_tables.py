@@ -1,4 +1,4 @@
-"""The tables of the predicate stage, as kernels and their twins take them."""
+"""The tables of the predicate stage, and the twins in NumPy of the kernels that read them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Numbers >= 0, one for each event, in an unsigned dtype."""
 
-
 N = TypeVar("N", bound=np.generic)
-
-
 T = TypeVar("T", bound=np.generic)
 
-
 BLOCK = 2048
-"""So many events are counted at once, in scratch that stays in the nearest cache."""
+"""Events that are counted at once: 8 KB of scratch, which stay in the first-level cache."""
 
 
 class Stretches(NamedTuple, Generic[N, T]):
@@ -44,8 +40,6 @@ class Cells(NamedTuple):
 
 
 UNKNOWN = -1
-
-
 PENDING = -2
 
 

@@ -1,4 +1,4 @@
-"""Small steps on arrays of codes, and the choice between the kernels and their twins."""
+"""Columns as arrays of numbers or codes, with small steps on arrays of codes."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ Piece: TypeAlias = Numbers | DictionaryCodes | ValueList
 def columns_of(
     columns: Mapping[str, Column], names: Sequence[str], length: int
 ) -> dict[str, Column]:
-    """The columns of some attributes, those that there are.
+    """Return the columns of those attributes that exist.
 
     Raises ValueError if one has another length.
     """
@@ -195,7 +195,7 @@ def _dictionary_codes(chunk: Any) -> DictionaryCodes:
 
 
 def _nulls(chunk: Any) -> NDArray[np.bool_] | None:
-    """Where NULL is, if it is anywhere."""
+    """Return the mask of NULL, or None without any."""
     import pyarrow as pa
 
     if not chunk.null_count:
@@ -221,7 +221,7 @@ def _numbers(chunk: Any, name: str) -> Numbers:
 
 
 def same(value: Value) -> tuple[type, Value] | None:
-    """What no predicate tells apart: NULL and NaN, and values equal and of one type."""
+    """Return a key that is equal for values that no predicate tells apart."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return type(value), value

@@ -10,13 +10,12 @@ Where there is LIKE, a text also has a cell: an interval between constants and a
 patterns that some text in that interval has, which z3 decides by intersecting regular languages.
 Only if such texts are compared with each other too are texts themselves asked for.
 
-Each atom is a formula by the rules of DESIGN 3.3. One that is outside what can be encoded is an
+Each atom is a formula by the rules of comparisons. One that is outside what can be encoded is an
 unknown bit: then a vector is listed with an event that has it, or as undecided. So it is where z3
 reaches its limit, which is counted in steps, so that the outcome seldom depends on the clock.
 
-`languages` has regular languages, `questions` one question to z3, `places` the order of texts and
-their cells, `encoding` the variables, `terms` and `formulas` what atoms say of them, `values` the
-events of solutions, `search` the listing of all vectors.
+`texts` has regular languages, the order of texts and one question to z3, `formulas` the variables
+and the formulas of atoms; here are the events of solutions and the listing of all vectors.
 """
 
 from __future__ import annotations
@@ -52,16 +51,14 @@ from cerlab.predicates.truth import satisfies, search
 
 __all__ = ["by_solver"]
 
-
 MAX_TEXTS = 6
-"""How many texts of a cell are tried in a comparison before z3 is asked for all texts at once."""
-
+"""Texts of a cell that are tried in a comparison before z3 is asked for all texts at once."""
 
 Values: TypeAlias = tuple[tuple[str, Value], ...]
 
 
 class Refutation(NamedTuple):
-    """No texts are as a model says, and this formula, true of all events, says so."""
+    """The refutation of a model that no texts realise: a formula true of all events."""
 
     formula: Any
 
@@ -179,16 +176,13 @@ def number_in(numeral: Any, domain: Domain, infinity: Fraction | None) -> int | 
 
 
 MAX_REFUTATIONS = 200
-"""How often texts are asked for in vain before a vector is undecided."""
-
+"""Failed requests for texts before a vector stays undecided."""
 
 MAX_UNKNOWN = 20
-"""How many answers "unknown" are accepted before what is left is undecided."""
-
+"""Answers "unknown" before the remaining vectors stay undecided."""
 
 MAX_TRIALS = 1_024
-"""How many events are tried before z3 is asked."""
-
+"""Events that are tried before z3 is asked."""
 
 Vector: TypeAlias = tuple[bool, ...]
 

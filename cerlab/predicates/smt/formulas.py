@@ -1,4 +1,4 @@
-"""The variables of z3 that stand for an event, and what is so of every event."""
+"""The z3 variables of an event, its axioms, and the formulas of atoms over them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Encoding:
     """The patterns that are in the subset."""
     cells: tuple[Cell, ...]
     infinity: Fraction | None
-    """What stands for the infinite, if that is among the constants."""
+    """The number that encodes infinity, if that is among the constants."""
     text_operands: tuple[str, ...]
     """Attributes that are compared with each other as texts, where there are cells."""
 
@@ -101,7 +101,7 @@ def is_plain(value: Value) -> TypeGuard[str]:
 
 
 def world(E: Encoding) -> Iterator[Any]:
-    """What is so of every event: each attribute is in its domain, each text in a cell."""
+    """Return the axioms of every event: each attribute is in its domain, each text in a cell."""
     for name, x in E.variables.items():
         domain = E.domains[name]
         kinds = [*KINDS.values(), 0]
@@ -219,7 +219,7 @@ def constant_term(value: Value, E: Encoding) -> Any:
 
 
 def formula(atom: pred.Atom, E: Encoding) -> Any:
-    """When an atom holds (DESIGN 3.3); None for an atom that cannot be encoded."""
+    """Return the formula of an atom, None for an atom that cannot be encoded."""
     if not can_be_encoded(atom, E):
         return None
     match atom:

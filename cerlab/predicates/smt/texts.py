@@ -1,4 +1,4 @@
-"""Regular languages of z3: the texts that a LIKE finds, and intervals in the order of texts."""
+"""Texts in z3: regular languages, the order of texts, and questions with a limit of steps."""
 
 from __future__ import annotations
 
@@ -169,19 +169,16 @@ def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
 
 
 STEPS = 1_000_000
-"""How many steps z3 takes for one question before the answer is "unknown"."""
-
+"""Steps of z3 for one question before its answer is "unknown"."""
 
 SOLVER_STEPS = 4_000
-"""What a question to z3 counts for in a budget: putting it takes some milliseconds."""
-
+"""The cost of a question to z3 in a budget: putting it takes some milliseconds."""
 
 SOLVER_STEPS_PER_SECOND = 700_000
-"""What the time of its answer counts for: most have none, and some take all they may."""
-
+"""The cost of a second of its answer in a budget: most are instant, some use all they may."""
 
 MILLISECONDS = 1_000
-"""How long it takes at most: a second limit, for the few questions that take time but no steps."""
+"""A limit on its time as well, for the few questions that take time but no steps."""
 
 
 def with_step_limit(solver: Any) -> Any:
@@ -192,7 +189,7 @@ def with_step_limit(solver: Any) -> Any:
 
 
 def check_sat(solver: Any) -> Any:
-    """What z3 answers within the time that is left; raises `ResourceLimit` when there is none.
+    """Return the answer of z3 within the remaining time; raise `ResourceLimit` when it is used up.
 
     While it works z3 takes the interrupts of the keyboard to itself: it gives up, with a reason.
     """
