@@ -1,7 +1,7 @@
 """Throughput and memory on the queries of the CORE paper, laid out as there.
 
-    cerlab bench --stream all --queries figures --decoy --memory --format ndjson \\
-        -o figures/data/core_throughput.ndjson
+    python -m proofs_tests.benchmarks --stream all --queries figures --decoy --memory \\
+        --format ndjson -o figures/data/core_throughput.ndjson
     python figures/core_throughput.py
 
 The first command measures on the synthetic streams, begun with the event that queries without

@@ -19,7 +19,7 @@ BLUE, ORANGE, GREEN, PINK, GRAY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#
 """Colours that are told apart with every kind of sight."""
 
 Row: TypeAlias = dict[str, Any]
-"""A measurement, as `cerlab bench --format ndjson` writes it."""
+"""A measurement, as `python -m proofs_tests.benchmarks --format ndjson` writes it."""
 
 
 def read(name: str) -> list[Row]:

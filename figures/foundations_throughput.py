@@ -1,7 +1,7 @@
 """Throughput of the queries of the FOUND paper on its two random streams, and with consumption.
 
-    cerlab bench --queries foundations --events 1000000 --runs 5 --format ndjson \\
-        -o figures/data/foundations_throughput.ndjson
+    python -m proofs_tests.benchmarks --queries foundations --events 1000000 --runs 5 \\
+        --format ndjson -o figures/data/foundations_throughput.ndjson
     python figures/foundations_throughput.py
 
 The first command measures, and the second draws `figures/foundations_throughput.svg` from what it

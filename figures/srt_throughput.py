@@ -1,7 +1,7 @@
 """Throughput and memory of the register patterns of the SRT paper on stocks, laid out as there.
 
-    cerlab bench --queries srt --data stocks.stream --memory --runs 5 --prefix 40000 \\
-        --format ndjson -o figures/data/srt_throughput.ndjson
+    python -m proofs_tests.benchmarks --queries srt --data stocks.stream --memory --runs 5 \\
+        --prefix 40000 --format ndjson -o figures/data/srt_throughput.ndjson
     python figures/srt_throughput.py
 
 The first command measures on the stream of the paper, and the second draws

@@ -16,12 +16,12 @@ from xml.etree import ElementTree
 import pytest
 
 from cerlab.api import parse_query
-from cerlab.bench.foundations import QUERIES, process, random_stream
-from cerlab.bench.register_patterns import OF_FIGURES, PATTERNS, sremo
-from cerlab.bench.streams import from_file
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.logic.sremo.parser import parse_sremo
+from proofs_tests.benchmarks.foundations import QUERIES, process, random_stream
+from proofs_tests.benchmarks.registers import OF_FIGURES, PATTERNS, sremo
+from proofs_tests.benchmarks.streams import from_file
 
 FIGURES = Path(__file__).parents[1] / "figures"
 PROGRAMS = [path for path in sorted(FIGURES.glob("*.py")) if path.with_suffix(".svg").exists()]

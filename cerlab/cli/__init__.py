@@ -130,7 +130,6 @@ COMMANDS = {
         "compare another engine with the reference",
     ),
     "trial": ("comparisons", "trial_options", "run_trial", "compare many engines side by side"),
-    "bench": ("bench", "add_options", "bench", "measure the compiled engine"),
     "sql": ("rows", "sql_options", "run_sql", "evaluate SQL that has MATCH_RECOGNIZE on files"),
     "spark": ("spark", "add_options", "run", "evaluate a query on files by Spark"),
     "convert": ("tools", "convert_options", "convert", "events from one format to another"),

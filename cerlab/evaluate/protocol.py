@@ -28,7 +28,7 @@ WORTH_A_KERNEL = 70
 """From so many events on kernels are faster, once they are loaded."""
 
 WORTH_COLUMNS = 30
-"""The same where the events are columns already (``cerlab bench --lengths``)."""
+"""The same where the events are columns already (by ``--lengths`` of the benchmarks)."""
 
 
 Recognition: TypeAlias = tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]

@@ -170,7 +170,7 @@ LARK = Archive(
 )
 
 
-EXCLUSIONS = ("bench", "lab/page", "spark")
+EXCLUSIONS = ("lab/page", "spark")
 """The parts of cerlab that no browser needs."""
 
 

@@ -20,7 +20,7 @@ sys.exit(status)
 PICTURES = {"matplotlib", "networkx", "graphviz", "pygraphviz", "cerlab.viz"}
 COLUMNS = {"numpy", "pyarrow", "pandas", "polars"}
 SOLVERS = {"z3", "cerlab.decisions", "cerlab.automata.decide"}
-OTHERS = {"numba", "rich", "pyspark", "cerlab.why", "cerlab.fuzz", "cerlab.testing", "cerlab.bench"}
+OTHERS = {"numba", "rich", "pyspark", "cerlab.why", "cerlab.fuzz", "cerlab.testing"}
 
 
 def modules(*arguments: str) -> set[str]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.api import parse_query
-from cerlab.bench.queries import catalogue
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.io.synthetic import stock_batches
+from proofs_tests.benchmarks.queries import catalogue
 
 KEYS = "SELECT * WHERE SELL ; BUY PARTITION BY [id] WITHIN 10000 [stock_time]"
 """One key for each event: every partition is dead as soon as its event has left the window."""

@@ -14,8 +14,6 @@ import pytest
 
 import cerlab
 from cerlab import io
-from cerlab.bench.queries import catalogue
-from cerlab.bench.streams import from_file
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import driver
 from cerlab.engine.whole_stream import compiled_answers
@@ -23,6 +21,8 @@ from cerlab.engine.windowed import end_counts
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
+from proofs_tests.benchmarks.queries import catalogue
+from proofs_tests.benchmarks.streams import from_file
 from proofs_tests.suite import Suite
 
 PART = slice(100_000, 106_000)

@@ -302,7 +302,7 @@ def command(rng: Random, folder: Path) -> None:
     )
     text = mutated_text(rng, text) if rng.random() < 0.7 else text
     name = rng.choice(("run", "run", "run", "check", "show", "why", "fmt", "equivalent", *COMMANDS))
-    name = "run" if name in ("bench", "demo", "spark", "fuzz", "lab", "trial") else name
+    name = "run" if name in ("demo", "spark", "fuzz", "lab", "trial") else name
     words = [name, text]
     if name in ("run", "why"):
         words.append(str(path))

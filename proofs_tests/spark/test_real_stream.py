@@ -12,12 +12,12 @@ import pytest
 
 import cerlab
 import cerlab.spark
-from cerlab.bench.queries import catalogue
 from cerlab.io import Stream
 from cerlab.io.answers import table_of_batches
 from cerlab.spark.batch import answers
 from cerlab.spark.first_pass import RowRanges, first_pass
 from cerlab.spark.request import request_of
+from proofs_tests.benchmarks.queries import catalogue
 from proofs_tests.suite import Suite
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -2,14 +2,13 @@
 
 With selection strategies the paper measures how fast events are processed. Here that is the
 compiled engine, which is Algorithm 1 of CORE, without its output: without a window an answer of Q4
-to Q6 has as many positions as the stream, and MAX leaves all of Q1 to Q3, so what is listed would
-be what is measured. With a consumption policy answers are few, and all are listed.
+to Q6 has as many positions as the stream, and MAX leaves all of Q1 to Q3, so listing would be all
+that is measured. With a consumption policy answers are few, and all are listed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 
@@ -17,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.api import Query, parse_query
-from cerlab.bench.streams import in_memory
-from cerlab.bench.timing import timing_of
 from cerlab.engine.general import Tecs
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs import Events
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
+from proofs_tests.benchmarks.streams import in_memory
+from proofs_tests.benchmarks.timing import Row, medians, rounds
 
 QUERIES: Mapping[str, str] = {
     "Q1": "A AS x ; B AS y ; C AS z",
@@ -37,7 +36,7 @@ QUERIES: Mapping[str, str] = {
 """The formulas of Table 1."""
 
 WEIGHTS: Mapping[str, tuple[int, ...]] = {"S1": (1, 1, 1, 1, 1), "S2": (4, 3, 2, 1, 2)}
-"""How often A to E occur. The probabilities printed for S2 are these tenths, which sum up to 12/10;
+"""Frequencies of A to E. The probabilities printed for S2 are these tenths, which sum up to 12/10;
 they are taken in proportion."""
 
 PAPER_PER_END: Mapping[str, int] = {"Q1": 5, "Q2": 14, "Q3": 4, "Q4": 19, "Q5": 516, "Q6": 2064}
@@ -47,37 +46,8 @@ _STRATEGIES = (None, Strategy.LAST, Strategy.MAX, Strategy.NXT)
 _SEED = 2019
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyRun:
-    """A query under a strategy, or None, on S1 or S2, without output; by CPU time, a median."""
-
-    stream: str
-    query: str
-    strategy: str | None
-    events: int
-    events_per_second: float
-    cpu_spread: float
-    visits: float
-    """Entries and nodes visited for each event."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumptionRun:
-    """A query on S1 with CONSUME BY ANY, all answers listed; CPU seconds, a median."""
-
-    stream: str
-    query: str
-    events: int
-    seconds: float
-    cpu_spread: float
-    answers: int
-    per_end: float
-    """Answers that end together, on average."""
-    paper_per_end: int
-
-
 def random_stream(name: str, events: int) -> Stream:
-    """S1 or S2: events of types A to E without attributes.
+    """Return S1 or S2: events of types A to E without attributes.
 
     >>> [event.type for event in random_stream("S1", 5)]
     ['E', 'D', 'E', 'A', 'D']
@@ -86,8 +56,8 @@ def random_stream(name: str, events: int) -> Stream:
     return in_memory(pa.table({"type": types}))
 
 
-def measure_foundations(events: int, runs: int) -> Iterator[StrategyRun | ConsumptionRun]:
-    """Both experiments; the consumption policy is measured on S1 as in the paper."""
+def measure_foundations(events: int, runs: int) -> Iterator[Row]:
+    """Measure both experiments; the consumption policy on S1 as in the paper."""
     for name in WEIGHTS:
         stream = random_stream(name, events)
         for query in QUERIES:
@@ -99,7 +69,7 @@ def measure_foundations(events: int, runs: int) -> Iterator[StrategyRun | Consum
 
 
 def process(query: Query, stream: Stream, ends: int = 0) -> tuple[int, Iterator[tuple[int, ...]]]:
-    """Read a stream without a window (CORE Alg. 1): visits, and answers of the last `ends` ends.
+    """Read a stream without a window: visits, and answers of the last `ends` ends (CORE Alg. 1).
 
     An answer is its positions.
     """
@@ -122,25 +92,28 @@ def process(query: Query, stream: Stream, ends: int = 0) -> tuple[int, Iterator[
 
 def measure_strategy(
     name: str, formula: str, strategy: Strategy | None, stream: Stream, runs: int
-) -> StrategyRun:
-    """A formula of `QUERIES` on a stream that is called `name`."""
+) -> Row:
+    """Measure a formula of `QUERIES` under a strategy, without output; `visits` are by event."""
     selection = f"{strategy.value} *" if strategy else "*"
     query = parse_query(f"SELECT {selection} WHERE {QUERIES[formula]}")
     visits, _ = process(query, stream)
-    timing = timing_of(partial(process, query, stream), runs, warm=True)
-    return StrategyRun(
-        stream=name,
-        query=formula,
-        strategy=strategy.value if strategy else None,
-        events=len(stream),
-        events_per_second=len(stream) / timing.cpu,
-        cpu_spread=timing.cpu_spread,
-        visits=visits / len(stream),
-    )
+    figures = medians(rounds({"": partial(process, query, stream)}, runs, warm=True)[""])
+    return {
+        "stream": name,
+        "query": formula,
+        "strategy": strategy.value if strategy else None,
+        "events": len(stream),
+        "events_per_second": len(stream) / figures["cpu"],
+        "cpu_spread": figures["cpu_spread"],
+        "visits": visits / len(stream),
+    }
 
 
-def measure_consumption(formula: str, stream: Stream, runs: int) -> ConsumptionRun:
-    """A formula of `QUERIES` on S1."""
+def measure_consumption(formula: str, stream: Stream, runs: int) -> Row:
+    """Measure a formula of `QUERIES` on S1 with CONSUME BY ANY, all answers listed.
+
+    `per_end` are answers that end together, on average.
+    """
     query = parse_query(f"SELECT * WHERE {QUERIES[formula]} CONSUME BY ANY")
 
     def run() -> tuple[int, int]:
@@ -153,14 +126,14 @@ def measure_consumption(formula: str, stream: Stream, runs: int) -> ConsumptionR
         return answers, ends
 
     answers, ends = run()
-    timing = timing_of(run, runs, warm=True)
-    return ConsumptionRun(
-        stream="S1",
-        query=formula,
-        events=len(stream),
-        seconds=timing.cpu,
-        cpu_spread=timing.cpu_spread,
-        answers=answers,
-        per_end=answers / max(ends, 1),
-        paper_per_end=PAPER_PER_END[formula],
-    )
+    figures = medians(rounds({"": run}, runs, warm=True)[""])
+    return {
+        "stream": "S1",
+        "query": formula,
+        "events": len(stream),
+        "seconds": figures["cpu"],
+        "cpu_spread": figures["cpu_spread"],
+        "answers": answers,
+        "per_end": answers / max(ends, 1),
+        "paper_per_end": PAPER_PER_END[formula],
+    }

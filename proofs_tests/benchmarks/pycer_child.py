@@ -1,11 +1,11 @@
-"""The other end of `cerlab.bench.peer`: runs in an interpreter that has the package ``pycer``.
+"""The other end of `peers.Core`: runs in an interpreter that has the package ``pycer``.
 
-    python3.13 peer_child.py FOLDER
+    python3.13 pycer_child.py FOLDER
 
 FOLDER has ``declaration.txt`` and ``events.csv``; each line of standard input is a JSON object
-with ``query`` and ``runs``, and each line of the answer one with ``cpu``, ``wall`` (seconds of each
-run) and ``answers``, or with ``error``; the first says ``ready``, or ``error``, whatever it was
-asked. Nothing of cerlab is imported here.
+with ``query`` and ``runs``, and each line of the answer one with ``seconds`` (CPU and wall time of
+each run) and ``answers``, or with ``error``; the first says ``ready``, or ``error``, whatever it
+was asked. Nothing of cerlab is imported here.
 """
 
 from __future__ import annotations
@@ -80,8 +80,7 @@ def main(folder: Path) -> None:
         except Exception as error:
             say(error=f"{type(error).__name__}: {error}")
         else:
-            cpu, wall, answers = zip(*runs, strict=True)
-            say(cpu=cpu, wall=wall, answers=answers[-1])
+            say(seconds=[each[:2] for each in runs], answers=runs[-1][2])
 
 
 if __name__ == "__main__":

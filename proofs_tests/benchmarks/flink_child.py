@@ -1,4 +1,4 @@
-"""The other end of `cerlab.bench.flink`: runs in an interpreter that has ``apache-flink``.
+"""The other end of `peers.flink`: runs in an interpreter that has ``apache-flink``.
 
     python flink_child.py FOLDER < QUESTIONS
 

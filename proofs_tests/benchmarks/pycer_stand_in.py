@@ -1,4 +1,4 @@
-"""A package ``pycer`` for tests: the classes that `cerlab.bench.peer_child` uses, by cerlab itself.
+"""A package ``pycer`` for tests: the classes that `pycer_child` uses, by cerlab itself.
 
 As there, windows over an attribute are strict, strategies do nothing, and the answers come back
 as one text with a line for each. A query of a stream ``Refused`` is not taken, one of ``Fatal``

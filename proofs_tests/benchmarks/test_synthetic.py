@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.bench.memory import resident
 from cerlab.io.synthetic import (
     HOMES_SCHEMA,
     STOCK_SCHEMA,
@@ -27,6 +26,7 @@ from cerlab.io.synthetic import (
     taxis,
 )
 from cerlab.model.event import AttributeType, Event, Schema, Value
+from proofs_tests.benchmarks.memory import resident
 
 pytestmark = pytest.mark.services
 
@@ -150,7 +150,7 @@ def test_events_and_their_columns_are_the_same_stream() -> None:
 
 PEAK = """
 import sys
-from cerlab.bench.memory import resident
+from proofs_tests.benchmarks.memory import resident
 from cerlab.io.synthetic import stock_batches
 for batch in stock_batches(int(sys.argv[1])):
     pass

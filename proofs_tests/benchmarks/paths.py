@@ -1,4 +1,4 @@
-"""What a user gets: whole processes and public calls, each beside a floor that no way can beat.
+"""Whole processes and public calls, each beside a floor that no reader can beat.
 
 The floor of a reader is pyarrow reading the same file and adding up its numbers; that of all other
 paths is the one of the CSV. A process that reads a whole file is measured without its start, too.
@@ -15,23 +15,32 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import polars
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.feather as feather
+import pyarrow.json as pa_json
+import pyarrow.parquet as parquet
+
 from cerlab.api import Query, evaluate
-from cerlab.bench.path_files import FORMATS, floor, plain, start_of, write_events
-from cerlab.bench.timing import SHORTEST, once
 from cerlab.io import read
 from cerlab.io.read import events_table
 from cerlab.model.stream import Stream
+from proofs_tests.benchmarks.streams import FORMATS, plain, write_events
+from proofs_tests.benchmarks.timing import SHORTEST, Row, once
 
 EVENTS = 10_000
-"""So many events are pushed to a session, one by one and in batches."""
+"""Events that are pushed to a session, one by one and in batches."""
 
 SIZES = {1: EVENTS, 100: EVENTS, EVENTS: 20 * EVENTS}
-"""How many events are in a push, and in all pushes of that size."""
+"""Events in a push, and in all pushes of that size."""
 
 FLOOR = "pyarrow: csv"
 START = "start: run of a small csv"
@@ -45,20 +54,20 @@ class PathRun:
     seconds: Callable[[], float]
     floor: str = FLOOR
     without: str | None = None
-    """A path whose seconds are taken off before: the start of a process."""
+    """Path whose seconds are subtracted first: the start of a process."""
 
 
-def measure_paths(name: str, query: Query, stream: Stream, runs: int) -> Iterator[dict[str, Any]]:
-    """A row for each path: median CPU seconds of `runs` rounds, and how many floors they are.
+def measure_paths(name: str, query: Query, stream: Stream, runs: int) -> Iterator[Row]:
+    """Yield a row for each path: median CPU seconds of `runs` rounds, and how many floors they are.
 
     The first run of each, which loads and compiles, is not counted; a process is counted whole,
     start included, and ``started`` without it. Rows of pushes have microseconds.
     """
     with TemporaryDirectory() as folder:
-        files = {kind: Path(folder) / f"events.{kind}" for kind in FORMATS}
-        write_events(stream, files)
+        files = write_events(stream, Path(folder))
         small = Path(folder) / "small.csv"
-        start_of(files["csv"], small, 100)
+        with files["csv"].open(encoding="utf-8") as lines:
+            small.write_text("".join(islice(lines, 1 + 100)), encoding="utf-8")
         environment = _with_bytecode(Path(folder) / "bytecode")
         paths = {
             **_calls(query, stream, files),
@@ -83,13 +92,13 @@ def measure_paths(name: str, query: Query, stream: Stream, runs: int) -> Iterato
 
 
 def _with_bytecode(folder: Path) -> dict[str, str]:
-    """The environment of processes as users have it: Python keeps the bytecode of modules."""
+    """Return the environment of users' processes, where Python keeps the bytecode of modules."""
     rest = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     return {**rest, "PYTHONPYCACHEPREFIX": str(folder)}
 
 
 def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, PathRun]:
-    """CPU seconds of calls in this process."""
+    """Return calls in this process, measured by CPU seconds."""
     calls: dict[str, PathRun] = {}
 
     def add(path: str, call: Callable[..., Any], *arguments: Any, floor: str = FLOOR) -> None:
@@ -103,8 +112,6 @@ def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, Pa
     add("evaluate(stream)", evaluate, query, stream)
     add("evaluate(stream from text)", evaluate, query, read(files["core"]))
     add("run(stream).to_arrow()", _arrow, query, stream)
-    import polars
-
     table = plain(stream)
     frames = {
         "table": table,
@@ -120,8 +127,22 @@ def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, Pa
     return calls
 
 
+def floor(file: Path) -> None:
+    """Read a file by pyarrow, and add up its columns of numbers."""
+    readers = {
+        ".csv": pa_csv.read_csv,
+        ".ndjson": pa_json.read_json,
+        ".parquet": parquet.read_table,
+        ".arrow": feather.read_table,
+    }
+    table = readers[file.suffix](file)
+    for column in table.columns:
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            pc.sum(column)
+
+
 def _cpu(call: Callable[[], Any]) -> float:
-    return once(call)[0]
+    return once(call).cpu
 
 
 def _arrow(query: Query, events: Any) -> None:
@@ -135,7 +156,7 @@ def _push(query: Query, rows: list[dict[str, Any]], size: int) -> None:
 
 
 def _single_pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
-    """Microseconds of each of many pushes of one event, and of fixed work that takes as long."""
+    """Return microseconds of pushes of one event, and of fixed work that takes as long."""
     rows = plain(stream).slice(0, EVENTS).to_pylist()
     session = query.open()
     pushes: dict[str, list[float]] = {"without answers": [], "with answers": [], "fixed work": []}
@@ -158,7 +179,7 @@ def _single_pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
 
 
 def _pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
-    """Microseconds of an event, in pushes of each size."""
+    """Return microseconds of an event, in pushes of each size."""
     quantiles = {}
     for size, events in SIZES.items():
         rows = plain(stream).slice(0, events).to_pylist()
@@ -183,7 +204,7 @@ def _quantiles(times: list[float]) -> dict[str, float]:
 def _processes(
     query: Query, files: dict[str, Path], small: Path, environment: dict[str, str]
 ) -> dict[str, PathRun]:
-    """CPU seconds of whole processes."""
+    """Return whole processes, measured by CPU seconds."""
     text = str(query)
     commands: dict[str, tuple[list[str], str | None]] = {
         "cerlab --version": (["--version"], None),

@@ -16,15 +16,14 @@ import pytest
 
 from cerlab import io
 from cerlab.api import Query, parse_query
-from cerlab.bench.queries import FAMILIES, QUICK, catalogue, of_figures
-from cerlab.bench.sequences import Sequences, Step
-from cerlab.bench.streams import synthetic
 from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import homes
 from cerlab.logic.cel.syntax import Atom, subformulas
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Stream
+from proofs_tests.benchmarks.queries import FAMILIES, QUICK, Sequences, Step, catalogue, of_figures
+from proofs_tests.benchmarks.streams import synthetic
 
 pytestmark = pytest.mark.services
 

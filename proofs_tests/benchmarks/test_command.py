@@ -1,4 +1,4 @@
-"""`cerlab bench`: measured rows with ratios; no seconds are asserted here."""
+"""`python -m proofs_tests.benchmarks`: rows with ratios; no seconds are asserted here."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.bench.queries import FAMILIES, QUICK, catalogue, of_figures
-from cerlab.bench.streams import synthetic, with_decoy
-from cerlab.cli import main
+from proofs_tests.benchmarks.__main__ import main
+from proofs_tests.benchmarks.queries import FAMILIES, QUICK, catalogue, of_figures
+from proofs_tests.benchmarks.streams import synthetic, with_decoy
 
 pytestmark = pytest.mark.services
 
@@ -19,7 +19,7 @@ WAYS = ("auto", "tecs", "compiled")
 
 
 def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
-    assert main(["bench", "--format", "ndjson", *arguments]) == 0
+    assert main(["--format", "ndjson", *arguments]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -63,8 +63,8 @@ def test_pairs_are_against_the_first(capsys: pytest.CaptureFixture[str]) -> None
     assert row["cpu_low"] <= row["cpu_ratio"] <= row["cpu_high"]
     counts = rows_of(capsys, *options, "--count")
     assert [row["query"] for row in counts] == ["S3' x4", "count S3'", "count S3' x4"]
-    assert main(["bench", *options]) == 0
-    assert "times as fast" in capsys.readouterr().out
+    assert main([*options]) == 0
+    assert "cpu ratio" in capsys.readouterr().out
 
 
 def test_the_halves_of_a_stream_are_read_by_one_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,12 +74,13 @@ def test_the_halves_of_a_stream_are_read_by_one_run(capsys: pytest.CaptureFixtur
         answers = cerlab.count(catalogue("stocks")[row["query"]], stream)
         assert row["first_answers"] + row["second_answers"] == answers > 0
         assert 0 < row["cpu_low"] <= row["cpu_ratio"] <= row["cpu_high"]
-    assert main(["bench", *words]) == 0
-    output = capsys.readouterr().out
-    assert all(title in output for title in ("of the second", "times as fast"))
-    for wrong in ([*words[:4], *words[6:]], [*words, "--count"], [*words, "--cores", "2"]):
-        assert main(["bench", *wrong]) == 2
-        assert "--halves" in capsys.readouterr().err
+
+
+def test_the_cores_of_each_query(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--events", "3000", "--pairs", "2", "--cores", "2"]
+    rows = rows_of(capsys, "--queries", "S3,S6'", *words)
+    assert [(row["query"], row["cores"]) for row in rows] == [("S3", 2), ("S6'", 2)]
+    assert "CONSUME BY" in refusal(capsys, "--queries", "S3 ANY", *words)
 
 
 @pytest.mark.parametrize("stream", FAMILIES)
@@ -111,13 +112,13 @@ def test_memory_is_in_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     options = ["--events", "500", "--runs", "1", "--queries", "Q1,Q3"]
-    assert main(["bench", *options]) == 0
+    assert main([*options]) == 0
     output = capsys.readouterr().out
     assert "Q1" in output
-    assert "stocks, 500 events" in output
-    assert "of predicates" in output
-    assert "times the tECS" not in output, "a column for what was not asked"
-    assert main(["bench", *options, "-o", str(tmp_path / "table.txt")]) == 0
+    assert "stocks stream, synthetic source, 500 events" in output
+    assert "of predicate stage" in output
+    assert "against tecs" not in output, "a column for what was not asked"
+    assert main([*options, "-o", str(tmp_path / "table.txt")]) == 0
     assert "Q3" in (tmp_path / "table.txt").read_text()
 
 
@@ -134,31 +135,60 @@ def test_a_stream_from_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert row["answers"] == 1, "the last event is a millisecond too late"
 
 
+def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The message for options that are refused before anything is measured."""
+    with pytest.raises(SystemExit) as caught:
+        main([*words])
+    output = capsys.readouterr()
+    assert (caught.value.code, output.out) == (2, "")
+    return output.err
+
+
+REGISTERS, FOUNDATIONS, ROWS = (
+    ["--queries", each] for each in ("registers", "foundations", "rows")
+)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "code", "hint"),
+    ("arguments", "message"),
     [
-        (["--queries", "S33"], "CER0816", "S3"),
-        (["--queries", "H3"], "CER0816", "--stream homes"),
-        (["--stream", "homes", "--data", "x.stream"], "CER0820", "--stream stocks"),
-        (["--prefix", "10"], "CER0820", "--against tecs"),
-        (["--pycer-python", "x"], "CER0820", "--against pycer"),
-        (["--pairs", "3", "--memory"], "CER0820", "--pairs"),
-        (["--pairs", "3", "--runs", "3"], "CER0820", "--pairs"),
-        (["--pairs", "3", "--events", "10", "--queries", "S3"], "CER0820", "two queries"),
-        (["--pairs", "1"], "CER0821", "2 is the least"),
-        (["--runs", "0"], "CER0821", "1 is the least"),
-        (["--events", "0"], "CER0821", "1 is the least"),
+        (["--queries", "S33"], "'S3'"),
+        (["--queries", "H3"], "--stream homes"),
+        (["--stream", "homes", "--data", "x.stream"], "--stream stocks"),
+        (["--prefix", "10"], "--against tecs"),
+        (["--pycer-python", "x"], "--against pycer"),
+        (["--pairs", "3", "--memory"], "--memory has no effect on pairs"),
+        (["--pairs", "3", "--runs", "3"], "--runs has no effect on pairs"),
+        (["--pairs", "3", "--events", "10", "--queries", "S3"], "two queries"),
+        (["--pairs", "1"], "2 is the least"),
+        (["--runs", "0"], "1 is the least"),
+        (["--events", "0"], "1 is the least"),
+        (["--halves"], "--halves needs --pairs"),
+        (["--halves", "--pairs", "2", "--count"], "--count has no effect on halves"),
+        (["--halves", "--pairs", "2", "--cores", "2"], "--halves has no effect on cores"),
+        (["--paths", "--count"], "--count has no effect on paths"),
+        (["--paths", "--lengths"], "--lengths has no effect on paths"),
+        (["--spark", "2", "--runs", "3"], "--runs has no effect on spark"),
+        (["--spark", "2", "--decoy"], "--decoy has no effect on spark"),
+        (["--spark", "2", "--stream", "homes"], "--stream has no effect on spark"),
+        (["--keys", "3"], "--keys needs --spark"),
+        (["--spark", "1", "--keys", "x"], "as in --keys 10,1000"),
+        *(([*REGISTERS, each], "registers") for each in ("--count", "--decoy", "--stream=taxi")),
+        ([*REGISTERS, "--against=tecs"], "--against has no effect on registers"),
+        *(([*FOUNDATIONS, each], "foundations") for each in ("--memory", "--prefix=9", "--data=x")),
+        *(([*FOUNDATIONS, each], "foundations") for each in ("--decoy", "--stream=homes")),
+        ([*FOUNDATIONS, "--spark=2"], "--spark has no effect on foundations"),
+        *(([*ROWS, each], "no effect on rows") for each in ("--memory", "--count", "--decoy")),
+        ([*ROWS, "--against", "pycer"], "--queries rows goes with --against flink alone"),
+        (["--queries", "S3", "--against", "flink"], "--against flink needs --queries rows"),
+        ([*ROWS, "--flink-python", "python3"], "--flink-python needs --against flink"),
     ],
     ids=lambda each: "" if isinstance(each, str) else " ".join(each),
 )
 def test_what_has_no_effect_is_an_error(
-    arguments: list[str], code: str, hint: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["bench", *arguments]) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert code in output.err
-    assert hint in output.err
+    assert message in refusal(capsys, *arguments)
 
 
 def test_paths_are_beside_the_floor(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +203,6 @@ def test_paths_are_beside_the_floor(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["path"]: row["of_floor"] for row in others}["pyarrow: csv"] == 1
     assert all(row["cpu"] > 0 and row["of_floor"] > 0 for row in others)
     assert all("started" in row for row in others if "to ndjson" in row["path"])
-    assert main(["bench", "--paths", "--count"]) == 2
 
 
 def test_lengths_are_beside_the_best(capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,4 +210,3 @@ def test_lengths_are_beside_the_best(capsys: pytest.CaptureFixture[str]) -> None
     assert [row["events"] for row in rows if row["form"] == "dicts"] == [10, 30, 100, 200]
     for row in rows:
         assert row["auto_of_best"] == row["auto"] / min(filter(None, map(row.get, WAYS)))
-    assert main(["bench", "--paths", "--lengths"]) == 2

@@ -1,0 +1,310 @@
+"""Spark beside the local engine on the same generated Parquet files, as users run it.
+
+    python -m proofs_tests.benchmarks.spark FOLDER CORES < QUERY
+
+writes the warm costs of one session as a list of JSON objects. Rows lie in order or in none, their
+order is given by ``order_by`` or by ``position``, and they are spread by the mode that is chosen,
+and by key where the query has PARTITION BY. Each is measured cold, as the whole command ``cerlab
+spark`` less the same on a thousand events, and warm, as the third run of `cerlab.spark.match` in a
+session, since Java compiles its code during the first two. CPU is that of all processes: Python's,
+the JVM's, the workers'.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from cerlab.api import Query, parse_query
+from cerlab.engine.whole_stream import stream_evaluation
+from cerlab.io.synthetic import stock_batches
+from proofs_tests.benchmarks.timing import Row, once
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS_OF_A_FILE = 1 << 20
+TINY = 1_000
+"""Events of the command that is subtracted: what remains is without the start of Spark."""
+
+SORTED, UNSORTED = "sorted", "unsorted"
+POSITION, ORDER_BY = "id", "stock_time,id"
+_TEXT = ["type", "name"]
+_SUBREAPER = 36  # of prctl(2)
+
+
+class Way(NamedTuple):
+    """One way to ask: how rows lie, the column or columns that order them, and the mode or None."""
+
+    rows: str
+    given: str
+    mode: str | None
+
+    @property
+    def order(self) -> dict[str, str]:
+        """The option that gives the order, with its columns."""
+        return {self.given: ORDER_BY if self.given == "order_by" else POSITION}
+
+
+def ways(query: Query) -> list[Way]:
+    """Return all ways to ask a query."""
+    modes = [None, *(["keys"] if query.plan.partition else [])]
+    return [
+        Way(rows, given, mode)
+        for rows in (SORTED, UNSORTED)
+        for given in ("order_by", "position")
+        for mode in modes
+    ]
+
+
+def measure_spark(
+    name: str, query: Query, sizes: Iterable[int], cores: Iterable[int]
+) -> Iterator[Row]:
+    """Measure every way on every size and number of cores; raises ValueError if answers differ.
+
+    `share` is the CPU of the local engine on one core, which reads the same files, over that of all
+    of Spark's processes; of unsorted rows `share_of_sorting` is that of sorting them first.
+    """
+    with TemporaryDirectory(prefix="cerlab-bench-") as temporary:
+        tiny = _streams(Path(temporary, "tiny"), TINY)
+        for events in sizes:
+            folder = _streams(Path(temporary, str(events)), events)
+            _read_in_order(query, tiny / SORTED)  # what is compiled and learnt once
+            local: dict[str, tuple[int, float]] = {}
+            for rows, read in ((SORTED, _read_in_order), (UNSORTED, _read_and_sort)):
+                answers: list[int] = []
+                seconds = once(lambda: answers.append(read(query, folder / rows)))  # noqa: B023
+                local[rows] = answers[0], seconds.cpu
+            for count in cores:
+                warm = _in_a_session(query, folder, count)
+                for way, (found, cpu, wall) in zip(ways(query), warm, strict=True):
+                    answers_of_way, sorting = local[way.rows]
+                    _, reading = local[SORTED]
+                    cold, written = command(query, way, folder, count)
+                    start, _ = command(query, way, tiny, count)
+                    if {found, written} != {answers_of_way}:
+                        raise ValueError(f"Spark finds {found}, {written}; local {answers_of_way}")
+                    yield {
+                        "query": name,
+                        "events": events,
+                        **way._asdict(),
+                        "cores": count,
+                        "answers": found,
+                        "local_cpu": reading,
+                        "cold_cpu": cold,
+                        "cold_share": reading / (cold - start),
+                        "cpu": cpu,
+                        "wall": wall,
+                        "share": reading / cpu,
+                        "share_of_sorting": sorting / cpu if way.rows == UNSORTED else None,
+                    }
+
+
+def _streams(folder: Path, events: int) -> Path:
+    """Write a generated stream twice: in order, and each event in any of as many files."""
+    for rows in (SORTED, UNSORTED):
+        (folder / rows).mkdir(parents=True)
+    for n, batch in enumerate(stock_batches(events, batch=ROWS_OF_A_FILE)):
+        _write(pa.Table.from_batches([batch]), folder / SORTED, n)
+    paths = sorted((folder / SORTED).iterdir())
+    whole = pa.concat_tables([pq.read_table(path, read_dictionary=_TEXT) for path in paths])
+    whole = whole.unify_dictionaries().combine_chunks()
+    order = np.random.default_rng(7).permutation(whole.num_rows)
+    for n, start in enumerate(range(0, whole.num_rows, ROWS_OF_A_FILE)):
+        _write(whole.take(pa.array(order[start : start + ROWS_OF_A_FILE])), folder / UNSORTED, n)
+    return folder
+
+
+def _write(table: Any, folder: Path, number: int) -> None:
+    for name in _TEXT:
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, table[name].cast(pa.string()))
+    pq.write_table(table, folder / f"{number:05}.parquet")
+
+
+def _read_in_order(query: Query, folder: Path) -> int:
+    """Count the answers on files in order, on one core."""
+    return _evaluate(query, (_table(query, path) for path in sorted(folder.iterdir())))
+
+
+def _read_and_sort(query: Query, folder: Path) -> int:
+    whole = pa.concat_tables([_table(query, path) for path in sorted(folder.iterdir())])
+    whole = whole.unify_dictionaries().combine_chunks()
+    order = whole.column(POSITION).to_numpy().argsort()
+    return _evaluate(query, (whole.take(pa.array(order)),))
+
+
+def _table(query: Query, path: Path) -> Any:
+    pa.set_cpu_count(1)
+    attributes = (name for name in ("name", "volume", "price", "stock_time") if name in query.text)
+    columns = ["type", POSITION, *attributes]
+    return pq.read_table(path, use_threads=False, columns=columns, read_dictionary=_TEXT)
+
+
+def _evaluate(query: Query, tables: Iterable[Any]) -> int:
+    run = stream_evaluation(query.plan, query.learned)
+    answers = 0
+    for table in tables:
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        answers += sum(map(len, run.push(columns, table.num_rows)))
+    return answers + sum(map(len, run.finish()))
+
+
+def command(query: Query, way: Way, folder: Path, cores: int) -> tuple[float, int]:
+    """Run ``cerlab spark``: CPU seconds of its process and all below it, and rows of its output."""
+    with TemporaryDirectory(prefix="cerlab-bench-") as out:
+        words = [sys.executable, "-m", "cerlab", "spark", query.text, "--quiet"]
+        words += ["--input", str(folder / way.rows), "--output", f"{out}/answers"]
+        words += ["--master", f"local[{cores}]", *(["--mode", way.mode] if way.mode else [])]
+        for option, columns in way.order.items():
+            words += [f"--{option.replace('_', '-')}", columns]
+        cpu = cpu_of_tree(words)
+        return cpu, ds.dataset(f"{out}/answers", format="parquet").count_rows()
+
+
+def cpu_of_tree(words: list[str]) -> float:
+    """Return the CPU seconds of a command and all processes below it, orphans included."""
+    # orphans, as the JVM of a Python that has ended, become children of this process
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+    ctypes.CDLL(None).prctl(_SUBREAPER, 0, 0, 0, 0)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {process.stderr[-2000:]}")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _in_a_session(query: Query, folder: Path, cores: int) -> list[list[Any]]:
+    """Measure all ways in a fresh process, which has one session."""
+    words = [sys.executable, "-m", __name__, str(folder), str(cores)]
+    process = subprocess.run(words, input=query.text, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(f"Spark on {cores} cores: {process.stderr[-2000:]}")
+    costs: list[list[Any]] = json.loads(process.stdout.splitlines()[-1])
+    return costs
+
+
+def warm_costs(query: Query, folder: str, cores: int) -> list[tuple[int, float, float]]:
+    """Return answers, CPU and wall seconds of the third run of each way, in this process."""
+    spark = _session(cores)
+    try:
+        frames = {rows: spark.read.parquet(f"{folder}/{rows}") for rows in (SORTED, UNSORTED)}
+        return [_third_run(partial(_answers, frames[way.rows], query, way)) for way in ways(query)]
+    finally:
+        spark.stop()
+
+
+def _session(cores: int) -> SparkSession:
+    from cerlab.spark import session
+
+    return session(f"local[{cores}]", {"spark.sql.shuffle.partitions": str(2 * cores)})
+
+
+def _answers(frame: DataFrame, query: Query, way: Way) -> DataFrame:
+    from cerlab.spark import match
+
+    ((option, columns),) = way.order.items()
+    order: Any = {option: columns.split(",") if option == "order_by" else columns}
+    return match(frame, query, **order, mode=way.mode)
+
+
+def _third_run(make: partial[DataFrame]) -> tuple[int, float, float]:
+    count = make().count()
+    for _ in range(2):
+        cpu, wall = cpu_of_all(), perf_counter()
+        make().write.format("noop").mode("overwrite").save()
+        cpu, wall = cpu_of_all() - cpu, perf_counter() - wall
+    return count, cpu, wall
+
+
+def cpu_of_all() -> float:
+    """Return CPU seconds so far of this process and all below it, those that ended included."""
+    here = psutil.Process()
+    return sum(sum(each.cpu_times()[:4]) for each in (here, *here.children(recursive=True)))
+
+
+ROWS, FILES, WARM = 200_000, 5, 2
+LATENESS = 100
+STREAM_QUERY = (
+    "SELECT * WHERE SELL AS a ; BUY AS b ; BUY AS c "
+    "FILTER a[price > 95] AND b[price > 95] AND c[price > 95] "
+    "PARTITION BY [key] WITHIN {width} [t]"
+)
+EVENTS_OF_A_WINDOW = 100
+"""Events of a key in one window, on average."""
+
+
+def measure_streams(cores: int, numbers_of_keys: list[int]) -> Iterator[Row]:
+    """Measure streams of some keys, one after the other in one session, without the start of Spark.
+
+    Files of `ROWS` rows arrive one in a micro-batch, in disorder up to the lateness; answers go to
+    Parquet files. A short stream runs first: workers exist then, and the JVM has compiled itself.
+    """
+    spark = _session(cores)
+    try:
+        with TemporaryDirectory(prefix="cerlab-bench-") as place:
+            _through(spark, Path(place) / "warm", numbers_of_keys[0], WARM)
+            for keys in numbers_of_keys:
+                answers, late, cpu = _through(spark, Path(place) / str(keys), keys, FILES)
+                row = {"keys": keys, "cores": cores, "rows": ROWS * FILES, "answers": answers}
+                yield row | {"late": late, "cpu": cpu, "rows_per_cpu_second": ROWS * FILES / cpu}
+    finally:
+        spark.stop()
+
+
+def _through(spark: SparkSession, place: Path, keys: int, files: int) -> tuple[int, int, float]:
+    """Run a stream: its answers, late rows and CPU seconds."""
+    from cerlab.spark.stream.match import match_stream, write_stream
+
+    _write_keys(place / "in", keys, files)
+    before = cpu_of_all()
+    columns = "type string, key string, price double, t bigint, id bigint"
+    arriving = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
+    frame = arriving.parquet(str(place / "in"))
+    query = STREAM_QUERY.format(width=EVENTS_OF_A_WINDOW * keys)
+    answers = match_stream(frame, query, position="id", lateness=LATENESS)
+    result = write_stream(answers, str(place / "out"), str(place / "checkpoint"))
+    return result.answers, result.late, cpu_of_all() - before
+
+
+def _write_keys(folder: Path, keys: int, files: int) -> None:
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(keys)
+    names = np.array([f"key-{n}" for n in range(keys)])
+    times = np.arange(ROWS * files)
+    times = times[np.argsort(times + rng.random(len(times)) * LATENESS)]
+    for n in range(files):
+        t = times[n * ROWS : (n + 1) * ROWS]
+        columns = {
+            "type": np.array(["BUY", "SELL"])[rng.integers(0, 2, ROWS)],
+            "key": names[rng.integers(0, keys, ROWS)],
+            "price": rng.random(ROWS) * 100,
+            "t": t,
+            "id": t,
+        }
+        pq.write_table(pa.table(columns), folder / f"{n:03}.parquet")
+
+
+if __name__ == "__main__":
+    print(json.dumps(warm_costs(parse_query(sys.stdin.read()), sys.argv[1], int(sys.argv[2]))))
