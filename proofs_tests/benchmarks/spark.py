@@ -12,14 +12,10 @@ the JVM's, the workers'.
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
-import resource
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,7 +43,6 @@ TINY = 1_000
 SORTED, UNSORTED = "sorted", "unsorted"
 POSITION, ORDER_BY = "id", "stock_time,id"
 _TEXT = ["type", "name"]
-_SUBREAPER = 36  # of prctl(2)
 
 
 class Way(NamedTuple):
@@ -179,20 +174,26 @@ def command(query: Query, way: Way, folder: Path, cores: int) -> tuple[float, in
         return cpu, ds.dataset(f"{out}/answers", format="parquet").count_rows()
 
 
+_TREE = """
+import ctypes, os, resource, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans, as the JVM of a Python that has ended, are ours
+status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+try:
+    while True:
+        os.wait()
+except ChildProcessError:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime)
+sys.exit(status)
+"""
+
+
 def cpu_of_tree(words: list[str]) -> float:
     """Return the CPU seconds of a command and all processes below it, orphans included."""
-    # orphans, as the JVM of a Python that has ended, become children of this process
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    with suppress(ChildProcessError):
-        while True:
-            os.wait()
-    ctypes.CDLL(None).prctl(_SUBREAPER, 0, 0, 0, 0)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process = subprocess.run([sys.executable, "-c", _TREE, *words], capture_output=True, text=True)
     if process.returncode:
         raise RuntimeError(f"{' '.join(words)}: {process.stderr[-2000:]}")
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return float(process.stdout)
 
 
 def _in_a_session(query: Query, folder: Path, cores: int) -> list[list[Any]]:
