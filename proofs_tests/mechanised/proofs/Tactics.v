@@ -10,12 +10,17 @@ Ltac break :=
   | H : exists _, _ |- _ => destruct H
   | H : Some _ = Some _ |- _ => injection H; clear H; intros
   | H : (_, _) = (_, _) |- _ => injection H; clear H; intros
+  | H : inl _ = inl _ |- _ => injection H; clear H; intros
+  | H : inr _ = inr _ |- _ => injection H; clear H; intros
+  | H : inl _ = inr _ |- _ => discriminate H
+  | H : inr _ = inl _ |- _ => discriminate H
   | H : None = Some _ |- _ => discriminate H
   | H : Some _ = None |- _ => discriminate H
   | H : false = true |- _ => discriminate H
   | H : true = false |- _ => discriminate H
   | H : In _ [] |- _ => destruct H
   | H : In _ [_] |- _ => destruct H as [H|[]]
+  | H : _ \/ False |- _ => destruct H as [H|[]]
   | H : False |- _ => destruct H
   end; subst.
 
