@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, TypeVar
 
 from lark import Transformer, v_args
 from lark.tree import Meta
@@ -77,6 +77,9 @@ _ARGUMENTS = {
 _CALLS = (*_NAVIGATION, *_AGGREGATES, *_FUNCTIONS, "CLASSIFIER", "MATCH_NUMBER")
 
 
+Node = TypeVar("Node")
+
+
 class ExpressionBuilder:
     """Builds the expressions of one text; `spans` has the place of each by identity.
 
@@ -92,10 +95,11 @@ class ExpressionBuilder:
         self._around: SourcePlace | None = None
         self._depth = 0
 
-    def record(self, node: object, place: SourcePlace) -> None:
-        """Record the place of a node, which the builder keeps alive."""
+    def record(self, node: Node, place: SourcePlace) -> Node:
+        """Record the place of a node, which the builder keeps alive, and return the node."""
         self.spans[id(node)] = place.span
         self.nodes.append(node)
+        return node
 
     def expression(self, node: exp.Expr, around: SourcePlace) -> ex.Expression:
         """Return the expression of a node; `around` places errors at nodes that have no place.
@@ -125,8 +129,7 @@ class ExpressionBuilder:
             )
         expression = self._operation(node) or self._leaf(node)
         self._depth -= 1
-        self.record(expression, self._place(node))
-        return expression
+        return self.record(expression, self._place(node))
 
     def _takes_mode(self, node: exp.Expr) -> bool:
         return isinstance(node, exp.Anonymous) and (
@@ -245,9 +248,7 @@ class ExpressionBuilder:
         if table is not None and canonical(table) not in self.inputs:
             message = f"'{canonical(table)}' is no name of the table"
             raise ill_formed("unknown-variable", message, place, nearest(table.name, self.inputs))
-        column = ex.Column(str(node.this.this))
-        self.record(column, place)
-        return column
+        return self.record(ex.Column(str(node.this.this)), place)
 
     def _call(self, node: exp.Anonymous) -> ex.Expression:
         name, arguments = node.name.upper(), node.expressions
@@ -310,8 +311,7 @@ class ExpressionBuilder:
             message = f"{function.value} takes an expression; only COUNT takes *"
             raise ill_formed("arguments", message, self._place(node))
         qualifier = canonical(body.args["table"]) if isinstance(body, exp.Column) else None
-        rows = ex.AllRows(qualifier)
-        self.record(rows, self._place(body))
+        rows = self.record(ex.AllRows(qualifier), self._place(body))
         return ex.Aggregate(function, rows, final)
 
     def _count(self, node: exp.Anonymous, least: int, most: int | None) -> None:

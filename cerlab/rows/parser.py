@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -57,20 +58,31 @@ def parse_rows(text: str) -> rp.RowPattern:
 class _OuterQuery:
     """The SELECT around the clause; `items` is None for ``*``."""
 
-    items: list[tuple[SqlExpression, str | None]] | None
+    items: list[tuple[Parsed, str | None]] | None
     table: str
     input: str | None
     alias: str | None = None
 
+    def build(self, builder: ExpressionBuilder) -> rp.Select:
+        """Return the SELECT; its items are columns of the result, which the alias may qualify."""
+        builder.inputs = [self.alias] if self.alias else []
+        items = None
+        if self.items is not None:
+            keys = ((builder.key(*item, "SELECT"), name) for item, name in self.items)
+            items = tuple(rp.SelectItem(key, name) for key, name in keys)
+        return rp.Select(items, self.table, self.input, self.alias)
+
 
 def _before(cursor: Cursor) -> _OuterQuery:
-    """``SELECT items FROM name [AS alias]``."""
+    """Read ``SELECT items FROM name [AS alias]``."""
     cursor.need_words("SELECT")
     if cursor.take_words("DISTINCT"):
         raise unsupported("SELECT DISTINCT", cursor.place(-1))
     items = None
     if not cursor.take_sign(TokenType.STAR):
-        items = cursor.comma_list(lambda: _item(cursor))
+        items = cursor.comma_list(
+            lambda: (cursor.expression(), cursor.name() if cursor.take_words("AS") else None)
+        )
     cursor.need_words("FROM")
     if cursor.at_sign(TokenType.L_PAREN):
         raise unsupported("a subquery in FROM", cursor.place())
@@ -81,11 +93,6 @@ def _before(cursor: Cursor) -> _OuterQuery:
     if cursor.token() is not None and not cursor.at_words("MATCH_RECOGNIZE"):
         raise unsupported(_outer_text(cursor), cursor.place())
     return _OuterQuery(items, table, alias)
-
-
-def _item(cursor: Cursor) -> tuple[SqlExpression, str | None]:
-    item = SqlExpression(*cursor.expression())
-    return item, cursor.name() if cursor.take_words("AS") else None
 
 
 _AFTER_FROM = ("WHERE", "GROUP", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "UNION")
@@ -101,102 +108,54 @@ def _outer_text(cursor: Cursor) -> str:
     return f"'{token.text.upper() if token else ''}' around the clause"
 
 
-def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPattern:
-    """Return the query of the clauses, names resolved."""
-    assert clauses.pattern is not None
-    names = (*rp.variables(clauses.pattern), *(union.name for union, _ in clauses.subsets))
-    inputs = [each for each in (around.table, around.input) if each] if around else []
-    builder = ExpressionBuilder(text, names, inputs)
-    builder.spans.update(clauses.pattern_spans)
-    builder.nodes.extend(clauses.pattern_nodes)
-    for union, place in clauses.subsets:
-        builder.record(union, place)
-    if clauses.skip_place is not None:
-        builder.record(clauses.skip, clauses.skip_place)
-    if clauses.within_place is not None:
-        builder.record(clauses.within, clauses.within_place)
-    return rp.RowPattern(
-        clauses.pattern,
-        tuple(_definition(builder, each) for each in clauses.define),
-        tuple(_measure(builder, each) for each in clauses.measures),
-        tuple(builder.key(each.node, each.place, "PARTITION BY") for each in clauses.partition_by),
-        tuple(
-            rp.OrderItem(builder.key(each.node, each.place, "ORDER BY"), *direction)
-            for each, *direction in clauses.order_by
-        ),
-        tuple(union for union, _ in clauses.subsets),
-        clauses.rows or rp.Rows.ONE,
-        clauses.skip or rp.PastLastRow(),
-        clauses.within,
-        _select(builder, around) if around else None,
-        Source(text, builder.spans, tuple(builder.nodes)),
-    )
+Parsed: TypeAlias = tuple[exp.Expr, SourcePlace]
+"""An expression as sqlglot has it, and the place of its first token."""
 
-
-def _measure(builder: ExpressionBuilder, item: SqlExpression) -> rp.Measure:
-    measure = rp.Measure(builder.expression(item.node, item.place), item.name)
-    assert item.name_place is not None
-    builder.record(measure, item.name_place)
-    return measure
-
-
-def _definition(builder: ExpressionBuilder, item: SqlExpression) -> rp.Definition:
-    condition = builder.expression(item.node, item.place)
-    definition = rp.Definition(item.name, condition)
-    assert item.name_place is not None
-    builder.record(definition, item.name_place)
-    return definition
-
-
-def _select(builder: ExpressionBuilder, around: _OuterQuery) -> rp.Select:
-    builder.inputs = [around.alias] if around.alias else []
-    items = None
-    if around.items is not None:
-        items = tuple(
-            rp.SelectItem(builder.key(item.node, item.place, "SELECT"), name)
-            for item, name in around.items
-        )
-    return rp.Select(items, around.table, around.input, around.alias)
-
-
-_NANOSECONDS = {
-    "DAY": 86_400 * 10**9,
-    "HOUR": 3600 * 10**9,
-    "MINUTE": 60 * 10**9,
-    "SECOND": 10**9,
-    "MILLISECOND": 10**6,
-    "MICROSECOND": 10**3,
-    "NANOSECOND": 1,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SqlExpression:
-    """An expression as sqlglot has it, the place of its first token, and its name if it has one."""
-
-    node: exp.Expr
-    place: SourcePlace
-    name: str = ""
-    name_place: SourcePlace | None = None
+Build: TypeAlias = Callable[[ExpressionBuilder], tuple[Any, ...]]
 
 
 @dataclass(slots=True)
 class Clauses:
-    """The clauses as read, expressions not built yet; None and empty where a clause is absent."""
+    """The clauses as read; None and empty where a clause is absent.
+
+    Names mean something only when PATTERN and SUBSET are known, and these may come last: `later`
+    builds the clauses that have expressions.
+    """
 
     pattern: rp.Pattern | None = None
-    pattern_spans: dict[int, Span] = field(default_factory=dict)
-    pattern_nodes: list[object] = field(default_factory=list)
-    define: list[SqlExpression] = field(default_factory=list)
-    measures: list[SqlExpression] = field(default_factory=list)
-    partition_by: list[SqlExpression] = field(default_factory=list)
-    order_by: list[tuple[SqlExpression, bool, bool]] = field(default_factory=list)
-    subsets: list[tuple[rp.Subset, SourcePlace]] = field(default_factory=list)
+    spans: dict[int, Span] = field(default_factory=dict)
+    nodes: list[object] = field(default_factory=list)
+    subsets: list[rp.Subset] = field(default_factory=list)
     rows: rp.Rows | None = None
     skip: rp.Skip | None = None
-    skip_place: SourcePlace | None = None
     within: int | float | TimeWindow | None = None
-    within_place: SourcePlace | None = None
+    places: list[tuple[object, SourcePlace]] = field(default_factory=list)
+    later: dict[str, Build] = field(default_factory=dict)
+
+
+def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPattern:
+    """Return the query of the clauses, names resolved."""
+    assert clauses.pattern is not None
+    names = (*rp.variables(clauses.pattern), *(union.name for union in clauses.subsets))
+    inputs = [each for each in (around.table, around.input) if each] if around else []
+    builder = ExpressionBuilder(text, names, inputs)
+    builder.spans.update(clauses.spans)
+    builder.nodes.extend(clauses.nodes)
+    for node, place in clauses.places:
+        builder.record(node, place)
+    order = ("define", "measures", "partition_by", "order_by")
+    parts = {name: clauses.later[name](builder) for name in order if name in clauses.later}
+    select = around.build(builder) if around else None
+    return rp.RowPattern(
+        clauses.pattern,
+        **parts,
+        subsets=tuple(clauses.subsets),
+        rows=clauses.rows or rp.Rows.ONE,
+        skip=clauses.skip or rp.PastLastRow(),
+        within=clauses.within,
+        select=select,
+        source=Source(text, builder.spans, tuple(builder.nodes)),
+    )
 
 
 def read_clauses(cursor: Cursor) -> Clauses:
@@ -204,7 +163,7 @@ def read_clauses(cursor: Cursor) -> Clauses:
     cursor.need_sign(TokenType.L_PAREN, "(")
     kinds, clauses = set[str](), Clauses()
     while not cursor.take_sign(TokenType.R_PAREN):
-        clause = next((words for words in _CLAUSES if cursor.at_words(*words.split())), None)
+        clause = _clause_here(cursor)
         if clause is None:
             for words in ("SEEK", "INITIAL"):
                 if cursor.at_words(words):
@@ -212,11 +171,8 @@ def read_clauses(cursor: Cursor) -> Clauses:
             raise cursor.syntax_error(*(each for each in _CLAUSES if each not in kinds), "')'")
         kind, reader = _CLAUSES[clause]
         if kind in kinds:
-            place = cursor.place()
-            message = f"a second {clause}"
-            raise QuerySyntaxError(
-                "CER0101", message, place=place, expected=("one of each clause",)
-            )
+            once, message = ("one of each clause",), f"a second {clause}"
+            raise QuerySyntaxError("CER0101", message, place=cursor.place(), expected=once)
         kinds.add(kind)
         cursor.take_words(*clause.split())
         reader(cursor, clauses)
@@ -226,16 +182,24 @@ def read_clauses(cursor: Cursor) -> Clauses:
     return clauses
 
 
+def _clause_here(cursor: Cursor) -> str | None:
+    return next((words for words in _CLAUSES if cursor.at_words(*words.split())), None)
+
+
 def _partition_by(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.partition_by = cursor.comma_list(lambda: SqlExpression(*cursor.expression()))
+    keys = cursor.comma_list(cursor.expression)
+    clauses.later["partition_by"] = lambda b: tuple(b.key(*key, "PARTITION BY") for key in keys)
 
 
 def _order_by(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.order_by = cursor.comma_list(lambda: _order_item(cursor))
+    items = cursor.comma_list(lambda: (cursor.expression(), *_direction(cursor)))
+    clauses.later["order_by"] = lambda b: tuple(
+        rp.OrderItem(b.key(*key, "ORDER BY"), *direction) for key, *direction in items
+    )
 
 
-def _order_item(cursor: Cursor) -> tuple[SqlExpression, bool, bool]:
-    item = SqlExpression(*cursor.expression())
+def _direction(cursor: Cursor) -> tuple[bool, bool]:
+    """Read ``[ASC | DESC] [NULLS FIRST | NULLS LAST]``: descending, NULLs first."""
     descending = cursor.take_words("DESC")
     if not descending:
         cursor.take_words("ASC")
@@ -244,18 +208,34 @@ def _order_item(cursor: Cursor) -> tuple[SqlExpression, bool, bool]:
         nulls_first = cursor.take_words("FIRST")
         if not nulls_first:
             cursor.need_words("LAST")
-    return item, descending, nulls_first
+    return descending, nulls_first
 
 
 def _measures(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.measures = cursor.comma_list(lambda: _read_measure(cursor))
+    def measure() -> tuple[Parsed, SourcePlace, str]:
+        expression = cursor.expression()
+        cursor.need_words("AS")
+        return expression, cursor.place(), cursor.name()
+
+    measures = cursor.comma_list(measure)
+    clauses.later["measures"] = lambda b: tuple(
+        b.record(rp.Measure(b.expression(*parsed), name), at) for parsed, at, name in measures
+    )
 
 
-def _read_measure(cursor: Cursor) -> SqlExpression:
-    node, place = cursor.expression()
-    cursor.need_words("AS")
-    name_place = cursor.place()
-    return SqlExpression(node, place, cursor.name(), name_place)
+def _define(cursor: Cursor, clauses: Clauses) -> None:
+    if cursor.at_words("AUTO") and not cursor.at_words("AUTO", "AS"):
+        raise unsupported("DEFINE AUTO", cursor.place())
+
+    def definition() -> tuple[SourcePlace, str, Parsed]:
+        at, name = cursor.place(), cursor.canonical_name()
+        cursor.need_words("AS")
+        return at, name, cursor.expression()
+
+    definitions = cursor.comma_list(definition)
+    clauses.later["define"] = lambda b: tuple(
+        b.record(rp.Definition(name, b.expression(*parsed)), at) for at, name, parsed in definitions
+    )
 
 
 def _one_row(cursor: Cursor, clauses: Clauses) -> None:
@@ -289,14 +269,15 @@ def _skip(cursor: Cursor, clauses: Clauses) -> None:
             kind = rp.ToFirst
         else:
             cursor.take_words("LAST")
-    clauses.skip_place = cursor.place()
+    place = cursor.place()
     clauses.skip = kind(cursor.canonical_name())
+    clauses.places.append((clauses.skip, place))
 
 
 def _at_clause(cursor: Cursor, ahead: int) -> bool:
     """Return whether a clause begins some tokens ahead, not a variable spelled like one."""
     cursor.at += ahead
-    words = next((words for words in _CLAUSES if cursor.at_words(*words.split())), None)
+    words = _clause_here(cursor)
     follows = {
         "PATTERN": cursor.at_sign(TokenType.L_PAREN, 1),
         "SUBSET": cursor.at_sign(TokenType.EQ, 2),
@@ -308,12 +289,22 @@ def _at_clause(cursor: Cursor, ahead: int) -> bool:
 
 def _pattern(cursor: Cursor, clauses: Clauses) -> None:
     start, end = cursor.take_parentheses()
-    result = parse_pattern(cursor.text, start, end)
-    clauses.pattern, clauses.pattern_spans, clauses.pattern_nodes = result
+    clauses.pattern, clauses.spans, clauses.nodes = parse_pattern(cursor.text, start, end)
+
+
+_NANOSECONDS = {
+    "DAY": 86_400 * 10**9,
+    "HOUR": 3600 * 10**9,
+    "MINUTE": 60 * 10**9,
+    "SECOND": 10**9,
+    "MILLISECOND": 10**6,
+    "MICROSECOND": 10**3,
+    "NANOSECOND": 1,
+}
 
 
 def _within(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.within_place = place = cursor.place()
+    place = cursor.place()
     node, _ = cursor.expression()
     match node:
         case exp.Literal(is_string=False):
@@ -329,6 +320,7 @@ def _within(cursor: Cursor, clauses: Clauses) -> None:
             clauses.within = TimeWindow(_duration(str(number.this), _NANOSECONDS[name], place))
         case _:
             raise _no_duration(place)
+    clauses.places.append((clauses.within, place))
 
 
 def _duration(number: str, unit: int, place: SourcePlace) -> int:
@@ -347,7 +339,9 @@ def _no_duration(place: SourcePlace) -> QuerySyntaxError:
 
 
 def _subset(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.subsets = cursor.comma_list(lambda: _union(cursor))
+    unions = cursor.comma_list(lambda: _union(cursor))
+    clauses.subsets += [union for union, _ in unions]
+    clauses.places += unions
 
 
 def _union(cursor: Cursor) -> tuple[rp.Subset, SourcePlace]:
@@ -358,20 +352,6 @@ def _union(cursor: Cursor) -> tuple[rp.Subset, SourcePlace]:
     union = rp.Subset(name, tuple(cursor.comma_list(cursor.canonical_name)))
     cursor.need_sign(TokenType.R_PAREN, ")")
     return union, place
-
-
-def _define(cursor: Cursor, clauses: Clauses) -> None:
-    if cursor.at_words("AUTO") and not cursor.at_words("AUTO", "AS"):
-        raise unsupported("DEFINE AUTO", cursor.place())
-    clauses.define = cursor.comma_list(lambda: _read_definition(cursor))
-
-
-def _read_definition(cursor: Cursor) -> SqlExpression:
-    name_place = cursor.place()
-    name = cursor.canonical_name()
-    cursor.need_words("AS")
-    node, place = cursor.expression()
-    return SqlExpression(node, place, name, name_place)
 
 
 _CLAUSES: dict[str, tuple[str, Callable[[Cursor, Clauses], None]]] = {
