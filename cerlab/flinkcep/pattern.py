@@ -174,7 +174,7 @@ class FlinkPattern:
         """Take as many events as possible before the next part."""
         last = self._positive
         may = last.quantified and last.inner is not Contiguity.ANY
-        return self._last(may, "greedy takes a quantifier without combinations", greedy=True)
+        return self._last(may, "greedy needs a quantifier without combinations", greedy=True)
 
     def consecutive(self) -> FlinkPattern:
         """No other event between those of the last part."""
@@ -224,7 +224,7 @@ class FlinkPattern:
     def _not(self, name: str, type: str | None, *, anywhere: bool) -> FlinkPattern:
         last = self.parts[-1]
         if isinstance(last, Part) and last.optional:
-            raise _refusal("a negative part stands after an optional one")
+            raise _refusal("a negative part follows an optional one")
         return self._then(NotPart(name, _of_type(name, type), anywhere))
 
     def _condition(self, text: str, combine: Any) -> FlinkPattern:
@@ -288,7 +288,7 @@ def _predicate(type: str, text: str) -> Predicate:
         case Filter(_, On(_, predicate)):
             return predicate
         case _:
-            raise _refusal(f"'{text}' is no condition on one event")
+            raise _refusal(f"'{text}' is not a condition on one event")
 
 
 def _refusal(words: str) -> IllFormed:

@@ -123,7 +123,7 @@ class ExpressionBuilder:
         if MODE in node.meta and not self._takes_mode(node):
             raise ill_formed(
                 "running-final",
-                f"{node.meta[MODE]} stands only before FIRST, LAST and aggregates",
+                f"{node.meta[MODE]} is allowed only before FIRST, LAST and aggregates",
                 self._place(node),
                 "PREV(FINAL LAST(x.c)) steps from the final row",
             )
@@ -216,7 +216,7 @@ class ExpressionBuilder:
             number = float("inf")
         if number == float("inf"):
             assert self._around is not None
-            message = f"'{digits}' is no number of 64 bits"
+            message = f"'{digits}' does not fit into 64 bits"
             raise QuerySyntaxError("CER0101", message, place=self._around, expected=())
         return number
 
@@ -233,7 +233,7 @@ class ExpressionBuilder:
 
     def _variable(self, name: str, place: SourcePlace) -> str:
         if name not in self.names:
-            message = f"'{name}' is no variable of PATTERN and no SUBSET"
+            message = f"'{name}' is neither a variable of PATTERN nor a SUBSET"
             raise ill_formed("unknown-variable", message, place, nearest(name, self.names))
         return name
 
@@ -246,7 +246,7 @@ class ExpressionBuilder:
             raise unsupported(f"an expression in {clause}", place, "name a column")
         table = node.args.get("table")
         if table is not None and canonical(table) not in self.inputs:
-            message = f"'{canonical(table)}' is no name of the table"
+            message = f"'{canonical(table)}' does not name the table"
             raise ill_formed("unknown-variable", message, place, nearest(table.name, self.inputs))
         return self.record(ex.Column(str(node.this.this)), place)
 
@@ -275,7 +275,7 @@ class ExpressionBuilder:
         match node.expressions[0]:
             case exp.Column(this=exp.Identifier() as name) as column if not column.table:
                 return ex.Classifier(self._variable(canonical(name), self._place(node)))
-        message = "CLASSIFIER takes a variable, or nothing"
+        message = "CLASSIFIER expects a variable or no argument"
         raise ill_formed("arguments", message, self._place(node))
 
     def _navigation(
@@ -284,7 +284,9 @@ class ExpressionBuilder:
         self._count(node, 1, 2)
         body, *rest = node.expressions
         if isinstance(body, exp.Star) or body.is_star:
-            raise ill_formed("arguments", f"{node.name.upper()} takes no *", self._place(node))
+            raise ill_formed(
+                "arguments", f"{node.name.upper()} does not accept *", self._place(node)
+            )
         offset = 1 if kind in (ex.Prev, ex.Next) else 0
         for literal in rest:
             if not (isinstance(literal, exp.Literal) and str(literal.this).isdecimal()) or (
@@ -308,7 +310,7 @@ class ExpressionBuilder:
         if not body.is_star:
             return ex.Aggregate(function, self._build(body), final)
         if function is not ex.AggregateFunction.COUNT:
-            message = f"{function.value} takes an expression; only COUNT takes *"
+            message = f"{function.value} expects an expression; only COUNT accepts *"
             raise ill_formed("arguments", message, self._place(node))
         qualifier = canonical(body.args["table"]) if isinstance(body, exp.Column) else None
         rows = self.record(ex.AllRows(qualifier), self._place(body))
@@ -318,7 +320,7 @@ class ExpressionBuilder:
         count = len(node.expressions)
         if count < least or (most is not None and count > most):
             bounds = f"{least}" if most == least else f"{least} to {most or 'any number'}"
-            message = f"{node.name.upper()} takes {bounds} arguments, not {count}"
+            message = f"{node.name.upper()} expects {bounds} arguments, got {count}"
             raise ill_formed("arguments", message, self._place(node))
 
     def _place(self, node: exp.Expr) -> SourcePlace:
@@ -462,7 +464,7 @@ class _PatternBuilder(Transformer[Any, Any]):
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
     if text[at : at + 1] in ("*", "+", "?", "{"):
-        return "a quantified pattern takes a second quantifier in parentheses only: (A*)+"
+        return "a quantified pattern can be quantified again in parentheses only: (A*)+"
     if not text.strip():
         return "the empty pattern is written (), so PATTERN (()) has no row"
     return ""

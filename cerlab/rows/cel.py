@@ -88,7 +88,7 @@ def formula_of(query: rp.RowPattern) -> cel.Formula:
     atoms = {v: _atom(v, conditions.get(v)) for v in rp.variables(query.pattern)}
     translation = _translate(query.pattern, atoms)
     if translation.empty or translation.formula is None:
-        raise no_cel("empty matches are no complex events", "a pattern that needs a row")
+        raise no_cel("an empty match is not a complex event", "a pattern that needs a row")
     return translation.formula
 
 
@@ -131,7 +131,7 @@ def _predicate(e: ex.Expression, v: str) -> pred.Predicate:
         case ex.Between(body, low, high):
             return pred.Between(_operand(body, v), _constant(low), _constant(high))
         case _:
-            raise no_cel(f"{expression_text(e)} is no comparison", "a comparison")
+            raise no_cel(f"{expression_text(e)} is not a comparison", "a comparison")
 
 
 def _operand(e: ex.Expression, v: str) -> pred.Expression:

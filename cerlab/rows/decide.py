@@ -246,7 +246,7 @@ def _check_scans(left: rp.RowPattern, right: rp.RowPattern) -> None:
             what = name.replace("_", " ").upper()
             raise undecidable(f"{what} is not the same in both", "make it the same")
     if not isinstance(left.skip, rp.PastLastRow | rp.ToNextRow):
-        raise undecidable("SKIP TO a variable", "take PAST LAST ROW or TO NEXT ROW")
+        raise undecidable("SKIP TO a variable", "use PAST LAST ROW or TO NEXT ROW")
     if left.within is not None or right.within is not None:
         raise undecidable("WITHIN", "leave it out")
 

@@ -335,7 +335,7 @@ def _duration(number: str, unit: int, place: SourcePlace) -> int:
 
 def _no_duration(place: SourcePlace) -> QuerySyntaxError:
     expected = ("a number from 0 on", "an INTERVAL")
-    return QuerySyntaxError("CER0101", "this is no width", place=place, expected=expected)
+    return QuerySyntaxError("CER0101", "this is not a width", place=place, expected=expected)
 
 
 def _subset(cursor: Cursor, clauses: Clauses) -> None:

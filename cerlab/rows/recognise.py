@@ -140,7 +140,7 @@ def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool
         return scan[1]
     if is_needed:
         hint = 'evaluator="search" takes it'
-        raise Unsupported("CER0452", f"no compiled evaluator takes this: {scan}", hint=hint)
+        raise Unsupported("CER0452", f"this query cannot be compiled: {scan}", hint=hint)
     return None
 
 

@@ -307,7 +307,7 @@ _GIVE = "give the rows there may be, as rows=[{..}, ..]"
 def _more_than_comparing(e: ex.Expression) -> Exception:
     from cerlab.rows.text import expression_text
 
-    return undecidable(f"{expression_text(e)} is no comparison with constants or PREV", _GIVE)
+    return undecidable(f"{expression_text(e)} is not a comparison with constants or PREV", _GIVE)
 
 
 def _order_columns(e: ex.Expression) -> Iterator[str]:

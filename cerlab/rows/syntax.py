@@ -339,7 +339,7 @@ def _check_names(query: RowPattern) -> None:
 
 
 def _unknown(query: RowPattern, at: object, name: str, names: Iterable[str]) -> Exception:
-    message = f"'{name}' is no variable of PATTERN"
+    message = f"'{name}' is not a variable of PATTERN"
     return ill_formed("unknown-variable", message, place_of(query, at), nearest(name, names))
 
 

@@ -84,7 +84,9 @@ def bind(query: RowPattern, columns: Columns) -> Binding:
     for key in (*query.partition_by, *(item.column for item in query.order_by)):
         scope.type_of(key)
     for definition in query.define:
-        scope.need(definition.condition, (Kind.BOOLEAN, Kind.NULL), "a condition is a boolean")
+        scope.need(
+            definition.condition, (Kind.BOOLEAN, Kind.NULL), "a condition has to be a boolean"
+        )
     if query.within is not None:
         moments = isinstance(query.within, TimeWindow)
         kinds = (Kind.MOMENT, Kind.NULL) if moments else _NUMBERS
@@ -177,7 +179,7 @@ class _Scope:
         """Return the kind of an expression; raise `TypeMismatch` if `kinds` lacks it."""
         kind = self.type_of(e).kind
         if kind not in kinds:
-            raise mismatch(f"{message}, and this is {kind.value}", place_of(self.query, e))
+            raise mismatch(f"{message}, got {kind.value}", place_of(self.query, e))
         return kind
 
     def comparable(self, e: ex.Expression, *others: ex.Expression) -> None:
@@ -234,7 +236,7 @@ class _Scope:
             case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
                 return operand_type
             case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
-                self.need(body, _NUMBERS, f"{function.value} takes numbers")
+                self.need(body, _NUMBERS, f"{function.value} expects numbers")
                 exact = (
                     function is ex.AggregateFunction.SUM and operand_type.kind is not Kind.DOUBLE
                 )
@@ -245,12 +247,12 @@ class _Scope:
     def _operation(self, e: ex.Operation) -> StaticType:
         match e:
             case ex.Negative(body):
-                return StaticType(self.need(body, _NUMBERS, "- takes a number"))
+                return StaticType(self.need(body, _NUMBERS, "- expects a number"))
             case ex.Arithmetic(operator, left, right):
                 return self._number((left, right), operator)
             case ex.Concatenation(left, right):
                 for side in (left, right):
-                    self.need(side, (Kind.TEXT, Kind.NULL), "|| takes texts")
+                    self.need(side, (Kind.TEXT, Kind.NULL), "|| expects texts")
                 return StaticType(Kind.TEXT)
             case ex.Comparison(_, left, right):
                 self.comparable(left, right)
@@ -276,12 +278,14 @@ class _Scope:
 
     def _booleans(self, *operands: ex.Expression) -> None:
         for operand in operands:
-            self.need(operand, (Kind.BOOLEAN, Kind.NULL), "a truth value is needed")
+            self.need(operand, (Kind.BOOLEAN, Kind.NULL), "expected a truth value")
 
     def _number(
         self, operands: tuple[ex.Expression, ...], operator: ex.ArithmeticOperator
     ) -> StaticType:
-        kinds = {self.need(each, _NUMBERS, f"{operator.value} takes numbers") for each in operands}
+        kinds = {
+            self.need(each, _NUMBERS, f"{operator.value} expects numbers") for each in operands
+        }
         exact = operator is not ex.ArithmeticOperator.DIV and Kind.DOUBLE not in kinds
         return StaticType(Kind.INTEGER if exact else Kind.DOUBLE)
 
@@ -304,13 +308,13 @@ class _Scope:
             case ex.Function.COALESCE:
                 return self.common_type(arguments)
             case ex.Function.LOWER | ex.Function.UPPER:
-                self.need(arguments[0], (Kind.TEXT, Kind.NULL), f"{function.value} takes a text")
+                self.need(arguments[0], (Kind.TEXT, Kind.NULL), f"{function.value} expects a text")
                 return StaticType(Kind.TEXT)
             case ex.Function.CHAR_LENGTH:
-                self.need(arguments[0], (Kind.TEXT, Kind.NULL), "CHAR_LENGTH takes a text")
+                self.need(arguments[0], (Kind.TEXT, Kind.NULL), "CHAR_LENGTH expects a text")
                 return StaticType(Kind.INTEGER)
             case ex.Function.ABS:
-                return StaticType(self.need(arguments[0], _NUMBERS, "ABS takes a number"))
+                return StaticType(self.need(arguments[0], _NUMBERS, "ABS expects a number"))
             case ex.Function.MOD:
                 return self._number(arguments, ex.ArithmeticOperator.MOD)
             case ex.Function.NULLIF:

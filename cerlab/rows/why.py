@@ -127,7 +127,7 @@ def _out_of_place(scope: _Scope, rows: tuple[int, ...]) -> WhyRows | None:
     places = [i for i, row in enumerate(positions) if row in rows]
     between = positions[places[0] : places[-1] + 1]
     if gaps := [row for row in between if row not in rows]:
-        words = f"row {gaps[0]} stands between them, and the rows of a match are consecutive"
+        words = f"row {gaps[0]} lies between them, and the rows of a match are consecutive"
         return WhyRows(False, rows, kind=RowKind.GAP, reasons=(words,))
     return None
 

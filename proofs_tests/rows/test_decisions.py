@@ -234,11 +234,11 @@ def test_what_has_no_effect() -> None:
 
 REFUSALS = [
     ("A B", "DEFINE B AS x > A.x", "", "other rows of the match"),
-    ("A", "DEFINE A AS x + 1 > 2", "", "no comparison"),
+    ("A", "DEFINE A AS x + 1 > 2", "", "not a comparison"),
     ("A", "DEFINE A AS x < y", "", "the columns"),
     ("A", "DEFINE A AS s < 'b'", "", "their order"),
     ("A", "DEFINE A AS x = 1 OR x = 'b'", "", "different kinds"),
-    ("A", "DEFINE A AS x > PREV(x, 2)", "", "no comparison"),
+    ("A", "DEFINE A AS x > PREV(x, 2)", "", "not a comparison"),
     ("A", "DEFINE A AS x > 1", "ORDER BY x", "reads the key"),
     ("A", "", "AFTER MATCH SKIP TO A", "SKIP TO a variable"),
 ]

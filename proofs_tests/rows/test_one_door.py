@@ -129,7 +129,7 @@ def test_undecided_is_a_verdict() -> None:
     clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A B) DEFINE B AS x + 1 > 2)"
     verdict = cerlab.equivalent(clause, clause)
     assert (verdict.holds, verdict.witness) == (None, None)
-    assert verdict.reason.startswith("this is not decided: x + 1 is no comparison")
+    assert verdict.reason.startswith("this is not decided: x + 1 is not a comparison")
     assert "rows=" in verdict.reason
     rows = [{"x": 1}, {"x": 2}]
     assert cerlab.equivalent(clause, clause, rows=rows).holds

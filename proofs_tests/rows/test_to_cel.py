@@ -84,9 +84,9 @@ def test_where_the_end_is_one(pattern: str, exact: bool) -> None:
 REFUSALS = [
     ("PAST LAST ROW", "A B", "x < 1", "consumes"),
     ("TO NEXT ROW", "^ A B", "x < 1", "anchor"),
-    ("TO NEXT ROW", "A* B*", "x < 1", "empty matches"),
+    ("TO NEXT ROW", "A* B*", "x < 1", "an empty match"),
     ("TO NEXT ROW", "A B", "x < PREV(x)", "neither a column"),
-    ("TO NEXT ROW", "A B", "NOT x < 1", "no comparison"),
+    ("TO NEXT ROW", "A B", "NOT x < 1", "not a comparison"),
     ("TO NEXT ROW", "A B", "x = NULL", "neither a column"),
     ("TO NEXT ROW", "(A{99} B{99}){99}", "x = 1", "too long"),
 ]

@@ -68,7 +68,7 @@ CASES = [
     case("A+ B", "a a b", "1 2", RowKind.SKIPPED, "SKIP PAST LAST ROW does not", id="skipped"),
     case("A+ B", "a a b", "1 2", None, "a match", id="not-skipped", clauses=TO_NEXT),
     case("A A B B?", "a a ab b", "1 2 3", RowKind.SKIPPED, "FIRST B", id="to-first", clauses=FIRST),
-    case("A", "a b a", "0 2", RowKind.GAP, "row 1 stands between them", id="a-gap"),
+    case("A", "a b a", "0 2", RowKind.GAP, "row 1 lies between them", id="a-gap"),
     case("A", "a", "0 3", RowKind.ROW, "row 3 is out of the table, which has 1 rows", id="no-row"),
 ]
 
