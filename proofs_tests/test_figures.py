@@ -1,4 +1,4 @@
-"""The programs in `figures/` draw what is committed there, to the byte."""
+"""The programs in `figures/` draw the committed pictures, to the byte."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_visits_in_the_data_are_those_of_the_engine() -> None:
 
 @cache
 def load(program: Path) -> Any:
-    """A program as a module, which finds what is beside it."""
+    """Import a program as a module that finds the files beside it."""
     spec = importlib.util.spec_from_file_location(program.stem, program)
     assert spec is not None
     assert spec.loader is not None

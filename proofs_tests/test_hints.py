@@ -1,4 +1,4 @@
-"""Every error that cerlab raises has a stable code and says what to try (DESIGN 2.7)."""
+"""Every error that cerlab raises has a stable code and says what to try."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ERRORS = {
     if isinstance(each := getattr(cerlab, name), type) and issubclass(each, cerlab.CerlabError)
 } - {"QuerySyntaxError"}  # it has what was expected there
 PASSED_ON = {"cli/spark.py", "spark/inputs.py", "spark/stream/reorder.py"}
-"""Raise again, in another place, what they were told; the code is no literal there."""
+"""Files that raise a given error again in another place, without a literal code."""
 
 
 def errors_of(path: Path) -> list[ast.Call]:
@@ -45,7 +45,7 @@ def test_every_error_has_a_code_and_a_hint() -> None:
 
 
 def test_every_code_has_an_entry_in_the_catalogue_and_no_entry_is_left_over() -> None:
-    """A new code gets its entry in ``cerlab/catalogue``: cause, smallest example, mend."""
+    """A new code gets its entry in ``cerlab/catalogue``: cause, smallest example, fix."""
     root = Path(cerlab.__file__).parent
     texts = (path.read_text(encoding="utf-8") for path in root.rglob("*.py"))
     codes = {code for text in texts for code in re.findall(r"CER\d{4}", text)}

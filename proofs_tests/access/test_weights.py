@@ -132,7 +132,7 @@ def test_the_budget_is_known_before_it_is_spent(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_kept_is_dropped_where_it_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each end fits on its own: what is known of earlier ones makes room."""
+    """Each end fits alone; totals of earlier ends are dropped to make room."""
     matches = as_query("SELECT * WHERE (A OR B)+ ; C CONSUME BY ANY").run(all_of("ABABABAC" * 6))
     answers = list(matches)
     monkeypatch.setattr(budget, "BUDGET", 1_200)

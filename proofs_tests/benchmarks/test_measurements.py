@@ -160,7 +160,7 @@ def test_memory_that_is_taken_is_seen_and_what_was_before_is_not() -> None:
 
 @pytest.mark.usefixtures("linux")
 def test_the_child_measures_what_it_is_given(tmp_path: Path) -> None:
-    """What the child does, here: its file read, its query run."""
+    """Run the child's work in this process: read its file, run its query."""
     with MemoryOf(synthetic("stocks", 2_000)) as process:
         row = measure_here(str(process.file), {"query": S3.text})
     assert 10_000_000 < row["memory_loaded"] <= row["memory_peak"] <= resident()[1]

@@ -201,7 +201,7 @@ def event_of(step: Step, family: Sequences, time: int) -> Event:
 
 
 def stream_of_steps(family: Sequences) -> Stream:
-    """All steps in their order, the fourth twice, then the one that never occurs."""
+    """All steps in their order, the fourth twice, then the step that never occurs."""
     steps = [*family.steps[:4], family.steps[3], *family.steps[4:], family.never]
     return Stream(event_of(step, family, time=k // 4) for k, step in enumerate(steps))
 
@@ -211,7 +211,7 @@ SEQUENCES = [(stream, name) for stream, name in QUERIES if not name.startswith("
 
 @pytest.mark.parametrize(("stream", "name"), SEQUENCES, ids=lambda each: each)
 def test_every_sequence_has_answers_where_its_steps_are_played(stream: str, name: str) -> None:
-    """Also those that find nothing on the streams, where agreement would prove nothing."""
+    """Includes sequences without answers on the streams, where agreement would prove nothing."""
     query, events = query_of(stream, name), stream_of_steps(FAMILIES[stream])
     ours = list(answers_of(query, events, "compiled"))
     assert ours

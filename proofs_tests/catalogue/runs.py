@@ -35,7 +35,7 @@ def code_of_lines(lines: Sequence[str], names: dict[str, Any]) -> str | None:
 
 
 def statements(lines: Sequence[str]) -> Iterator[str]:
-    """Python statements as source, each other line as it stands."""
+    """Yield Python statements as source, and each other line unchanged."""
     source: list[str] = []
     for line in (*lines, ""):
         if source and not line.startswith("... "):
@@ -80,7 +80,7 @@ def _python(source: str, names: dict[str, Any]) -> str:
 
 
 def of_answers(code: str | None) -> bool:
-    """Whether a code is said beside answers, so that many a mend says it as well."""
+    """Whether a code comes as a warning beside answers; many a fix gives it as well."""
     return code in {*CODES.values(), "CER0910"}
 
 
@@ -110,7 +110,7 @@ def _command(line: str) -> str:
 
 
 def fresh_names() -> dict[str, Any]:
-    """What an example may use without an import."""
+    """Return the names that an example may use without an import."""
     return {"cerlab": cerlab, "Path": Path}
 
 

@@ -1,4 +1,4 @@
-"""Every entry of the catalogue is true: its example raises its code, and its mend runs."""
+"""Every entry of the catalogue is true: its example raises its code, and its fix runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas that were built, not read, are refused at once where they nest too deep (DESIGN 2.7)."""
+"""Formulas that were built, not read, are refused at once where they nest too deep."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_deepest_is_taken(make: Callable[[int], Formula], size: int) -> None
 
 @pytest.mark.parametrize(("opening", "closing"), [("(", ")"), ("[", "]"), ("{", "}")])
 def test_as_many_brackets_as_said_are_looked_into(opening: str, closing: str) -> None:
-    """What no query has so many of is an error of its text, one more is refused before that."""
+    """The largest allowed nesting is a syntax error; one level more is refused before parsing."""
     texts = [opening * n + "A" + closing * n for n in (MAX_DEPTH, MAX_DEPTH + 1)]
     with pytest.raises(cerlab.QuerySyntaxError) if opening != "(" else nullcontext():
         cerlab.parse_formula(texts[0])

@@ -1,4 +1,4 @@
-"""Every syntax error has line, column, caret and what was expected; names get the nearest known."""
+"""Every syntax error has line, column, caret and expectation; names get the nearest known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parser's table on disk: found again, and made anew where the file is not one of its own."""
+"""The parser's table on disk: read again, and made anew where the file is foreign."""
 
 from __future__ import annotations
 

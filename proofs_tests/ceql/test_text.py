@@ -1,4 +1,4 @@
-"""Parse after print is the identity, print after parse is idempotent, precedence is DESIGN's."""
+"""Parse after print is the identity, print after parse is idempotent, precedence as documented."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_filter_is_a_suffix_on_everything_to_its_left() -> None:
 @pytest.mark.parametrize("comment", ["-- B[v = 2] OR B.v = 1 (\n", "/* B[v = 2] ( */", "\ufeff"])
 @pytest.mark.parametrize("operator", ["AND", "OR"])
 def test_comments_stand_wherever_blanks_do(operator: str, comment: str) -> None:
-    """What a comment says does not decide whether a filter follows AND or OR."""
+    """The text of a comment does not decide whether a filter follows AND or OR."""
     for text in (
         f"A FILTER A[v = 1] {operator} # B ; C",
         f"A FILTER A[v = 1] {operator} # (B FILTER # B # [v = 3])",
@@ -223,7 +223,7 @@ def test_every_word_of_the_grammar_is_a_keyword() -> None:
 
 
 def expected_after(prefix: str) -> set[str]:
-    """What the grammar allows after the beginning of a formula."""
+    """Return the tokens that the grammar allows after the beginning of a formula."""
     with pytest.raises(QuerySyntaxError) as error:
         parse_formula(prefix)
     return set(error.value.expected)

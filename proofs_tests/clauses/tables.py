@@ -13,7 +13,7 @@ EVALUATORS = ("reference", "automaton", "tecs", "compiled")
 
 
 def word(types: str, **values: str) -> list[dict[str, Any]]:
-    """``word("AAB", v="101")``: events of those types; a digit is a value, ``.`` is none."""
+    """``word("AAB", v="101")``: events of these types; a digit is a value, ``.`` a missing one."""
     events: list[dict[str, Any]] = []
     for i, event_type in enumerate(types):
         attributes = {name: int(digits[i]) for name, digits in values.items() if digits[i] != "."}

@@ -1,4 +1,4 @@
-"""phi ALL psi: both, any order, overlap allowed (DESIGN 3.6)."""
+"""phi ALL psi: both, any order, overlap allowed."""
 
 from __future__ import annotations
 

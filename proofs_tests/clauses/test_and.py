@@ -1,4 +1,4 @@
-"""phi AND psi: the valuations in both; start, end and every label equal (DESIGN 3.6)."""
+"""phi AND psi: the valuations in both; start, end and every label equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""phi:+: one or more, each immediately after the one before (DESIGN 2.3)."""
+"""phi:+: one or more, each immediately after the one before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONSUME BY: after an answer at j, as if the stream began after j (CORE App. G; DESIGN 3.8)."""
+"""CONSUME BY: after an answer at j, as if the stream began after j (CORE App. G)."""
 
 from __future__ import annotations
 

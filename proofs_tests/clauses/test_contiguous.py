@@ -1,4 +1,4 @@
-"""phi : psi: psi immediately after phi (spec cel.md 2, Section 6; DESIGN 2.3)."""
+"""phi : psi: psi immediately after phi."""
 
 from __future__ import annotations
 

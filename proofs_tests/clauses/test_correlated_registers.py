@@ -1,4 +1,4 @@
-"""Comparisons between labels on registers, by hand: what is kept, what is refused (DESIGN 3.5)."""
+"""Comparisons between labels on registers, by hand: registers that are kept, and refusals."""
 
 from __future__ import annotations
 

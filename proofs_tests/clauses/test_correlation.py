@@ -1,4 +1,4 @@
-"""x.a op y.b: for all combinations of events of the two labels (DESIGN 3.5)."""
+"""x.a op y.b: for all combinations of events of the two labels."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuat
 
 
 def test_all_pairs_differ() -> None:
-    """Of two labels that repeat, which takes as many registers as there are events."""
+    """Two labels that repeat need as many registers as there are events."""
     formula = "A:+ AS x : (B:+ AS y) FILTER x.v != y.v"
     check_reference(formula, word("AABB", v="1223"), set())
     with pytest.raises(cerlab.Unsupported, match="CER0491"):

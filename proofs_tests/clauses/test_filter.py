@@ -1,4 +1,4 @@
-"""phi FILTER X[P]: all events of X satisfy P (CORE Table 2; DESIGN 3.5)."""
+"""phi FILTER X[P]: all events of X satisfy P (CORE Table 2)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_the_answers_that_the_text_lists(n: int) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_under_so_they_are_the_same(n: int) -> None:
-    """Where no label is iterated and filtered outside, the two logics agree."""
+    """Both logics agree if no label is iterated inside and filtered outside."""
     answers = cerlab.evaluate(PHI[n], FIGURE_1)
     assert {m.positions for m in answers} == ANSWERS[n]
 

@@ -1,4 +1,4 @@
-"""FROM: the events of the named streams, merged as they arrive (CORE Sec. 2.2; DESIGN 3.1)."""
+"""FROM: the events of the named streams, merged as they arrive (CORE Sec. 2.2)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """LIMIT n: n answers of each end, the latest positions first; ``limit=`` caps them all, by hand.
 
-Which answers ``limit=`` gives is free (DESIGN 3.9), so a row says how many there must be.
+Which answers ``limit=`` gives is free, so a row says how many there must be.
 """
 
 from __future__ import annotations

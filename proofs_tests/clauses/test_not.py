@@ -1,4 +1,4 @@
-"""NOT(R), NOT(R FILTER ..): one event that is not that, unmarked (DESIGN 3.2)."""
+"""NOT(R), NOT(R FILTER ..): one event that is not that, unmarked."""
 
 from __future__ import annotations
 

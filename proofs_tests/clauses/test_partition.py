@@ -1,4 +1,4 @@
-"""PARTITION BY: each substream of equal keys on its own (CORE Sec. 2.2; DESIGN 3.1), by hand."""
+"""PARTITION BY: each substream of equal keys on its own (CORE Sec. 2.2), by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When an event satisfies a predicate (DESIGN 3.3), by hand."""
+"""When an event satisfies a predicate, by hand."""
 
 from __future__ import annotations
 

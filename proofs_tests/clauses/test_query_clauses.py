@@ -1,4 +1,4 @@
-"""FROM, SELECT, PARTITION BY, WITHIN, CONSUME BY, LIMIT (CORE Sec. 2.2; DESIGN 3), by hand."""
+"""FROM, SELECT, PARTITION BY, WITHIN, CONSUME BY, LIMIT (CORE Sec. 2.2), by hand."""
 
 from __future__ import annotations
 

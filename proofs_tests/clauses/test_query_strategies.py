@@ -1,4 +1,4 @@
-"""A strategy in SELECT: after projection, before WITHIN, then consumption (DESIGN 3.7, 3.8)."""
+"""A strategy in SELECT: after projection, before WITHIN, then consumption."""
 
 from __future__ import annotations
 

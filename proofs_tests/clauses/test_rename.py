@@ -1,4 +1,4 @@
-"""RENAME[a -> b](phi): what was at a is at b, with what was there (SOCEL Table 1)."""
+"""RENAME[a -> b](phi): events of a move to b, beside the events of b (SOCEL Table 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of answers by label and attribute, computed by hand (DESIGN 2.1)."""
+"""Rows of answers by label and attribute, computed by hand."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_ways_that_comparisons_leave(formula: str, expected: list[Any]) -> None:
 
 
 def _plain(cell: Any) -> Any:
-    """A list of one as what is in it."""
+    """Return the only element of a list of one, and anything else unchanged."""
     return cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
 
 

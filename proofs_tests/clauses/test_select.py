@@ -1,4 +1,4 @@
-"""SELECT: a projection of the answers, each once, in their order (CORE Sec. 2.2; DESIGN 2.3)."""
+"""SELECT: a projection of the answers, each once, in their order (CORE Sec. 2.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STRICT, NEXT, LAST, MAX over answers with the same end (FOUND Sec. 4; DESIGN 3.7)."""
+"""STRICT, NEXT, LAST, MAX over answers with the same end (FOUND Sec. 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""phi UNLESS psi: no psi inside the interval of phi (DESIGN 3.6)."""
+"""phi UNLESS psi: no psi inside the interval of phi."""
 
 from __future__ import annotations
 

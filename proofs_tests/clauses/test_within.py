@@ -1,4 +1,4 @@
-"""WITHIN: the interval is no longer than the window, ends included (CORE Sec. 2.2; DESIGN 3.4)."""
+"""WITHIN: the window bounds the interval, ends included (CORE Sec. 2.2)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Pieces:
 
 
 class Lines(io.StringIO):
-    """Standard output, of which only what was flushed can be seen."""
+    """Standard output of which only flushed text can be seen."""
 
     flushed = ""
 

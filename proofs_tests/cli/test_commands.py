@@ -1,4 +1,4 @@
-"""The command line: what it prints where, and its exit status (DESIGN 2.2)."""
+"""The command line: what it prints where, and its exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cerlab convert``: events from one format to another, equal or refused (DESIGN 2.2)."""
+"""``cerlab convert``: events from one format to another, equal or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples of ``--help`` run as they stand, and shells complete what is typed."""
+"""Examples of ``--help`` run unchanged, and shells complete the words of a command."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_examples_run_as_they_stand(
 
 
 def completions(script: str, *words: str) -> list[str]:
-    """What bash offers for the last word."""
+    """Return the completions that bash offers for the last word."""
     line = shlex.join(words)
     program = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; "
     program += 'COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}; _shtab_cerlab; '

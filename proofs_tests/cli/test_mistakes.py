@@ -1,4 +1,4 @@
-"""The mistakes of a new user, and what is said of each: none is silent (``mistakes.txt``)."""
+"""The mistakes of a new user and the message of each: none is silent (``mistakes.txt``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVENTS = "type,name,price,t\nBUY,INTC,27,1\nSELL,INTC,28,3\nBUY,AMAT,5,4\n"
 
 
 class Mistake(NamedTuple):
-    """What is done, what has to be said, and what is right."""
+    """A mistake, the message that it must give, and the right command."""
 
     done: tuple[str, ...]
     message: str

@@ -1,4 +1,4 @@
-"""What a terminal does not know, numbers at the edge of what types hold, texts like file names."""
+"""Characters that a terminal lacks, numbers at the edge of types, texts like file names."""
 
 from __future__ import annotations
 

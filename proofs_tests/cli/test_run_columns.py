@@ -1,4 +1,4 @@
-"""``cerlab run --columns``: rows with names in every format (DESIGN 2.2)."""
+"""``cerlab run --columns``: rows with names in every format."""
 
 from __future__ import annotations
 

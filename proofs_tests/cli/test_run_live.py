@@ -49,7 +49,7 @@ def rows_of(
     ends: list[int],
     *arguments: str,
 ) -> list[dict[str, Any]]:
-    """What ``cerlab run`` writes on a pipe; before each wait it has to be all that is due."""
+    """Return the rows of ``cerlab run`` on a pipe; before each wait all due rows are out."""
     data = b"".join(json.dumps(as_dict(event)).encode() + b"\n" for event in events)
     cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
     out = Lines()
@@ -101,7 +101,7 @@ def test_answers_are_out_before_the_next_wait(
 def test_labels_under_limit_and_where_filters_compare_labels(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the compiled automaton, under LIMIT; by the transducer where there is none."""
+    """The compiled automaton answers under LIMIT, the transducer where no automaton exists."""
 
     def case(rng: Random) -> bool:
         if rng.random() < 0.5:

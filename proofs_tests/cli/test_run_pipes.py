@@ -151,7 +151,7 @@ def test_a_pipe_into_parquet(by_tecs: int, tmp_path: Path, monkeypatch: pytest.M
 
 @contextmanager
 def open_pipe(*arguments: str) -> Iterator[tuple[Any, Callable[[], Any]]]:
-    """A process of ``cerlab run QUERY -``: what is written to it, and the next line it writes."""
+    """Yield a process of ``cerlab run QUERY -``: its input, and a reader of its next line."""
     command = [sys.executable, "-m", "cerlab", "run", *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1

@@ -1,4 +1,4 @@
-"""A word when there are none: what no event has is named once, at the end, by every way to ask."""
+"""Warnings of queries without answers: each missing name once, at the end, at every door."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_enough_answers_are_no_end(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_events_and_columns_lack_the_same(suite: Suite) -> None:
-    """What is absent is the same by events, by columns, and in two parts."""
+    """The same names are missing by events, by columns, and in two parts."""
 
     def case(rng: Random) -> bool:
         events = [

@@ -1,4 +1,4 @@
-"""Growing families of formulas, automata and streams, and what is counted on each."""
+"""Growing families of formulas, automata and streams, each with its counted quantity."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tecs(text: str, length: int, *, width: int | None = None, types: str = "AB")
 
 
 def ring(k: int) -> AnchoredCea:
-    """Of k states, each going to the next by • and to itself by ∘."""
+    """Return a ring of k states: each goes to the next by • and to itself by ∘."""
     steps = [Transition(q, EVERYTHING, Mark.TAKE, (q + 1) % k) for q in range(k)]
     loops = [Transition(q, EVERYTHING, Mark.SKIP, q) for q in range(k)]
     return AnchoredCea(k, (*steps, *loops), frozenset({0}), frozenset({0}))
@@ -92,7 +92,7 @@ def one_long_answer(k: int) -> int:
 
 
 def complete(n: int) -> Vcea:
-    """All transitions between n states, each with a label of its own."""
+    """All transitions between n states, each with its own label."""
     A = TypeIs("A")
     Delta = [LabelTransition(p, A, frozenset({f"x{p}{q}"}), q) for p in range(n) for q in range(n)]
     return Vcea(n, tuple(Delta), frozenset({0}), frozenset({n - 1}))
@@ -152,7 +152,7 @@ def digits(size: int) -> list[int]:
 
 
 def twice(radices: list[int]) -> str:
-    """Two events with the same digits, each digit by a formula of its own."""
+    """Two events with the same digits; one formula for each digit."""
     return " AND ".join(
         f"({' OR '.join(f'(X FILTER X[c{k} = {d}]) ; (X FILTER X[c{k} = {d}])' for d in range(r))})"
         for k, r in enumerate(radices)
@@ -160,7 +160,7 @@ def twice(radices: list[int]) -> str:
 
 
 def rivals(k: int) -> AnchoredCea:
-    """Of k states that are all initial, in which runs go any way.
+    """Return an automaton of k initial states, in which runs go any way.
 
     R and W permute the states, D ends the runs in state 0, and E is marked by those alone.
     """
@@ -184,7 +184,7 @@ def ordered_event(k: int) -> int:
 
 
 def transducer_of(text: str) -> Srt:
-    """Of a SREMO, without empty moves."""
+    """Return the transducer of a SREMO, without empty moves."""
     return without_epsilon(sremo_to_srt(parse_sremo(text)))
 
 

@@ -1,4 +1,4 @@
-"""Bounds, each with a family on which it is counted, and slopes fitted to what was counted.
+"""Bounds, each with a family that counts it, and slopes fitted to the counts.
 
 A power ``n^e`` is a line of slope e where both axes are logarithmic, an exponential ``2^(r n)`` one
 of slope r where only the counts are; a doubly exponential one is a line against a power of two.
@@ -13,14 +13,14 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 Scale: TypeAlias = Callable[[int], float]
-"""Where a size stands on the axis on which the binary logarithms of the counts are a line."""
+"""Position of a size on the axis on which the binary logarithms of the counts are a line."""
 
 POWER: Scale = math.log2
 EXPONENTIAL: Scale = float
 DOUBLY_EXPONENTIAL: Scale = lambda n: 2.0**n  # noqa: E731
 
 QUANTILE = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306}
-"""Of Student's t for 95 %, by degrees of freedom: two less than there are sizes."""
+"""Quantiles of Student's t for 95 %, by degrees of freedom: the number of sizes less two."""
 
 
 class Slope(NamedTuple):
@@ -32,7 +32,7 @@ class Slope(NamedTuple):
 
 @dataclass(frozen=True)
 class Bound:
-    """What a statement says grows how fast, and a family on which it is counted."""
+    """A bound of a statement, and the family on which it is counted."""
 
     key: str
     says: str
@@ -47,17 +47,17 @@ class Bound:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """What was counted for each size."""
+        """The count for each size."""
         return _counts(self.count, tuple(self.sizes))
 
     @property
     def fit(self) -> Slope:
-        """The slope of what was counted."""
+        """The slope of the counts."""
         return slope([*map(self.scale, self.sizes)], [*map(math.log2, self.counts)])
 
     @property
     def row(self) -> dict[str, Any]:
-        """What is drawn of it."""
+        """The data of its drawing."""
         slope = self.fit
         return {
             "key": self.key,

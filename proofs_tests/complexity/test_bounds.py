@@ -12,7 +12,7 @@ from proofs_tests.complexity.bounds import BOUNDS, DATA, bounds_text
 from proofs_tests.complexity.slopes import Bound, slope
 
 NEAR = 0.15
-"""How far a slope may be from that of the theorem: lower terms still show at small sizes."""
+"""Tolerance of a slope: lower terms still show at small sizes."""
 
 
 def holds(bound: Bound) -> bool:

@@ -54,7 +54,7 @@ def test_memory_is_bounded_by_the_window(text: str, width: int) -> None:
 def test_the_delay_between_answers_is_linear_in_the_answer(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At most three unions before each node that is none (CORE Lemma 2), be there positions or not.
+    """At most three unions come before each other node (CORE Lemma 2), with or without positions.
 
     Those are one more than the positions: k unions for each make k + 1 nodes.
     """

@@ -29,19 +29,19 @@ PARSING = (
     *("logic/ceql/parser.py", "logic/ceql/condition_builder.py", "logic/ceql/parser.py"),
     "logic/reading.py",
 )
-"""Where text becomes a tree."""
+"""Files in which text becomes a tree."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What was called, as ``file: function``, in the order of the first calls."""
+    """The called functions, as ``file: function``, in the order of their first calls."""
 
     functions: tuple[str, ...]
     parsing: tuple[str, ...]
 
 
 def walk(evaluator: EvaluatorName, events: Any = EVENTS) -> Walk:
-    """The walk of the second evaluation, so that what is loaded and compiled once is not in it."""
+    """The walk of the second evaluation: loading and compiling are over by then."""
 
     def evaluate() -> None:
         cerlab.evaluate(QUERY, events, evaluator=evaluator)

@@ -39,7 +39,7 @@ def open_events(node: Node) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def odepth(node: Node) -> int:
-    """The number of unions on left edges before a node that is none."""
+    """The number of unions on left edges before the first other node."""
     depth = 0
     while isinstance(node, Union):
         depth += 1

@@ -88,7 +88,7 @@ def test_successors_are_made_when_an_event_needs_them_and_once(
 
 
 def test_what_the_tecs_steps_through_is_det_but_for_a_strategy() -> None:
-    """`det` has no strategy; where there is none, it is the same machine, with what it learnt."""
+    """`det` has no strategy; for a query without one it is the machine that the tECS reads."""
     plain, strict = as_pattern("SELECT * WHERE A ; B"), as_pattern("SELECT MAX * WHERE A ; B")
     assert plain.det is plain.machine
     assert isinstance(strict.det, DeterministicCea)

@@ -12,7 +12,7 @@ SIX = [(0, (0, 2, 6)), (0, (0, 5, 6)), (1, (1, 2, 6)), (1, (1, 5, 6))]
 
 
 def nodes_4_and_6() -> tuple[Node, Node]:
-    """As Algorithm 1 makes them: 2 and 5 extend both starts, 4 what has 2, and 6 either."""
+    """Nodes of Algorithm 1: 2 and 5 extend both starts, 4 extends 2, and 6 unites both."""
     tecs = Tecs()
     first = tecs.extend(tecs.bottom(0), 0)
     second = tecs.extend(tecs.bottom(1), 1)

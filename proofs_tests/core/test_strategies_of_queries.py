@@ -1,4 +1,4 @@
-"""SELECT STRICT, NEXT, LAST, MAX on interval CEA, windows after them (DESIGN 3.7; FOUND Sec. 6).
+"""SELECT STRICT, NEXT, LAST, MAX on interval CEA, windows after them (FOUND Sec. 6).
 
 P12: the engine with the moving idle state is the strategy over all answers, then the window.
 """

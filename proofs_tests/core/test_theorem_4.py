@@ -75,7 +75,7 @@ def check_run(
 
 
 def states_by_marks(runs: CeaRuns) -> dict[tuple[int, tuple[int, ...]], frozenset[int]]:
-    """Where the runs are that have started at a position and have taken some."""
+    """Return the states of the runs, by their start and the positions that they took."""
     states: dict[tuple[int, tuple[int, ...]], set[int]] = {}
     for run in runs._runs:
         states.setdefault((run.start, run.positions), set()).add(run.state)

@@ -1,4 +1,4 @@
-"""The deciders on whole queries: windows, strategies, partitions, schemas; what is not decided."""
+"""The deciders on whole queries: windows, strategies, partitions, schemas; undecided cases."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_ways_that_lead_to_no_answer_do_not_count() -> None:
 
 
 EQUAL_OPERANDS = (" ; ", " : ", " OR ", " AND ", " ALL ", " UNLESS ", " AS x ; ", ":+ ; ", "+ ; ")
-"""What joins n copies of A: every binary operator, and iterations in a sequence."""
+"""Joins of n copies of A: every binary operator, and iterations in a sequence."""
 
 
 def steps(text: str) -> int:

@@ -102,7 +102,7 @@ def test_they_agree_on_larger_formulas_and_longer_streams(suite: Suite) -> None:
 
 
 def test_they_agree_on_the_whole_family(suite: Suite) -> None:
-    """AND, ALL, UNLESS, STRICT(..); what has no automaton is refused by every evaluator."""
+    """AND, ALL, UNLESS, STRICT(..); every evaluator refuses a formula without an automaton."""
     shape = Shape(depth=3, events=6, family=True)
 
     def case(rng: Random) -> bool | None:

@@ -72,7 +72,7 @@ def random_stream(rng: Random) -> list[Insert]:
 
 
 def random_updates(rng: Random, arities: dict[str, int], length: int) -> list[Update]:
-    """Insertions and deletions over a domain of three; a deletion is of what was there, if any."""
+    """Insertions and deletions over a domain of three; a deletion takes a present tuple, if any."""
     S: list[Update] = []
     for _ in range(length):
         relation = rng.choice(list(arities))

@@ -67,7 +67,7 @@ def counts_occurrences(S: Iterable[Update]) -> dict[str, frozenset[Row]]:
 
 
 def deletes_for_ever(S: Iterable[Update]) -> dict[str, frozenset[Row]]:
-    """What was deleted once does not come back."""
+    """Lose a tuple for ever once it is deleted."""
     updates = list(S)
     return _DATABASE(updates + [u for u in updates if isinstance(u, Delete)])
 

@@ -36,7 +36,7 @@ def test_a_tuple_costs_the_same_at_any_length(window: int | None) -> None:
 
 
 def lines_of(call: Callable[[], object]) -> int:
-    """How many lines of the evaluation a call executes, whatever it counts itself."""
+    """Return the number of lines of the evaluation that a call executes."""
     lines = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

@@ -61,7 +61,7 @@ def holds(P: Comparison, nu: Mapping[str, Any]) -> bool:
 
 
 def by_assignments(Q: Gcq, tuples: set[tuple[str, Row]]) -> set[Row]:
-    """Give each variable each value of the active domain, and see what is true."""
+    """Give each variable each value of the active domain, and keep the true assignments."""
     domain = {each for _, row in tuples for each in row}
     variables = sorted({x for atom in Q.atoms for x in atom.variables})
     rows = set()

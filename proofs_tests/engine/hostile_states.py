@@ -30,7 +30,7 @@ TEXTS = (
     "SELECT LAST * WHERE A ; B ; C CONSUME BY ANY LIMIT 20",
 )
 BATCHES = 20
-"""So many batches of answers are looked at; LIMIT keeps them short."""
+"""Batches of answers that a test reads; LIMIT keeps them short."""
 
 NUMBERS = (-(1 << 63), -(1 << 31), -3, -2, -1, 0, 1, 2, 3, 7, 50, (1 << 31) - 1, 1 << 40)
 
@@ -38,7 +38,7 @@ WRONG: tuple[Any, ...] = (
     *([], None, "x", [[]], [[1], [2]], [[0, 1]], {}, [[[3, 0]], [1]], 1e300),
     [[5], [True]],
 )
-"""What may stand in a header in place of something."""
+"""Wrong values for any field of a header."""
 
 
 def random_events(rng: Random, length: int, first: int) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def edit_header(rng: Random, header: dict[str, Any]) -> None:
 
 
 def outcome_of_resume(query: Query, state: bytes, events: list[dict[str, Any]]) -> str:
-    """What a state does: "refused", or "answers" that lie within the stream."""
+    """Return the effect of a state: "refused", or "answers" within the stream."""
     try:
         run = GeneralEvaluation(query.plan, query.machine, None, state=state)
     except cerlab.BadData:

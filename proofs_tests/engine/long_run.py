@@ -1,4 +1,4 @@
-"""A long generated stream through the engine, in a process of its own; prints what stayed.
+"""A long generated stream through the engine, in its own process; prints the remaining memory.
 
 One JSON object: events, answers, counted steps of each tenth, and the resident set in KiB after
 each tenth. The stream is generated batch by batch, so what grows is the engine's.

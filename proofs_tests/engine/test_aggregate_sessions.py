@@ -1,4 +1,4 @@
-"""Aggregates of events that are still arriving: by hand, by cost, and what is refused."""
+"""Aggregates of arriving events: by hand, by cost, and refusals."""
 
 from __future__ import annotations
 

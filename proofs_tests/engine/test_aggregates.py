@@ -92,7 +92,7 @@ def of_matches(query: cerlab.Query, stream: Stream, group_by: list[str], **measu
 def slid(
     by_group: dict[Group, list[Row]], groups: Sequence[str], width: int
 ) -> dict[Group, list[Row]]:
-    """Of each group the rows of all that differ in the end alone, and end so far back at most."""
+    """Return, for each group, the rows that differ in the end alone and end within the width."""
     at = groups.index("end")
 
     def others(group: Group) -> Group:
@@ -229,7 +229,7 @@ def test_both_ways_agree_on_longer_streams(suite: Suite) -> None:
 
 
 class TotalsCounter:
-    """How many totals the reference writes."""
+    """Count the totals that the reference writes."""
 
     def __init__(self) -> None:
         self.total = 0

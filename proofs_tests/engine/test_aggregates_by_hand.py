@@ -1,4 +1,4 @@
-"""Aggregates of small streams, computed by hand, and what has none."""
+"""Aggregates of small streams, computed by hand, and groups without a value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from proofs_tests.limits.calls import at_most_calls
 
 
 def test_more_starts_in_a_window_than_there_is_room_for_at_first() -> None:
-    """Of 300 events 200 are in a window: the ring grows, and the sums are those of the listed."""
+    """A window of 200 of 300 events: the ring grows, and the sums are those of the answers."""
     events = [{"type": "AB"[n % 3 == 2], "v": n} for n in range(600)]
     query = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b WITHIN 200 EVENTS")
     table = query.run(events).table(["a.v"])
@@ -157,7 +157,7 @@ def test_the_cost_of_an_event_does_not_depend_on_how_many_answers_there_are(wind
 
 
 def totals_written(text: str, events: list[Any]) -> int:
-    """How many totals the reference writes for a query."""
+    """Return the number of totals that the reference writes for a query."""
     counter = TotalsCounter()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reference.RunTotals, "_add", counter.add)
@@ -231,7 +231,7 @@ def test_sums_of_the_largest_and_smallest(values: list[Any]) -> None:
 
 @pytest.mark.parametrize("value", [2**62 - 1, 2**62, -(2**62), 2**63 - 1, 2**64])
 def test_integers_that_may_leave_64_bits_are_those_of_python(value: int) -> None:
-    """Of what is kept in 64 bits, any two have a sum there; of more, totals of rows look first."""
+    """Any two 64-bit values have an exact sum; larger ones are checked before they are summed."""
     integers = end_totals.integers([value, 0])
     assert (integers + integers).tolist() == [2 * value, 0]
     zero = np.zeros(3, np.int64)

@@ -93,7 +93,7 @@ def test_of_a_batch_that_is_no_events_nothing_is_read() -> None:
 
 
 def by_columns(run: Any, events: list[dict[str, Any]], cuts: tuple[int, ...]) -> list[Any]:
-    """What a run gives before its error, batch by batch."""
+    """Return the answers of a run before its error, batch by batch."""
     result: list[Any] = []
     with pytest.raises(cerlab.BadData):
         result.extend(push_all(run, batches(events, cuts)))

@@ -68,7 +68,7 @@ def digest(
     environment: dict[str, str],
     commands: list[list[str]] | None = None,
 ) -> str:
-    """Of what random cases have for answers, and of what commands print if there are some."""
+    """Return a digest of the answers of random cases, and of the output of commands."""
     cases = "25" if commands is None else "0"
     process = subprocess.run(
         [sys.executable, *flags, "-W", "ignore", "-c", PROGRAM, cases, str(path)],

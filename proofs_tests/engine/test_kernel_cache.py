@@ -101,7 +101,7 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Mo
 
 
 def answer(kernels: ModuleType) -> tuple[int, int]:
-    """What the kernel returns, and whether it was on disk."""
+    """Return the kernel's result, and whether it was loaded from disk."""
     result = kernels.whole(1, sys.modules["kernels_here.values"].Pair(1, 2))
     return result, int(kernels.whole.loads > 0)
 
@@ -401,7 +401,7 @@ def records(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def test_machine_code_alone_gives_what_numba_gives(records: Any) -> None:
-    """The first call compiles; the second, of another process as it were, takes what was kept."""
+    """The first call compiles; the second, as in another process, loads the kept machine code."""
     for first in (np.arange(7, dtype=np.int32), np.arange(20, dtype=np.uint8)[::3]):
         arguments = (
             records.Numbers(first, 0.5),

@@ -54,7 +54,7 @@ def rows_of_table(query: Query, stream: Stream, labels: list[str]) -> Iterator[R
 
 
 def positions_in(cell: object) -> Positions:
-    """Of a label that may hold several events a list, of another one position or NULL."""
+    """Return the positions in a cell: a list for a label of several events, else one or NULL."""
     if isinstance(cell, list):
         return tuple(cell)
     return () if cell is None else (int(str(cell)),)
@@ -207,7 +207,7 @@ def test_the_compiled_transducer_labels_answers_as_its_runs_do(suite: Suite) -> 
 
 
 def test_comparisons_decide_between_labels_where_types_do_not() -> None:
-    """Of `A+ AS a ; A+ AS b` over values 1, 3, 2 two ways to cut pass by type, one by value."""
+    """`A+ AS a ; A+ AS b` over 1, 3, 2 can be cut two ways by type, and one way by value."""
     text = "SELECT * WHERE (A+ AS a ; A+ AS b ; B) FILTER a.v < b.v"
     events = [*({"type": "A", "v": v} for v in (1, 3, 2)), {"type": "B", "v": 9}]
     query = cerlab.parse_query(text)

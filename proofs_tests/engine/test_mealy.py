@@ -15,7 +15,7 @@ from proofs_tests.suite import Suite
 Run = tuple[int, int, tuple[int, ...]]
 """State, start, marks."""
 Answers = Counter[tuple[int, int, tuple[int, ...]]]
-"""Of each (end, start, marks) the number of runs that accept it."""
+"""Number of accepting runs for each (end, start, marks)."""
 
 BUDGET = 2_000
 

@@ -1,4 +1,4 @@
-"""Memory is bounded by the window, whatever the length of the stream (PERFORMANCE.md, bar 5)."""
+"""Memory is bounded by the window, whatever the length of the stream."""
 
 from __future__ import annotations
 

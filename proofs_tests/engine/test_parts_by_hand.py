@@ -100,14 +100,14 @@ def test_before_the_first_event_there_is_a_program() -> None:
 
 
 def test_an_event_moves_each_run_of_a_chain() -> None:
-    """Of five events one step apart, those two that are up to three before the last."""
+    """Five events one step apart: runs of a chain move by up to three events."""
     events = [{"type": "A", "t": t} for t in range(5)]
     answers = cerlab.evaluate("SELECT * WHERE A ; A ; A WITHIN 3 [t]", events, evaluator="compiled")
     assert Counter(answer.end for answer in answers) == {2: 1, 3: 3, 4: 3}
 
 
 def test_an_answer_that_begins_and_ends_at_once_waits_for_room() -> None:
-    """The one before fills the room for positions, not that for answers."""
+    """The answer before fills the buffer of positions, not that of answers."""
     query = cerlab.parse_query(f"SELECT * WHERE ({'A ; ' * 15} B) OR C WITHIN 99 EVENTS")
     types = "A" * 15 + "BC"
     run = WindowedEvaluation(query.plan, learned_tables(query.machine), None, answers=2)
@@ -127,7 +127,7 @@ def test_what_comes_late_is_put_among_those_that_start_later_and_earlier() -> No
 
 
 def test_more_ways_than_configurations_have_room() -> None:
-    """Two ways lead to each of those that, at the end, no answer takes."""
+    """Two ways lead to each configuration, none of which an answer takes."""
     ways = "(A AS a : B :+ : C AS c) OR (A AS a : (B AS x OR B AS y) :+ : D AS c)"
     query = cerlab.parse_query(f"SELECT * WHERE {ways} FILTER a.v = c.v")
     stream = cerlab.Stream.from_events([{"type": t, "v": 1} for t in "A" + "B" * 30 + "CD"])

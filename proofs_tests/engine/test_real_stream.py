@@ -36,11 +36,11 @@ ANSWERS = {
     "Q6": 81_799,
     "Q7": 30_460_891,
 }
-"""Of the whole stream under CONSUME BY NONE (PERFORMANCE.md)."""
+"""Numbers of answers on the whole stream under CONSUME BY NONE."""
 
 
 def digest(answers: Iterable[ComplexEvent]) -> tuple[int, int]:
-    """How many, and the sum of their hashes: sets are equal if this is, but for a miracle."""
+    """Return the number of answers and the sum of their hashes: equal for equal sets."""
     count = total = 0
     for answer in answers:
         count += 1

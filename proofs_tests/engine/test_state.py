@@ -36,7 +36,7 @@ def fresh_machine(query: Query) -> DeterministicCea | StrategyCea:
 
 
 def with_stops(case: Case, cuts: list[int]) -> list[ComplexEvent]:
-    """Every batch by a run of its own, resumed from the bytes of the one before."""
+    """Each batch by a new run, resumed from the bytes of the run before."""
     query, columns = case.query, case.stream.columns
     state: bytes | None = None
     answers: list[ComplexEvent] = []

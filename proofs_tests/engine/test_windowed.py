@@ -155,7 +155,7 @@ def test_a_batch_has_no_more_positions_than_its_offsets_count(
 def test_keys_that_left_the_window_are_forgotten(
     budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the tECS goes on from batch to batch (no budget for a program) they keep their row."""
+    """Keys keep their row while the tECS goes on from batch to batch (no budget for a program)."""
     monkeypatch.setattr(scan, "KEYS_KEPT", 8)
     monkeypatch.setattr(program, "BUDGET", budget)
     query = as_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 3 [t]")

@@ -40,7 +40,7 @@ def windowed_case(rng: Random) -> tuple[Case, list[ComplexEvent]] | None:
 
 
 def cuts(rng: Random, length: int) -> list[int]:
-    """Where to cut a stream: nowhere, here and there, or after every event."""
+    """Return the cuts of a stream: none, a few, or after every event."""
     if rng.random() < 0.2:
         return list(range(1, length))
     return sorted(rng.randrange(length + 1) for _ in range(rng.randrange(4)))

@@ -85,7 +85,7 @@ def last_automaton(A: AnchoredCea, is_beaten: IsBeaten) -> AnchoredCea:
 
 
 def ordered_partition(sets: list[States]) -> Partition:
-    """TPO: what is in an earlier set is taken out of the later ones (FOUND App. C.3.2)."""
+    """TPO: each set loses the states of the earlier sets (FOUND App. C.3.2)."""
     earlier: States = frozenset()
     classes = []
     for S in sets:

@@ -1,4 +1,4 @@
-"""SRT-E16: a window on the span of the marks is none on the length of the string (SRT Def. 39).
+"""SRT-E16: a window on the span of the marks does not bound the length (SRT Def. 39).
 
 The definition bounds the span; unrolling, determinisation and complement bound the length, and are
 false of the span (SRT Lemma 46; SRT Thm. 41; SRT Cor. 43). They are two operators here, which agree

@@ -86,7 +86,7 @@ def test_random_sequences_meet_it() -> None:
 def test_an_instance_without_its_outputs_need_not_be_one(
     e2: str, types: str, expected: tuple[int, ...]
 ) -> None:
-    """AXB has a span of three, so it is no instance of the window of two; B has no common marks."""
+    """AXB has a span of three, so it is outside the window of two; B has no common marks."""
     S = word(types)
     assert matches(without_outputs(read("C^"), read(e2)), S) == frozenset()
     assert matches(read(f"@(C^, {e2})"), S) == {expected}

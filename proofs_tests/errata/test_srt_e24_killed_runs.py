@@ -1,4 +1,4 @@
-"""SRT-E24: runs that accept go on, and what is reported are matches (SRT Alg. 1).
+"""SRT-E24: runs that accept go on, and all reports are matches (SRT Alg. 1).
 
 As printed, a run that accepts is reported and dropped, so a final state with successors loses its
 longer matches; and a match is reported once for each run that has it.

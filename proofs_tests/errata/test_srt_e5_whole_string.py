@@ -1,4 +1,4 @@
-"""SRT-E5: a match of a prefix is no match of the string; a match consumes all of it (SRT Def. 18).
+"""SRT-E5: a match consumes the whole string, not a prefix (SRT Def. 18).
 
 The example after the definition says that {1, 4} is also a match of the pattern on its stream of
 six events. It is one of the first four events, and of the stream when read as a stream.

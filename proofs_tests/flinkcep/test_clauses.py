@@ -1,4 +1,4 @@
-"""FlinkCEP's constructs by hand: the examples of its documentation, then what its NFA does besides.
+"""FlinkCEP's constructs by hand: the examples of its documentation, then extra cases of its NFA.
 
 The examples are those of "Combining Patterns", "Contiguity within looping patterns" and "After
 Match Skip Strategy" of the documentation of FlinkCEP; the rest was seen with Flink 2.3

@@ -22,7 +22,7 @@ from proofs_tests.flinkcep.drawn import case_line, random_flink_pattern, random_
 
 PATTERNS, STREAMS = 150, 3
 TIES = 0.005
-"""Of matches that begin together FlinkCEP's skip strategies keep one that its heap has on top."""
+"""Share of ties: of matches that begin together Flink keeps the one on top of its heap."""
 
 
 @pytest.fixture

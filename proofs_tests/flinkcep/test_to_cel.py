@@ -71,7 +71,7 @@ WORDS = (
     *("oneOrMore", "timesOrMore", "greedy", "optional", "allowCombinations", "consecutive"),
     *("until", "within"),
 )
-"""Of the pattern API; its skip strategies are refused with a shortest stream."""
+"""Words of the pattern API; its skip strategies are refused with a shortest stream."""
 
 
 def test_every_word_has_a_row_of_the_page_and_a_case() -> None:

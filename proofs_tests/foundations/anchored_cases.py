@@ -122,12 +122,12 @@ def extend_runs(cea: AnchoredCea, runs: set[Run], event: Event, n: int) -> set[R
 
 
 def accepted_positions(cea: AnchoredCea, runs: set[Run], n: int) -> set[Positions]:
-    """What the runs answer that end in F and whose last transition, at n, takes."""
+    """Return the answers of the runs that end in F and take their last event, at n."""
     return {positions for state, positions in runs if state in cea.F and positions[-1:] == (n,)}
 
 
 def select_answers(strategy: Strategy | None, answers: set[Positions]) -> set[Positions]:
-    """What a strategy keeps, by its definition, of answers with the same end."""
+    """Return the answers that a strategy keeps, by definition, of answers with the same end."""
     if strategy is None:
         return answers
     valuations = {Valuation(positions[0], positions[-1], {"X": positions}) for positions in answers}
@@ -167,7 +167,7 @@ def check(case: Case, strategy: Strategy | None, watch: Watch | None = None) -> 
 
 
 def answers(cea: AnchoredCea, strategy: Strategy | None, letters: str) -> list[Positions]:
-    """What an automaton answers at the last event of a word."""
+    """Return the answers of an automaton at the last event of a word."""
     evaluation = lists_recogniser(cea, strategy)
     for n, event in enumerate(word(letters)):
         evaluation.advance(event, n)
@@ -183,7 +183,7 @@ def paths(nodes: NodeList) -> list[list[Positions]]:
 
 
 def check_list(nodes: NodeList, now: int, expected: set[Positions]) -> None:
-    """The nodes of a list are disjoint, none empty, and hold what is expected; newest first."""
+    """Assert that nodes of a list are disjoint, not empty, in order, and hold the expected sets."""
     by_node = paths(nodes)
     together = [C for below in by_node for C in below]
     assert all(by_node)

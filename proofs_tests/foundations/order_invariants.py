@@ -1,4 +1,4 @@
-"""What the queue and the lists of Algorithms 5 and 6 hold, from all runs (FOUND Thm. 6)."""
+"""Invariants of the queue and the lists of Algorithms 5 and 6, from all runs (FOUND Thm. 6)."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def equal_or_disjoint(P: Predicate, Q: Predicate) -> bool:
 
 
 def anchored_by_one_transition(A: IntervalCea) -> AnchoredCea:
-    """Of the transitions that start a run, only the first."""
+    """Keep only the first of the transitions that start a run."""
     B = ANCHOR(A)
     starts = [t for t in A.Delta if t.source == A.q0]
     Delta = tuple(t for t in B.Delta if t not in starts[1:])
@@ -227,7 +227,7 @@ def other(module: ModuleType, **wrong: object) -> ModuleType:
 
 
 def same(P: Predicate) -> Predicate:
-    """A complement of a predicate on types that is none."""
+    """Return the predicate itself in place of its complement."""
     return P
 
 

@@ -61,7 +61,7 @@ def test_algorithm_1_spends_two_steps_for_each_state(seed: int) -> None:
 
 
 def ring(k: int) -> AnchoredCea:
-    """Of k states, each going to the next by • and to itself by ∘."""
+    """Return a ring of k states: each goes to the next by • and to itself by ∘."""
     steps = [Transition(q, EVERYTHING, Mark.TAKE, (q + 1) % k) for q in range(k)]
     loops = [Transition(q, EVERYTHING, Mark.SKIP, q) for q in range(k)]
     return AnchoredCea(k, (*steps, *loops), frozenset({0}), frozenset({0}))

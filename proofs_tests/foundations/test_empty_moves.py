@@ -28,7 +28,7 @@ Elimination = Callable[[EpsilonCea], AnchoredCea]
 
 
 def epsilon_answers(A: EpsilonCea, S: Sequence[Event]) -> list[set[Positions]]:
-    """What all runs answer: empty moves are made before, between and after the events."""
+    """Return the answers of all runs; empty moves come before, between and after the events."""
     plain = AnchoredCea(A.states, A.Delta, A.I, A.F)
     runs: set[Run] = {(q, ()) for q in A.I}
     sets = []

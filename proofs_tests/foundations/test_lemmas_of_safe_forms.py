@@ -1,4 +1,4 @@
-"""What is outside every iteration must be there (FOUND Lemma B.8; FOUND Lemma B.10).
+"""Variables outside every iteration must have positions (FOUND Lemma B.8; FOUND Lemma B.10).
 
 Both are of formulas in which every OR is inside an iteration, and false of others.
 """
@@ -49,7 +49,7 @@ def missing(phi: cel.Formula, S: list[Event]) -> set[str]:
 
 
 def test_b8_variables_outside_iterations_have_a_position_of_the_complex_event(suite: Suite) -> None:
-    """Of up to six draws the first with such a variable and a complex event."""
+    """Judges the first of up to six draws with such a variable and a complex event."""
 
     def case(rng: Random) -> bool | None:
         for _ in range(6):
@@ -64,7 +64,7 @@ def test_b8_variables_outside_iterations_have_a_position_of_the_complex_event(su
 
 
 def test_b10_a_part_without_complex_events_leaves_none(suite: Suite) -> None:
-    """Of up to eight draws the first in which some part has none; events are taken out for it."""
+    """Judges the first of up to eight draws in which some part has no complex event."""
 
     def case(rng: Random) -> bool | None:
         for _ in range(8):

@@ -1,4 +1,4 @@
-"""What the proof of Theorem 4 says of runs of NXT and MAX.
+"""Claims in the proof of Theorem 4 about runs of NXT and MAX.
 
 (FOUND Lemma C.14; FOUND Lemma C.16; FOUND Lemma C.18)
 
@@ -79,7 +79,7 @@ def ordered_runs(
 
 
 def earlier_is_greater(T: Partition, runs: set[Run], at_most: AtMost = next_at_most) -> bool:
-    """Of two runs, the one in an earlier class is the greater one, and the other way round."""
+    """Whether, of two runs, the one in the earlier class is the greater one, and conversely."""
 
     def less(C1: Positions, C2: Positions) -> bool:
         return C1 != C2 and at_most(C1, C2)
@@ -150,7 +150,7 @@ def from_states(A: AnchoredCea, start: frozenset[int], events: Sequence[Event], 
 
 
 def test_c16_who_has_more_and_marks_as_much_still_has(suite: Suite) -> None:
-    """Of up to three draws the first in which somebody has more."""
+    """Judges the first of up to three draws in which some run has more."""
 
     def case(rng: Random) -> bool | None:
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""What the evaluators promise whoever runs them, under every strategy (FOUND Thm. 6)."""
+"""Promises of the evaluators to their callers, under every strategy (FOUND Thm. 6)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def stream_file(place: Path, *rows: Mapping[str, object]) -> Path:
 
 
 def test_a_tuple_gives_every_attribute_of_its_relation_name_a_value(tmp_path: Path) -> None:
-    """Only what is declared with a question mark may be missing, which the paper does not have."""
+    """Only attributes declared with a question mark may be missing; the paper has none."""
     total = {"type": "A", "v": 1, "w": 2}, {"type": "B", "u": 3}
     stream = cerlab.Stream.read(stream_file(tmp_path, *total), schema=SCHEMA)
     assert [t.type for t in stream] == ["A", "B"]
@@ -41,7 +41,7 @@ def test_a_tuple_gives_every_attribute_of_its_relation_name_a_value(tmp_path: Pa
 
 
 def test_attributes_belong_to_a_relation_name(tmp_path: Path) -> None:
-    """An attribute of another relation name, or of none, is no attribute of the tuple."""
+    """An attribute of another relation name, or an unknown one, is refused."""
     for other in ({"type": "A", "v": 1, "u": 1}, {"type": "C", "v": 1}):
         with pytest.raises(cerlab.BadData):
             cerlab.Stream.read(stream_file(tmp_path, other), schema=SCHEMA)

@@ -44,7 +44,7 @@ from proofs_tests.suite import Suite
 
 
 def answers(A: AnchoredCea, S: Sequence[Event]) -> list[set[Positions]]:
-    """What all runs answer, at each position."""
+    """Return the answers of all runs, at each position."""
     runs: set[Run] = {(q, ()) for q in A.I}
     sets = []
     for n, event in enumerate(S):
@@ -113,7 +113,7 @@ def test_choices_in_a_row_are_not_multiplied() -> None:
 
 
 def test_misplaced_filters_double_the_automaton() -> None:
-    """Each filter on a variable of another branch splits what is around it: exponential."""
+    """Each filter on a variable of another branch splits its context: exponential."""
     sizes = []
     for n in range(1, 6):
         variables = " ; ".join(f"A AS x{k}" for k in range(n))

@@ -139,7 +139,7 @@ def test_sizes_are_at_most_exponential_and_chains_stay_small(strategy: Strategy)
 
 
 def test_max_of_a_twelve_step_sequence_and_of_nested_iteration() -> None:
-    """What is reached on a stream stays small, though the whole automaton is exponential."""
+    """The reached states stay few on a stream, though the whole automaton is exponential."""
     machine = StrategyCea(as_pattern(chain(12)).cea, Strategy.MAX)
     rng = Random(1)
     idle, active = machine.idle, set[int]()

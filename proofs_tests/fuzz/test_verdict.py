@@ -1,4 +1,4 @@
-"""A run of fuzz that compared too little says so; windows and constants shrink too."""
+"""A run of fuzz that compared too little warns; windows and constants shrink too."""
 
 from __future__ import annotations
 

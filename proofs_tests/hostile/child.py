@@ -26,7 +26,7 @@ from proofs_tests.hostile.kinds import KINDS, warm_up
 
 CPU_SECONDS = 10.0
 MEMORY = 1 << 30
-"""What an input may take of a process that has met others before."""
+"""Bytes that an input may take in a process that has read others before."""
 
 WALL_SECONDS = 100
 """After so long without an end the process is taken to wait for something."""
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def verdict_on(kind: str, seed: int, folder: Path) -> dict[str, Any]:
-    """What became of the input of a seed."""
+    """Return the verdict on the input of a seed."""
     Path("/proc/self/clear_refs").write_text("5")
     before, begin = memory("VmRSS"), time.process_time()
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)

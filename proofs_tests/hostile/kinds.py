@@ -255,7 +255,7 @@ def columns(rng: Random, folder: Path) -> None:
 
 
 def conversion(rng: Random, folder: Path) -> None:
-    """Events from one format to another, and what was written to a third."""
+    """Convert events from one format to another, and the result to a third."""
     form = rng.choice(FORMATS)
     path = folder / f"from.{form}"
     text = file_text(rng, form)

@@ -105,7 +105,7 @@ WRONG: tuple[Any, ...] = (
     *(None, True, False, "", "x", "\ud800", [], {}, [[]], [None], {"a": {}}, 1.5, float("nan")),
     *(float("inf"), [[0, 1]], {"type": "A"}, *NUMBERS),
 )
-"""What may stand in a document in place of something."""
+"""Wrong values for any field of a document."""
 
 
 def mutated_bytes(rng: Random, data: bytes) -> bytes:

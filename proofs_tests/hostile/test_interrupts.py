@@ -65,7 +65,7 @@ def batches(rng: Random) -> list[list[dict[str, Any]]]:
 
 
 def values(result: Any) -> list[Any]:
-    """What a push gave, as values that compare."""
+    """Return the results of a push, as values that compare."""
     return result if isinstance(result, list) else result.to_pylist()
 
 

@@ -21,7 +21,7 @@ Input: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of the input of a seed: ``taken``, ``refused``, or a fault."""
+    """The verdict on the input of a seed: ``taken``, ``refused``, or a fault."""
 
     seed: int
     kind: str
@@ -32,7 +32,7 @@ class Verdict:
 
     @property
     def is_fault(self) -> bool:
-        """Whether it is none of what may happen."""
+        """Whether the verdict is a fault."""
         return self.verdict not in ("taken", "refused")
 
 

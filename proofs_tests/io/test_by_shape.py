@@ -216,7 +216,7 @@ def typed_events(events: Any) -> list[Any]:
 
 
 def outcome(path: Path, how: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """What was read, and then the error with its place, if there was one."""
+    """Return the events that were read, then the error with its place, if any."""
     events: list[Event] = []
     try:
         for stream in how(path, **options):

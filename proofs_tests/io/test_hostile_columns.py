@@ -29,7 +29,7 @@ def codes(numbers: list[int]) -> Any:
 
 
 def moments_in_no_zone() -> Any:
-    """The name of their time zone is no UTF-8."""
+    """Moments whose time zone has a name that is not UTF-8."""
     sink = pa.BufferOutputStream()
     as_file(pa.table({"type": ["A"] * 4, "n": pa.array([1] * 4, pa.timestamp("s", "ZZ"))}), sink)
     content = sink.getvalue().to_pybytes().replace(b"ZZ", b"\xc3Z")

@@ -1,4 +1,4 @@
-"""What is wrong in a machine or a predicate as JSON, and where."""
+"""Errors in a machine or a predicate as JSON, with their places."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from cerlab.io.output import refuse_same, whole_columns, whole_file, whole_text
 
 
 class Stop(BaseException):
-    """No `Exception`, as an interrupt is none."""
+    """A `BaseException`, as an interrupt is."""
 
 
 def answers(error: BaseException | None) -> Iterator[cerlab.ComplexEvent]:
@@ -135,7 +135,7 @@ def irregular(count: int) -> str:
 
 
 def test_an_interrupted_run_leaves_no_footer_in_a_pipe(tmp_path: Path) -> None:
-    """It comes when some has gone into the pipe, which has no room for all."""
+    """The interrupt comes when a part has gone into the pipe, which cannot hold all."""
     (tmp_path / "e.core").write_text(irregular(6_000))
     os.mkfifo(tmp_path / "pipe")
     query = "SELECT * WHERE A ; A ; A WITHIN 20 EVENTS"

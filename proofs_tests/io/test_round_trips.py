@@ -1,4 +1,4 @@
-"""What is written is read back: every format, every kind of value."""
+"""Written events are read back: every format, every kind of value."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_core_text(events: list[Event]) -> None:
 @PATIENT
 @given(EVENTS)
 def test_arrow_tables_of_streams(events: list[Event]) -> None:
-    """What a table holds is read back; what it cannot hold is refused by name."""
+    """Values of a table are read back; values that it cannot hold are refused by name."""
     usable = [e for e in events if not {"type", "stream"} & set(e.attributes)]
     stream = Stream.from_events(usable)
     try:

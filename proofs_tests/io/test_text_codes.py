@@ -68,7 +68,7 @@ ATOMS = ("n = '{}'", "n <> '{}'", "n < '{}'", "n >= '{}'", "n LIKE '^{}'", "n LI
 
 
 def test_predicates_hold_in_the_events_of_a_list(suite: Suite) -> None:
-    """Of a table with text of any type the answers are those of its rows, one by one."""
+    """A table with text of any type has the answers of its rows, read one by one."""
 
     def case(rng: Random) -> bool:
         column = random_column(rng)

@@ -1,4 +1,4 @@
-"""Event types in a column of another name, in every form of events (DESIGN 2.6)."""
+"""Event types in a column of another name, in every form of events."""
 
 from __future__ import annotations
 

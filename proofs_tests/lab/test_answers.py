@@ -42,7 +42,7 @@ for line in sys.stdin:
 
 
 def replies_without_libraries(requests: list[dict[str, object]]) -> list[dict[str, object]]:
-    """What a process replies that lacks libraries, modules and clocks as Pyodide does."""
+    """Return the replies of a process that lacks libraries, modules and clocks as Pyodide does."""
     lines = "".join(f"{json.dumps(request)}\n" for request in requests)
     run = subprocess.run(
         [sys.executable, "-c", WITHOUT], input=lines, capture_output=True, text=True, check=True

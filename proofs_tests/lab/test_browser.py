@@ -37,7 +37,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the static files are served on this machine."""
+    """The address at which this machine serves the static files."""
     folder = tmp_path_factory.mktemp("lab") / "files"
     try:
         build(folder)

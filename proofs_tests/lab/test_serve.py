@@ -61,7 +61,7 @@ def test_nothing_beside_the_page_is_given(lab: Lab) -> None:
 
 
 def _exchange(lab: Lab, headers: str, body: bytes = b"") -> bytes:
-    """What the server sends for a request that is written by hand."""
+    """Return the server's reply to a request that is written by hand."""
     with socket.create_connection(("127.0.0.1", lab.server_port), timeout=30) as connection:
         host = f"Host: 127.0.0.1:{lab.server_port}\r\nX-Token: {lab.token}\r\n"
         connection.sendall(f"POST /answer HTTP/1.0\r\n{host}{headers}\r\n".encode() + body)

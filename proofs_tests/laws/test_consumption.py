@@ -2,7 +2,7 @@
 
 The oracle ends an evaluation at the first answer and goes on after it; the driver of the automata
 resets. Here neither is asked: the answers under ANY are put together from evaluations without
-consumption on suffixes of the stream, by the definition in DESIGN 3.8.
+consumption on suffixes of the stream, by the definition of CONSUME BY.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ SHAPE = Shape(events=4, rich=False)
 
 
 def random_scoped(rng: Random, depth: int, *, binary: bool = False) -> cel.Formula:
-    """One that is scoped well-formed, and has a filter."""
+    """Return a formula that is scoped well-formed and has a filter."""
     while True:
         phi = random_fo_formula(rng, replace(SHAPE, depth=depth), binary=binary)
         if any(isinstance(psi, cel.Filter) for psi in cel.subformulas(phi)):
@@ -252,7 +252,7 @@ def sizes_are_bounded(rng: Random) -> bool:
 
 
 def test_rewritings_are_at_most_exponentially_larger(suite: Suite) -> None:
-    """Every choice doubles what is around it at most (FOUND Thm. 1; FOUND Lemma 2).
+    """Every choice at most doubles its context (FOUND Thm. 1; FOUND Lemma 2).
 
     For LP-normal form so does every filter, which splits where it may not be bound (FOUND Thm. 2).
     """

@@ -340,7 +340,7 @@ def test_too_many_minterms_are_refused() -> None:
     ],
 )
 def test_fixed_values_are_those_of_all_events(values: dict[str, Value], symbols: set[int]) -> None:
-    """Of ``v > 3`` and ``w = 1``; u is not declared, so that it is NULL and no number."""
+    """Tests ``v > 3`` and ``w = 1``; u is not declared, so it is NULL."""
     kinds = tuple(AttributeDeclaration(name, AttributeType.INT) for name in "vw")
     schema = Schema((StreamDeclaration("S", (EventDeclaration("A", kinds),)),))
     predicates = [

@@ -1,4 +1,4 @@
-"""Every range has a text that means the same, also those that CEQL has no range for."""
+"""Every range has a text with the same meaning, also ranges that CEQL cannot write."""
 
 from __future__ import annotations
 

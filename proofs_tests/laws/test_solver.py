@@ -160,7 +160,7 @@ def test_where_z3_gives_up_every_vector_is_listed_as_not_decided(
 
 
 def test_a_vector_has_the_example_of_any_of_its_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No rational has the square 2; what is undecided by it has an example by ``u != 1``."""
+    """No rational has the square 2; the undecided vector has an example by ``u != 1``."""
     monkeypatch.setattr(questions, "STEPS", 1)
     examples = {m.symbol: m.example for m in minterms([p("u != 1 OR v * v = 2")])}
     assert sorted(examples) == [0, 1]
@@ -170,7 +170,7 @@ def test_a_vector_has_the_example_of_any_of_its_ways(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("no_tries")
 def test_where_a_model_is_no_float_a_round_one_is_asked_for() -> None:
-    """Thirds of sevenths are no floats, but 7 and 3 are."""
+    """Thirds of sevenths are not floats, but 7 and 3 are."""
     assert vectors("v / 7 = w / 3 AND v > 1") == {"0": True, "1": True}
 
 

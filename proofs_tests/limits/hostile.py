@@ -248,7 +248,7 @@ FAMILIES: dict[str, Callable[[], object]] = {
     "the k-th of many": lambda: cerlab.parse_query(f"SELECT * WHERE {AB}+").run(MANY)[10**9],
     "count of many": lambda: cerlab.count(" ; ".join([f"{AB}+"] * 6), MANY),
 }
-"""What is asked, by name."""
+"""Hostile calls, by name."""
 
 
 def rows(pattern: str) -> object:

@@ -34,7 +34,7 @@ CALLS_OF_A_STEP = 50
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_step_is_few_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a hundredth of the steps there are so many calls at most: what is not counted has more.
+    """A hundredth of the steps bounds the number of calls: all work is counted.
 
     A call of Python or of C is an operation.
     """

@@ -1,4 +1,4 @@
-"""`cerlab.limits`, its options on the command line, and interrupts: what is seen, and how soon."""
+"""`cerlab.limits`, its options on the command line, and interrupts: where and how soon they act."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_task_has_those_of_who_started_it() -> None:
 
 
 def test_a_limit_is_not_taken_for_a_query_that_is_too_large() -> None:
-    """What goes another way where something is too large does not so at a limit."""
+    """Code with a second way for large queries does not take it at a limit."""
     query = cerlab.parse_query("SELECT * WHERE (A AS a ; B AS b) FILTER a.v < b.v")
     events = [{"type": "A", "v": 1}, {"type": "B", "v": 2}]
     with cerlab.limits(seconds=0.001):
@@ -199,7 +199,7 @@ class SolverOfTime:
         self.milliseconds = milliseconds
 
     def check(self) -> None:
-        """It has no answer."""
+        """Answer nothing."""
 
     def reason_unknown(self) -> str:
         return "timeout"
@@ -288,7 +288,7 @@ def test_a_limit_at_the_very_end_is_no_interrupt(monkeypatch: pytest.MonkeyPatch
 def test_without_a_timer_a_command_ends_at_its_limit(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What does not look at the limits itself is interrupted, and says which limit it was."""
+    """Work that does not poll is interrupted, and the error names the limit."""
 
     def forever(_: Namespace) -> None:
         while True:

@@ -1,4 +1,4 @@
-"""What the manual lists is complete, its links lead somewhere, and its blocks of Python run."""
+"""The manual's lists are complete, its links lead somewhere, and its Python runs."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _is_read(words: list[str], capsys: Any) -> None:
 
 
 def _write_files() -> None:
-    """What the pages call `trades`, `events`, `pairs.ceql` and `query.ceql`."""
+    """Write the files that the pages call `trades`, `events`, `pairs.ceql` and `query.ceql`."""
     stream = synthetic.stocks(60, seed=3)
     tables = list(synthetic.event_batches(stream, synthetic.STOCK_SCHEMA))
     for name in ("trades", "events"):

@@ -15,10 +15,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = ("https://github.com/pradyunsg/furo",)
-"""Where links may lead out of the manual (its source, its theme): it is read without a network."""
+"""Addresses outside the manual that links may lead to (its theme): it is read offline."""
 
 RESULTS = 3
-"""So many results of a search are opened before one gives up."""
+"""Results of a search that a reader opens before giving up."""
 
 QUESTIONS = [
     pytest.param(*(part.strip() for part in line.split("|")), id=line.split("|")[0].strip())
@@ -96,7 +96,7 @@ WIDE = """() => {
         .filter((each) => each.getBoundingClientRect().right > right && !scrolls(each))
         .map((each) => `${each.tagName} ${(each.textContent ?? "").slice(0, 60)}`);
 }"""
-"""What of a page stands out of its column, and in no box that scrolls."""
+"""Elements of a page that are wider than their column and in no box that scrolls."""
 
 
 NO_CUE = """() => [...document.querySelectorAll("article *")]
@@ -105,7 +105,7 @@ NO_CUE = """() => [...document.querySelectorAll("article *")]
     .filter(([, style]) => ["auto", "scroll"].includes(style.overflowX))
     .filter(([, style]) => !style.backgroundImage.includes("gradient"))
     .map(([each]) => `${each.tagName} ${each.className}`)"""
-"""What scrolls, and has no shade at its edge that says so."""
+"""Boxes that scroll without a shade at their edge as a cue."""
 
 SMALL = """() => [...document.querySelectorAll("article svg text")]
     .filter((each) => each.getBoundingClientRect().width)

@@ -36,7 +36,7 @@ def test_no_claim_is_assumed() -> None:
 
 
 def test_definitions_and_statements_are_short_and_apart_from_proofs() -> None:
-    """Definitions are what a reader has to agree with; constructions are what is proved right."""
+    """A reader has to agree with definitions; constructions are proved right."""
     definitions = [p.read_text() for p in sources("definitions")]
     statements = (HERE / "theorems" / "Statements.v").read_text()
     assert sum(text.count("\n") for text in definitions) < 400

@@ -16,13 +16,13 @@ import pytest
 from proofs_tests.suite import SMOKE_CASES, Suite
 
 ENOUGH = 100
-"""How many random cases with answers judge a mutant in the quick profile, once one has seen it."""
+"""Random cases with answers that judge a mutant in the quick profile, once one has seen it."""
 
 Row = TypeVar("Row")
 
 
 class Place(NamedTuple):
-    """Where a wrong version is put: a module or class, and a name in it."""
+    """Place of a wrong version: a module or class, and a name in it."""
 
     owner: object
     name: str
@@ -67,7 +67,7 @@ def on_rows(is_right: Callable[[Row], bool], rows: Sequence[Row]) -> Judge:
 
 
 def mutant(judge: Judge, owner: object, name: str, wrong: Any, *, id: str = "") -> Mutant:
-    """One that is put to one place; called as the wrong version is, if nothing else is said."""
+    """Return a mutant at one place, with the name of the wrong version unless given another."""
     return Mutant(id or wrong.__name__, judge, (Place(owner, name, wrong),))
 
 

@@ -38,7 +38,7 @@ _GROUP_ROWS, _READ_EVENT = end_totals.group_rows, running.RunningTotals._read_ev
 
 
 def first_mark_only(self: LabelledStates, state: int, symbol: int) -> LabelledMoves:
-    """Where an event can be given labels in several ways, it is given the first."""
+    """Keep only the first of several ways to label an event."""
     moves = _MOVES(self, state, symbol)
     return LabelledMoves(moves.skip, moves.takes[:1])
 
@@ -57,7 +57,7 @@ def in_one_substream(plan: Any, stream: Stream) -> None:
 def only_asked_for(
     self: LabelledStates, vcea: Any, labels: Collection[str] | None = None, **more: Any
 ) -> None:
-    """All labels are told apart, also those that are not asked for: rows come twice."""
+    """Distinguish all labels, also unrequested ones: rows come twice."""
     _INIT(self, vcea, None, **more)
 
 
@@ -67,7 +67,7 @@ def gaps_change_nothing(A: Any, mark: list[int], waits: Any, symbols: Any) -> An
 
 
 def kept_for_the_next_step(A: Any) -> Any:
-    """What a guard reads two steps later is forgotten on the way."""
+    """Forget values that a guard reads two steps later."""
     program, labels = _PROGRAM(A)
     live = [frozenset[Slot]()] * program.states
     for move in program.moves:
@@ -89,21 +89,21 @@ def gained_once(total: Total, gain: Gain) -> Total:
 
 
 def last_start(ending: dict[Place, Total]) -> dict[Place, Total]:
-    """Of the runs with several starts those with the last one are summed."""
+    """Sum only the last of the runs with several starts."""
     return {(ANY_START, group): total for (_, group), total in ending.items()}
 
 
 def no_reset(self: RunTotals) -> None:
-    """What CONSUME BY ends goes on."""
+    """Continue runs that CONSUME BY ends."""
 
 
 def always_stays(machine: LabelledMachine, q: int, moves: LabelledMoves) -> bool:
-    """Runs that skip an event in a state that accepts are no answers there."""
+    """Lose runs that skip an event in an accepting state."""
     return moves.skip == q
 
 
 def by_the_first(rows: Any, by: Sequence[Any]) -> Any:
-    """Of several things that rows are grouped by the first one counts."""
+    """Group rows by the first key alone."""
     return _GROUP_ROWS(rows, by[:1])
 
 

@@ -98,7 +98,7 @@ def extremes_of_what_is_unknown(side: Side, other: Side, summary: int) -> Guard:
 
 
 def only_the_next_step(A: LabelledSrt) -> list[frozenset[str]]:
-    """What comes later is what the very next event may be."""
+    """Take only the labels of the very next event as later ones."""
     later = [frozenset[str]() for _ in range(A.states)]
     for t in A.Delta:
         later[t.source] |= t.labels
@@ -187,7 +187,7 @@ CASES = 400
 
 @cache
 def cases() -> list[tuple[Case, list[ComplexEvent]]]:
-    """Cases, by what is right, and their answers."""
+    """Return cases with their right answers."""
     draws = (correlated_case, directed_case)
     random_cases = [draws[seed % 2](Random(seed // 2)) for seed in range(CASES)]
     return [(case, query_answers(case.ast, case.stream)) for case in random_cases]

@@ -47,7 +47,7 @@ def classes_by_marks(steps: dict[int, list[Step]]) -> dict[int, int]:
 
 
 def only_what_mattered(batches: Sequence[Batch], width: Any, keys: KeyCodes | None) -> Batch:
-    """The window before a batch without the events that had no symbol of their own."""
+    """Keep, of the window before a batch, only events with a symbol other than 0."""
     window = _LAST_WINDOW(batches, width, keys)
     return window.take(np.flatnonzero(np.asarray(window.symbols) != 0))
 

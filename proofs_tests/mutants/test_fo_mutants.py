@@ -97,7 +97,7 @@ def free_fails(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool
 
 
 def is_right(row: Sequence[Any]) -> bool:
-    """Whether the oracle gives what was computed by hand."""
+    """Whether the oracle gives the answers computed by hand."""
     formula, events, expected = row
     try:
         return bool(raw(str(formula), events) == expected)

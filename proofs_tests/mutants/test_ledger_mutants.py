@@ -1,4 +1,4 @@
-"""Wrong versions that rows of the ledger are to go red by, beside those of their own folders.
+"""Wrong versions that turn rows of the ledger red, beside those of their folders.
 
 Sizes of safe forms, what LP-normal form is, FO-CEL as SO-CEL, the order of keys in Algorithm 1,
 conjunction without order (FOUND Thm. 1; FOUND Sec. 5.2; SOCEL Thm. 1; CORE Sec. 4.2; SRT Sec. 5.1);

@@ -70,7 +70,7 @@ def intersection_is_its_left_side(A: Any, B: Any) -> Any:
 
 
 def writes_of_all_that_fire(U: Any) -> Any:
-    """What some of the transitions of a minterm write is written only if all of them do."""
+    """Write a register only if all firing transitions of a minterm write it."""
     return _determinise(U, minterms, frozenset.intersection)
 
 

@@ -206,7 +206,7 @@ def ignore(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
 
 
 def is_right(row: Sequence[Any]) -> bool:
-    """Whether the oracle gives what was computed by hand."""
+    """Whether the oracle gives the answers computed by hand."""
     formula, events, expected = row
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

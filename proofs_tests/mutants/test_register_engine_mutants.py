@@ -54,7 +54,7 @@ def accepts_without_a_mark(T: Srt) -> program._Follow:
 
 
 def waits_and_writes(move: Move, fill: Sequence[int], own: Sequence[int]) -> bool:
-    """What stays in its state stays as it is, whatever it writes."""
+    """Leave runs that stay in their state unchanged, whatever they write."""
     nothing = move.marks or move.begins or move.accepts
     return move.source == move.target and not nothing
 
@@ -100,7 +100,7 @@ _WINDOWS = evaluation._Windows.read
 
 
 def comparisons_exclude_each_other(a: Rule, b: Rule) -> bool:
-    """Of two moves of one run with comparisons one at most goes on, whatever they compare."""
+    """Let at most one of two moves with comparisons go on, whatever they compare."""
     return _COMPATIBLE(a, b) and (frozenset() in a.clauses or frozenset() in b.clauses)
 
 

@@ -87,7 +87,7 @@ def short(rng: Random) -> Case:
 
 
 def streaming_case(rng: Random) -> Case:
-    """What may begin anywhere, so that different runs write at the same event."""
+    """Return a case whose runs begin anywhere, so that several write at one event."""
     T = random_srt(rng)
     S = [random_event(rng), *random_word(rng, T, 2)]
     return (without_epsilon(streaming(T)), 3), S
@@ -278,7 +278,7 @@ def loops_never_passed(first: Any, loop: Any, last: Any) -> Any:
 
 
 def not_or_nothing(a: Any) -> Any:
-    """Of two ways, the one that reads nothing is forgotten."""
+    """Forget the alternative that reads nothing."""
     return a
 
 

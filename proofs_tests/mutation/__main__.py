@@ -45,7 +45,7 @@ def draw(root: Path, folders: Sequence[str], count: int, modules: int, seed: int
 
 
 def draw_each(root: Path, folders: Sequence[str], each: int, seed: int) -> list[Mutant]:
-    """So many mutants of each folder, one of each module before a second one of any."""
+    """Draw mutants of each folder, one of each module before a second one of any."""
     return [m for folder in folders for m in draw(root, [folder], each, each, seed)]
 
 
@@ -71,7 +71,7 @@ def read(output: Path) -> list[dict[str, str]]:
 def judge_all(
     sample: Sequence[Mutant], root: Path, options: argparse.Namespace
 ) -> list[dict[str, str]]:
-    """A row for each mutant; those that the output has are not run again."""
+    """Return a row for each mutant; rows already in the output are kept."""
     row_of = {row["mutant"]: row for row in read(options.output)}
     local = [_local(mutant, root) for mutant in sample]
     if left := [mutant for mutant in local if str(mutant) not in row_of]:

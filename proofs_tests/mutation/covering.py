@@ -15,7 +15,7 @@ from pathlib import Path
 from coverage import CoverageData
 
 FEW = 5
-"""So many cases of a test come one after the other."""
+"""Cases of a test that come one after the other."""
 
 
 class Covering:
@@ -42,7 +42,7 @@ class Covering:
             self._width.update(test for tests in lines.values() for test in tests)
 
     def tests(self, path: Path, line: int) -> list[str]:
-        """The tests of a line, the most special first: those that run the fewest lines in all.
+        """The tests of a line, the most specific first: they run the fewest lines in all.
 
         Of the cases of one test a few come before those of the next one.
         """

@@ -23,13 +23,13 @@ from proofs_tests.mutation.mutants import Mutant
 from proofs_tests.mutation.sessions import serve
 
 FEW_TESTS = 80
-"""How many tests judge a mutant of what runs at import."""
+"""Tests that judge a mutant of code that runs at import."""
 
 MOST_TESTS = 400
-"""How many tests judge another at most: those that run the fewest lines besides its own."""
+"""Tests that judge any other mutant at most: those that run the fewest other lines."""
 
 REASONS = ("FAILED", "ERROR", "ImportError while loading conftest")
-"""How the line of pytest begins that names what did not pass."""
+"""Beginnings of pytest's lines that name failures."""
 
 VERDICTS = {0: "survived", 1: "killed", 2: "killed", 4: "killed", None: "timeout"}
 """By the exit status of pytest; None where it had not ended."""
@@ -130,7 +130,7 @@ class Judge:
 
 @contextmanager
 def _in_place(mutant: Mutant, copy: Path) -> Iterator[str]:
-    """The mutant in its place, and afterwards what was there."""
+    """Put the mutant in its place, and the original back afterwards."""
     place = copy / mutant.path
     original, times = place.read_text(encoding="utf-8"), place.stat()
     place.write_text(mutant.source, encoding="utf-8")

@@ -132,7 +132,7 @@ def _is_node(value: object) -> bool:
 
 
 def _near(node: ast.AST) -> Iterator[ast.AST]:
-    """What the node is mistaken for."""
+    """Yield nodes that this node may be mistaken for."""
     match node:
         case ast.Compare(ops=[op, *_]) if type(op) in OPERATORS:
             other = deepcopy(node)

@@ -34,7 +34,7 @@ Pairs = list[tuple[FunctionType, CodeType]]
 
 
 def differences(original: CodeType, mutant: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """The functions that differ, outermost first; what is no function stands for itself."""
+    """The functions that differ, outermost first; other code stands as one unit."""
     if original == mutant:
         return
     if original.co_flags & inspect.CO_OPTIMIZED or _own(original) != _own(mutant):
@@ -50,7 +50,7 @@ def _own(code: CodeType) -> tuple[object, ...]:
 
 
 def serve(copy: str, arguments: Sequence[str], connection: Connection) -> None:
-    """Collect all tests of the copy, and answer until there are no more questions."""
+    """Collect all tests of the copy, and answer questions until the last."""
     os.chdir(copy)
     os.environ |= {"PYTHONPATH": copy, "PYTHONDONTWRITEBYTECODE": "1"}
     sys.path.insert(0, copy)

@@ -129,7 +129,7 @@ def test_a_mutant_is_judged_by_its_tests(repository: Path, by_text: dict[str, Mu
 
 @pytest.mark.services  # a process for each
 def test_a_session_judges_functions_in_forks(repository: Path, by_text: dict[str, Mutant]) -> None:
-    """And what is no function in a process of its own; a test that never passes has no say."""
+    """Code outside functions is judged in a new process; a test that never passes has no say."""
     session = Judge(repository)
     inside, never, limit = (f"test_part.py::test_{name}" for name in ("inside", "never", "limit"))
     verdict, test = session(by_text["not a < b"], [inside], 20, False)

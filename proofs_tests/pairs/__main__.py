@@ -16,7 +16,7 @@ from proofs_tests.pairs.report import Totals, lines
 from proofs_tests.pairs.search import Tally, search
 
 ROUND = 200
-"""So many queries are one piece of work, after which the report is written."""
+"""Queries in one piece of work, after which the report is written."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +53,7 @@ def _text(totals: Totals) -> str:
 
 
 def _rounds(options: argparse.Namespace) -> Iterator[Tally]:
-    """What each piece of work has compared, until the time is over."""
+    """Yield the tally of each piece of work, until the time is over."""
     until, begin = time.monotonic() + 60 * options.minutes, 0
     compare = partial(search, options.seed, folder=options.failing)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What searches compared, added up: as JSON for the next night, as text, and where holes are."""
+"""Totals of all searches: as JSON for the next night, as text, and with their gaps."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Totals:
     """All nights so far."""
 
     seeds: Counter[str] = field(default_factory=Counter)
-    """How many cases of which seed; a seed counts once."""
+    """Number of cases by seed; a seed counts once."""
     tally: Tally = field(default_factory=Tally)
 
     @classmethod
     def read(cls, path: Path) -> Totals:
-        """Those of a file, none where there is no file."""
+        """Return the totals of a file, empty ones if it does not exist."""
         if not path.exists():
             return cls()
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -48,7 +48,7 @@ class Totals:
         return cls(Counter(document["seeds"]), Tally(**tally))
 
     def add(self, seed: str, tally: Tally) -> None:
-        """Count what was compared of a seed."""
+        """Count the comparisons of a seed."""
         self.seeds[seed] += tally.cases
         self.tally += tally
 
@@ -107,5 +107,5 @@ def holes(tally: Tally) -> list[Pair]:
 
 
 def _count(counts: Mapping[Pair, int], one: str, other: str) -> int:
-    """Of a pair in either order; pairs have the order of the ways, or that of the alphabet."""
+    """Return the count of a pair in either order; pairs are in the order of the ways."""
     return counts.get((one, other), 0) or counts.get((other, one), 0)

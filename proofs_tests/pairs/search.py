@@ -43,12 +43,12 @@ SHAPES = (
 """Small ones for the reference, and long ones with few keys and windows inside."""
 
 TYPED_SHAPES = (Shape(depth=2, events=8), Shape(depth=2, events=30))
-"""Those whose streams have columns of one type each."""
+"""Shapes whose streams have columns of one type each."""
 
 
 @dataclass
 class Tally:
-    """How many cases there were, by way and by pair of features."""
+    """Number of cases by way and by pair of features."""
 
     cases: int = 0
     queries: int = 0
@@ -160,7 +160,7 @@ def compare(case: Case, name: str, folder: Path, tally: Tally, ways: Mapping[str
 
 
 def _reply(way: Way, case: Case, seed: str) -> Answers | OutOfTime | str:
-    """What a way gives of a case, or how it fails."""
+    """Return the answers of a way on a case, or its failure."""
     try:
         return answers(way, case, Random(seed))
     except OutOfTime as error:

@@ -58,7 +58,7 @@ class TypedCase(Case):
 
 
 ANSWERS_BY_NUMBER = 12
-"""So many answers are asked for by number."""
+"""Answers that are asked for by number."""
 
 
 def _in_order(answers: Iterable[ComplexEvent]) -> list[ComplexEvent]:
@@ -180,7 +180,7 @@ WAYS: dict[str, Way] = {
 
 
 SECONDS = 5
-"""What a way may take: a case of which one lists all runs is no reason to stop."""
+"""Seconds that a way may take; a case that lists all runs does not stop the search."""
 
 
 class OutOfTime(Exception):
@@ -188,7 +188,7 @@ class OutOfTime(Exception):
 
 
 def answers(way: Way, case: Case, rng: Random) -> Answers:
-    """What a way gives; None for what it refuses by name. Raises `OutOfTime`."""
+    """Return a way's answers, None for a refusal by name. Raises `OutOfTime`."""
     try:
         with cerlab.limits(seconds=SECONDS):
             return way(case, rng)

@@ -1,4 +1,4 @@
-"""Small tables go to what is compiled too, where it takes a query."""
+"""Small tables go to the compiled evaluators too, if they accept the query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong versions of the errors, of what is refused by name, and of the SELECT around."""
+"""Wrong versions of the errors, of the refusals by name, and of the SELECT around a pattern."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from proofs_tests.rows.mutants_of_reading import keys_of_any_input
 from proofs_tests.rows.tables import scan_of
 
 CRASHES = (AssertionError, IndexError, KeyError, TypeError, ValueError)
-"""A wrong version may end so, which is no error by name either."""
+"""Errors that a wrong version may raise, instead of an error by name."""
 
 
 def error_of(run: Callable[[], object]) -> CerlabError | None:

@@ -123,7 +123,7 @@ def partitions_from_the_last(query: Any, binding: Any, table: Any) -> Any:
 
 
 def a_match_begins_after_the_last_row(S: Any) -> Iterator[Any]:
-    """Where the partition ends, it is shown at its last row."""
+    """An empty match at the end of the partition is shown at its last row."""
     number = 0
     for each in SCAN(S):
         number = each.number
@@ -143,7 +143,7 @@ def empty_matches_obey_the_skip_clause(S: Any) -> Iterator[Any]:
 
 
 def without_order_by_sorted(query: Any, binding: Any, table: Any) -> Any:
-    """By all columns, as a result of its own may come (decision 16)."""
+    """Sort by all columns, as an unordered result may come."""
     partitions = PARTITIONS(query, binding, table)
     if not query.order_by:
         for positions in partitions:

@@ -15,7 +15,7 @@ import pytest
 from cerlab.rows.recognise import RowEvaluator, RowPattern, match_recognize, parse_rows
 
 EVALUATORS: tuple[RowEvaluator, ...] = ("reference", "search", "auto")
-"""In these tests ``"auto"`` is what is compiled wherever it takes a query."""
+"""In these tests ``"auto"`` is a compiled evaluator wherever one accepts the query."""
 
 Row = tuple[Any, ...]
 Dict = dict[str, Any]
@@ -65,7 +65,7 @@ def read(text: str) -> RowPattern:
 def scan_of(
     pattern: str, text: str, clauses: str = "", evaluator: RowEvaluator = "reference"
 ) -> str:
-    """What the scan finds, ``"0:AAB 3:"``: where each match begins, and its labels.
+    """Return the matches of the scan, ``"0:AAB 3:"``: the start and the labels of each.
 
     Rows are those of `letters`; variables A to D hold where their letter stands.
     """

@@ -101,7 +101,7 @@ def each_alike(row: tuple[str, list[Any]], *, by: Any = "compiled") -> bool:
 
 @pytest.mark.parametrize("row", CONDITIONS, ids=[f"{c} of {v[0]}" for c, v in CONDITIONS])
 def test_conditions_that_read_the_match(row: tuple[str, list[Any]]) -> None:
-    """Three-valued, exact, and the same where there is no program."""
+    """Three-valued, exact, and the same without a program."""
     assert each_alike(row, by="auto")
 
 
@@ -156,7 +156,7 @@ HARD = [
 
 @pytest.mark.parametrize("clauses", HARD)
 def test_it_is_linear_in_the_rows(clauses: str) -> None:
-    """Where registers move with the row, twice the rows are at most twice the steps."""
+    """If registers move with the row, twice the rows are at most twice the steps."""
     query = f"ORDER BY t MEASURES COUNT(*) AS n {clauses}"
     attempts = []
     for n in (400, 800, 1600):
@@ -288,7 +288,7 @@ FAILURES = [
     ("((A | B)+ C)", "C AS x > LAST(A.x)", [1, 3, 2], "ABC"),
     ("((A | B)+ C)", "C AS FIRST(CLASSIFIER()) = 'B'", [1, 3, 2], "BAC"),
 ]
-"""What a failure depends on: the best label fails first, and the match is the next."""
+"""Causes of a failure: the best label fails first, and the match is the next."""
 
 
 def fails_right(row: tuple[str, str, list[int], str]) -> bool:

@@ -21,7 +21,7 @@ CLAUSES = {
     *(f"6.{n}" for n in range(12)),
     *("7.1", "7.2", "7.3", "8.1", "8.2", "8.3", "8.4", "8.5", "9.1", "10.1"),
 }
-"""5.7 is of the search; 8.6, 10.2, 10.3 and 12 have tests of their own."""
+"""Clauses with a test here; 5.7 belongs to the search, 8.6, 10.2, 10.3 and 12 have other tests."""
 
 DECISIONS = {f"D{n}" for n in range(1, 22)}
 

@@ -39,7 +39,7 @@ def matches_of(query: rp.RowPattern, table: Sequence[dict[str, Any]]) -> list[tu
 
 
 def aspect(matches: Sequence[tuple[int, Any]], same: Same) -> frozenset[Any]:
-    """What of the matches has to be the same."""
+    """Return the part of the matches that has to be the same."""
     if same == "rows":
         return frozenset(s + i for s, labels in matches for i in range(len(labels)))
     if same == "matches":

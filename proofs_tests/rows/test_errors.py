@@ -1,4 +1,4 @@
-"""Errors of row patterns by name, with place and hint, and what is refused by name."""
+"""Errors of row patterns by name, with place and hint, and refusals by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE = pa.table({"i": [0], "x": [1], "t": ["a"], "o": [[1]], "ab": [1], "aB": [
 
 
 def errors_of(section: str) -> list[Any]:
-    """The cases of ``errors.txt``: a text, its error, what is under the caret, part of the hint."""
+    """The cases of ``errors.txt``: a text, its error, the text at the caret, part of the hint."""
     return [
         pytest.param(f"MATCH_RECOGNIZE ({clauses})", name, at, "".join(hint), id=id)
         for id, name, at, clauses, *hint in sections("errors")[section]
@@ -72,7 +72,7 @@ def test_types_on_a_table(text: str, name: str, at: str, hint: str) -> None:
 
 @pytest.mark.parametrize("text", SYNTAX)
 def test_syntax(text: str) -> None:
-    """3.1, 4.1, 4.2: what is no clause."""
+    """3.1, 4.1, 4.2: texts that are not a clause."""
     with pytest.raises(QuerySyntaxError) as caught:
         parse_rows(text)
     assert caught.value.code == "CER0101"

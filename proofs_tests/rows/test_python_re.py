@@ -63,7 +63,7 @@ def test_the_match_at_each_row_ends_where_that_of_re_ends(suite: Suite) -> None:
 def lengths(
     pattern: rp.Pattern, word: list[frozenset[str]], evaluator: RowEvaluator
 ) -> dict[int, int]:
-    """How many rows the match at each row has, where there is one."""
+    """Return the number of rows of the match at each row, where one exists."""
     table = letters(" ".join("".join(sorted(s)).lower() or "." for s in word))
     names = [v for v in VARIABLES if v in rp.variables(pattern)]
     define = ", ".join(f"{v} AS {v}.{v.lower()}" for v in names)

@@ -60,7 +60,7 @@ def test_the_search_agrees_with_the_reference(suite: Suite) -> None:
 
 
 def steps_tried(clause: str, table: Sequence[dict[str, Any]]) -> int:
-    """How many steps the search of a whole scan tries."""
+    """Return the number of steps that the search of a whole scan tries."""
     query, rows = parse_rows(f"MATCH_RECOGNIZE ({clause})"), as_table(list(table))
     binding = bind(query, column_kinds(rows))
     M, columns = machine(query, binding), value_columns(rows, binding.names.values())
@@ -112,7 +112,7 @@ def test_registers_hold_failures(condition: str) -> None:
 
 @pytest.mark.parametrize("condition", REGISTERS)
 def test_failures_of_registers_are_bounded(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of one match come on top of the bound; that they are forgotten changes no answer."""
+    """Failures of one match come on top of the bound; forgetting them changes no answer."""
     table = [{"x": i * i % 7} for i in range(40)]
     clause = f"MEASURES COUNT(*) AS n PATTERN ((A | B)* C) DEFINE A AS x < 6, C AS {condition}"
     rows = rows_of(f"MATCH_RECOGNIZE ({clause})", table, "search")

@@ -269,7 +269,7 @@ FOLDER = os.environ.get("CERLAB_SQLLOGICTEST")
 
 @pytest.mark.skipif(FOLDER is None, reason="CERLAB_SQLLOGICTEST names no folder of test files")
 def test_the_files_of_an_engine() -> None:
-    """At most a tenth is refused; what is not the same is settled by a clause, or listed.
+    """At most a tenth is refused; every difference is settled by a clause, or listed.
 
     A record that is in two files counts once.
     """

@@ -41,7 +41,7 @@ def test_a_measure_has_its_static_type(measure: str, expected: pa.DataType) -> N
 
 
 def test_columns_of_any_type_are_handed_through() -> None:
-    """12.2: what is not read needs no type of ours."""
+    """12.2: columns that are not read may have any type."""
     table = pa.table({"x": [1, 2], "l": [[1], [2, 3]]})
     result = match_recognize(
         "MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A) DEFINE A AS x > 1)", table

@@ -89,7 +89,7 @@ def walk_of(clause: str, table: Any) -> Walk | RegisterSearch:
 
 
 def cells_of(walk: Walk | RegisterSearch) -> int:
-    """How many cells were determinised."""
+    """Return the number of determinised cells."""
     assert isinstance(walk, Walk)
     return walk.cells
 
@@ -160,7 +160,7 @@ def test_the_explanation_says_what_has_a_form_over_columns() -> None:
 
 
 def test_batches_of_matches_make_one_column() -> None:
-    """Of Arrow's arrays an array, of values and arrays values."""
+    """Joins Arrow's arrays into an array, and values and arrays into values."""
     for count in (1, 2, 3):
         arrays = [pa.array([n, None]) for n in range(count)]
         flat = [value for n in range(count) for value in (n, None)]

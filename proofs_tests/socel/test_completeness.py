@@ -71,7 +71,7 @@ def random_stream(rng: Random, length: int, types: str = "AB") -> list[Event]:
 
 
 def run_answers(machine: Vcea, S: Sequence[Event]) -> frozenset[Valuation]:
-    """What all runs answer."""
+    """Return the answers of all runs."""
     runs = VceaRuns(machine)
     answers: set[Valuation] = set()
     for n, event in enumerate(S):
@@ -199,7 +199,7 @@ def test_the_size_is_counted_without_making_the_formula() -> None:
 
 
 def complete(n: int) -> Vcea:
-    """All transitions between n states, each with a label of its own."""
+    """All transitions between n states, each with its own label."""
     Delta = tuple(
         LabelTransition(p, A, frozenset({f"x{p}{q}"}), q) for p in range(n) for q in range(n)
     )

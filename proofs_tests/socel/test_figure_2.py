@@ -1,4 +1,4 @@
-"""An automaton that tests an event it does not output is no unary formula (SOCEL Fig. 2).
+"""An automaton that tests an event without output is not a unary formula (SOCEL Fig. 2).
 
 Every formula without projection has the *-property, and it does not; with projection there is one.
 """
@@ -60,7 +60,7 @@ def test_it_outputs_the_a_and_not_the_b(types: str, expected: set[int]) -> None:
 
 @pytest.mark.parametrize("edit", [Edit(1, 1, None), Edit(1, 1, Event("C"))])
 def test_it_violates_the_star_property(edit: Edit) -> None:
-    """Without the B, which is not in the answer, there is no answer."""
+    """Without the B, which the answer does not take, the answer is gone."""
     violation = star_violation(f, word("AB"), edit)
     assert violation is not None
     assert violation.expected == {"A": (0,)}

@@ -96,7 +96,7 @@ def test_events_are_given_in_stream_order_and_empty_labels_as_empty_lists() -> N
 
 
 def test_a_predicate_of_two_sets_is_put_to_both_at_once() -> None:
-    """Of sums, so of no pair of members alone: 1 and 1, and 1 + 2 and 3, of 1 2 before 3 1."""
+    """Compares sums, not pairs of members: 1 and 1, and 1 + 2 and 3, of 1 2 before 3 1."""
 
     @cerlab.predicate
     def same_sum(left: Sequence[float], right: Sequence[float]) -> bool:

@@ -78,7 +78,7 @@ def _pairs_needed(
 
 
 def test_the_witness_under_fo_means_something_else() -> None:
-    """X and Y there are no variables of one event, so the text is refused, not reinterpreted."""
+    """X and Y have several events there, so the text is refused, not reinterpreted."""
     with pytest.raises(cerlab.Unsupported, match="AS on more than one event"):
         cerlab.evaluate(QUADRATIC, blocks(1), logic="fo")
 

@@ -34,7 +34,7 @@ from proofs_tests.suite import Suite
 
 
 def enumerate_answers(A: Ucea, S: Sequence[Event]) -> list[list[Labels]]:
-    """What the structure gives at each position, in its order."""
+    """Return the answers of the structure at each position, in its order."""
     running = UceaEvaluation(A)
     answers = []
     for n, event in enumerate(S):

@@ -113,7 +113,7 @@ def test_rows_by_hand(
 
 
 def test_and_under_projection_is_where_the_two_readings_differ() -> None:
-    """Equal labels from i to j, but no equal interval (DESIGN 3.6 demands equal starts)."""
+    """Equal labels from i to j, but no equal interval (AND demands equal starts)."""
     phi = parse_formula("PROJECT[B](A ; B) AND PROJECT[B](C ; B)")
     S = [Event(t) for t in "ACB"]
     assert valuations(phi, S) == frozenset()

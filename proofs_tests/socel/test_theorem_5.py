@@ -207,7 +207,7 @@ def has_the_star_property(A: Ucea) -> bool:
 
 
 def check_property(rng: Random) -> bool | None:
-    """What has the property on all streams tried keeps its answers under the *-semantics."""
+    """An automaton with the property on all tried streams keeps its answers under *-semantics."""
     for _ in range(12):
         A = random_with_loops(rng)
         if any(processing_function(A, S) for S in STREAMS) and has_the_star_property(A):
@@ -257,7 +257,7 @@ def test_the_trivial_complex_event_is_an_exception() -> None:
 
 
 def answers_at_the_end(phi: str, types: str) -> list[dict[str, tuple[int, ...]]]:
-    """What the automaton of a formula answers at the last event of a word."""
+    """Return the answers of the automaton of a formula at the last event of a word."""
     A = compiler.socel_to_ucea(parse_formula(phi))
     return sorted((dict(C) for C in star_answers(A, [Event(R) for R in types])[-1]), key=repr)
 

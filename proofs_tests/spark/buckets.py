@@ -31,7 +31,7 @@ def positions_of(rows: Any) -> list[int]:
 
 @dataclass(frozen=True)
 class BucketResults:
-    """What came out of all buckets: answers, or rows with names."""
+    """The results of all buckets: answers, or rows with names."""
 
     answers: list[ComplexEvent]
     rows: list[dict[str, Any]]

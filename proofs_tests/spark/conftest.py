@@ -14,7 +14,7 @@ from cerlab.errors import UsageError
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session on two cores; tests are skipped where there is no PySpark or no Java."""
+    """A session on two cores; tests skip without PySpark or Java."""
     pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
     from cerlab.spark import session
 

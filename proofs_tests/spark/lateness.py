@@ -1,4 +1,4 @@
-"""What is released and what is late, by the definition: row by row, on lists."""
+"""Released and late rows, by the definition: row by row, on lists."""
 
 from __future__ import annotations
 

@@ -57,12 +57,12 @@ class Layout:
 
     tasks: tuple[tuple[int, ...], ...]
     longest: int
-    """How long a run is at most."""
+    """Longest run."""
     size: int
     parts: int
 
     def batches(self, table: Any, task: int, rng: Random) -> Iterator[Any]:
-        """What a task reads, in record batches of random lengths; some may be empty."""
+        """Yield the rows of a task, in record batches of random lengths, some of them empty."""
         rows = [row for row in self.tasks[task] if row < table.num_rows]
         yield from in_batches(table.take(pa.array(rows, pa.int64())), rng)
 
@@ -150,7 +150,7 @@ def survey(case: SparkCase, table: Any, keys: int, lie: Layout, rng: Random) -> 
 def shuffle(
     make: Callable[[Iterator[Any]], Iterator[Any]], table: Any, lie: Layout, rng: Random
 ) -> Iterator[Iterator[Any]]:
-    """The units that tasks make of a table, for each part in a task of its own."""
+    """Yield the units that tasks make of a table, one task for each part."""
     units = [b for task in range(len(lie.tasks)) for b in make(lie.batches(table, task, rng))]
     yield from by_part(units, rng)
 
@@ -313,7 +313,7 @@ def fields_of(
     tests: int,
     mode: Mode,
 ) -> BitFields | None:
-    """What of an event is one integer, by what the first pass has seen."""
+    """Return the fields of an event that are one integer, by the result of the first pass."""
     if not assignment.first or any(not pa.types.is_int64(key.type) for key in keys.values()):
         return None
     ends = zip(keys, assignment.first[0], assignment.last[-1], strict=True)

@@ -1,4 +1,4 @@
-"""Run by `test_clusters` in a process of its own: what a cluster answers, as JSON."""
+"""Run by `test_clusters` in a separate process: the answers of a cluster, as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run by `test_connect` in a process of its own: what Spark Connect answers, as JSON.
+"""Run by `test_connect` in a separate process: the answers of Spark Connect, as JSON.
 
 A process has either a session of its own or one of Spark Connect, so this cannot be in the test.
 """
@@ -31,7 +31,7 @@ BATCH = (QUERY, "SELECT * WHERE A ; B WITHIN 5 [t]")
 
 
 def results(place: Path) -> dict[str, Any]:
-    """A batch, a stream, what is refused, and the command line."""
+    """Return the results of a batch, a stream, refusals, and the command line."""
     write_files(place / "in", events(), markers("xyz"))
     spark = cerlab.spark.session(config={"spark.sql.shuffle.partitions": "2"})
     frame = spark.read.parquet(str(place / "in"))
@@ -73,7 +73,7 @@ def command(spark: Any, place: Path) -> list[Any]:
 
 
 def command_on_no_event(place: Path) -> list[Any]:
-    """What it says of an event without a type, which a task finds."""
+    """Return the error of an event without a type, which a task finds."""
     write_files(place / "bad", [{"type": None, "k": "x", "t": 1, "id": 5}])
     paths = ["--input", str(place / "bad"), "--output", str(place / "none")]
     errors = io.StringIO()

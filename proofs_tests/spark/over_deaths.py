@@ -1,4 +1,4 @@
-"""Run by `test_worker_killed` in a process of its own: commands whose workers are killed, as JSON.
+"""Run by `test_worker_killed` in a separate process: commands with killed workers, as JSON.
 
 Each line of standard input is a command and at which calls a worker dies (`mortal_daemon`); each
 of standard output what became of it.

@@ -62,7 +62,7 @@ def expected(case: SparkCase) -> Any:
 
 
 def as_spark(batches: Iterable[Any], request: Request, schema: Any) -> Any:
-    """What Spark does with parts: lists of them by group, and the least and greatest values."""
+    """Combine parts as Spark does: lists by group, and the least and greatest values."""
     groups = [f"g{n}" for n in range(len(request.groups))]
     by_group: dict[tuple[Any, ...], list[dict[str, Any]]] = {} if groups else {(): []}
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Any split is no split: tasks of `cerlab.spark` on random cuts against the local engine.
+"""Any split gives the unsplit answers: tasks of `cerlab.spark` on random cuts.
 
 Random queries over every clause, streams with ties, several streams and keys, positions given or
 counted, rows in order or in none, parts without rows, batches of any length, tests that Spark makes
@@ -144,7 +144,7 @@ def test_units_that_are_not_put_in_order_are_seen(monkeypatch: pytest.MonkeyPatc
 def test_events_that_are_left_out_and_matter_are_seen(
     monkeypatch: pytest.MonkeyPatch, clause: str
 ) -> None:
-    """Those that end what was contiguous, those that a window counts, and those between."""
+    """Events that break contiguity, that a window counts, or that lie between are needed."""
 
     class Never:
         STRICT = None
@@ -155,7 +155,7 @@ def test_events_that_are_left_out_and_matter_are_seen(
 
 
 def test_runs_that_overlap_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `in_order` refuses has to be: a gap that is not cut, and runs that are only sorted."""
+    """`in_order` is right to refuse: a gap that is not cut, and runs that are only sorted."""
     monkeypatch.setattr(runs, "_follows", lambda *a, **k: True)
     monkeypatch.setattr(runs, "_gaps", lambda column: [])
     assert some_case_fails(Mode.ONE)

@@ -1,4 +1,4 @@
-"""Clusters of one machine: executors in processes of their own have the answers of local ones."""
+"""Clusters of one machine: executors in other processes have the answers of local ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def surroundings() -> dict[str, str]:
-    """Those of the processes of a cluster: this Java, this Python, this machine."""
+    """Return the environment of a cluster's processes: this Java, this Python, this machine."""
     pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
     try:
         home = str(java.find().home)
@@ -38,7 +38,7 @@ def surroundings() -> dict[str, str]:
 
 @contextmanager
 def standalone(place: Path) -> Iterator[str]:
-    """A master and a worker with two cores, in processes of their own."""
+    """A master and a worker with two cores, in separate processes."""
     import pyspark
 
     start = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]

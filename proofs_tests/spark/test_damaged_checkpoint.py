@@ -18,7 +18,7 @@ from proofs_tests.suite import Suite
 pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
 
 BEFORE = 2
-"""So many files are read before the damage; the others come after it."""
+"""Files that are read before the damage; the others come after it."""
 
 OUTPUT = "out/_spark_metadata"
 
@@ -94,7 +94,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str | None]] = {
     "the checkpoint": (lambda place: missing(place / "checkpoint"), "CER0778"),
     "the state of a bucket": (entry("checkpoint/state/0/0", flip_bit), "CER0785"),
 }
-"""What is damaged, how, and the error."""
+"""Damages by name: the change, and the error."""
 
 MORE: dict[str, tuple[Callable[[Path], None], str | None]] = {
     "the commit of a micro-batch": (entry("checkpoint/commits", missing), None),

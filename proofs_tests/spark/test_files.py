@@ -166,7 +166,7 @@ def runs_of_unordered(
 
 
 def numbers(tasks: int) -> list[pa.RecordBatch]:
-    """What Spark hands to tasks: their numbers."""
+    """Return the rows that Spark hands to tasks: their numbers."""
     return [pa.RecordBatch.from_pydict({"id": pa.array(range(tasks), pa.int64())})]
 
 

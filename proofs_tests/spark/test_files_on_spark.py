@@ -1,4 +1,4 @@
-"""Spark over files that its tasks read themselves: what is no bare scan is refused, and why."""
+"""Spark over files that its tasks read themselves: plans beyond a bare scan are refused."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_some_rows_of_files_in_no_order(
 
 
 def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Path) -> None:
-    """What the files do not prove Spark has to say; also where it says the same."""
+    """An order that files do not prove is checked by Spark, also where it is the same."""
     back = table().set_column(1, "t", pa.array([0, 1] * (ROWS // 2)))
     pq.write_table(back, tmp_path / "back.parquet")
     some = spark.read.parquet(str(tmp_path)).where("t = 0")
@@ -173,7 +173,7 @@ def test_columns_in_the_names_of_folders_are_refused(spark: Any, tmp_path: Path)
 
 
 def test_another_format_than_sparks_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delta's format is a class of its own, derived from Spark's: told by its exact name."""
+    """Delta's format is a class derived from Spark's: it is recognised by its exact name."""
     from cerlab.spark import files
 
     class Class:

@@ -1,4 +1,4 @@
-"""What the survey says of a stream, by hand; and what it refuses, with the place."""
+"""Results of the survey of a stream, by hand; and its refusals, with the place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What footers of Parquet files prove, what tasks check of it, and what neither takes: by hand.
+"""Footers of Parquet files: their proofs, the checks of tasks, and refusals, by hand.
 
 The random layouts are in `test_files`, Spark itself in `test_files_on_spark`.
 """
@@ -43,7 +43,7 @@ def laid_out(paths: list[str], columns: Columns = COLUMNS) -> Layout:
 
 
 def answers_in(paths: list[str], columns: Columns = COLUMNS, parts: int = 3) -> int:
-    """How many answers all ranges find."""
+    """Return the number of answers of all ranges."""
     labels = Labels(columns.keys, columns.time)
     ranges = ranges_in_files(
         laid_out(paths, columns), columns, labels, QUERY.plan, None, Mode.RANGES, parts

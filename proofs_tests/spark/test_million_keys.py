@@ -20,7 +20,7 @@ QUERY = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 1000 [t]"
 
 
 def pairs(first: int, count: int) -> Any:
-    """Events of which each two have a key of their own: A, and then B."""
+    """Events in pairs with one key each: A, and then B."""
     n = np.arange(first, first + count)
     types = pa.array(np.where(n % 2 == 0, "A", "B"))
     return pa.table({"type": types, "stream": pa.nulls(count, "string"), "k": n // 2, "t": n})
@@ -38,7 +38,7 @@ def test_in_a_session() -> None:
 
 
 def test_in_the_buckets_of_a_stream_on_spark() -> None:
-    """Those of one bucket at a time, as a task has them; in two micro-batches."""
+    """Feeds one bucket at a time, as a task does, in two micro-batches."""
     whole, answers, largest = pairs(0, 2 * KEYS), 0, 0
     keys = np.arange(2 * KEYS) // 2
     for bucket in range(BUCKETS):

@@ -102,7 +102,7 @@ def test_a_stream_in_files_has_the_rows_of_the_whole(suite: Suite, tmp_path: Pat
 
 
 def check_stream(rng: Random) -> bool:
-    """Micro-batches of keys that come in any order: the rows but for those that still wait."""
+    """Micro-batches of keys in any order give all rows but the waiting ones."""
     case = typed_case(rng, Shape(depth=2, events=30))
     if case.query.plan.limit is not None:
         case = replace(case, ast=replace(case.ast, limit=None))

@@ -72,7 +72,7 @@ def test_tasks_read_the_objects_and_find_the_same(spark: Any, events: str) -> No
 
 
 def rows_at(place: str) -> list[tuple[int, int, tuple[int, ...]]]:
-    """What a reader of Parquet finds, which passes over hidden files."""
+    """Return the rows that a reader of Parquet finds; it passes over hidden files."""
     files, path = resolve(place)
     rows = pq.read_table(path, filesystem=files).to_pylist()
     return sorted((row["start"], row["end"], tuple(row["positions"])) for row in rows)

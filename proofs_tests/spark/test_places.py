@@ -1,4 +1,4 @@
-"""Places on other file systems: resolved in each process, and what is written there never lost.
+"""Places on other file systems: resolved in each process; written files are never lost.
 
 The other file system is a folder under another name here; an S3 store is in `test_object_store`.
 """

@@ -133,7 +133,7 @@ def events_of(table: Any) -> list[Event]:
 
 
 def check_cells(spark: Any, rng: Random, count: int) -> int:
-    """So many predicates on the rows of a table; how many cells were true."""
+    """Check `count` predicates on the rows of a table; return the number of true cells."""
     table = rows(rng)
     source, events = source_of(spark.createDataFrame(table), None), events_of(table)
     predicates = [predicate(rng, rng.choice((0, 0, 2))) for _ in range(count)]

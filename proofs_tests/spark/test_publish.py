@@ -1,4 +1,4 @@
-"""Answers under their name at once, and what was there before never lost."""
+"""Answers get their name at once, and the files before them are never lost."""
 
 from __future__ import annotations
 

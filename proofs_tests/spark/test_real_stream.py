@@ -36,7 +36,7 @@ def stocks(spark: Any, stock_file: Path) -> tuple[Stream, Any]:
 
 
 def digest(answers: Any) -> tuple[int, int]:
-    """How many answers there are, and a sum over all that does not depend on their order."""
+    """Return the number of answers, and a sum over all that ignores their order."""
     from pyspark.sql import functions as fn
 
     each = fn.xxhash64("start", "end", "positions").cast("decimal(38,0)")

@@ -79,7 +79,7 @@ def test_rows_without_a_place_are_refused(rows: list[tuple[Any, Any]], code: str
 
 
 def test_any_order_within_the_lateness_is_the_order(suite: Suite) -> None:
-    """And a row is late exactly if a row after it was released: a plain list says so too."""
+    """A row is late exactly if a later one was released before it: a plain list agrees."""
 
     def case(rng: Random) -> bool:
         lateness = rng.choice((0, 1, 3, 10))

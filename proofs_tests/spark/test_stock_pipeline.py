@@ -1,4 +1,4 @@
-"""The pipeline of ``examples/spark_stocks``, on its sample and on lines that are no events."""
+"""The pipeline of ``examples/spark_stocks``, on its sample and on lines that are not events."""
 
 from __future__ import annotations
 

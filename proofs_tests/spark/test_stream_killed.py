@@ -35,7 +35,7 @@ PARTITIONS = 3
 
 
 class Phase(Enum):
-    """How far a micro-batch has come, by what is on disk."""
+    """The progress of a micro-batch, by the files on disk."""
 
     OVER = "its commit is in the commit log"
     OFFSETS = "its offsets are in the log, no partition has its state"
@@ -63,7 +63,7 @@ def phase(place: Path, batch: int) -> Phase | None:
 
 
 def batches_in(place: Path, log: str) -> int:
-    """How many micro-batches a log has: ``offsets`` those begun, ``commits`` those over."""
+    """Return the number of micro-batches in a log: ``offsets`` begun, ``commits`` over."""
     folder = place / "checkpoint" / log
     return sum(path.name.isdigit() for path in folder.iterdir()) if folder.exists() else 0
 
@@ -81,7 +81,7 @@ def command(place: Path, query: str = QUERY) -> list[str]:
 
 
 def kill_command(place: Path, at: Callable[[], bool]) -> None:
-    """Run the command in processes of its own, and kill all of them as soon as `at` says so."""
+    """Run the command in new processes, and kill all of them once `at` holds."""
     log = place / "log"
     with log.open("w") as error_log:
         child = subprocess.Popen(
@@ -144,7 +144,7 @@ KILLS = 30
 """In so many micro-batches the deep profile kills, each a new one."""
 
 EACH = 5
-"""How often it does in each phase at least."""
+"""Least number of kills in each phase."""
 
 
 def test_killed_at_random_moments(

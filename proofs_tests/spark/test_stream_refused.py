@@ -1,4 +1,4 @@
-"""What a stream is not given to: another query's checkpoint, options without sense; and explain."""
+"""Refusals of a stream: another query's checkpoint, options without sense; and explain."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_a_state_does_not_grow_with_what_has_been(window: str) -> None:
 
 
 def test_without_a_window_it_keeps_the_positions_that_answers_may_have() -> None:
-    """Of the events that the pattern takes, not of all events."""
+    """Keeps positions of the events that the pattern takes, not of all events."""
     _, _, few = first_step("SELECT * WHERE A ; B FILTER A[v < 20]", table(4_000))
     _, _, all_of_them = first_step("SELECT * WHERE A ; B", table(4_000))
     assert len(few) < 8_000 < len(all_of_them)

@@ -87,7 +87,7 @@ def test_a_state_goes_when_its_window_has_passed_and_no_sooner() -> None:
 
 @pytest.mark.parametrize(("strategy", "has_answers"), [("", True), ("MAX", False)])
 def test_what_began_before_the_window_still_competes(strategy: str, has_answers: bool) -> None:
-    """A set that is too long for the window is larger than what is in it, and it is remembered."""
+    """A set too long for the window contains the ones in it, and it is remembered."""
     text = f"SELECT {strategy} * WHERE A+ ; B WITHIN 5 [t]"
     steps = [("A", [0], None), ("", [], 15), ("AB", [20, 22], None), ("C", [90], None)]
     answers = cerlab.evaluate(
@@ -136,7 +136,7 @@ def test_the_work_of_a_batch_does_not_count_the_keys() -> None:
 def test_windows_are_exact_from_batch_to_batch(
     kind: Any, times: list[Any], width: str, ends: list[int]
 ) -> None:
-    """The local engine says so too."""
+    """The local engine agrees."""
     text = f"SELECT * WHERE A ; A PARTITION BY [type] WITHIN {width} [t]"
     column = pa.array([Decimal(t) if isinstance(t, str) else t for t in times], kind)
     table = pa.table({"type": ["A"] * 3, "stream": pa.nulls(3, "string"), "t": column})

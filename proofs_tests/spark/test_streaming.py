@@ -53,7 +53,7 @@ def test_rows_in_any_order_have_the_answers_of_rows_in_order(spark: Any, tmp_pat
 
 
 def states_and_timers(spark: Any, place: Path, **batch: int) -> tuple[int, int]:
-    """How many states and timers the store has, after a micro-batch or the last one."""
+    """Return the numbers of states and timers in the store, after a micro-batch or the last one."""
 
     def entries(**which: Any) -> int:
         reader = spark.read.format("statestore")

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.services
 def run_all(
     master: str, place: Path, runs: list[tuple[list[str], list[int]]]
 ) -> list[dict[str, Any]]:
-    """What becomes of commands, each with the calls at which a worker dies."""
+    """Return the outcome of commands, each with the calls at which a worker dies."""
     deaths = place / "deaths"
     deaths.mkdir()
     lines = (json.dumps({"command": command, "at": at}) + "\n" for command, at in runs)
@@ -60,7 +60,7 @@ def expected_of(files: list[list[Row]]) -> dict[str, Any]:
 
 
 def commands(place: Path) -> dict[str, list[str]]:
-    """What writes each output."""
+    """Return the command that writes each output."""
     by_time, by_key = (batch(place, q, o) for q, o in ((BY_TIME, "by_time"), (QUERY, "by_key")))
     return {"by_time": by_time, "by_key": by_key, "out": [*command(place), "-q"]}
 

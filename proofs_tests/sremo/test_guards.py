@@ -1,4 +1,4 @@
-"""What guards ask of an event and of registers, by hand (SRT Def. 10; SRT Def. 13)."""
+"""Guards on an event and registers, by hand (SRT Def. 10; SRT Def. 13)."""
 
 from __future__ import annotations
 

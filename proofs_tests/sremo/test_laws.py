@@ -197,12 +197,12 @@ def check_gaps(rng: Random) -> bool:
 
 
 def test_p13_strategies_are_sequences_with_gaps(suite: Suite) -> None:
-    """Of expressions, each on a slice of its own, in order (SRT Def. 44; SRT Def. 45)."""
+    """Strategies match a sequence of expressions on slices, in order (SRT Def. 44; SRT Def. 45)."""
     suite.run(check_gaps, deep_count=4_000, needs_answers=0.3)
 
 
 def operand(rng: Random) -> Sremo:
-    """Without registers; one in four has a strategy of its own."""
+    """Return an expression without registers; one in four has a strategy inside."""
     if rng.random() < 0.75:
         return random_sremo(rng, Shape(depth=2), "unary")
     e, f = (random_sremo(rng, Shape(depth=1), "unary") for _ in range(2))
@@ -210,7 +210,7 @@ def operand(rng: Random) -> Sremo:
 
 
 def on_slices(e: Sremo, S: Sequence[Event]) -> dict[tuple[int, int], Match]:
-    """The matches on each slice, which without registers is a string of its own."""
+    """The matches on each slice; without registers a slice is matched like a string."""
     ends = range(len(S) + 1)
     return {(i, j): shifted(matches(e, S[i:j]), i) for i in ends for j in ends[i:]}
 

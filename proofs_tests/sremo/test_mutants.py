@@ -311,7 +311,7 @@ TRUTHS: tuple[tuple[type, Any], ...] = (
 
 
 def is_right(row: Sequence[Any]) -> bool:
-    """Whether the reference gives what was computed by hand."""
+    """Whether the reference gives the matches computed by hand."""
     text, types, values, expected = row
     return bool(match(text, types, **values) == expected)
 

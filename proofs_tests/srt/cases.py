@@ -76,7 +76,7 @@ def random_guard(rng: Random) -> Guard:
 
 
 def random_terminal(rng: Random) -> sre.Terminal:
-    """A guard, a mark, and what is written, often something."""
+    """A guard, a mark, and the written registers, often some."""
     W = frozenset(r for r in REGISTERS if rng.random() < 0.4)
     return sre.Terminal(random_guard(rng), rng.random() < 0.6, W)
 
@@ -105,7 +105,7 @@ def random_srt(rng: Random) -> Srt:
 
 
 def random_label(rng: Random) -> Label:
-    """What a transition asks and does."""
+    """Return a random label of a transition."""
     e = random_terminal(rng)
     return Label(e.guard, Mark.TAKE if e.marked else Mark.SKIP, e.writes)
 

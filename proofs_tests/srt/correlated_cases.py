@@ -38,7 +38,7 @@ FEATURED_FORMULAS = (
     "A AS x ; (B AS y)+ FILTER x.v != y.v AND x.w != y.w",
     "(A OR B) AS x AS y ; (A AS x OR B AS y) FILTER x.v <= y.w",
 )
-"""Formulas where what is remembered matters."""
+"""Formulas whose answers depend on the remembered values."""
 
 
 def correlated_case(rng: Random, shape: Shape = SHAPE) -> Case:

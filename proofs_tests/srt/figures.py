@@ -30,7 +30,7 @@ CHEAP_OR_DEAR = (
     " . <type = 'S' AND id = r1.id>^"
 )
 FIG_3: EpsilonSrt = sremo_to_srt(sre(CHEAP_OR_DEAR))
-"""What the compilation makes of Example 28, with its empty moves."""
+"""The transducer of Example 28 as compiled, with its empty moves."""
 
 FIG_4 = Srt(3, (step(0, "TRUE", 0), *FIG_1.Delta), frozenset({0}), frozenset({2}), R=R1)
 """The same after any events; no deterministic transducer has its language."""

@@ -39,7 +39,7 @@ def merged_by_guard_and_mark(T: Transducer) -> Srt:
 
 
 def sets_visited(T: Srt, steps: int) -> int:
-    """How many sets are taken from the frontier, of at most `steps` (SRT Alg. 2).
+    """Return the number of sets taken from the frontier, at most `steps` (SRT Alg. 2).
 
     As printed, the targets of a set go to the frontier without a test whether they were there.
     """
@@ -89,7 +89,7 @@ class KilledRuns(Runs):
 
 
 def runs_reported(plan: RegisterPlan, S: Sequence[Event]) -> list[Positions]:
-    """What is reported if it is runs, not matches (SRT Alg. 1)."""
+    """Return the reports if runs are reported, not matches (SRT Alg. 1)."""
     T, current, reports = plan.srt, [Run(plan.srt.q0, Registers(), ())], list[Positions]()
     for k, event in enumerate(S):
         current = [

@@ -91,7 +91,7 @@ def test_the_evaluator_by_name(suite: Suite) -> None:
 
 
 def reports(active: Runs | SharedRuns, S: Sequence[Event]) -> dict[int, Matches]:
-    """What is reported at each event where something is; both count from 1."""
+    """Return the reports at each event that has some; both count from 1."""
     by_event = {k: active.advance(t, k - 1) for k, t in enumerate(S, 1)}
     return {k: frozenset(tuple(p + 1 for p in M) for M in Ms) for k, Ms in by_event.items() if Ms}
 
@@ -139,7 +139,7 @@ def test_the_cost_model_counts_what_happens(kind: Kind, monkeypatch: pytest.Monk
 
 
 def test_runs_that_differ_in_marks_are_one() -> None:
-    """Of ``B+`` under skip-till-any there are 2^n runs, and one configuration for each r."""
+    """``B+`` under skip-till-any has 2^n runs, and one configuration for each r."""
     plan = register_plan(parsed("#(A^ -> r, #(B^+), <type = 'C' AND v = r.v>^)"))
     S = events("A" + 10 * "B" + "C", v=12 * "1")
     apart, sharing = Runs(plan), SharedRuns(plan)

@@ -125,7 +125,7 @@ def test_batches_and_states(spacing: int, suite: Suite, monkeypatch: pytest.Monk
 
 
 def test_longer_streams_and_counts(suite: Suite) -> None:
-    """Forty events; what is counted without listing is what is listed."""
+    """Forty events; the count without listing is the length of the list."""
 
     def case(rng: Random) -> bool:
         T = random_srt(rng)
@@ -180,7 +180,7 @@ def test_queries_that_compare_labels(suite: Suite) -> None:
 
 
 def test_codes_compare_as_values_do(suite: Suite) -> None:
-    """All operators on values of all kinds, in columns of one type and of several (DESIGN 3.3)."""
+    """All operators on values of all kinds, in columns of one type and of several."""
     families: tuple[tuple[Value, ...], ...] = (
         KINDS,
         (0, 1, 2, -1, 2**53 + 1, None),
@@ -214,7 +214,7 @@ def test_codes_compare_as_values_do(suite: Suite) -> None:
 
 
 def test_clauses_hold_when_the_guard_does(suite: Suite) -> None:
-    """What is left of a guard, as clauses, has its truth for all events and registers."""
+    """The clauses of a residual guard have its truth for all events and registers."""
 
     def case(rng: Random) -> bool:
         guard = nested_guard(rng, 3)

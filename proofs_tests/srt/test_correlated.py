@@ -1,4 +1,4 @@
-"""Filters that compare labels, on transducers: the answers are those of the reference (DESIGN 3.5).
+"""Filters that compare labels, on transducers: the answers are those of the reference.
 
 Comparisons mean all pairs of events of the two labels; the transducer keeps extremes in registers.
 """
@@ -197,7 +197,7 @@ def test_configurations_are_shared_by_answers() -> None:
 
 
 def test_equal_values_share_a_configuration() -> None:
-    """Of a stored event only what guards read is kept, and only while they may read it."""
+    """A stored event keeps only the values that guards may still read."""
     phi = parse_formula("A AS a ; B AS b ; C FILTER a.v < b.v")
     active = IntervalRuns(CorrelatedPlan(correlated_to_srt(phi)))
     for position, (kind, v) in enumerate((("A", 0), ("B", 1), ("B", 2), ("B", 3))):

@@ -168,7 +168,7 @@ def test_transducers_by_hand(T: Transducer, text: str) -> None:
 
 
 def complete(n: int) -> Srt:
-    """All transitions between n states, each with a guard of its own."""
+    """All transitions between n states, each with its own guard."""
     Delta = tuple(step(p, f"v = {p * n + q}", q) for p in range(n) for q in range(n))
     return Srt(n, Delta, frozenset({0}), frozenset({n - 1}))
 

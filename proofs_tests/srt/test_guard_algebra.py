@@ -35,7 +35,7 @@ def test_boolean_operations(suite: Suite) -> None:
 
 
 def test_redirected_registers(suite: Suite) -> None:
-    """What is read where it was moved to, or as empty, is what it was (SRT Lemma S1)."""
+    """A redirected register, also an empty one, reads the value that it had (SRT Lemma S1)."""
 
     def case(rng: Random) -> bool:
         phi, t, v = random_guard(rng), random_event(rng), random_registers(rng)

@@ -44,7 +44,7 @@ def with_gap(rng: Random, *, marks: bool) -> tuple[Sremo, list[Event]]:
 
 
 def body(rng: Random) -> Sremo:
-    """What most often writes registers and reads them, also those that were written before it."""
+    """Return an expression that mostly writes and reads registers, earlier ones included."""
     t1, t2, t3 = (random_terminal(rng) for _ in range(3))
     first: Sremo = rng.choice((t1, sre.Star(t1), sre.Concat(sre.SKIP, t1)))
     second: Sremo = rng.choice((t2, sre.Alternation(t2, t3), sre.Concat(sre.SKIP, t2)))
@@ -101,7 +101,7 @@ def test_dead_writes_are_of_no_consequence(suite: Suite) -> None:
 
 
 def test_what_always_marks(suite: Suite) -> None:
-    """No match without a mark; so what is before and after a negation is right."""
+    """Every match has a mark, so the parts before and after a negation are right."""
     telling = 0
 
     def case(rng: Random) -> bool:
@@ -142,7 +142,7 @@ WRITES_AND_READS = "(B -> r . _* . <v = r.v>)"
     ],
 )
 def test_which_negations_have_a_transducer(text: str, has_transducer: bool) -> None:
-    """Refused by name where there is none (SRT Thm. 35); else the matches are the reference's."""
+    """Refused by name without a transducer (SRT Thm. 35); else the reference's matches."""
     e = parsed(text)
     if not has_transducer:
         with pytest.raises(Unsupported, match="CER0487"):

@@ -1,4 +1,4 @@
-"""What users see of queries on registers: every door gives the same answers."""
+"""Public results of queries on registers: every door gives the same answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compiled register engine costs, in operations and in room (SRT Alg. 1)."""
+"""Costs of the compiled register engine, in operations and in memory (SRT Alg. 1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUESTIONS = 200
 
 
 def many_open(text: str, live: int) -> RegisterEvaluation:
-    """`live` events to remember, each of its own value; then some that ask."""
+    """`live` events to remember, each with another value; then some that ask."""
     opening = [Event("A", {"v": n}) for n in range(live)]
     asking = [Event("B", {"v": n % live}) for n in range(QUESTIONS)]
     run = RegisterEvaluation(register_plan(parsed(text)), Stream(opening + asking))

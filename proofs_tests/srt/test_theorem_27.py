@@ -64,7 +64,7 @@ def test_p2_from_any_registers_to_any(suite: Suite) -> None:
 
 
 def test_p2_from_any_registers_with_all_operators(suite: Suite) -> None:
-    """What complements write for themselves is no part of what the expression leaves."""
+    """Registers that complements add are not part of the expression's result."""
 
     def case(rng: Random) -> bool | None:
         e, S = with_match(rng, without_clocks)
@@ -88,7 +88,7 @@ def without(these: frozenset[str], v: Registers) -> Registers:
 
 
 def is_right(row: Sequence[Any]) -> bool | None:
-    """Whether the transducer of an expression matches what was computed by hand; None: has none."""
+    """Whether the transducer of an expression matches as by hand; None without a transducer."""
     text, types, values, expected = row
     try:
         T = sremo_to_srt(parsed(text))

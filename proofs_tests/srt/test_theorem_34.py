@@ -46,7 +46,7 @@ def test_p6_intersection_from_empty_registers(suite: Suite) -> None:
 
 
 def test_p6_with_registers_that_both_read(suite: Suite) -> None:
-    """Each side writes registers of its own, and what they hold at the end is united."""
+    """Each side writes separate registers, and their contents at the end are united."""
 
     def case(rng: Random) -> bool:
         A, B, S = pair_of_transducers(rng)

@@ -90,7 +90,7 @@ def test_p9_minterms_exclude_each_other_and_leave_nothing_out(suite: Suite) -> N
 
 
 def test_p10_the_complement_accepts_all_other_strings(suite: Suite) -> None:
-    """Those that are longer than the window among them."""
+    """Includes strings longer than the window."""
 
     def case(rng: Random) -> bool:
         U, S, Ms = draw(rng)
@@ -116,7 +116,7 @@ def test_p11_io_determinised_it_keeps_the_matches(suite: Suite) -> None:
 
 
 def test_p11_the_complement_of_matches(suite: Suite) -> None:
-    """On each string all sets of positions that are no match (SRT Def. 33)."""
+    """Gives, on each string, all sets of positions outside the matches (SRT Def. 33)."""
 
     def case(rng: Random) -> bool:
         U, S, Ms = draw(rng)

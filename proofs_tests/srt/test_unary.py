@@ -32,7 +32,7 @@ from proofs_tests.suite import Suite
 
 
 def answers_by_event(cea: AnchoredCea, S: list[Event]) -> list[Matches]:
-    """What the automaton answers at each event: by all its runs from position 0."""
+    """Return the automaton's answers at each event, by all its runs from position 0."""
     current: set[Run] = {(q, ()) for q in cea.I}
     by_event = []
     for n, event in enumerate(S):

@@ -78,7 +78,7 @@ def test_p8_with_registers_from_before(suite: Suite) -> None:
 
 
 def test_unrolled_by_zero_steps_it_is_the_initial_state_and_by_one_its_transitions() -> None:
-    """(SRT Alg. 5; SRT Alg. 6): of those of the initial state, each to a copy of its own."""
+    """Copies the initial state's transitions, each to a new state (SRT Alg. 5; SRT Alg. 6)."""
     Delta = (step(0, "TRUE -> r", 0), step(0, "v = r.v", 1), step(1, "TRUE", 1))
     T = Srt(2, Delta, frozenset({0}), frozenset({0, 1}), R=frozenset({"r"}))
     zero, one = unroll(T, 0), unroll(T, 1)

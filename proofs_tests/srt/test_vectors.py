@@ -59,7 +59,7 @@ def of_stream(text: str, S: Sequence[Event]) -> dict[int, Matches]:
 
 
 def reports(text: str, S: Sequence[Event]) -> dict[int, Matches]:
-    """What the engine reports at each event where it reports something."""
+    """Return the engine's reports at each event that has some."""
     active = SharedRuns(register_plan(sre(text)))
     by_event = {k: active.advance(t, k - 1) for k, t in enumerate(S, 1)}
     return {k: M for k, M in by_event.items() if M}
@@ -254,7 +254,7 @@ def where_figure_5_a_is() -> dict[int, str]:
 
 
 def test_tv_9_figure_14() -> None:
-    """Of the set {1, 4}: eight minterms, each to where the guards that hold in it lead."""
+    """The set {1, 4} has eight minterms, each to the targets of the guards that hold in it."""
     sets = macro_states(FIG_14)
     D = determinise(FIG_14)
     source = sets.index(frozenset({1, 4}))

@@ -1,4 +1,4 @@
-"""`cerlab why`: what it prints, and its exit status (DESIGN 2.2)."""
+"""`cerlab why`: what it prints, and its exit status."""
 
 from __future__ import annotations
 
