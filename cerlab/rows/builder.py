@@ -208,6 +208,7 @@ class ExpressionBuilder:
         if node.is_string:
             return str(node.this)
         digits = str(node.this)
+        # exact integers of any size: types are checked on a table
         if digits.isdecimal():
             return int(digits)
         try:
@@ -374,6 +375,7 @@ def parse_pattern(
         place, expected = place_at(text, end, 1), ("a pattern",)
         hint = _hint("", 0, ())
         raise QuerySyntaxError("CER0101", "no pattern", place=place, expected=expected, hint=hint)
+    # blanks in place of the text before it: places of errors are those in the whole text
     blank = re.sub(r"[^\n]", " ", text[:start]) + text[start:end]
     builder = _PatternBuilder(text)
     _refuse_deep(text, start, end)

@@ -231,6 +231,7 @@ def two_ends(query: rp.RowPattern) -> list[Row] | None:
                 letter = frozenset(v for _, v in graph.letters[node])
                 targets = _after(steps, states, letter)
                 ends = _accepts(steps, targets)
+                # two matches of the same start end at different rows: CEL answers both
                 if has_end and ends:
                     return graph.rows([*path, node])
                 there = targets, has_end or ends

@@ -101,6 +101,7 @@ def _plain(column: Values, name: str) -> Values:
 
 def _numbers(values: Values) -> Values:
     """Doubles; NaN, which SQL orders and Arrow does not, is refused."""
+    # Arrow leaves NaN unordered; SQL puts it above all numbers
     if pc.any(pc.is_nan(values)).as_py():
         raise NotColumnar
     return values
@@ -148,6 +149,7 @@ def in_same_partition(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[n
     """Return whether rows lie in the partitions of the rows that a step begins at."""
     within: NDArray[np.bool_] = (rows >= 0) & (rows < len(R))
     if R.partition is not None:
+        # any valid place will do for rows outside: `within` rejects them already
         there = np.where(within, rows, 0)
         within &= R.partition[there] == R.partition[np.where(within, origin, 0)]
     return within
@@ -250,6 +252,7 @@ def _exact(values: Values) -> Values:
 
 def _arithmetic(sign: ex.ArithmeticOperator, left: Values, right: Values) -> Values:
     division = sign is ex.ArithmeticOperator.DIV
+    # an integer beyond 2**53 would be rounded as a double, and equal its neighbour
     if division or left.type != right.type:
         left, right = _exact(left), _exact(right)
     match sign:
@@ -265,6 +268,7 @@ def _arithmetic(sign: ex.ArithmeticOperator, left: Values, right: Values) -> Val
             if not pa.types.is_int64(left.type):
                 raise NotColumnar
             divisor = _not_zero(right)
+            # Arrow's integer division truncates toward zero, as SQL's remainder wants
             whole = pc.multiply_checked(pc.divide_checked(left, divisor), divisor)
             result = pc.subtract_checked(left, whole)
         case _:
@@ -338,6 +342,7 @@ def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
         if number is None:
             number = code
         else:
+            # codes are dense again after each column, so a product stays below rows squared
             pairs = pa.array(number * (int(code.max(initial=0)) + 1) + code)
             number = pc.dictionary_encode(pairs).indices.to_numpy().astype(np.int64)
     return number
@@ -358,6 +363,7 @@ def _keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
     values = column.to_numpy(zero_copy_only=False)
     if not item.descending:
         return [*keys, values]
+    # ~x is -x - 1, which also exists for the least integer
     return [*keys, -values if values.dtype == np.float64 else ~values]
 
 
@@ -391,6 +397,7 @@ def window_ends(query: RowPattern, R: OrderedRows) -> Int64s:
         width = float(width)
     else:
         ends = pc.min_max(column).as_py()
+        # differences of integers are integers: below 2.5 is below 3
         width = math.ceil(width)  # of integers, which differ by less than d or by less than that
         if max((ends["max"] or 0) - (ends["min"] or 0), width) >= 1 << 63:
             raise NotColumnar

@@ -88,11 +88,13 @@ def _steps(
     while pending:
         spend(TRANSITION)
         w = pending.pop()
+        # the same stack met later has the same future and is preferred less
         if w in visited_stacks:
             continue
         visited_stacks.add(w)
         if not w:
             steps.append(ACCEPT)
+            # accepting never fails, so later steps would never be tried
             if not every:
                 break
             continue
@@ -142,6 +144,7 @@ def _iterations(loop: Loop, rest: Stack) -> list[Stack]:
     p, is_excluded, n, has_mapped = loop
     if n >= p.lo and (not has_mapped or n == p.hi):
         return [rest]
+    # without an upper bound, counts from lo on behave alike: this keeps states finite
     iterations = n + 1 if p.hi is not None else min(n + 1, p.lo)
     more: Stack = (Todo(p.body, is_excluded), Loop(p, is_excluded, iterations, False), *rest)
     if n < p.lo:
@@ -252,6 +255,7 @@ def _same(value: Any) -> Any:
 
 def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> None:
     """Stable; a NULL comes last or first, a NaN after all numbers."""
+    # `reverse` turns the order of NULLs too, so DESC needs the opposite edge
     edge = -1 if item.nulls_first != item.descending else 1
 
     def key(i: int) -> tuple[Any, ...]:

@@ -174,6 +174,7 @@ def _decide(
     _check_keys(left, {c.name.casefold() for e in conditions.values() for c in columns_of(e)})
     graph = _graph_of((left, right), rows)
     scans = Side(left, 0, graph), Side(right, 1, graph)
+    # under SKIP TO NEXT ROW matches overlap: each start, or all rows covered, is followed apart
     if isinstance(left.skip, rp.PastLastRow):
         both: Scans | Starts | Covers = Scans(scans, bad)
     else:
@@ -432,6 +433,7 @@ def _future(G: RowGraph, sides: tuple[Side, Side]) -> Future:
         live = following.live if following else (0, 0)
         left, right = (side.before(b, n) for side, b in zip(sides, live, strict=True))
         rest = Rest(n, (left, right))
+        # breadth first from the last rows: the first length is the least
         if rest not in F.following:
             F.following[rest] = []
             F.length[rest] = 1 + (F.length[following] if following else 0)

@@ -107,6 +107,7 @@ class Walk:
         """Rows of the table for the live sets that are known, twice as many as are needed."""
         sets, (size, states) = self.live.sets, self._table.alive.shape
         if size < len(sets):
+            # twice the need: each new set would otherwise copy the whole table
             before = np.full((2 * len(sets), self._table.before.shape[1]), UNKNOWN, np.int32)
             before[:size] = self._table.before
             alive = np.zeros((2 * len(sets), states), np.uint8)
@@ -118,6 +119,7 @@ class Walk:
 
     def matches(self, options: k.ScanOptions) -> Iterator[Matches]:
         """Return the matches, a batch at a time; raises `Stuck`."""
+        # backwards first: forwards, a step is taken only if its target is live
         self.look_ahead()
         cursor = np.zeros(k.ATTEMPTS + 1, np.int64)
 
@@ -163,6 +165,7 @@ def batches(
     rows: int, steps: FlatSteps, cursor: Int64s, run: Callable[[k.MatchBuffers], int]
 ) -> Iterator[Matches]:
     """Yield the matches that `run` writes until it is done; raises `Stuck`."""
+    # a match cannot be split over batches, so labels have room for one of all rows
     room = min(BATCH, rows)
     B = k.MatchBuffers(
         np.empty(room, np.int64),
@@ -175,6 +178,7 @@ def batches(
         cursor[k.MATCHES] = cursor[k.LABELS] = 0
         status = run(B)
         m, numbers = cursor[k.MATCHES], B.step[: cursor[k.LABELS]]
+        # copies: the kernel writes the next batch into the same buffers
         yield Matches(
             B.start[:m].copy(),
             B.length[:m].copy(),
@@ -265,6 +269,7 @@ class RegisterSearch:
         old = self._search.failures
         keys = old.key[_may_come(old, int(cursor[ROW]))]
         capacity = len(old.key)
+        # at most half full, so that a probe of the hash table stays short
         if 4 * len(keys) >= capacity:
             if 2 * old.key.size <= MOST_KEPT:
                 capacity *= 2
@@ -282,6 +287,7 @@ def _may_come(failures: k.Failures, s: int) -> NDArray[np.bool_]:
     for where, values in zip(failures.register[:, 0], key.T[2:], strict=True):
         if where == OWN:
             may &= values == s
+        # a register that holds a row before s belongs to matches that are past
         elif where in (FIRST, LAST):
             may &= (values >= s) | (values == NONE)
     return may

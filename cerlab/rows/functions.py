@@ -158,6 +158,7 @@ def _apply(
     part: Callable[[ex.Expression], Callable[..., Any]],
 ) -> Callable[..., Any]:
     parts = [part(operand) for operand in operands]
+    # most operators are binary: a call without a generator takes a third of the time
     if len(parts) == 2:
         left, right = parts
         return lambda *at: function(left(*at), right(*at))
@@ -304,6 +305,7 @@ def negation(a: Any) -> bool | None:
 def member(a: Any, *values: Any) -> bool | None:
     """``a IN (..)``."""
     answers = [equal(a, b) for b in values]
+    # any TRUE decides IN; a NULL among the others leaves it open
     return True if True in answers else (None if None in answers else False)
 
 
@@ -406,6 +408,7 @@ def _add(total: Total, value: Any) -> Total:
         return Total(n + 1, whole + value, parts, special)
     if not math.isfinite(value):
         return Total(n + 1, whole, parts, value if special is None else special + value)
+    # Shewchuk's sum: parts do not overlap, so no bit of any number is lost
     partials = []
     for part in parts:
         high, low = (value, part) if abs(value) >= abs(part) else (part, value)

@@ -120,6 +120,7 @@ class StepTable(NamedTuple):
 
 def step_table(A: PrioritisedAutomaton[Any], at_most: int = MAX_STATES) -> StepTable | None:
     """Return the table of an automaton; None where it has more states than that."""
+    # `A` grows while its steps are asked for: the loop ends when no state is new
     at_start = A.steps(A.initial, True, False)
     steps: list[Steps] = []
     while len(steps) < len(A):
@@ -245,6 +246,7 @@ class GrowingMapping:
         self.is_excluded.pop()
         for name in self.names_of[variable]:
             self.positions[name].pop()
+        # states after rows that are mapped no more; the one before the first row stays
         for name, states in self.folds.values():
             del states[len(self.positions.get(name, ())) + 1 :]
 
@@ -253,6 +255,7 @@ class GrowingMapping:
         rows = self.positions.get(name, [])
         if final or self.visible is None:
             return len(rows)
+        # rows of a name ascend, so those that RUNNING sees are a prefix
         return bisect_left(rows, self.s + self.visible)
 
     def fold(
@@ -323,6 +326,7 @@ class Search:
 
     def _match(self, s: int) -> bool:
         """Search for the match at s and leave it in `mapping`; return whether there is one."""
+        # registers tell failures of different matches apart, so old ones are mostly dead weight
         many = self.registers is not None and len(self.failures) > MOST_FAILURES
         if many or self.memory is not Memory.PARTITION:
             self.failures.clear()
@@ -337,6 +341,7 @@ class Search:
                 if isinstance(step, Accept):
                     return True
                 if row < length and self._takes(step.variable, step.excluded, s, row):
+                    # invariant: a key in `failures` was left with all of its steps tried
                     if self._place(step.target, row + 1) not in self.failures:
                         steps = self._steps(step.target, row + 1)
                         path.append((step.target, iter(steps)))
@@ -348,6 +353,7 @@ class Search:
                     self.failures.add(self._place(q, row))
                 if path:
                     mapping.pop()
+            # a poll takes 400 ns, about as much as a step
             if self.attempts > look:
                 poll()
                 look = self.attempts + BETWEEN_POLLS

@@ -173,6 +173,7 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
             if not pa.types.is_int64(values.type):  # sums of doubles are rounded once
                 raise NotColumnar
             whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+            # every difference of running totals has to be exact
             if int(np.abs(whole, dtype=np.float64).max(initial=0)) * len(whole) >= 1 << 52:
                 raise NotColumnar
             total = pa.array(_sums(whole, rows), mask=count == 0)
@@ -188,6 +189,7 @@ def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
 
 
 def _sums(values: Int64s, rows: Rows) -> Int64s:
+    # a sum over any range is a difference of two running totals
     totals = np.concatenate([[0], np.cumsum(values)])
     sums: Int64s = totals[rows.begin + rows.length] - totals[rows.begin]
     return sums
@@ -208,6 +210,7 @@ def _best(
     numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).copy()
     there = present.astype(np.uint8)
     begins = np.zeros(len(places) + 1, np.uint8)
+    # where the members of each match begin, counted in members of all matches
     begins[counts[S.offsets]] = 1  # where the rows of a match begin
     running_best(numbers, there, begins, function is ex.AggregateFunction.MAX)
     if not len(places):

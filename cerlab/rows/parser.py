@@ -264,6 +264,7 @@ def _skip(cursor: Cursor, clauses: Clauses) -> None:
         clauses.skip = rp.ToNextRow()
         return
     kind: type[rp.ToFirst | rp.ToLast] = rp.ToLast
+    # SKIP TO FIRST x, unless FIRST is the variable itself and the next clause follows
     if cursor.at_name(1) and not _at_clause(cursor, 1):
         if cursor.take_words("FIRST"):
             kind = rp.ToFirst

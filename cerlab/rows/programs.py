@@ -195,6 +195,7 @@ class Compiler:
         if (label := label_read(e)) is not None:
             edge, step = label
             names = pa.array(self.variables, pa.large_string())
+            # a step longer than any match lands outside; kept small it fits 32 bits
             step = max(-self.longest, min(step, self.longest))
             return Label(names, self._landing(edge), step)
         match e:
@@ -266,6 +267,7 @@ class Compiler:
         values = at_rows(e.body, self.R)
         kind, most = kind_of(values)
         which = _FOLDS[e.function]
+        # a sum may be as large as its greatest value in every row of the longest match
         if which in (do.SUM, do.AVG):
             if kind == "double":
                 raise NotColumnar  # sums of doubles are rounded once
@@ -352,6 +354,7 @@ class Compiler:
         """Two columns, of rows or labels, by the ranks of their values among those of both."""
         n = len(self.R)
         both = [spread(each.values, n) for each in (a, b)]
+        # ranks of both columns together: equal values get equal numbers
         joint = ranks(pa.concat_arrays([both[0].cast(both[1].type), both[1]]))
         cut = len(both[0])
         return a._replace(values=joint.slice(0, cut)), b._replace(values=joint.slice(cut))
@@ -395,6 +398,7 @@ def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
     first, ops = [0], list[tuple[int, int]]()
     for v in variables:
         if v in conditions:
+            # names that the row under test belongs to: their last row is that row
             C.own = frozenset(x for x, members in sets.items() if v in members)
             ops += C.code(conditions[v]).ops
         first.append(len(ops))
@@ -423,6 +427,7 @@ def _failure_registers(C: Compiler, M: Machine) -> Int32s:
     Where the match begins, if a failure holds so long.
     """
     registers = [(do.OWN, 0, 0)] if M.memory is Memory.MATCH else []
+    # in a fixed order: the table of failures does not depend on a hash seed
     for r in sorted(M.read, key=repr):
         where = {"first": do.FIRST, "last": do.LAST, "number": do.SIZE}[r.kind]
         places = range(min(max(1, r.rows), C.longest))

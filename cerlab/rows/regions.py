@@ -335,6 +335,7 @@ def _regions(name: str, constants: set[Any], has_order: bool) -> list[Region]:
             raise undecidable(f"the texts of column {name} are compared by their order", _GIVE)
         return [*(Region("is", c) for c in sorted(constants)), Region("other"), absent]
     values = sorted(constants)
+    # NULL is a region too: comparisons with it are NULL, and IS NULL tells it apart
     ends = [None, *values, None]
     open_ones = [Region("between", low, high) for low, high in pairwise(ends)]
     return [*(Region("is", c) for c in values), *open_ones, absent]
@@ -345,6 +346,7 @@ def _places(regions: Sequence[Region], *, steps: bool) -> list[Place]:
         return [Place(region) for region in regions]
     places = []
     for region, before in product(regions, regions):
+        # values in different regions compare by the regions alone
         relations: tuple[Relation, ...] = ("",)
         if region == before:
             relations = _RELATIONS[region.kind]
@@ -381,6 +383,7 @@ def _value(place: Place, before: Any) -> Any:
     match place.relation:
         case "=":
             return before
+        # numbers are dense: between any two there is room for a third
         case ">":
             return before + 1 if region.high is None else (before + region.high) / 2
         case "<":

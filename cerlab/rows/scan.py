@@ -46,6 +46,7 @@ class ByValue:
 
     def partition(self, begin: int) -> GrowingMapping:
         """Return the rows of the partition that begins there."""
+        # matches come partition by partition, so one partition is kept at a time
         if self.current is None or self.current[0] != begin:
             R = self.rows
             if not self.columns:
@@ -91,6 +92,7 @@ def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> Compi
     of_rows = [d for d in query.define if d.variable not in M.of_mapping]
     truths = {d.variable: _truths(d, begins, slow) for d in of_rows}
     rows = LetteredRows(variables, *_letters(variables, truths, len(R)), R.last)
+    # live states need conditions that are functions of the row; WITHIN depends on the start
     if M.of_mapping or query.within is not None:
         walk: Walk | RegisterSearch = _search(M, steps, R, rows)
     else:
@@ -122,6 +124,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
         slow.what.append(f"the condition of {definition.variable}")
         value = at_row(definition.condition, R.names)
         truths = np.zeros(len(R), np.bool_)
+        # a partition at a time: Python values of all rows need far more memory than columns
         for begin in np.unique(begins).tolist():
             mapping = slow.partition(begin)
             for i in range(mapping.length):
@@ -147,6 +150,7 @@ def _letters(
     code = np.zeros(length, np.int64)
     for k, holds in enumerate(truths.values()):
         code |= holds.astype(np.int64) << k
+    # 4,096 outcomes at most: counting them beats sorting the codes of all rows
     if len(truths) <= _SMALL:
         there = np.flatnonzero(np.bincount(code, minlength=1))
         number = np.zeros(1 << len(truths), np.int32)

@@ -126,6 +126,7 @@ def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: I
             q = first_row
             cursor[NUMBER] = 0
             cursor[COVER_END] = s
+        # not live: no run from here accepts, so no step has to be tried
         if not T.alive[R.live[s], q]:
             if O.with_unmatched and s >= cursor[COVER_END]:
                 if matches == len(B.start):
@@ -140,6 +141,7 @@ def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: I
         while inside:
             following = 0 if R.last[i] else R.live[i + 1]
             k = T.first[q]
+            # the first step that leads to a live state is the preferred one; one exists
             while T.variable[k] != ACCEPTS and not (
                 T.holds[R.letter[i], T.variable[k]] and T.alive[following, T.target[k]]
             ):
@@ -226,6 +228,7 @@ def search(S: Search, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: i
         s = cursor[ROW]
         if cursor[MATCHES] == len(B.start):
             return FULL
+        # a match under way is resumed after a pause with its path and mapping intact
         if cursor[DEPTH] == NONE:
             q = 0
             if s == 0 or T.last[s - 1]:
@@ -251,6 +254,7 @@ def search(S: Search, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: i
             return FULL
         for j in range(length):
             B.step[labels + j] = path.step[j] - 1
+        # before the cursor moves: an error must name the row of this match
         next_row = row_after_match(T.variable, O, B.step, labels, s, s + length)
         if next_row < 0:
             return next_row
@@ -275,6 +279,7 @@ def _match(S: Search, cursor: Int64s) -> int:
             return AT_PAUSE
         q, row, k, deeper = path.state[depth], s + depth, path.step[depth], False
         end = T.first[q + 1]
+        # behind the last row a state can only accept: no step may read the next partition
         if depth > 0 and T.last[row - 1]:
             cursor[ATTEMPTS] += 1
             if T.final[q]:
@@ -287,6 +292,7 @@ def _match(S: Search, cursor: Int64s) -> int:
             if v == ACCEPTS:
                 return MATCH
             if is_inside and T.holds[T.letter[row], v]:
+                # the condition sees the row under test as mapped, so push before the test
                 do.push(P, M, v, row)
                 passes = P.first[v] == P.first[v + 1] or holds(P, M, v, row, number)
                 deeper = passes and not (F.is_used and _has_failed(F, M, T.target[k], row + 1, s))
@@ -300,6 +306,7 @@ def _match(S: Search, cursor: Int64s) -> int:
             path.state[depth], path.step[depth] = q, T.first[q]
             continue
         if F.is_used:
+            # state is unchanged so far: the driver grows the table and calls again
             if 2 * cursor[FAILURES] >= len(F.key):
                 return NEED_ARENA
             _seek(F, M, q, row, s)
@@ -340,6 +347,7 @@ def _seek(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> None:
 @kernel
 def _place(F: Failures) -> int:
     """Return the place of the probe in the table, or the free place where it belongs."""
+    # the capacity is a power of 2: the mask replaces a division
     h, width, mask = 0, len(F.probe), len(F.key) - 1
     for k in range(width):
         h = (h * 1_000_003 + F.probe[k]) & 0x7FFFFFFF
@@ -389,6 +397,7 @@ def admitted_ends(time: NDArray[Any], null: Bytes, last: Bytes, width: float, en
     """Write, for each row, the end of the rows less than the width after it."""
     i = 0
     for s in range(len(time)):
+        # time ascends in a partition, so the end never moves back: linear in all
         i = max(i, s)
         if null[s]:
             end[s] = s

@@ -226,6 +226,7 @@ def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> fr
         case rp.Variable(v):
             longer = (*m, RowLabel(v, excluded))
             is_match = i < len(S.T.rows) and _within(S, i) and _holds(v, S, longer)
+            # a variable records no choice: there is one way to map the row
             return frozenset({Derivation((), longer)} if is_match else ())
         case rp.Empty():
             return frozenset({Derivation((), m)})

@@ -86,6 +86,7 @@ class SqlSession:
     def run(self, text: str) -> Any:
         """Return the result of a statement, None if it has none."""
         text = text.strip().rstrip(";")
+        # first to last: the input of a clause may use the result of an earlier one
         while (clause := _first_clause(text)) is not None:
             self._matches += 1
             name = f"cerlab_match_{self._matches}"

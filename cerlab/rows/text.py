@@ -67,6 +67,7 @@ def name_text(name: str) -> str:
     >>> name_text("A"), name_text("a"), name_text("PERMUTE")
     ('A', '"a"', '"PERMUTE"')
     """
+    # a quoted word is a name for every reader, also where it is reserved elsewhere
     regular = re.fullmatch(r"[A-Z_][A-Z_0-9]*", name) and name not in _QUOTED_WORDS
     return name if regular else f'"{name.replace(chr(34), chr(34) * 2)}"'
 

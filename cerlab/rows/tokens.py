@@ -45,9 +45,11 @@ class RowDialect(Dialect):
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             written: kind
             for written, kind in sql.Tokenizer.KEYWORDS.items()
+            # sqlglot's templates ({{, {%) would swallow the braces of quantifiers
             if "{" not in written and "}" not in written and not written.startswith("?")
             if written not in _WORDS_OF_STATEMENTS
         }
+        # a word like SHOW would else take the rest of the text as one token
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     class Parser(parser.Parser):
@@ -177,6 +179,7 @@ def expression_at(tokens: list[Token], text: str, at: int) -> tuple[exp.Expr, in
         raise QuerySyntaxError("CER0101", message, place=place, expected=()) from None
     if node is None:
         raise syntax_error(tokens, text, at, "an expression")
+    # sqlglot accepts a comma before nothing: PREV(x,)
     for i in range(at, after):
         if tokens[i].token_type == TokenType.COMMA and tokens[i + 1].token_type in _NO_OPERAND:
             raise syntax_error(tokens, text, i + 1, "an expression")

@@ -82,6 +82,7 @@ def pop(M: MappedRows, v: int) -> None:
 def _fold(P: Programs, M: MappedRows, k: int, size: int, row: int) -> None:
     """An aggregate after one row more, of which there are so many now."""
     which, column = P.fold[k, 0], P.fold[k, 2]
+    # one state for each size: to unmap a row is to look at the state before it
     total, present = M.total[k, size - 1], M.present[k, size - 1]
     if not P.null[column, row]:
         value = P.value[column, row]
@@ -107,6 +108,7 @@ def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
             top += 1
             _load(P, M, argument, row, number, top)
         elif op == CHOOSE:
+            # both branches are computed already: a stack program has no jumps
             top -= 2
             branch = top + 1 if not P.absent[top] and P.stack[top] == 1 else top + 2
             P.stack[top], P.absent[top] = P.stack[branch], P.absent[branch]
@@ -206,6 +208,7 @@ def _binary(P: Programs, op: int, top: int) -> None:
 @inline
 def _compare(op: int, a: float, b: float) -> bool:
     """Return a comparison; NaN equals itself and is greater than every number."""
+    # NaN compares as 1 and any number as 0: equal to itself, greater than all
     if a != a or b != b:
         a, b = 1.0 if a != a else 0.0, 1.0 if b != b else 0.0
     if op == EQ:
@@ -223,6 +226,7 @@ def _compare(op: int, a: float, b: float) -> bool:
 def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bool) -> None:
     """Put in place of each value the best so far since one that `begins`; `there`: if there is."""
     for i in range(1, len(values)):
+        # rows of different matches stand side by side; a match restarts the best
         if begins[i] or not there[i - 1]:
             continue
         if not there[i] or (values[i] <= values[i - 1]) == greatest:

@@ -141,6 +141,7 @@ def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
     positions = _partition_of(scope, rows[0])
     s = min(positions.index(row) for row in rows)
     before, here, number = _scan_to(scope, positions, s)
+    # consecutive rows from s on: as many rows are the same rows
     if here is not None and len(here) == len(rows):
         return WhyRows(True, rows, _mapped_rows(scope, positions, s, here, number))
     reader = scope.reader(positions, s, number, s + len(rows))
@@ -321,6 +322,7 @@ class Reader:
                 if not path:
                     return None
                 labels.pop()
+            # a reading that ends elsewhere is complete, but not of the rows that are asked about
             elif isinstance(step, Accept):
                 if self.until in (None, self.s + len(labels)):
                     return tuple(labels)
