@@ -17,7 +17,7 @@ from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy, TimeWindow
 from cerlab.model.event import AttributeType
 from cerlab.predicates.condition import Correlation, LabelAttribute, On
-from cerlab.predicates.syntax import And, Operator, Or
+from cerlab.predicates.syntax import And, Attribute, Constant, Operator, Or, atoms, operands
 from cerlab.predicates.text import KEYWORDS, PREFIXES
 from cerlab.testing import random_formula, random_query
 from proofs_tests.suite import Suite
@@ -250,3 +250,16 @@ def test_after_a_filter_a_prefix_begins_a_formula(word: str, operator: str) -> N
 def test_after_a_filter_a_label_goes_on_with_it(label: str) -> None:
     whole = parse_formula(f"A AS {label} FILTER A[v = 1] AND (({label}[v = 2]))")
     assert isinstance(whole, cel.Filter)
+
+
+VALUES = {"TRUE": True, "false": False, "-3": -3, "+.5": 0.5, "2e3": 2e3, "'it''s'": "it's"}
+
+
+@pytest.mark.parametrize(("constant", "value"), VALUES.items())
+def test_a_constant_is_its_value(constant: str, value: bool | int | float | str) -> None:
+    for read in (f"A[v = {constant}]", f"A[v IN {{{constant}}}]", f"A.v = {constant}"):
+        whole = parse_formula(f"A FILTER {read}")
+        assert isinstance(whole, cel.Filter)
+        assert isinstance(whole.condition, On)
+        constants = {each for atom in atoms(whole.condition.predicate) for each in operands(atom)}
+        assert constants == {Attribute("v"), Constant(value)}

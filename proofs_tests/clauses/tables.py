@@ -68,6 +68,9 @@ def check_on_registers(
 
 def check_answers(query: str, events: Any, expected: list[ComplexEvent]) -> None:
     """The complex events of a query by every evaluator, in their order, and their count."""
-    for evaluator in EVALUATORS:
+    for evaluator in (*EVALUATORS, "registers"):
         assert cerlab.evaluate(query, events, evaluator=evaluator) == expected, evaluator  # type: ignore[arg-type]  # literals
     assert cerlab.count(query, events) == len(expected)
+    if "LIMIT" not in query:  # which answers it leaves is not specified, so they have no totals
+        totals = cerlab.parse_query(query).run(events).aggregate(count=True)
+        assert totals.column("count").to_pylist() == [len(expected)]

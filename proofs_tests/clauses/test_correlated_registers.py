@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import pytest
@@ -11,6 +11,8 @@ import cerlab
 from cerlab import ComplexEvent
 from cerlab.api import parse_formula, parse_query
 from cerlab.compile.correlated_to_srt import correlated_to_srt, why_not
+from cerlab.compile.pattern import as_pattern
+from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.model.answer import by_end
 from proofs_tests.clauses.tables import c, word
 
@@ -307,6 +309,24 @@ def test_first_order(evaluator: Any, formula: str, expected: list[ComplexEvent])
     events = word("ABB", v="121")
     answers = cerlab.evaluate(formula, events, evaluator=evaluator, logic="fo")
     assert answers == expected
+
+
+ORDERS = {"<": "<", "<=": "<=", "=": "=", ">=": "=>", ">": ">", "!=": "<>"}
+"""How two values may stand to each other where a comparison holds."""
+
+
+@pytest.mark.parametrize("pair", list(combinations_with_replacement(ORDERS, 2)))
+def test_an_answer_of_two_comparisons_that_overlap_is_one(pair: tuple[str, str]) -> None:
+    """Runs of both lead to it; answers are counted by runs where the two exclude each other."""
+    one, other = pair
+    query = f"SELECT * WHERE A AS a ; B AS b FILTER b.v {one} a.v OR b.v {other} a.v"
+    events = word("ABBBAB", v="101211")
+    expected = cerlab.evaluate(query, events, evaluator="reference")
+    for evaluator in ("registers", "compiled"):
+        assert cerlab.evaluate(query, events, evaluator=evaluator) == expected
+    assert cerlab.count(query, events) == len(expected)
+    run = RegisterEvaluation(as_pattern(query).registers, cerlab.Stream.from_events(events))
+    assert run.is_unambiguous is (one == other or not set(ORDERS[one]) & set(ORDERS[other]))
 
 
 REFUSALS = [
