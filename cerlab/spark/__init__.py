@@ -1,4 +1,4 @@
-"""The pipeline on Spark: the answers of the local engine, whatever the partitioning (DESIGN 7).
+"""The pipeline on Spark: the answers of the local engine, whatever the partitioning.
 
     answers = cerlab.spark.match(df, "SELECT * WHERE A ; B WITHIN 10 [t]", order_by=["t", "id"])
     answers = df.transform(cerlab.spark.matching(query, position="id"))

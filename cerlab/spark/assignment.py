@@ -33,9 +33,9 @@ class RangeAssignment:
     last: tuple[tuple[Any, ...], ...]
     rows: tuple[int, ...]
     rows_in_from: tuple[int, ...]
-    """How many of its rows are of a stream in FROM."""
+    """Number of its rows that belong to a stream in FROM."""
     before: tuple[int, ...]
-    """How many rows of the stream are before it."""
+    """Number of rows of the stream before it."""
     part: tuple[int, ...]
     reader: tuple[int, ...]
     times: tuple[Any, Any] | None = None
@@ -43,12 +43,12 @@ class RangeAssignment:
 
     @property
     def parts(self) -> int:
-        """How many ranges there are."""
+        """Number of ranges."""
         return self.part[-1] + 1 if self.part else 0
 
     @property
     def read_again(self) -> int:
-        """How many rows are read by another range than their own, each time."""
+        """Rows that a range reads but does not own, summed over ranges."""
         runs = zip(self.rows, self.part, self.reader, strict=True)
         return sum(rows * (last - own) for rows, own, last in runs)
 
@@ -160,7 +160,7 @@ def begins_in_events(runs: Sequence[Run], starts: Sequence[int], width: int) -> 
 
 
 BITS = 63
-"""So many bits there are: an int64 that is not negative."""
+"""Bits of a non-negative int64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ class FileRanges:
 
     @property
     def parts(self) -> int:
-        """How many ranges there are."""
+        """Number of ranges."""
         return self.assignment.parts
 
 

@@ -159,7 +159,7 @@ def explain(
     position: str | None = None,
     **options: Unpack[Options],
 ) -> str:
-    """What `match` would do with the same arguments; the first pass runs, nothing else."""
+    """Explain `match` with the same arguments; only the first pass runs."""
     pattern = as_pattern(query)
     request = request_of(df, pattern, order_by, position, **options)
     return explanation(request, first_pass(request), pattern.text)
@@ -228,7 +228,7 @@ def _lie(ranges: FirstPass) -> str:
 
 
 def _crossing(events: RelevantEvents) -> list[tuple[str, str]]:
-    """What leaves the JVM."""
+    """List the columns that leave the JVM."""
     which = "those that a test of the query holds for" if events.why_all is None else "all"
     why = "" if events.why_all is None else f": {events.why_all}"
     return [("events", which + why), *(("python", reason) for reason in events.in_python)]
@@ -271,11 +271,11 @@ def _stages(request: Request, mode: Mode) -> list[str]:
 
 
 FIRST = 1 << 12
-"""How many rows are read before all are."""
+"""Rows that are searched for missing attributes before all are: most streams show them at once."""
 
 
 def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str) -> None:
-    """Warn of what a stream lacks for a query, and that there is no answer; `ask` is how to ask."""
+    """Warn of attributes that a stream lacks, and of no answers; `ask` is a command to ask why."""
     requirements = requirements_of(pattern)
     requirements.note(source.names)
     columns = _relevant_columns(requirements, source)
@@ -288,7 +288,7 @@ def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str)
 
 
 def _relevant_columns(requirements: Requirements, source: Source) -> list[str]:
-    """The columns that show what is needed; ``type`` first."""
+    """Return the columns that show the requirements; ``type`` first."""
     candidates = (
         *requirements.attributes,
         *(name for name, _ in (*requirements.kinds, *requirements.texts)),
@@ -303,7 +303,7 @@ def _stream(rows: Any) -> Stream:
 
 
 def _examples(requirements: Requirements, source: Source, columns: list[str]) -> Any:
-    """A few rows that have what is needed of all that the stream has, by one pass over it."""
+    """Return a few rows that meet all requirements that the stream meets, by one pass over it."""
     import pyarrow as pa
 
     arrays = source.frame.agg(*_aggregates(requirements, source, columns)).toArrow()
@@ -360,7 +360,7 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """What a task has to know of a row pattern."""
+    """The parts of a row pattern that are sent to a task."""
 
     pattern: RowPattern
     order: tuple[str, ...]

@@ -35,7 +35,7 @@ from cerlab.spark.task_outputs import (
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a task has to know of a query: all of it plain values.
+    """The parts of a query that are sent to a task, as plain values.
 
     Input tables have a column for each of `attributes` (``a0``, ``a1``, ..) and, where the stream
     has positions, ``position`` (int64).
@@ -161,7 +161,7 @@ class Evaluation:
         return indices + self.first if self._positions is None else self._positions.of(indices)
 
     def _keys(self, ends: Any, rows: Any) -> Any:
-        """The values of PARTITION BY at some rows of a table; text is no code there."""
+        """Return the values of PARTITION BY at some rows; text comes without dictionaries."""
         import pyarrow as pa
 
         names = list(dict.fromkeys(self._plan.partition))
@@ -192,7 +192,7 @@ class Positions:
 
     @property
     def size(self) -> int:
-        """How many positions are in memory."""
+        """Return the number of positions in memory."""
         return 0 if self._values is None else self._read - self._first
 
     def append(self, positions: Any) -> None:
@@ -233,13 +233,13 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class GroupJob:
-    """What a task has to know of a query: all of it plain values."""
+    """The parts of a query that are sent to a task, as plain values."""
 
     query: str
     """Its text, without FROM: other streams are left out before."""
     time: TimeAxis | None
     attributes: tuple[str, ...]
-    """Those of the columns ``a0 a1 ..``."""
+    """Types of the columns ``a0 a1 ..``."""
     names: RowNames | None
 
 

@@ -235,12 +235,12 @@ def answers_in_files(request: Request, ranges: FileRanges) -> TaskAnswers:
 
 
 def numbers_of(request: Request, tasks: int) -> DataFrame:
-    """The numbers of some tasks, each in a task of its own."""
+    """Return a frame of task numbers, one in each Spark task."""
     return request.source.frame.sparkSession.range(0, tasks, 1, max(1, tasks))
 
 
 ROWS_OF_A_BUCKET = 1 << 22
-"""How many rows the keys of a bucket have together, about."""
+"""Approximate number of rows in a bucket of keys."""
 
 UNITS = "part int, run int, unit binary"
 
@@ -280,7 +280,7 @@ def answers_in_units(
 def _rows(
     request: Request, events: RelevantEvents, *, is_numbered: bool, buckets: int | None
 ) -> DataFrame:
-    """The rows where they lie, those that have to be seen, and what of them.
+    """Return the rows in place, filtered to relevant events and projected to the columns read.
 
     Those of other streams are counted where positions are.
     """
@@ -307,7 +307,7 @@ def _rows(
 def _fields(
     request: Request, assignment: RangeAssignment, events: RelevantEvents, buckets: int | None
 ) -> BitFields | None:
-    """What of an event crosses as one integer; None where its columns cross.
+    """Return the fields of an event that cross as one integer; None where its columns cross.
 
     The first pass has seen between what values the first key, the positions and the times lie.
     """
@@ -346,7 +346,7 @@ def _with_bit_fields(rows: DataFrame, fields: BitFields) -> DataFrame:
 
 
 def by_part(units: DataFrame, parts: int) -> DataFrame:
-    """The units of each part in a task of its own, in the order of their runs.
+    """Return the units of each part in one task, in the order of their runs.
 
     It is not sorted by the part, which is the same in a task: one integer is sorted by its digits.
     """

@@ -34,7 +34,7 @@ RUNS_OF_A_PART = 16
 """Into how many runs a part is cut, about: what a range reads before its own is whole runs."""
 
 SAMPLE = 16
-"""How many rows of the sample there are for each run."""
+"""Rows of the sample for each run."""
 
 
 def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
@@ -75,7 +75,7 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ..
 
 
 def lying_runs(request: Request) -> tuple[Run, ...] | None:
-    """The runs that the rows lie in; None if they have to be sorted, or are no stream."""
+    """Return the runs that the rows lie in; None if rows need a sort or break the order."""
     from pyspark.sql import functions as fn
 
     positions = request.position is not None
@@ -87,7 +87,7 @@ def lying_runs(request: Request) -> tuple[Run, ...] | None:
 
 
 def surveyed_runs(request: Request) -> tuple[Run, ...]:
-    """The runs between quantiles; raises `BadData` for rows that are no stream."""
+    """Return the runs between quantiles; raises `BadData` for rows that break the order."""
     rows = request.source.frame.select(*_columns(request))
     send = partial(units_of_cuts, cuts=_cuts(request), parts=request.parts)
     return _runs_of_units(request, rows.mapInArrow(send, UNITS))
@@ -96,7 +96,7 @@ def surveyed_runs(request: Request) -> tuple[Run, ...]:
 def _runs_of_units(
     request: Request, units: DataFrame, fields: BitFields | None = None
 ) -> tuple[Run, ...]:
-    """The runs whose units these are; raises `BadData` for rows that are no stream."""
+    """Return the runs of these units; raises `BadData` for rows that break the order."""
     positions = request.position is not None
     survey = partial(survey_units, labels=request.labels, positions=positions, fields=fields)
     schema = _schema(request)
@@ -165,7 +165,7 @@ FirstPass: TypeAlias = FileRanges | RowRanges
 
 
 def first_pass(request: Request) -> FirstPass:
-    """Where the rows of the stream lie: by the footers of its files, if it is no more than those.
+    """Locate the rows of the stream: by footers, if the frame is a bare scan of Parquet files.
 
     Else the columns that order the stream are read: by tasks where it is some rows of files in
     order, else by Spark, once if its rows lie in order and twice if not. Raises `BadData` for
@@ -188,7 +188,7 @@ def first_pass(request: Request) -> FirstPass:
 
 
 def _spread(request: Request, runs: Sequence[Run]) -> tuple[Mode, RangeAssignment]:
-    """The runs by range; by key if the user says so, or if windows are wide for the stream."""
+    """Assign the runs by range, or by key if asked for or if windows are wide for the stream."""
     runs = coarser(runs, sum(run.rows for run in runs) // (RUNS_OF_A_PART * request.parts))
     mode = request.choice.mode
     if (

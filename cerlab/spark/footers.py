@@ -14,11 +14,11 @@ from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.spark.runs import Run, in_order
 
 LONGEST = 1 << 23
-"""How many rows a cluster may have: as many as a task sorts in its memory."""
+"""Maximal rows of a cluster: a task sorts as many in its memory."""
 
 
 class NoProof(Exception):
-    """Why the footers of some files do not prove what has to hold."""
+    """The reason why the footers of some files do not prove the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class Columns:
     """The columns of Parquet files that a stream is made of."""
 
     keys: tuple[str, ...]
-    """What orders it; the last is the position, where the stream has one."""
+    """Columns that order it; the last is the position, where the stream has one."""
     has_position: bool
     time: str | None
-    """What the window is measured on."""
+    """Column that the window is measured on."""
     attributes: tuple[str | None, ...]
-    """What the engine reads, ``a0 a1 ..``; None where no column has it."""
+    """Columns that the engine reads, ``a0 a1 ..``; None where the files lack one."""
     type: str | None
     """The type of all events, where no column has it."""
 
@@ -82,7 +82,7 @@ class RowGroups:
 
 
 def row_groups(paths: Sequence[str], columns: Columns) -> RowGroups:
-    """What the footers of some files state; raises `NoProof` where they do not tell enough."""
+    """Read the footers of some files; raises `NoProof` where they lack statistics."""
     groups: list[RowGroup] = []
     schema, unit = None, 1
     for path in paths:
@@ -99,7 +99,7 @@ def row_groups(paths: Sequence[str], columns: Columns) -> RowGroups:
 
 
 def layout(footers: RowGroups, columns: Columns) -> Layout:
-    """How the rows of some files lie; raises `NoProof` where the footers do not tell."""
+    """Return the layout of the rows of files; raises `NoProof` where footers lack statistics."""
     clusters = _clusters(footers.groups)
     if long := next(filter(_is_too_long, clusters), None):
         raise NoProof(f"{len(long):,} row groups overlap, too many rows for one task")

@@ -47,7 +47,7 @@ class Source:
         return self.frame.schema
 
     def kind(self, name: str) -> str | None:
-        """The type of a column as Spark writes it, without parameters; None if there is none."""
+        """Return the type of a column as Spark has it, without parameters; None without one."""
         if name not in self.names:
             return "string" if name == "type" and self.type is not None else None
         text: str = self.schema[self.names.index(name)].dataType.simpleString()
@@ -155,7 +155,7 @@ def position_column(source: Source, name: str) -> Column:
 
 
 def only_moment(source: Source) -> TimeAxis | None:
-    """The axis of the only column that holds moments, None if there are none or several."""
+    """Return the axis of the only column that holds moments, None for zero or several."""
     names = [name for name in source.names if source.kind(name) in MOMENTS]
     return TimeAxis(names[0]) if len(names) == 1 else None
 
@@ -163,7 +163,7 @@ def only_moment(source: Source) -> TimeAxis | None:
 def time_column(
     source: Source, window: AttributeWindow | TimeWindow, axis: TimeAxis | None
 ) -> tuple[Column, bool]:
-    """What a window in time is measured on, and whether it is int64 (else float64).
+    """Return the column that a time window is measured on, and whether it is int64 (else float64).
 
     Moments are in microseconds. Raises as `clock_for` and its clocks do.
     """

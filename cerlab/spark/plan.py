@@ -21,7 +21,7 @@ from cerlab.predicates.syntax import atoms, attributes_of
 
 
 class Mode(Enum):
-    """How events are spread over tasks; the value is its name for users."""
+    """A way to spread events over tasks; the value is its name for users."""
 
     KEYS = "keys"
     """All events of a key in one task."""
@@ -116,7 +116,7 @@ def choose_mode(plan: PlanClauses, name: str | None = None) -> Choice:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What users call the columns of the survey."""
+    """Users' names for the columns of the survey."""
 
     keys: tuple[str, ...]
     time: str | None = None
@@ -124,7 +124,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a row of a table: a code of `cerlab.errors`, and its text."""
+    """A fault of a row of a table: a code of `cerlab.errors`, and its text."""
 
     row: int
     code: str
@@ -132,7 +132,7 @@ class Problem:
 
 
 def first_problem(before: Any | None, rows: Any, labels: Labels) -> Problem | None:
-    """The first row that is no next event after `before`, the row before the table."""
+    """Return the first row that cannot follow its predecessor; `before` precedes the table."""
     problems = [
         Problem(int(wrong.argmax()), code, message(int(wrong.argmax())))
         for wrong, code, message in _checks(before, rows, labels)
@@ -167,7 +167,7 @@ def indices_in_from(rows: Any) -> Any:
 
 
 class _Check(NamedTuple):
-    """The rows for which something is wrong, its code, and what is said of one of them."""
+    """Yield the faulty rows of each check, its code, and its message for one of them."""
 
     wrong: Any
     code: str
@@ -318,7 +318,7 @@ def time_attribute(plan: Plan, time: TimeAxis | None) -> str | None:
 
 
 def window_width(plan: Plan, time: TimeAxis | None, moment: int) -> Fraction:
-    """How far the window of a plan in time reaches back, exactly, in units of its column.
+    """Return the exact reach of a plan's time window, in units of its column.
 
     Moments are taken as integers of `moment` nanoseconds.
     """

@@ -1,4 +1,4 @@
-"""Predicates as columns of Spark: true where they hold, and nowhere else (DESIGN 3.3).
+"""Predicates as columns of Spark: true where they hold, and nowhere else.
 
 Only what is provably the same in every corner has a column: comparisons of integers, floats, text
 and booleans with constants, and with others of their own type. Spark compares text by bytes of

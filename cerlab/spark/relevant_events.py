@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 MOST_BITS = 62
-"""So many tests have a bit: an int64 holds them, and twice the greatest."""
+"""Maximal tests with a bit: an int64 holds them, and twice the greatest value."""
 
 A = TypeVar("A", bound=Automaton[Any])
 
@@ -136,7 +136,7 @@ def _unused_name(tests: Sequence[Predicate], partition: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class RelevantEvents:
-    """What tasks get of a stream whose rows Spark moves."""
+    """The columns of a stream that Spark moves to tasks."""
 
     job: Job
     columns: tuple[Column, ...]
@@ -148,11 +148,11 @@ class RelevantEvents:
     in_python: tuple[str, ...]
     """The tests of the query that tasks make, as texts, with the reasons."""
     bits: int = 0
-    """How many bits the first of the columns has, where that is the truth of tests."""
+    """Bits of the first column, where it holds the truth of tests."""
 
 
 def relevant_events(request: Request) -> RelevantEvents:
-    """What crosses for a request: the truth of its tests as bits, and its time and key.
+    """Return the columns that cross for a request: truth of tests as bits, time and key.
 
     Where positions are counted every row does: the first pass does not know how many of a run are
     relevant.

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Options(TypedDict, total=False):
-    """What `cerlab.spark.match` takes besides, which says what it means."""
+    """Further options of `cerlab.spark.match`, which documents them."""
 
     type: str | None
     time: str | None
@@ -59,17 +59,17 @@ class Request:
     choice: Choice
     time: TimeAxis | None
     keys: tuple[Column, ...]
-    """What orders the stream; the positions are the last of them, if there is a column of those."""
+    """Columns that order the stream; the last has the positions, if there is such a column."""
     labels: Labels
     position: Column | None
     from_filter: Column | None
     """Whether an event is of a stream in FROM; None if all are."""
     clock: Column | None
-    """What a window in time is measured on."""
+    """Column that a time window is measured on."""
     whole_times: bool
     """Whether that is int64, else float64."""
     attributes: tuple[str, ...]
-    """What the engine reads of an event."""
+    """Attributes that the engine reads of an event."""
     parts: int
     with_partition: bool
     names: RowNames | GroupRows | None
@@ -191,12 +191,12 @@ def check_partition(plan: Plan, *, with_partition: bool) -> None:
 
 
 def keys_of(request: Request) -> list[Column]:
-    """What orders the stream: ``k0 k1 ..``."""
+    """Columns that order the stream: ``k0 k1 ..``."""
     return [key.alias(f"k{n}") for n, key in enumerate(request.keys)]
 
 
 def answer_schema(request: Request) -> StructType:
-    """The schema of DESIGN 2.6, with the key where it is asked for.
+    """Return the schema of answers, with the key where it is asked for.
 
     Of rows with names and of aggregates, that of their columns.
     """
@@ -220,7 +220,7 @@ PARTS_PER_CORE = 2
 
 
 def parallelism(df: DataFrame) -> int:
-    """How many tasks Spark runs at a time; where a server does not say, its shuffle partitions."""
+    """Return the tasks that Spark runs at a time; for an unknown server, its shuffle partitions."""
     from pyspark.errors import PySparkException
 
     try:
@@ -230,7 +230,7 @@ def parallelism(df: DataFrame) -> int:
 
 
 OF_SELECT = "*"
-"""What stands for the columns that SELECT names."""
+"""Stands for the columns that SELECT names."""
 
 
 def row_names(
@@ -282,7 +282,7 @@ def _type(source: Source, names: RowNames, column: NamedColumn) -> DataType:
 
 
 def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
-    """What SELECT COUNT(*) and sums ask for; raises `UsageError` where `others` are given besides.
+    """Return the rows that SELECT COUNT(*) and sums define; `others` given raise `UsageError`.
 
     And `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for columns
     that there are not, `TypeMismatch` for sums of what is no number.

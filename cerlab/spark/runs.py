@@ -21,7 +21,7 @@ HINTS = {
     "CER0781": "add a column to order_by that tells them apart, or name a position",
     "CER0782": "a position is a different integer for each event, increasing along the stream",
 }
-"""What to do about an event that is not where a stream can have it, by the code of its error."""
+"""Hints for an event in a place where a stream cannot have it, by the code of its error."""
 
 
 def quantiles(sample: Sequence[tuple[Any, ...]], parts: int) -> list[tuple[Any, ...]]:
@@ -40,7 +40,7 @@ SURVEY = (
     *((name, "long") for name in ("first", "first_kept", "at")),
     *(("code", "string"), ("what", "string")),
 )
-"""The columns that a survey has besides those of runs, with the types of Spark.
+"""Columns of a survey in addition to those of runs, with the types of Spark.
 
 ``unit`` is the number of the run. ``first``, ``first_kept`` and ``at`` are the places of its first
 row, of its first row of FROM and of one that is wrong: positions where the stream has them, else
@@ -130,7 +130,7 @@ def _bad(place: int, code: str, what: str) -> BadData:
 
 
 SIZE = 1 << 16
-"""How many rows a table has before an engine reads it."""
+"""Minimal rows of a table that an engine reads."""
 
 
 def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
@@ -175,12 +175,12 @@ def keys_in(rows: Any) -> list[str]:
 Instant: TypeAlias = int | float
 
 RUN = 1 << 13
-"""How many rows a run has at most, until a task has read `FEW` times as many; then it is longer."""
+"""Maximal rows of a run, until a task has read `FEW` times as many; then runs are longer."""
 
 FEW = 64
 
 MOST_SHORT_RUNS = 64
-"""So many runs a task may have, however short; with many more its rows are not in order."""
+"""Short runs that a task may have; with many more its rows count as unordered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,13 +247,13 @@ def _follows(run: Run, after: Run, *, positions: bool) -> bool:
 
 
 def descents(rows: Any) -> Any:
-    """Of every row but the first, whether its keys are below those of the row before: bool."""
+    """Return for each row but the first whether its keys are below the row before: bool."""
     back, _ = _neighbours(rows)
     return back
 
 
 def _neighbours(rows: Any) -> tuple[Any, Any]:
-    """Of every row but the first: whether it is before the one before it, and in its place."""
+    """Return for each row but the first whether it is before its predecessor, and in its place."""
     import pyarrow.compute as pc
 
     count = rows.num_rows - 1
@@ -320,7 +320,7 @@ def _starts(rows: Any, longest: int) -> Any:
 
 
 def _gaps(column: Any) -> Any:
-    """How far each row but the first is from the one before; nothing for keys without distance."""
+    """Return the distance of each row from its predecessor; none for keys without distance."""
     import pyarrow as pa
 
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):

@@ -30,11 +30,11 @@ from cerlab.spark.plan import Labels
 from cerlab.spark.runs import SIZE, descents, is_whole, keys_in, survey_run, tables_of
 
 ROWS_OF_A_UNIT = 1 << 18
-"""How many rows a task has at least before it makes units of them."""
+"""Minimal rows that a task collects before it makes units of them."""
 
 
 class Placing(NamedTuple):
-    """How events get their positions, and whether all rows of the stream are sent."""
+    """The source of positions of events, and whether all rows of the stream are sent."""
 
     has_positions: bool
     """Whether the last key is the position."""
@@ -43,7 +43,7 @@ class Placing(NamedTuple):
     whole: bool = True
     """Whether all rows are sent that `RangeAssignment.rows_in_from` counts."""
     fields: BitFields | None = None
-    """What is in their column ``k0``, where that is not the first key."""
+    """Content of the column ``k0``, where that is not the first key."""
 
 
 def change_error(what: str) -> BadData:
@@ -253,7 +253,7 @@ def _values(column: Any) -> Any:
 def survey_units(
     batches: Iterable[Any], labels: Labels, *, positions: bool, fields: BitFields | None = None
 ) -> Iterator[Any]:
-    """What there is to say of each run (`cerlab.spark.runs`)."""
+    """Yield a row that describes each run (`cerlab.spark.runs`)."""
     for unit in runs_of_units(batches):
         rows = unit.rows if fields is None else fields.decode(unit.rows)
         yield survey_run(unit.run, rows, labels, positions=positions)

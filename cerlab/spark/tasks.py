@@ -21,7 +21,7 @@ from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tabl
 from cerlab.spark.shuffle_units import change_error, units_of_cuts
 
 RUN_IN_FILES = 1 << 15
-"""How many rows a run of a task has, for a stream whose rows Spark reads."""
+"""Rows of a run of a task, for a stream whose rows Spark reads."""
 
 
 def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iterator[Any]:
@@ -177,7 +177,7 @@ def are_named(types: Any) -> bool:
 
 
 def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
-    """Raise `BadData` for the first row that is no next event; `before` rows are before them."""
+    """Raise `BadData` for the first row that breaks the order; `before` rows precede them."""
     import pyarrow as pa
 
     columns = ranges.columns
@@ -253,7 +253,7 @@ def _for_engine(cluster: _Cluster, columns: Columns) -> Any:
 
 
 SAMPLE_GROUPS = 8
-"""From so many row groups a sample is taken, about."""
+"""Approximate number of row groups in a sample."""
 
 
 def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:

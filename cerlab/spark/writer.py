@@ -122,7 +122,7 @@ def write_folder(
 
 
 def publish(staging: Path, folder: Path) -> None:
-    """Give a folder beside another its name; what was there is removed when that is done.
+    """Rename a folder to another, whose old content is removed afterwards.
 
     Until then it is there under its own name or, between two renames, under a hidden one beside it.
     """
@@ -141,7 +141,7 @@ def publish(staging: Path, folder: Path) -> None:
 
 
 def publish_files(files: Any, staging: str, folder: str, names: Collection[str]) -> None:
-    """Move files out of a folder into the one that it is in, instead of all that was there.
+    """Move files out of a folder into its parent, where they replace all content.
 
     That is removed when the new ones are there. From the first move to the last removal there is no
     ``_SUCCESS``; where moving fails all is as before.

@@ -29,12 +29,12 @@ from cerlab.viz.timeline import Row, Timeline, timeline, timeline_text
 from cerlab.viz.timeline_svg import timeline_svg, within_page
 
 MOST = 50
-"""How many answers a notebook shows; a terminal shows fewer."""
+"""Answers that a notebook shows; a terminal shows fewer."""
 
 IN_TEXT = 10
 
 MOST_EVENTS = 20_000
-"""Up to so many events answers are counted to say how many there are."""
+"""Up to this many events a display counts the answers; counting more would delay it."""
 
 
 class LazyAnswers(Protocol):
@@ -45,7 +45,7 @@ class LazyAnswers(Protocol):
     def __iter__(self) -> Iterator[ComplexEvent]: ...
 
     def count(self) -> int:
-        """How many answers there are."""
+        """Return the number of answers."""
         ...
 
 
@@ -211,7 +211,7 @@ def witness_timeline(witness: Witness) -> Timeline:
 
 
 def _because(verdict: Verdict) -> str:
-    """The reason; of what is not decided it begins by saying so, which the head does here."""
+    """Return the reason, without the words for an undecided question, which the head has."""
     return verdict.reason.removeprefix(f"{HOLDS[None]}: ")
 
 
@@ -236,19 +236,19 @@ display.register(Witness, "text/html", witness_html)
 display.register(Witness, "image/svg+xml", lambda w: timeline_svg(witness_timeline(w)))
 
 ROWS = 50
-"""How many rows a table has."""
+"""Rows of a table."""
 
 ATTRIBUTES = 12
-"""How many attributes have a column."""
+"""Attributes that have a column."""
 
 LONGEST = 2000
-"""How many characters of an event a terminal shows."""
+"""Characters of an event that a terminal shows."""
 
 FEW = 10_000
-"""Up to so many events types are counted without Arrow, which takes longer to load."""
+"""Up to this many events types are counted without Arrow, whose import takes longer."""
 
 TYPES = 12
-"""How many types the histogram shows."""
+"""Types that the histogram shows."""
 
 
 def event_text_of(event: Event) -> str:
@@ -303,7 +303,7 @@ def stream_html(stream: Stream) -> str:
 
 
 def type_counts(stream: Stream) -> Counter[str]:
-    """How many events there are of each type, most frequent first, then by name.
+    """Return the number of events of each type, most frequent first, then by name.
 
     >>> type_counts(Stream.from_events([{"type": "B"}, {"type": "A"}, {"type": "B"}]))
     Counter({'B': 2, 'A': 1})

@@ -114,7 +114,7 @@ def _state(machine: DeterministicCea | StrategyCea, node: Node) -> str:
 
 
 def run_state_text(machine: DeterministicCea | StrategyCea, q: int) -> str:
-    """What a macro-state of runs is called."""
+    """Return the name of a macro-state of runs."""
     return _state(machine, ("run", q))
 
 
@@ -209,7 +209,7 @@ def guard_words(
 
 
 def predicate_of(cube: Cube, predicates: Sequence[Predicate]) -> Predicate:
-    """What the events of a cube satisfy."""
+    """Return the conditions that the events of a cube satisfy."""
     way: Predicate = EVERYTHING
     for bit, P in enumerate(predicates):
         if cube.mask >> bit & 1:
@@ -404,7 +404,7 @@ def explored_text(A: ExploredCea) -> str:
 
 
 def first_lines(text: str, most: int = 50) -> str:
-    """A text of many lines, cut for a display, which says so.
+    """Return the first lines of a text, with a note of how many are left out.
 
     >>> print(first_lines("a\\nb\\nc\\nd", 2))
     a

@@ -50,7 +50,7 @@ from cerlab.why.none import WhyNone
 __all__ = ["answers", "filmstrip", "machines", "timeline", "timeline_svg"]
 
 MOST = 50
-"""How many nodes of a picture, and lines of a text, a display shows; it says of how many."""
+"""Nodes of a picture, and lines of a text, that a display shows, with a note of the total."""
 
 _MACHINES = (
     *(Vcea, Ucea, IntervalCea, AnchoredCea, EpsilonCea, ExplicitCea, Srt, EpsilonSrt),
@@ -196,7 +196,7 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def session_html(session: SessionLike) -> str:
-    """How many events were pushed, how many answers they completed, and the plan."""
+    """Return the pushed events, the answers that they completed, and the plan."""
     done = [("events pushed", session.pushed), ("answers completed", session.answered)]
     return block(table("Open query", ("part", "value"), [*done, *plan_facts(session.plan)]))
 

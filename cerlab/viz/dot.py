@@ -40,7 +40,7 @@ LARGE = 160
 """With more edges than that a picture is laid out in a hurry, with straight edges."""
 
 MOST_LINES = 12
-"""How many lines are drawn at an edge."""
+"""Lines of a label that are drawn at an edge."""
 
 SAID_PLAINLY = {EdgeKind.LEFT, EdgeKind.RIGHT, EdgeKind.LISTED, EdgeKind.COLUMN, EdgeKind.ASKED}
 """Edges whose style is in plain DOT too."""
@@ -144,7 +144,7 @@ def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
 
 
 def _with_small_words(node: Node, theme: Theme | None) -> str:
-    """The label with what is small beside it and under it."""
+    """Return the label with the small texts beside it and under it."""
     colour = f' COLOR="{theme.faint}"' if theme else ""
     label = "<BR/>".join(map(_html, _label_text(node.label, theme).split("\n")))
     if node.aside:

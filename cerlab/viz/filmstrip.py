@@ -20,7 +20,7 @@ from cerlab.viz.render import html as picture_html
 from cerlab.viz.tecs import Replay, snapshot_text
 
 MOST_SENTENCES = 6
-"""How many moves, and how many answers, the words of a step tell one by one."""
+"""Moves, and answers, that the words of a step list one by one."""
 
 
 @rich_display
@@ -136,19 +136,19 @@ WIDTH = 736
 """The width of a frame, in pixels: that of a column of text, so that words keep their size."""
 
 MOST_FRAMES = 12
-"""How many frames a display shows."""
+"""Frames that a display shows."""
 
 LEAST = 0.65
-"""How small pictures are drawn: words are then 9.5 pixels high. Wider ones make a frame scroll."""
+"""Least scale of pictures: words are then 9.5 pixels high. Wider ones make a frame scroll."""
 
 WIDEST = 2_000
 """The widest machine, in pixels, that is drawn; others are left to the words."""
 
 TOGETHER = 24
-"""So many steps share a layout."""
+"""Steps that share a layout."""
 
 NEIGHBOURS = 9
-"""How many events before the one that is read are shown, and how many after it."""
+"""Events that are shown before and after the current one."""
 
 _MARGIN, _LINE, _STRIP, _GAP = 12, 18, 48, 12
 
@@ -178,7 +178,7 @@ class _Picture:
         return cls(text, width, height)
 
     def svg_at(self, x: float, y: float, width: float, height: float) -> str:
-        """It inside another SVG, in a box there."""
+        """Return it inside another SVG, in a box there."""
         box = re.search(r'viewBox="[^"]*"', self.text)
         inside = self.text[self.text.index(">") + 1 :]
         at = f'x="{x:g}" y="{y:g}" width="{width:.2f}" height="{height:.2f}"'
@@ -187,7 +187,7 @@ class _Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the pictures of some steps stand: the tECS at a point, with the scales of both.
+    """Places of the pictures of some steps: the tECS at a point, with the scales of both.
 
     The machine goes from left to right (LR) or down (TB). `machine` is 0 where it is left out;
     `width` and `height` are those of the frame.
@@ -246,7 +246,7 @@ class Frames:
         return self._sheet("\n".join(parts), width, max(top - _GAP, 1), title, says)
 
     def _frame(self, k: int) -> tuple[_Layout, str]:
-        """Where things are in a frame, and what is in it."""
+        """Places in a frame, and its content."""
         step, layout = self._steps[k], self._layout(k // TOGETHER)
         parts = [*self._stream(step)]
         y: float = _MARGIN + _STRIP
@@ -315,7 +315,7 @@ class Frames:
         return self._machines[active, way]
 
     def _stream(self, step: Step) -> Iterator[str]:
-        """The events around the one that is read, which is brought forward."""
+        """Return the events around the current one, which is highlighted."""
         colours, events = self._colours, self._steps.stream.events
         first = max(0, step.position - NEIGHBOURS)
         last = min(len(events), step.position + NEIGHBOURS + 1)

@@ -79,7 +79,7 @@ def tree(
 
 
 def own_parts(value: Any) -> dict[str, Any]:
-    """The production of a node, and its fields that are no subformulas."""
+    """Return the production of a node, and its fields other than subformulas."""
     below = CEL_KINDS + SREMO_KINDS
     values = {f.name: getattr(value, f.name) for f in fields(value)}
     parts = {
@@ -130,10 +130,10 @@ for _kind in SREMO_KINDS:
 AnyDerivation: TypeAlias = Derivation[Any, Any]
 
 MOST_WORDS = 5
-"""How many failures the legend tells."""
+"""Failures that the legend lists."""
 
 LONGEST_EVENT = 40
-"""How many characters of an event a node says."""
+"""Characters of an event in a node."""
 
 
 @picture.register(Derivation)
@@ -186,7 +186,7 @@ def _valuation_parts(V: Valuation | None) -> tuple[dict[str, Any], str]:
 
 
 def _reading_parts(reading: Reading) -> tuple[dict[str, Any], str]:
-    """What an expression consumes, marks and stores as parts of the node, and as words."""
+    """Return the parts that an expression consumes, marks and stores, and their words."""
     start, end, marks = reading.start, reading.end, reading.marks
     if end == start:
         return {}, "no event"

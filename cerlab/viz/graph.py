@@ -12,7 +12,7 @@ from cerlab.errors import Unsupported
 
 
 class NodeKind(Enum):
-    """What a node is; a theme gives each kind its look."""
+    """The kind of a node; a theme gives each kind its look."""
 
     STATE = "state"
     FINAL = "final"
@@ -25,7 +25,7 @@ class NodeKind(Enum):
 
 
 class EdgeKind(Enum):
-    """What an edge is; a theme gives each kind its look."""
+    """The kind of an edge; a theme gives each kind its look."""
 
     TAKE = "take"
     SKIP = "skip"
@@ -116,7 +116,7 @@ def picture(value: object, limit: int | None) -> Graph:
 
 
 def graph_of(value: object, *, limit: int | None = None) -> Graph:
-    """The picture of a value; with a `limit`, of so many nodes at most, and its note says so.
+    """Return the picture of a value; with a `limit` on its nodes, which its note then mentions.
 
     Raises `Unsupported` for what is no graph, `ResourceLimit` for machines too large to explore.
 
@@ -143,7 +143,7 @@ def cut(graph: Graph, limit: int) -> Graph:
 
 
 def alt_text(graph: Graph, longest: int = 20) -> str:
-    """The picture in words: what it is, its ends, what is brought forward, its first edges."""
+    """Describe a picture in words: its title, ends, highlighted nodes and first edges."""
     names = {node.id: _name(node) for node in graph.nodes}
     parts = [graph.title]
     initial = [names[node.id] for node in graph.nodes if node.is_initial]
@@ -171,7 +171,7 @@ def _name(node: Node) -> str:
 
 
 ON_ITS_OWN = "svg:root{color-scheme:light dark}"
-"""CSS for a drawing that is no part of a page: it can be light and dark, and so can its ground."""
+"""CSS for a standalone drawing: it can be light and dark, and so can its background."""
 
 FONT = '"Helvetica"'
 """As DOT has it; Graphviz measures with what the machine has in its place."""
@@ -254,7 +254,7 @@ STYLES = {
     EdgeKind.COLUMN: {"arrowhead": "none"},
     EdgeKind.ASKED: {"arrowhead": "none", "style": "dashed"},
 }
-"""What edges look like in every theme: left edges of unions are dashed, right ones solid."""
+"""Styles of edges in every theme: left edges of unions are dashed, right ones solid."""
 
 
 def edge_colour(theme: Theme, kind: EdgeKind) -> str:

@@ -10,7 +10,7 @@ from html import escape as _escape
 from cerlab.viz.graph import Cell, Graph, Node, NodeKind
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML does not allow, not even escaped."""
+"""Characters that XML does not allow, not even escaped."""
 
 _RIGHT, _WHOLE = ' class="n"', ' class="s"'
 
@@ -99,7 +99,7 @@ def note(text: str) -> str:
 
 
 def pre(text: str) -> str:
-    """Text as it stands."""
+    """Return text in a block that keeps its spaces and lines."""
     return f"<pre>{escape(text)}</pre>"
 
 

@@ -41,7 +41,7 @@ NAMES: dict[type[Automaton], tuple[str, str]] = {
     AnchoredCea: ("anchored_cea", "CEA from position 0"),
     EpsilonCea: ("epsilon_cea", "CEA with empty moves"),
 }
-"""What graphs of a kind are called, and their title."""
+"""Name and title of graphs of a kind."""
 
 
 def state_nodes(
@@ -77,7 +77,7 @@ def state_graph(
 
 
 def mark_kind(mark: Mark) -> EdgeKind:
-    """Transitions that take are drawn apart from those that skip."""
+    """Return the look of a transition: taking ones differ from skipping ones."""
     return EdgeKind.TAKE if mark is Mark.TAKE else EdgeKind.SKIP
 
 
@@ -114,7 +114,7 @@ def empty_edge(move: EmptyMove) -> Edge:
 
 
 def edge_text(t: RegisterTransition) -> str:
-    """What a transition asks, whether it marks, and what it writes.
+    """Return the condition of a transition, its mark, and the registers that it writes.
 
     >>> from cerlab.automata.automaton import Mark
     >>> from cerlab.predicates.syntax import TypeIs
@@ -200,7 +200,7 @@ def _edges(q: int, steps: Steps) -> Iterator[Edge]:
 
 
 EXAMPLE = 200
-"""How many characters of an example are shown."""
+"""Characters of an example that are shown."""
 
 
 @drawable
@@ -343,7 +343,7 @@ def layers(states: int, initial: list[int], moves: Iterable[tuple[int, int]]) ->
 
 
 def _shape(source: int, target: int, place: dict[int, tuple[int, int]], *, both: bool) -> str:
-    """How an edge leaves the straight line: a loop, one of two ways, or past states between."""
+    """Return the bend of an edge: a loop, one of two directions, or past states between."""
     if source == target:
         return "[loop above]"
     (column, row), (to_column, to_row) = place[source], place[target]

@@ -21,7 +21,7 @@ Look: TypeAlias = Literal["auto", "light", "dark"]
 Form: TypeAlias = Literal["svg", "png", "pdf"]
 
 FORMS = ("svg", "png", "pdf")
-"""What Graphviz draws here."""
+"""Formats that Graphviz draws here."""
 
 MAX_NODES, MAX_EDGES = 1_000, 1_500
 """The largest picture that is laid out."""
@@ -30,7 +30,7 @@ DPI = 144
 """Dots per inch of a PNG."""
 
 LEAST = 0.7
-"""How much smaller than drawn a picture is shown in a narrow page; beyond that the page scrolls.
+"""Least scale of a picture in a narrow page; beyond that the page scrolls.
 
 The smallest words are then 10 pixels high."""
 
@@ -160,7 +160,7 @@ def _width(picture: str) -> float:
 
 
 def page_colours(body: str) -> str:
-    """A style that gives a drawing with ``"auto"`` theme the one that a Jupyter page says it has.
+    """Return a style that gives a drawing with ``"auto"`` theme the theme of a Jupyter page.
 
     A page may differ from what the browser prefers, which the drawing goes by on its own.
     """

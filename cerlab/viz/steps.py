@@ -23,7 +23,7 @@ from cerlab.viz.render import Look
 from cerlab.viz.tecs import tecs_snapshots
 
 MOST_STATES = 24
-"""Up to so many macro-states of a machine are drawn beside a step."""
+"""Macro-states of a machine that are drawn beside a step at most."""
 
 
 @rich_display
@@ -110,11 +110,11 @@ linear-gradient(to right,#8886,transparent),linear-gradient(to left,#8886,transp
 .cerlab-frame{background-size:2.5rem 100%,2.5rem 100%,.8rem 100%,.8rem 100%}
 .cerlab-frame{--ground:var(--jp-layout-color0,Canvas)}
 """
-"""A frame that is wider than the page scrolls, and a shade at the edge says so."""
+"""CSS by which a frame wider than the page scrolls, with a shade at the edge as a cue."""
 
 
 def widget(steps: StepList, theme: Look = "auto") -> Any:
-    """An anywidget with the frames; its trait ``k`` is the number of the one that shows.
+    """Return an anywidget with the frames; its trait ``k`` is the number of the visible one.
 
     Raises `Unsupported` without anywidget (the extra ``notebooks``), and as
     `cerlab.viz.render.svg`.

@@ -22,7 +22,7 @@ from cerlab.viz.html import escape
 from cerlab.viz.render import svg
 
 HEAD = 18
-"""How many characters of an event stand over its column."""
+"""Characters of an event over its column."""
 
 
 @picture.register(TecsSnapshot)
@@ -106,7 +106,7 @@ def state_text(active: ActiveState) -> str:
 
 
 def node_text(node: TecsNode) -> str:
-    """What stands in a node: its position, or that it is a union."""
+    """Return the text of a node: its position, or the sign of a union."""
     return "∨" if node.kind == "union" else str(node.position)
 
 
@@ -259,7 +259,7 @@ class Replay:
         self.height = max(self._high, tall + 2 * _PAD)
 
     def at(self, snapshot: TecsSnapshot) -> str:
-        """What the snapshot holds, as SVG in a box of `width` and `height`."""
+        """Return the content of the snapshot, as SVG in a box of `width` and `height`."""
         says = escape(tecs_graph(snapshot).title)
         return "\n".join([f"<title>{says}</title>", *self._dag(snapshot), *self._table(snapshot)])
 
@@ -364,7 +364,7 @@ def _pair(match: re.Match[str] | None) -> tuple[float, float]:
 
 
 def _right(part: str) -> tuple[float, float]:
-    """Where a line meets a node from the right; nowhere for words alone."""
+    """Return the point where a line meets a node from the right; None for words alone."""
     if circle := _CENTRE.search(part):
         x, y, radius = map(float, circle.groups())
         return x + radius, y

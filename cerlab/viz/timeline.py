@@ -31,16 +31,16 @@ from cerlab.viz.timeline_value import (
 __all__ = ["Row", "Timeline", "timeline"]
 
 EVENTS = 80
-"""How many events of a stream are shown, by default."""
+"""Events of a stream that are shown, by default."""
 
 ANSWERS = 24
-"""How many distinct answers are shown, by default."""
+"""Distinct answers that are shown, by default."""
 
 NEIGHBOURS = 2
-"""How many events are shown on each side of what shown answers need, where others are not shown."""
+"""Events that are shown on each side of the shown answers, where others are left out."""
 
 BREAK = 1.5
-"""How much wider than a step the axis is where events between two are left out."""
+"""Width of a gap of left-out events on the axis, in steps."""
 
 Answer: TypeAlias = ComplexEvent | Valuation
 
@@ -130,7 +130,7 @@ def _comparable(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
 def _selection(
     rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, length: int, room: tuple[int, int]
 ) -> tuple[dict[ComplexEvent, frozenset[int]], list[int]]:
-    """The answers and the positions that are shown: those that tell rows apart come first.
+    """Return the shown answers and positions: answers that tell rows apart come first.
 
     There is `room` for so many events and so many answers. One answer that needs more events than
     that is shown with its interval and its first positions.
@@ -159,7 +159,7 @@ def _selection(
 def _by_interest(
     rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, answers: int
 ) -> list[ComplexEvent]:
-    """Those that tell rows apart, but a quarter of the room for what rows agree on."""
+    """Choose answers that tell rows apart, with a quarter of the room for common ones."""
     apart = [answer for answer, having in rows_of.items() if len(having) < rows]
     common = [answer for answer, having in rows_of.items() if len(having) == rows]
     most = answers - answers // 4
@@ -246,7 +246,7 @@ def timeline_text(T: Drawing) -> str:
 
 
 def _names_of_kinds(T: Drawing) -> tuple[dict[str, str], str]:
-    """What each kind is called in a column, and the key to that if it is needed."""
+    """Return the name of each kind in a column, and the legend if there are abbreviations."""
     every = kinds(T)
     if max(map(len, every), default=0) <= _LONG:
         return {name: name for name in every}, ""

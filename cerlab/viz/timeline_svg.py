@@ -37,7 +37,7 @@ PLOT = 680
 """The width that the axis may take, in pixels."""
 
 STEP = 46
-"""How far apart events are at most."""
+"""Maximal distance of events in pixels."""
 
 TRACK = 24
 
@@ -48,7 +48,7 @@ AXIS = 34
 MARGIN = 14
 
 LEAST = 0.87
-"""How much smaller than drawn a timeline is shown in a narrow page; beyond that it scrolls."""
+"""Least scale of a timeline in a narrow page; beyond that it scrolls."""
 
 CHARACTER = 6.6
 """The width that a character of 12 pixels is taken to have."""
@@ -56,7 +56,7 @@ CHARACTER = 6.6
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """Where things are: pixels left of the axis, pixels a step; and the number of each kind."""
+    """The places of a timeline: pixels left of the axis, pixels a step, the number of each kind."""
 
     T: Drawing
     left: float
@@ -233,7 +233,7 @@ def _pill(x: float, y: float, width: float, height: float) -> str:
 
 
 def _legend(sheet: _Sheet) -> tuple[list[str], int, float]:
-    """What stands for kinds and for differences; with its number of lines, and its width."""
+    """Return the legend of kinds and differences, its number of lines, and its width."""
     T, top = sheet.T, sheet.top(len(sheet.T.rows))
     entries = [(cut(name, 28), glyph(n, "0", "0", "on")) for name, n in sheet.kinds.items()]
     if sheet.telling:
@@ -362,7 +362,7 @@ def _mark(ax: Any, x: float, y: float, kind: int, *, hollow: bool) -> None:
 
 
 def _labels(ax: Any, T: Drawing, tops: list[float]) -> None:
-    """Rows by name on the left, positions below, what is left out as the title."""
+    """Write rows by name on the left, positions below, the left-out part as the title."""
     middles = [-tops[row] - (track_count(T, row) - 1) / 2 - 0.2 for row in range(len(T.rows))]
     names = [f"{_plain(cut(row.name, 28))}\n{row_text(T, n)}" for n, row in enumerate(T.rows)]
     ax.set_yticks([1, *middles], ["events", *names])

@@ -13,7 +13,7 @@ from cerlab.predicates.text import answer_text, count_text, number_text
 from cerlab.viz.graph import ON_ITS_OWN
 
 FEW = 3
-"""So many answers that a row lacks are drawn in it, hollow; of more it is said how many."""
+"""Missing answers that are drawn hollow in a row; of more a note has the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def first_fit(spans: Iterable[tuple[float, float]]) -> Iterator[int]:
 
 
 def track_count(T: Drawing, row: int) -> int:
-    """How many tracks a row has, at least one."""
+    """Return the number of tracks of a row, at least one."""
     return 1 + max((track for _, track in in_row(T, row)), default=0)
 
 
@@ -293,7 +293,7 @@ def comparison(T: Drawing) -> str:
 
 
 def extent(T: Drawing) -> str:
-    """How much of the stream and of the answers is shown, if it is not all.
+    """Return the shown share of the stream and of the answers, if it is not all.
 
     ``events 0-79 of 224,473; 12 of 345,816 answers``.
     """

@@ -35,7 +35,7 @@ from proofs_tests.benchmarks.streams import load, plain, save
 from proofs_tests.benchmarks.timing import Row, Seconds, medians, once, rounds, times_as_fast
 
 FEW = 3
-"""Runs at most of what is slower by orders of magnitude."""
+"""Maximal runs of evaluators that are slower by orders of magnitude."""
 
 LENGTHS = (10, 30, 100, 200, 400, 700, 1_000, 2_000, 4_000, 10_000, 19_000, 30_000, 100_000)
 

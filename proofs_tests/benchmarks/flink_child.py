@@ -42,7 +42,7 @@ def cpu_below() -> float:
 
 
 def measure(run: Callable[[], int]) -> tuple[int, float, float]:
-    """What a run counts, with its CPU and wall seconds; the one before it warms up."""
+    """Return the count of a run, with its CPU and wall seconds, after a run that warms up."""
     run()
     cpu, wall = cpu_below(), time.perf_counter()
     count = run()

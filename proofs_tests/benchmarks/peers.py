@@ -105,7 +105,7 @@ class Core:
 
 
 def _program(name: str) -> str:
-    """Return the absolute path of a program; raises OSError where there is none."""
+    """Return the absolute path of a program; raises OSError where it is not found."""
     if (path := shutil.which(name)) is None:
         raise OSError(f"there is no program '{name}'; --pycer-python or --flink-python names one")
     return str(Path(path).absolute())  # it runs in another folder

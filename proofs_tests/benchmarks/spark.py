@@ -240,7 +240,7 @@ def _third_run(make: partial[DataFrame]) -> tuple[int, float, float]:
 
 
 def cpu_of_all() -> float:
-    """Return CPU seconds so far of this process and all below it, those that ended included."""
+    """Return CPU seconds so far of this process and all below it, ended ones included."""
     here = psutil.Process()
     return sum(sum(each.cpu_times()[:4]) for each in (here, *here.children(recursive=True)))
 

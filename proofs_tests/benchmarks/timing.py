@@ -1,4 +1,4 @@
-"""The one loop of all measurements: runs in turns, their medians, spreads and ratios; and tables.
+"""Loop of all measurements: runs in turns, their medians, spreads and ratios; and tables.
 
 Of two medians taken one after the other, the ratio is that of the runs times that of what else the
 machine did meanwhile. So each round runs everything once, in an order that turns around, and ratios

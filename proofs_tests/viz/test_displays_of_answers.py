@@ -87,7 +87,7 @@ def check(value: object) -> None:
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 def test_random_values(suite: Suite) -> None:
-    """Of every kind, with names and texts that would break what is not escaped."""
+    """Events of every kind, with names and texts that would break unescaped output."""
 
     def case(rng: Random) -> bool:
         value = rng.choice(list(KINDS.values()))(rng)

@@ -24,7 +24,7 @@ from proofs_tests.suite import Suite
 from proofs_tests.viz.values import KINDS, random_value
 
 TABLES = (MintermTable, MintermList)
-"""What is a table in HTML, which takes no Graphviz."""
+"""Values whose HTML is a table, which needs no Graphviz."""
 
 PICTURES = {"text/plain", "text/html", "image/svg+xml"}
 

@@ -168,7 +168,7 @@ def test_a_limit_is_stated(suite: Suite) -> None:
 
 
 def test_guards_in_words_hold_for_exactly_their_vectors(suite: Suite) -> None:
-    """Of the vectors that happen, the cubes hold those of the guard; none can be widened."""
+    """The cubes of a guard hold exactly its vectors that happen; none can be widened."""
 
     def case(rng: Random) -> bool:
         width = rng.randrange(1, 6)

@@ -1,4 +1,4 @@
-"""CEQL under Pygments: every text is covered, and only what is none is an error."""
+"""CEQL under Pygments: every text is covered, and only invalid text is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a public name gives, a notebook shows: words of its own, and HTML beside them."""
+"""Every value of a public name shows itself in a notebook, as words and as HTML."""
 
 from __future__ import annotations
 

@@ -63,13 +63,13 @@ def colours(picture: str) -> set[str]:
 
 
 def places_of_texts(picture: str) -> dict[str, tuple[str, float]]:
-    """Where each text of an SVG stands, by what it says: its anchor, its x."""
+    """Return the anchor and the x of each text of an SVG, by its words."""
     texts = ElementTree.fromstring(picture).iter(f"{_SVG}text")
     return {t.text or "": (t.get("text-anchor", ""), float(t.get("x", ""))) for t in texts}
 
 
 def test_words_of_several_sizes_stand_in_the_middle_whatever_the_font() -> None:
-    """Under a node's label, and in the cells of a table: the middle is that of what is around."""
+    """Words under a node's label, and in cells of a table, are centred in their surroundings."""
     why = cerlab.parse_query("SELECT * WHERE A").run([{"type": "A"}]).why(0)
     picture = svg(why.derivation)
     words = places_of_texts(picture)

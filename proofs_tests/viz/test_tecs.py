@@ -98,7 +98,7 @@ def test_figure_4_is_figure_6_with_its_two_equal_unions_as_one() -> None:
 
 
 def open_events(snapshot: TecsSnapshot, number: int) -> set[tuple[int, frozenset[int]]]:
-    """What a node denotes, from the numbers alone; nothing of what is expired."""
+    """Return the denotation of a node, from the numbers alone, without expired parts."""
     by_number = {node.number: node for node in snapshot.nodes}
 
     def events_of(number: int) -> set[tuple[int, frozenset[int]]]:

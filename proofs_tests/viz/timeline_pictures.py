@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @dataclass(frozen=True)
 class AnswerPicture:
-    """An answer as it stands in the picture: its ends and marks as positions of pixels."""
+    """An answer in the picture: its ends and marks as positions of pixels."""
 
     answer: ComplexEvent
     kind: str
@@ -28,7 +28,7 @@ class AnswerPicture:
 
 @dataclass(frozen=True)
 class Picture:
-    """What an SVG shows: events by position, and for each row what is drawn in it."""
+    """The content of an SVG: events by position, and the drawing of each row."""
 
     events: dict[int, float]
     rows: list[list[AnswerPicture]]
@@ -103,7 +103,7 @@ def check_picture(T: Timeline, answers_of: dict[str, list[ComplexEvent]]) -> Pic
 def _apart(
     every: set[ComplexEvent], answers_of: dict[str, list[ComplexEvent]]
 ) -> set[tuple[ComplexEvent, str]]:
-    """What is highlighted: in some rows only, and not most of any row."""
+    """Highlights are in some rows only, and not in most of any row."""
     union = {each for answers in answers_of.values() for each in answers}
     rivals = [row for row, answers in answers_of.items() if set(answers) != union]
     compare = rivals if len(rivals) > 1 else list(answers_of)

@@ -40,7 +40,7 @@ def machine_of_nasty_texts(rng: Random) -> Any:
 
 
 def snapshot(rng: Random) -> Any:
-    """What a tECS holds after a random stream; partitions, windows and consumption included."""
+    """Return a tECS after a random stream; partitions, windows and consumption included."""
     while True:
         case = random_case(rng)
         if case.query.has_automaton and len(case.stream):

@@ -1,4 +1,4 @@
-"""The general engine over many keys at once, each with a time and a number of its own."""
+"""The general engine over many keys at once, each with its time and a stable number."""
 
 from __future__ import annotations
 

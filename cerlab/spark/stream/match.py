@@ -228,7 +228,7 @@ def _schema(request: StreamRequest) -> StructType:
 
 
 STARTS = 5
-"""How often a query is started in all, if Spark gives up on its Python worker."""
+"""Starts of a query at most, if Spark gives up on its Python worker."""
 
 _GAVE_UP = "Python worker failed to connect back"
 """Spark waits ten seconds for it, which can be too short on a busy machine."""
@@ -236,14 +236,14 @@ _GAVE_UP = "Python worker failed to connect back"
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a streaming query has read and written."""
+    """Counts of rows that a streaming query has read and written."""
 
     batches: int
     events: int
     answers: int
     late: int
     buckets: int
-    """How many buckets of keys have a state at the end."""
+    """Buckets of keys that have a state at the end."""
 
 
 def read_stream(
@@ -302,7 +302,7 @@ def write_stream(
     *,
     follow: bool = False,
 ) -> Done:
-    """Write answers and late rows as Parquet until what is there has been read.
+    """Write answers and late rows as Parquet until all present rows have been read.
 
     With `follow` it goes on until it is interrupted. Run again with the same checkpoint it goes on
     where it was, also after a kill: the output is to be read by Spark, which knows which of its

@@ -25,7 +25,7 @@ _ORDER = [("time", "ascending"), ("position", "ascending")]
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """What is known of the order of some sequences, by number.
+    """Order state of some sequences, by number.
 
     The arrays are (sequences,): whether a row has been released, and time and position of the last
     one.
@@ -75,7 +75,7 @@ class Sequences:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What becomes of rows that come: each is released, or late, or held back."""
+    """Split of arriving rows: each is released, or late, or held back."""
 
     released_rows: Any
     """By sequence, in order."""
@@ -195,7 +195,7 @@ def _check_positions(before: Sequences, rows: Any, labels: Labels, has_released:
 
 
 def _refuse(last: Any, rows: Any, labels: Labels) -> NoReturn:
-    """Raise `BadData` for the first row of a sequence that is no next event after `last`."""
+    """Raise `BadData` for the first row of a sequence that cannot follow `last`."""
     problem = first_problem(None if last is None else _view(last), _view(rows), labels)
     assert problem is not None
     place = rows.column("position")[problem.row].as_py()

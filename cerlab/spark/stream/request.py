@@ -43,7 +43,7 @@ _NO_RANGES = "the range in which an answer ends is not over while rows still arr
 
 
 class StreamOptions(TypedDict, total=False):
-    """What `match_stream` takes besides; `match_stream` says what it means."""
+    """Further options of `match_stream`, which documents them."""
 
     time: str | None
     unit: str | None
@@ -148,7 +148,7 @@ def _choice(plan: Plan, mode: str | None) -> Choice:
 
 
 def _axis(source: Source, plan: Plan, time: str | None, unit: str | None) -> TimeAxis | None:
-    """What orders the stream in time: as asked, else what the window is measured on.
+    """Return the column that orders the stream in time: as asked, else that of the window.
 
     None where neither says, and the positions order it. Raises `UsageError` for two different ones.
     """
@@ -283,7 +283,7 @@ def explain_stream(
     lateness: Length,
     **options: Unpack[StreamOptions],
 ) -> str:
-    """What `match_stream` would do with the same arguments; nothing runs."""
+    """Explain `match_stream` with the same arguments; nothing runs."""
     pattern = as_pattern(query)
     request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
     return stream_explanation(request, pattern.text)

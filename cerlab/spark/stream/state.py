@@ -68,7 +68,7 @@ MEMBERS = ENGINE | {
 _WORD = 8
 
 _UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, OSError, RuntimeError)
-"""What reading bytes that are no state may raise; errors of Arrow and of recursion are these."""
+"""Exceptions of reading invalid bytes; errors of Arrow and of recursion derive from these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class BucketState:
     recent: Any
     """The rows that answers to come can name, by number: a table, without rows where none are."""
     arrays: Mapping[str, Any] | None = None
-    """Those of the engine; None before it has read anything."""
+    """Arrays of the engine; None before it has read anything."""
     read: int = 0
-    """How many events have been released."""
+    """Number of released events."""
     timer: int | None = None
     """When Spark is to come back to the bucket, in milliseconds of the watermark."""
 
@@ -273,7 +273,7 @@ def _table(content: Any, schema: Any) -> Any:
 
 
 CLAIM = "cerlab-query"
-"""A folder in a checkpoint that says whose it is."""
+"""Folder in a checkpoint that names the query of the checkpoint."""
 
 _FILE = re.compile(r"(\d+)(\.compact)?")
 
@@ -375,7 +375,7 @@ def _file_system(spark: Any, place: str) -> tuple[Any, Any]:
 
 
 def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
-    """Write into a checkpoint whose it is, unless it says so already.
+    """Write the query of a checkpoint into it, unless it is there already.
 
     `job` is `cerlab.spark.stream.step.digest`. Raises `BadData` for a checkpoint of another query
     or other settings, before anything of it is used.

@@ -40,7 +40,7 @@ BUCKETS = 16
 
 @dataclass(frozen=True, slots=True)
 class StreamJob:
-    """What a task has to know of a query on a stream: all of it plain values.
+    """The parts of a query on a stream that are sent to a task, as plain values.
 
     Times are in the unit of their column; moments are in microseconds.
     """
@@ -53,7 +53,7 @@ class StreamJob:
     """The Arrow types of the attributes, as text."""
     time_kind: str
     labels: Labels
-    """What users call time and position."""
+    """Users' names of time and position."""
     lateness: Instant
     keys: tuple[int, ...]
     """The numbers of the attributes of PARTITION BY among `attributes`."""
@@ -63,7 +63,7 @@ class StreamJob:
     names: RowNames | None = None
     """The columns of rows with names, where those are asked for, and not positions."""
     tick: int | None = None
-    """How many units of time a millisecond of Spark's watermark stands for; None without `lag`."""
+    """Units of time for a millisecond of Spark's watermark; None without `lag`."""
     lag: Instant | None = None
 
     @property
@@ -99,7 +99,7 @@ def digest(job: StreamJob) -> str:
 
 
 def reach(plan: Plan, time: TimeAxis | None) -> Fraction | None:
-    """How long after the last event of a key what is known of it can matter; None for ever.
+    """Return how long the state of a key can matter after its last event; None for ever.
 
     A window in time bounds it, unless a strategy compares with answers older than the window.
     """
@@ -111,7 +111,7 @@ def reach(plan: Plan, time: TimeAxis | None) -> Fraction | None:
 
 
 class BucketStep:
-    """What a micro-batch does to a bucket of keys. Take all `answers` first, then the `state`."""
+    """Effect of a micro-batch on a bucket of keys. Take all `answers` first, then the `state`."""
 
     def __init__(
         self, job: StreamJob, state: bytes | None, rows: Any, watermark: int | None = None
