@@ -22,6 +22,7 @@ from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Timestamp
 from cerlab.predicates.text import count_text
+from cerlab.rows import text as row_text
 from cerlab.rows.machine import PrioritisedAutomaton
 from cerlab.rows.syntax import RowPattern
 from cerlab.viz import answers, filmstrip, html, machines, render, timeline, timeline_svg
@@ -47,7 +48,7 @@ from cerlab.why.failure import Failure
 from cerlab.why.none import WhyNone
 
 # these modules register their kinds when they are imported
-__all__ = ["answers", "filmstrip", "machines", "timeline", "timeline_svg"]
+__all__ = ["answers", "filmstrip", "machines", "row_text", "timeline", "timeline_svg"]
 
 MOST = 50
 """Nodes of a picture, and lines of a text, that a display shows, with a note of the total."""
