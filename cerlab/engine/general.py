@@ -61,7 +61,8 @@ class Tecs:
     ) -> None:
         self._tables = tables
         self._idle_states = 1
-        self._limits = k.Limits(limit_of(plan), CONSUMES[plan.consume], width)
+        self._limits = k.Limits(k.NO_LIMIT, CONSUMES[plan.consume], width)
+        self._limit = limit_of(plan) if plan.limit else None
         self._idle = tables.machine.idle
         self._batches = 0
         self._collected_at = (0, -1)
@@ -129,7 +130,7 @@ class Tecs:
             while True:
                 own = self._pool, self._scratch, self._stack, self._answers.arrays
                 arrays = k.Tecs(self._arena, self._reg, table.arrays, self.parts, *own)
-                status = self._read_batch(arrays, events, self._limits, self._idle)
+                status = self._read_batch(arrays, events, self._limits, self._idle, self._limit)
                 event = int(self._reg[k.EVENT])
                 if status == k.DONE:
                     break

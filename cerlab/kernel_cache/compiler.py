@@ -65,10 +65,20 @@ def dispatcher_of(kernel: Any) -> Any:
     old = dispatcher._compiler
     parts = (old.py_func, old.targetdescr, old.targetoptions, old.locals, old.pipeline_class)
     dispatcher._compiler = _Compiler(*parts)
+    template = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda args, kws: template(tuple(map(_widened, args)), kws)
     dispatcher.add_overload = lambda result: dispatcher.overloads.update(
         {tuple(result.signature.args): result}
     )
     return dispatcher
+
+
+def _widened(argument: Any) -> Any:
+    """Return a type without its constant and, of most integers, in 64 bits: one code for all."""
+    argument = types.unliteral(argument)
+    if isinstance(argument, types.Integer) and (argument.signed or argument.bitwidth < 32):
+        return types.int64
+    return argument
 
 
 def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], name: str) -> bytes:
@@ -141,6 +151,8 @@ def _letters(argument: Any) -> str:
             return "PPllP" + "ll" * argument.ndim
         case types.BaseTuple():
             return "".join(map(_letters, argument.types))
+    if isinstance(argument, types.NoneType):  # a pointer that is not used
+        return "P"
     if isinstance(argument, types.Number | types.Boolean):
         return str(as_dtype(argument).char)
     raise TypeError(f"expected numbers of 64 bits, arrays and tuples of them, got {argument}")

@@ -161,7 +161,8 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
         elif kind is int and not -(1 << 63) <= each < 1 << 63:
             raise OverflowError(f"{each} has more than 64 bits")
         else:
-            parts.append(each.item() if isinstance(each, np.generic) else each)
+            value = each.item() if isinstance(each, np.generic) else each
+            parts.append(0 if value is None else value)
     return arguments, kinds, parts
 
 

@@ -21,13 +21,13 @@ from cerlab.engine.kernels.arrays import (
 
 
 @inline
-def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
+def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int | None) -> int:
     """``Output``: all answers of the final active states; DONE, FULL or NEED_STACK.
 
     Called again with the same registers it goes on. With a `limit` only so many of the event are
     listed, in the order `latest_first`.
     """
-    if limit != k.NO_LIMIT:
+    if limit is not None:  # decided by its type: without a LIMIT no code is made for one
         return list_latest(tecs, p, end, lowest, limit)
     reg, pool, stack, parts = tecs.reg, tecs.pool, tecs.stack, tecs.parts
     stop = parts.start[p] + parts.length[p]

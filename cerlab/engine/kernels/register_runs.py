@@ -38,12 +38,14 @@ def read_events(
     configurations: r.Configurations,
     tecs: k.Tecs,
     limits: k.Limits,
-    total: r.Floats,
+    limit: int | None,
+    total: r.Floats | None,
 ) -> int:
     """Read events from number ``reg[EVENT]`` on: DONE, or what lacks; called again it goes on.
 
     The nodes that accept at an event are one list in `tecs.pool`, of one partition, whose state is
-    final. With a `total`, float64 (1,), answers are counted, and not listed.
+    final. With a `total`, float64 (1,), answers are counted, and not listed. `limit` is the most
+    answers of one end, None for all.
     """
     reg, pool = tecs.reg, tecs.pool
     while reg[k.EVENT] < events.symbol.shape[0]:
@@ -61,10 +63,10 @@ def read_events(
             reg[k.PHASE] = k.LISTING
         if pool[1] > 0:
             end, lowest = events.position[e], events.lowest[e]
-            if total.shape[0]:
-                status = count_event(tecs, configurations.memo, lowest, limits.limit, total)
+            if total is not None:  # decided by its type: code for one or the other is made
+                status = count_event(tecs, configurations.memo, lowest, limit, total)
             else:
-                status = enumerate_event(tecs, 0, end, lowest, limits.limit)
+                status = enumerate_event(tecs, 0, end, lowest, limit)
             if status != k.DONE:
                 return status
             if limits.consume != k.KEEP and reg[k.END_ANSWERS] > 0:
@@ -244,7 +246,7 @@ def either(arena: Arena, memo: NodeMemo, reg: Int64s, first: int, second: int, l
 
 
 @inline
-def count_event(tecs: k.Tecs, memo: NodeMemo, lowest: int, limit: int, total: Floats) -> int:
+def count_event(tecs: k.Tecs, memo: NodeMemo, lowest: int, limit: int | None, total: Floats) -> int:
     """Add the number of the event's answers to `total`, at most `limit`: DONE or NEED_STACK.
 
     A float64: exact up to 2^53. Costs the nodes that the window reaches, not the answers.
@@ -257,7 +259,7 @@ def count_event(tecs: k.Tecs, memo: NodeMemo, lowest: int, limit: int, total: Fl
             return k.NEED_STACK
         count += memo.matches[pool[i]]
     reg[k.END_ANSWERS] = 1 if count > 0 else 0
-    total[0] += count if limit == k.NO_LIMIT else min(count, float(limit))
+    total[0] += count if limit is None else min(count, float(limit))
     return k.DONE
 
 

@@ -298,11 +298,12 @@ class Events(NamedTuple):
 
 
 @kernel
-def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int) -> int:
+def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit: int | None) -> int:
     """Read the events from register EVENT on; DONE, or what is lacking at that event.
 
     The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, those
-    that are at most so many events before in the same partition. `idle` is the idle state at first.
+    that are at most so many events before in the same partition. `idle` is the idle state at first,
+    `limit` the most answers of one end, None for all.
     """
     reg, parts, width = tecs.reg, tecs.parts, limits.width
     while True:
@@ -328,7 +329,7 @@ def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int) -> int
             reg[k.ENTRY] = parts.start[p]
             reg[k.LIST_INDEX] = reg[k.TOP] = reg[k.END_ANSWERS] = 0
         lowest = events.lowest[i] if width == k.NONE else parts.events[p] - 1 - width
-        status = enumerate_event(tecs, p, position, lowest, limits.limit)
+        status = enumerate_event(tecs, p, position, lowest, limit)
         if status != k.DONE:
             return status
         if reg[k.END_ANSWERS] > 0 and limits.consume != k.KEEP:

@@ -21,9 +21,6 @@ from cerlab.kernel_cache import RepeatedCalls
 MAX_CONFIGURATIONS = 1 << 24
 """How many configurations may be active at once."""
 
-NO_TOTAL = np.zeros(0, np.float64)
-"""No total: answers are listed."""
-
 
 class Configurations:
     """What the runs of a program on one stream have in common, and the answers that events end.
@@ -37,13 +34,13 @@ class Configurations:
         key_slot: k.Int32s,
         slots: int,
         *,
-        limit: int,
+        limit: int | None,
         consume: int,
         room: int = 1 << 8,
         arena: int = 1 << 12,
         answers: int = 1 << 15,
     ) -> None:
-        self._limits = k.Limits(limit, consume, k.NONE)
+        self._limits, self._limit = k.Limits(k.NO_LIMIT, consume, k.NONE), limit
         self._reg = np.zeros(r.ALL, np.int64)
         self._live = _live(key_slot, slots, room)
         self._reg[r.FREE] = room
@@ -128,7 +125,7 @@ class Configurations:
         return len(self._live.state), len(self._arena.left)
 
     def read(
-        self, rules: r.Rules, events: r.Events, total: r.Floats = NO_TOTAL
+        self, rules: r.Rules, events: r.Events, total: r.Floats | None = None
     ) -> Iterator[AnswerBatch]:
         """The answers that events end, as soon as a buffer is full; to be exhausted.
 
@@ -144,10 +141,13 @@ class Configurations:
         if self._reg[k.ANSWERS]:
             yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
 
-    def _read(self, rules: r.Rules, events: r.Events, total: r.Floats) -> Iterator[AnswerBatch]:
+    def _read(
+        self, rules: r.Rules, events: r.Events, total: r.Floats | None
+    ) -> Iterator[AnswerBatch]:
         """The answers of some more events, but for the last ones, which are in the buffer."""
         while True:
-            status = self._read_events(rules, events, *self._arrays(), self._limits, total)
+            arrays = self._arrays()
+            status = self._read_events(rules, events, *arrays, self._limits, self._limit, total)
             if status == k.DONE:
                 return
             poll()

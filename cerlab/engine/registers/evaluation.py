@@ -30,7 +30,7 @@ from cerlab.engine.general import CONSUMES, KEYS_KEPT, MOST
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import KIND, Events
 from cerlab.engine.registers.codes import NOTHING, ValueCodes
-from cerlab.engine.registers.configurations import NO_TOTAL, Configurations
+from cerlab.engine.registers.configurations import Configurations
 from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, register_program
 from cerlab.engine.registers.rules import computes, event_atoms, names_of, tables
 from cerlab.engine.state import MOST_EVENTS, expect
@@ -115,11 +115,11 @@ class RegisterRun:
         self._values = [name for name in self._names.values if name != PARTITION.attribute]
         self._streams: Sequence[str] = ()
         self._keys: KeyCodes | None = None
-        self._limit, consume = k.NO_LIMIT, k.KEEP
+        self._limit, consume = None, k.KEEP
         if isinstance(plan, CorrelatedPlan):
             self._streams, consume = plan.streams, CONSUMES[plan.consume]
             self._keys = KeyCodes(plan.partition) if plan.partition else None
-            self._limit = min(plan.limit.per_end, MOST) if plan.limit else k.NO_LIMIT
+            self._limit = min(plan.limit.per_end, MOST) if plan.limit else None
         self._windows = _Windows(_windows(plan), self._streams, time)
         self._learn()
         self.configurations = Configurations(
@@ -211,7 +211,7 @@ class RegisterRun:
         self.configurations.resume({**arrays, "slots": contents})
 
     def push(
-        self, columns: Mapping[str, Any], length: int, total: Any = NO_TOTAL
+        self, columns: Mapping[str, Any], length: int, total: Any = None
     ) -> Iterator[AnswerBatch]:
         """Read `length` more events; yields their answers, each as soon as a buffer is full.
 
@@ -303,12 +303,12 @@ class RegisterRun:
         constants = self._with_new_codes()
         if len(relevant) == 1:
             fresh.constants[:] = constants
-            return self._read(fresh, NO_TOTAL)
-        return self._read(fresh._replace(constants=constants), NO_TOTAL)
+            return self._read(fresh, None)
+        return self._read(fresh._replace(constants=constants), None)
 
     def _read(self, events: Events, total: Any) -> Iterator[AnswerBatch]:
         batches = self.configurations.read(self.tables.rules, events, total)
-        each_once = self.tables.unambiguous or self._limit != k.NO_LIMIT
+        each_once = self.tables.unambiguous or self._limit is not None
         return batches if each_once else distinct(batches)
 
     def _with_new_codes(self) -> k.Int64s:
