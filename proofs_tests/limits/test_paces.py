@@ -34,7 +34,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(batches, "PACE", 1)
     monkeypatch.setattr(batches, "SECONDS_OF_PACE", 0.0)
     monkeypatch.setattr(batches, "CAREFUL_PACE", 1)
-    monkeypatch.setattr(batches, "poll", lambda: looks.append(1))
+    monkeypatch.setattr(batches, "poll", lambda *_: looks.append(1))
     return looks
 
 

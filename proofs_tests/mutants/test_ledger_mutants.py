@@ -34,11 +34,12 @@ from proofs_tests.suite import Suite
 
 _ADD, _ADVANCE = TecsEvaluation._add, TecsEvaluation.advance
 _WITHOUT_VARIABLES = translate._without_variables
+_SAFE_FORM = rewrite.safe_form
 
 
 def disjuncts_of_iterations_twice(phi: cel.Formula) -> cel.Formula:
     """A safe form that says all of it twice where something iterates: of the same meaning."""
-    safe = rewrite.safe_form(phi)
+    safe = _SAFE_FORM(phi)
     iterates = any(isinstance(psi, cel.Plus) for psi in cel.subformulas(phi))
     return cel.Or(safe, safe) if iterates else safe
 
