@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, TypeAlias
 
 from cerlab.automata.automaton import IntervalCea, Vcea
 from cerlab.automata.encoding import Machine, machine_from_value, machine_to_value
@@ -23,11 +23,17 @@ from cerlab.model.clauses import (
     Window,
 )
 from cerlab.model.documents import (
+    TEXT,
+    Codec,
     JsonNode,
+    Production,
     check_head,
+    listed,
+    member_of,
+    optional,
     read_json,
-    unicode,
-    value_from_json,
+    tagged,
+    value_at,
     value_to_json,
 )
 
@@ -88,11 +94,6 @@ class CorrelatedPlan(PlanClauses):
 FORMAT = "cerlab-plan"
 VERSION = 1
 _HEAD = ("format", "version", "digest")
-_BODY = ("vcea", "cea", "streams", "partition", "window", "consume", "limit", "strategy")
-_CONSUMES = {each.value: each for each in Consume}
-_STRATEGIES = {each.value: each for each in Strategy}
-_WINDOWS = {kind: kind for kind in ("events", "time", "attribute")}
-M = TypeVar("M", Vcea, IntervalCea)
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -131,32 +132,8 @@ def _canonical(document: dict[str, Any]) -> bytes:
 
 
 def _body(plan: Plan) -> dict[str, Any]:
-    """All that a plan says, without the head of the document."""
-    return {
-        "vcea": machine_to_value(plan.vcea),
-        "cea": machine_to_value(plan.cea),
-        "streams": [unicode(name) for name in plan.streams],
-        "partition": [unicode(name) for name in plan.partition],
-        "window": _window_value(plan.window),
-        "consume": plan.consume.value,
-        "limit": plan.limit.per_end if plan.limit else None,
-        "strategy": plan.strategy.value if plan.strategy else None,
-    }
-
-
-def _window_value(window: Window | None) -> dict[str, Any] | None:
-    match window:
-        case None:
-            return None
-        case EventWindow(width):
-            return {"kind": "events", "width": width}
-        case TimeWindow(nanoseconds):
-            return {"kind": "time", "nanoseconds": nanoseconds}
-        case AttributeWindow(width, attribute):
-            value = {"width": value_to_json(width), "attribute": unicode(attribute)}
-            return {"kind": "attribute", **value}
-        case _:
-            assert_never(window)
+    """Return all that a plan says, without the head of the document."""
+    return {name: codec.write(getattr(plan, name)) for name, codec in _BODY.items()}
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -190,26 +167,16 @@ def plan_from_bytes(document: bytes) -> Plan:
 def _plan(root: JsonNode) -> Plan:
     check_head(root, "plan", FORMAT, VERSION)
     nodes = dict(zip((*_HEAD, *_BODY), root.keys(*_HEAD, *_BODY), strict=True))
-    limit, strategy = nodes["limit"], nodes["strategy"]
-    plan = Plan(
-        vcea=_machine(nodes["vcea"], Vcea),
-        cea=_machine(nodes["cea"], IntervalCea),
-        streams=tuple([each.text() for each in nodes["streams"].items()]),
-        partition=tuple([each.text() for each in nodes["partition"].items()]),
-        window=_window(nodes["window"]),
-        consume=nodes["consume"].one_of(_CONSUMES, "policy of CONSUME BY"),
-        limit=None if limit.value is None else Limit(_at_least(1, limit)),
-        strategy=None if strategy.value is None else strategy.one_of(_STRATEGIES, "strategy"),
-    )
+    plan = Plan(**{name: codec.read(nodes[name], 1) for name, codec in _BODY.items()})
     if nodes["digest"].text() != (digest := plan_digest(plan)):
         message = "the digest is that of another plan"
         raise nodes["digest"].error("CER0758", message, f"that of this one is {digest}")
     return plan
 
 
-def _machine(node: JsonNode, kind: type[M]) -> M:
+def _machine(node: JsonNode, kind: type[Machine]) -> Machine:
     try:
-        machine: Machine = machine_from_value(node)
+        machine = machine_from_value(node)
     except IllFormed as error:  # of what a text says; here it is the data that is wrong
         raise BadData(
             "CER0756",
@@ -222,21 +189,6 @@ def _machine(node: JsonNode, kind: type[M]) -> M:
     return machine
 
 
-def _window(node: JsonNode) -> Window | None:
-    if node.value is None:
-        return None
-    match node.key("kind").one_of(_WINDOWS, "kind of window"):
-        case "events":
-            _, width = node.keys("kind", "width")
-            return EventWindow(_at_least(0, width))
-        case "time":
-            _, nanoseconds = node.keys("kind", "nanoseconds")
-            return TimeWindow(_at_least(0, nanoseconds))
-        case _:
-            _, width, attribute = node.keys("kind", "width", "attribute")
-            return AttributeWindow(_width(width), attribute.text())
-
-
 def _at_least(least: int, node: JsonNode) -> int:
     if (value := node.of(int)) < least:
         raise node.error("CER0755", f"{value} is less than {least}")
@@ -244,7 +196,29 @@ def _at_least(least: int, node: JsonNode) -> int:
 
 
 def _width(node: JsonNode) -> int | float:
-    value = value_from_json(node.value, node.path)
+    value = value_at(node)
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return value
     raise node.error("CER0755", "the width of a window is a number from 0")
+
+
+_LENGTH = Codec(int, lambda node, _: _at_least(0, node))
+_WINDOWS = {
+    "events": Production(EventWindow, (_LENGTH,)),
+    "time": Production(TimeWindow, (_LENGTH,)),
+    "attribute": Production(
+        AttributeWindow, (Codec(value_to_json, lambda node, _: _width(node)), TEXT)
+    ),
+}
+_LIMIT = Codec(lambda limit: limit.per_end, lambda node, _: Limit(_at_least(1, node)))
+_BODY: dict[str, Codec] = {
+    "vcea": Codec(machine_to_value, lambda node, _: _machine(node, Vcea)),
+    "cea": Codec(machine_to_value, lambda node, _: _machine(node, IntervalCea)),
+    "streams": listed(TEXT),
+    "partition": listed(TEXT),
+    "window": optional(tagged(_WINDOWS, "kind of window")),
+    "consume": member_of(Consume, "policy of CONSUME BY"),
+    "limit": optional(_LIMIT),
+    "strategy": optional(member_of(Strategy, "strategy")),
+}
+"""The codec of each field of a plan, in the order of the document."""

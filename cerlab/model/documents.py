@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple, TypeVar, assert_never
 
 from cerlab.errors import BadData, DataPlace, ResourceLimit, SourcePlace, Span, nearest
@@ -234,3 +235,81 @@ def _float(node: JsonNode) -> float:
             "CER0755", "the float needs more than 64 bits", "write 'nan', 'inf', '-inf'"
         )
     return value
+
+
+# -- codecs ------------------------------------------------------------------------------------
+
+
+class Codec(NamedTuple):
+    """How a part of a value is written as JSON, and how it is read, at a depth of nesting."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[JsonNode, int], Any]
+
+
+class Production(NamedTuple):
+    """A class of values, whose fields are the keys, and the codec of each field."""
+
+    make: type[Any]
+    fields: tuple[Codec, ...] = ()
+
+
+TEXT = Codec(unicode, lambda node, _: node.text())
+FLAG = Codec(bool, lambda node, _: node.of(bool))
+VALUE = Codec(value_to_json, lambda node, _: value_at(node))
+
+
+def member_of(kind: type[Enum], what: str) -> Codec:
+    """Return the codec of the members of an enumeration by their values."""
+    members = {each.value: each for each in kind}
+    return Codec(lambda member: member.value, lambda node, _: node.one_of(members, what))
+
+
+def optional(codec: Codec) -> Codec:
+    """Return the codec of None, as null, and of what `codec` writes."""
+    return Codec(
+        lambda value: None if value is None else codec.write(value),
+        lambda node, depth: None if node.value is None else codec.read(node, depth),
+    )
+
+
+def listed(codec: Codec) -> Codec:
+    """Return the codec of tuples."""
+    return Codec(
+        lambda values: [codec.write(each) for each in values],
+        lambda node, depth: tuple([codec.read(each, depth) for each in node.items()]),
+    )
+
+
+def tagged(productions: Mapping[str, Production], what: str, *, deepest: int = 1) -> Codec:
+    """Return the codec of objects whose key ``kind`` names the production.
+
+    Reading raises `ResourceLimit` below the depth `deepest`.
+    """
+    kind_of = {each.make: kind for kind, each in productions.items()}
+
+    def write(value: Any) -> dict[str, Any]:
+        kind = kind_of[type(value)]
+        names = type(value).__match_args__
+        fields = zip(names, productions[kind].fields, strict=True)
+        return {"kind": kind, **{name: field.write(getattr(value, name)) for name, field in fields}}
+
+    def read(node: JsonNode, depth: int) -> Any:
+        if depth > deepest:
+            raise too_deep(deepest, node.path)
+        make, fields = node.key("kind").one_of(productions, what)
+        _, *parts = node.keys("kind", *make.__match_args__)
+        pairs = zip(fields, parts, strict=True)
+        return make(*[field.read(part, depth + 1) for field, part in pairs])
+
+    return Codec(write, read)
+
+
+def too_deep(deepest: int, path: str = "") -> ResourceLimit:
+    """Return the error for a predicate that nests deeper than `deepest`."""
+    return ResourceLimit(
+        "CER0602",
+        f"the predicate nests or chains more than {deepest} operators",
+        place=DataPlace(path[:80] + ".." * (len(path) > 80)) if path else None,
+        hint="use IN {..} for long lists of values",
+    )
