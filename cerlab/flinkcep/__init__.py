@@ -34,7 +34,6 @@ __all__ = [
     "to_cel",
 ]
 
-
 OTHER = "X"
 """The type of an event that no part takes, in the streams of `difference`."""
 

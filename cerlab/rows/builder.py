@@ -24,7 +24,6 @@ from cerlab.rows.tokens import MODE, canonical
 MAX_DEPTH = 200
 """The deepest expression that is read; a chain of n operators is n deep."""
 
-
 _ARITHMETIC = {
     exp.Add: ex.ArithmeticOperator.ADD,
     exp.Sub: ex.ArithmeticOperator.SUB,
@@ -32,7 +31,6 @@ _ARITHMETIC = {
     exp.Div: ex.ArithmeticOperator.DIV,
     exp.Mod: ex.ArithmeticOperator.MOD,
 }
-
 
 _COMPARISONS = {
     exp.EQ: ex.ComparisonOperator.EQ,
@@ -43,7 +41,12 @@ _COMPARISONS = {
     exp.GTE: ex.ComparisonOperator.GE,
 }
 
-
+_BINARY: dict[type[exp.Expr], type[ex.And | ex.Or | ex.Concatenation]] = {
+    exp.And: ex.And,
+    exp.Or: ex.Or,
+    exp.DPipe: ex.Concatenation,
+}
+_UNARY: dict[type[exp.Expr], type[ex.Not | ex.Negative]] = {exp.Not: ex.Not, exp.Neg: ex.Negative}
 _NAVIGATION: dict[str, type[ex.First | ex.Last | ex.Prev | ex.Next]] = {
     "FIRST": ex.First,
     "LAST": ex.Last,
@@ -51,16 +54,13 @@ _NAVIGATION: dict[str, type[ex.First | ex.Last | ex.Prev | ex.Next]] = {
     "NEXT": ex.Next,
 }
 
-
 _AGGREGATES = {function.value: function for function in ex.AggregateFunction}
-
 
 _FUNCTIONS = {
     **{function.value: function for function in ex.Function},
     "CHARACTER_LENGTH": ex.Function.CHAR_LENGTH,
     "LENGTH": ex.Function.CHAR_LENGTH,
 }
-
 
 _ARGUMENTS = {
     ex.Function.ABS: (1, 1),
@@ -73,9 +73,7 @@ _ARGUMENTS = {
 }
 """Least and greatest number of arguments of each function; None: no greatest."""
 
-
 _CALLS = (*_NAVIGATION, *_AGGREGATES, *_FUNCTIONS, "CLASSIFIER", "MATCH_NUMBER")
-
 
 Node = TypeVar("Node")
 
@@ -142,17 +140,11 @@ class ExpressionBuilder:
             return ex.Arithmetic(_ARITHMETIC[kind], *self._sides(node))
         if kind in _COMPARISONS:
             return ex.Comparison(_COMPARISONS[kind], *self._sides(node))
+        if kind in _BINARY:
+            return _BINARY[kind](*self._sides(node))
+        if kind in _UNARY:
+            return _UNARY[kind](self._build(node.this))
         match node:
-            case exp.And():
-                return ex.And(*self._sides(node))
-            case exp.Or():
-                return ex.Or(*self._sides(node))
-            case exp.DPipe():
-                return ex.Concatenation(*self._sides(node))
-            case exp.Not():
-                return ex.Not(self._build(node.this))
-            case exp.Neg():
-                return ex.Negative(self._build(node.this))
             case exp.Paren():
                 return self._build(node.this)
             case exp.Is():
@@ -358,7 +350,6 @@ def _construct_name(node: exp.Expr) -> str:
 
 MAX_PATTERN_DEPTH = 100
 """The deepest pattern that is read."""
-
 
 MAX_PERMUTE_PARTS = 8
 """Parts of PERMUTE, at most: 8 parts have 40,320 orders."""

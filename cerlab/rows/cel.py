@@ -61,7 +61,6 @@ def rows_to_cel(query: RowQuery) -> InCel:
 ROW = "row"
 """The event type of rows."""
 
-
 MAX_NODES = 2_000
 """Bounds of quantifiers are written out; so many nodes a formula may have."""
 

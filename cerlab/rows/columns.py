@@ -29,7 +29,6 @@ from cerlab.rows.types import Binding
 Values: TypeAlias = Any
 """A pyarrow Array, or a Scalar for a value that all rows share."""
 
-
 WHOLE = 1 << 53
 """Integers up to here are doubles exactly."""
 

@@ -173,13 +173,11 @@ def _decide(
     conditions = conditions_of((left, right))
     _check_keys(left, {c.name.casefold() for e in conditions.values() for c in columns_of(e)})
     graph = _graph_of((left, right), rows)
-    scans = Side(left, 0, graph), Side(right, 1, graph)
+    both = Side(left, 0, graph), Side(right, 1, graph)
     # under SKIP TO NEXT ROW matches overlap: each start, or all rows covered, is followed apart
-    if isinstance(left.skip, rp.PastLastRow):
-        both: Scans | Starts | Covers = Scans(scans, bad)
-    else:
-        both = (Covers if same == "rows" else Starts)(scans, bad)
-    path = shortest_path(graph, both)
+    overlapping = COVERS if same == "rows" else STARTS
+    joint = SCANS if isinstance(left.skip, rp.PastLastRow) else overlapping
+    path = shortest_path(graph, both, bad, joint)
     if path is None:
         return RowVerdict(True)
     table = _with_keys(left, graph.rows(path))
@@ -333,77 +331,64 @@ class SideRow(NamedTuple):
     first: bool
 
 
+Sides: TypeAlias = tuple[Side, Side]
 Bad: TypeAlias = Callable[[ScanStep, ScanStep], bool]
 """Whether what the two scans do at a row is a difference."""
-
 
 Moves: TypeAlias = Iterator[tuple[bool, Hashable]]
 """Pairs of one configuration at a row: whether it shows a difference, and its successor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scans:
-    """Both scans go on past the last row of each match; a configuration is the state of each."""
+class Joint(NamedTuple):
+    """Two scans at once: the configuration before the first row, and the moves of each."""
 
-    sides: tuple[Side, Side]
-    bad: Bad
-    initial: Hashable = (None, None)
-
-    def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-        """Yield the single move of two deterministic scans."""
-        (left, p), (right, q) = (
-            side.scan(state, R) for side, state, R in zip(self.sides, config, at, strict=True)
-        )
-        yield self.bad(left, right), (p, q)
+    initial: Hashable
+    moves: Callable[[Sides, Bad, Any, tuple[SideRow, SideRow]], Moves]
 
 
-@dataclass(frozen=True, slots=True)
-class Starts:
-    """Matches begin at every row, each by itself: the configuration is where one of each is."""
-
-    sides: tuple[Side, Side]
-    bad: Bad
-    initial: Hashable = None
-
-    def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-        """Pass a row over, or let the match of each begin there; then go on in both."""
-        if config is None:
-            yield False, None
-            steps = [side.begin(R) for side, R in zip(self.sides, at, strict=True)]
-        else:
-            steps = [
-                (ScanStep(ends=label is None, label=label), q)
-                for label, q in (
-                    (None, None) if state is None else side.go_on(state, R)
-                    for side, state, R in zip(self.sides, config, at, strict=True)
-                )
-            ]
-        (left, p), (right, q) = steps
-        bad = self.bad(left, right)
-        if bad or (p is not None and (config is None or not left.ends)):
-            yield bad, (p, q)
+def scans(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
+    """Yield the one move of scans past the last row of each match; each has a state or None."""
+    (left, p), (right, q) = (
+        side.scan(state, R) for side, state, R in zip(sides, config, at, strict=True)
+    )
+    yield bad(left, right), (p, q)
 
 
-@dataclass(frozen=True, slots=True)
-class Covers:
-    """Matches begin at every row, and may overlap: the states of all that a row may be in."""
+def starts(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
+    """Follow one start in both: pass a row over, or let the match of each begin there.
 
-    sides: tuple[Side, Side]
-    bad: Bad
-    initial: Hashable = (frozenset(), frozenset())
+    A configuration is the state of each match, None before the start.
+    """
+    if config is None:
+        yield False, None
+        steps = [side.begin(R) for side, R in zip(sides, at, strict=True)]
+    else:
+        steps = [
+            (ScanStep(ends=label is None, label=label), q)
+            for label, q in (
+                (None, None) if state is None else side.go_on(state, R)
+                for side, state, R in zip(sides, config, at, strict=True)
+            )
+        ]
+    (left, p), (right, q) = steps
+    is_bad = bad(left, right)
+    if is_bad or (p is not None and (config is None or not left.ends)):
+        yield is_bad, (p, q)
 
-    def moves(self, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-        """All matches go on together."""
-        steps, after = [], []
-        for side, states, R in zip(self.sides, config, at, strict=True):
-            step, target = side.begin(R)
-            going = {side.go_on(q, R)[1] for q in states} | {target}
-            after.append(frozenset(q for q in going if q is not None))
-            steps.append(step._replace(label="" if after[-1] else None))
-        yield self.bad(*steps), tuple(after)
+
+def covers(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
+    """Follow all starts at once; each side has the set of states that a row may be in."""
+    steps, after = [], []
+    for side, states, R in zip(sides, config, at, strict=True):
+        step, target = side.begin(R)
+        going = {side.go_on(q, R)[1] for q in states} | {target}
+        after.append(frozenset(q for q in going if q is not None))
+        steps.append(step._replace(label="" if after[-1] else None))
+    yield bad(*steps), tuple(after)
 
 
-# -- the search ------------------------------------------------------------------------------------
+SCANS, STARTS = Joint((None, None), scans), Joint(None, starts)
+COVERS = Joint((frozenset(), frozenset()), covers)
 
 
 class Rest(NamedTuple):
@@ -458,10 +443,10 @@ class SearchRow(NamedTuple):
     rest: Rest
 
 
-def shortest_path(G: RowGraph, both: Scans | Starts | Covers) -> list[int] | None:
+def shortest_path(G: RowGraph, sides: Sides, is_bad: Bad, joint: Joint) -> list[int] | None:
     """Return the nodes of a shortest table with a difference; None without a difference."""
-    F, first = _future(G, both.sides), frozenset(G.first)
-    level = [SearchRow(True, both.initial, rest) for rest in F.following if rest.node in first]
+    F, first = _future(G, sides), frozenset(G.first)
+    level = [SearchRow(True, joint.initial, rest) for rest in F.following if rest.node in first]
     parents: dict[SearchRow, SearchRow | None] = dict.fromkeys(level)
     depth, best = 1, None
     end: tuple[SearchRow, Rest | None] | None = None
@@ -472,7 +457,7 @@ def shortest_path(G: RowGraph, both: Scans | Starts | Covers) -> list[int] | Non
             for following in F.following[row.rest]:
                 live = following.live if following else (0, 0)
                 left, right = (SideRow(row.rest.node, b, row.first) for b in live)
-                for bad, target in both.moves(row.config, (left, right)):
+                for bad, target in joint.moves(sides, is_bad, row.config, (left, right)):
                     length = depth + (F.length[following] if following else 0)
                     if bad and (best is None or length < best):
                         best, end = length, (row, following)

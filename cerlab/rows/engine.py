@@ -193,7 +193,6 @@ def batches(
 BETWEEN_POLLS = 1 << 22
 """Steps between two looks at the limits."""
 
-
 MOST_KEPT = 1 << 24
 """Numbers in the table of failures, at most; a failure is a state, a row and registers."""
 

@@ -256,15 +256,11 @@ class Call:
 
 Leaf: TypeAlias = Literal | Column | Classifier | MatchNumber
 
-
 Edge: TypeAlias = First | Last
-
 
 Step: TypeAlias = Prev | Next
 
-
 Navigation: TypeAlias = Edge | Step
-
 
 Operation: TypeAlias = (
     Negative
@@ -280,7 +276,6 @@ Operation: TypeAlias = (
     | Case
     | Call
 )
-
 
 Expression: TypeAlias = Leaf | Navigation | Aggregate | Operation
 

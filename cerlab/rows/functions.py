@@ -17,9 +17,7 @@ from cerlab.rows.machine import GrowingMapping
 
 OfMapping: TypeAlias = Callable[[GrowingMapping], Any]
 
-
 AtRow: TypeAlias = Callable[[GrowingMapping, int], Any]
-
 
 Names: TypeAlias = Mapping[str, str]
 """The column that each name stands for."""
@@ -255,7 +253,6 @@ def _register(r: Register, m: GrowingMapping) -> Hashable:
 
 Function: TypeAlias = Callable[..., Any]
 
-
 _OPERATORS: dict[ex.ComparisonOperator, Callable[[Any, Any], bool]] = {
     ex.ComparisonOperator.EQ: operator.eq,
     ex.ComparisonOperator.NE: operator.ne,
@@ -315,7 +312,6 @@ def between(a: Any, low: Any, high: Any) -> bool | None:
 
 
 _at_least = comparison(ex.ComparisonOperator.GE)
-
 
 _at_most = comparison(ex.ComparisonOperator.LE)
 
@@ -439,7 +435,6 @@ def _best(takes: Function) -> Fold:
 
 
 _division = strict(operator.truediv)
-
 
 FOLDS: dict[ex.AggregateFunction, Fold] = {
     ex.AggregateFunction.COUNT: Fold(0, lambda n, value: n + (value is not None), lambda n: n),

@@ -32,7 +32,6 @@ class Accept(NamedTuple):
 
 ACCEPT: Final = Accept()
 
-
 Steps: TypeAlias = tuple[Step | Accept, ...]
 """Steps, the most preferred first; none follows `ACCEPT`, which never fails."""
 
@@ -93,10 +92,8 @@ class PrioritisedAutomaton(Generic[State]):
 MAX_STATES = 1_000
 """Automata of more states are not taken: their live sets are too large."""
 
-
 States: TypeAlias = int
 """A set of states: bit q is state q."""
-
 
 Letter: TypeAlias = frozenset[str]
 """The variables that hold at a row."""
@@ -184,14 +181,11 @@ def _leads(steps: Iterable[Step | Accept], following: States, letter: Letter) ->
 MAX_STEPS = 2_000_000
 """Steps that the search for one match may try, plus `STEPS_PER_ROW` for each row."""
 
-
 STEPS_PER_ROW = 8
 """Extra steps for each row of the partition: a match may be as long."""
 
-
 MOST_FAILURES = 500_000
 """With more that registers tell apart, the search for the next match begins with none."""
-
 
 BETWEEN_POLLS = 4096
 """Steps between two looks at the limits."""
@@ -270,7 +264,6 @@ class GrowingMapping:
 
 
 Condition: TypeAlias = Callable[[GrowingMapping], bool]
-
 
 RowCondition: TypeAlias = Callable[[GrowingMapping, int], bool]
 

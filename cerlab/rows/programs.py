@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
 
 import numpy as np
@@ -123,36 +124,11 @@ def by_rank(left: Values, right: Values) -> bool:
     return bool(pa.types.is_large_string(left.type))
 
 
-_COMPARISONS = {
-    ex.ComparisonOperator.EQ: do.EQ,
-    ex.ComparisonOperator.NE: do.NE,
-    ex.ComparisonOperator.LT: do.LT,
-    ex.ComparisonOperator.LE: do.LE,
-    ex.ComparisonOperator.GT: do.GT,
-    ex.ComparisonOperator.GE: do.GE,
-}
-
-
-_ARITHMETIC = {
-    ex.ArithmeticOperator.ADD: do.ADD,
-    ex.ArithmeticOperator.SUB: do.SUBTRACT,
-    ex.ArithmeticOperator.MUL: do.MULTIPLY,
-    ex.ArithmeticOperator.DIV: do.DIVIDE,
-    ex.ArithmeticOperator.MOD: do.REMAINDER,
-}
-
-
-_FOLDS = {
-    ex.AggregateFunction.COUNT: do.COUNT,
-    ex.AggregateFunction.SUM: do.SUM,
-    ex.AggregateFunction.AVG: do.AVG,
-    ex.AggregateFunction.MIN: do.MIN,
-    ex.AggregateFunction.MAX: do.MAX,
-}
-
+_SIGNS = (*ex.ComparisonOperator, *ex.ArithmeticOperator, *ex.AggregateFunction)
+_CODES: dict[Enum, int] = {sign: getattr(do, sign.name) for sign in _SIGNS}
+"""The code of each operator and aggregate: the kernel's constant has its name."""
 
 _LABEL = {do.FIRST: do.FIRST_LABEL, do.LAST: do.LAST_LABEL}
-
 
 MOST_REGISTERS = 64
 """A failure is kept with that many numbers at most."""
@@ -266,7 +242,7 @@ class Compiler:
             return self._load(do.SIZE, x, 0, 0, "integer", self.longest)
         values = at_rows(e.body, self.R)
         kind, most = kind_of(values)
-        which = _FOLDS[e.function]
+        which = _CODES[e.function]
         # a sum may be as large as its greatest value in every row of the longest match
         if which in (do.SUM, do.AVG):
             if kind == "double":
@@ -302,13 +278,13 @@ class Compiler:
                 tests = [self._comparison(do.GE, body, low), self._comparison(do.LE, body, high)]
                 return operator_code("boolean", *tests, op=(do.AND, 0))
             case ex.Comparison(sign, left, right):
-                return self._comparison(_COMPARISONS[sign], left, right)
+                return self._comparison(_CODES[sign], left, right)
             case ex.Negative(body):
                 return self._arithmetic(do.NEGATE, body)
             case ex.Arithmetic(sign, left, right):
-                return self._arithmetic(_ARITHMETIC[sign], left, right)
+                return self._arithmetic(_CODES[sign], left, right)
             case ex.Call(ex.Function.MOD, arguments):
-                return self._arithmetic(do.REMAINDER, *arguments)
+                return self._arithmetic(do.MOD, *arguments)
             case ex.Call(ex.Function.ABS, arguments):
                 return self._arithmetic(do.ABSOLUTE, *arguments)
             case ex.Call(ex.Function.CHAR_LENGTH, (text,)):
@@ -361,11 +337,11 @@ class Compiler:
 
     def _arithmetic(self, op: int, *parts: ex.Expression) -> Code:
         codes = [self.code(part) for part in parts]
-        double = op == do.DIVIDE or any(code.kind == "double" for code in codes)
+        double = op == do.DIV or any(code.kind == "double" for code in codes)
         most = 0
         if not double:
             sizes = [code.most for code in codes]
-            most = sizes[0] * sizes[1] if op == do.MULTIPLY else sum(sizes)
+            most = sizes[0] * sizes[1] if op == do.MUL else sum(sizes)
             within(most)
         return operator_code("double" if double else "integer", *codes, op=(op, 0), most=most)
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RowEvaluator", "RowPattern", "explain_rows", "match_recognize", "parse_rows"]
 
-
 RowEvaluator: TypeAlias = Literal["auto", "compiled", "search", "reference"]
 """``"search"`` tries the steps of a prioritised automaton. ``"compiled"`` knows which of them lead
 to a match, where conditions read the row under test and its neighbours, and else tries them over

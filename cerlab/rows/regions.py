@@ -25,7 +25,6 @@ from cerlab.rows.machine import GrowingMapping
 
 Row: TypeAlias = dict[str, Value]
 
-
 SideVariable: TypeAlias = tuple[int, str]
 """A variable of the first query or of the second."""
 
@@ -176,7 +175,6 @@ class Region(NamedTuple):
 
 
 Relation: TypeAlias = Literal["<", "=", ">", "<>", ""]
-
 
 _RELATIONS: dict[str, tuple[Relation, ...]] = {
     "is": ("",),

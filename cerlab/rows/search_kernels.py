@@ -29,14 +29,11 @@ from cerlab.rows.value_kernels import holds
 ACCEPTS = -1
 """In ``WalkTable.variable``: the step that ends the match."""
 
-
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
 """Continuations of the scan after a match."""
 
-
 SKIP_ABSENT, SKIP_FIRST = -1, -2
 """Statuses: the match has no row to skip to; that row is the first one."""
-
 
 ROW, NUMBER, COVER_END, MATCHES, LABELS, ATTEMPTS = range(6)
 """Places of the cursor: the row of the scan, the last match's number, the end of the rows that
@@ -170,7 +167,6 @@ def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: I
 DEPTH, FAILURES, BUDGET, PAUSE = range(ATTEMPTS + 1, ATTEMPTS + 5)
 """More places of the cursor: how many rows are mapped, NONE between matches; how many failures are
 known; how many steps may be tried for this match, and before a pause."""
-
 
 AT_PAUSE, TOO_LONG, MATCH, NO_MATCH = range(20, 24)
 """More statuses."""

@@ -16,10 +16,8 @@ from cerlab.rows.tokens import is_name, tokens_of
 
 __all__ = ["SqlSession", "sql"]
 
-
 _NOT_ALIASES = frozenset(("FROM", "JOIN", "LATERAL", "ON", "USING"))
 """Words before a table that do not belong to its name."""
-
 
 _BEFORE_TABLES = frozenset(("FROM", "JOIN", "LATERAL", ",", "("))
 """Tokens that may stand before a clause's table: a join that ends there has its condition."""

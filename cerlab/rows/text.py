@@ -85,10 +85,8 @@ _KEYWORDS = (
     "UNKNOWN WHEN WHERE WITH WITHIN AFTER"
 )
 
-
 _QUOTED_WORDS = frozenset(_KEYWORDS.split())
 """Words that are quoted where they are names, so that every reader takes them for names."""
-
 
 _OR, _AND, _NOT, _TEST, _CONCATENATION, _SUM, _PRODUCT, _SIGN, _OPERAND = range(9)
 

@@ -23,9 +23,7 @@ from cerlab.rows.syntax import unsupported
 MODE = "mode"
 """The key of a node's ``meta`` that has RUNNING or FINAL where one is written before it."""
 
-
 _MODES = ("RUNNING", "FINAL")
-
 
 _WORDS_OF_STATEMENTS = (
     *("ALTER", "CREATE", "CROSS", "DROP", "EXCEPT", "FETCH", "FOR", "GLOB"),
@@ -128,10 +126,8 @@ _OPERATORS = {
 }
 """Words that stand between operands or after one."""
 
-
 _NO_OPERAND = (TokenType.COMMA, TokenType.R_PAREN)
 """Tokens that may not follow a comma: sqlglot accepts them there."""
-
 
 _DIALECT = RowDialect()
 
@@ -201,10 +197,8 @@ def syntax_error(tokens: list[Token], text: str, at: int, *expected: str) -> Que
 MAX_NESTING = 100
 """Nesting depth of a text's parentheses, at most."""
 
-
 MAX_DIGITS = 400
 """Digits of a number, at most: more than the largest double has."""
-
 
 Part = TypeVar("Part")
 

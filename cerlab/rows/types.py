@@ -32,7 +32,6 @@ class Kind(Enum):
 Columns: TypeAlias = Mapping[str, Kind]
 """The columns of a table, in order."""
 
-
 _NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.NULL)
 
 

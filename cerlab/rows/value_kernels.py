@@ -16,16 +16,13 @@ from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, inline, kernel
 
 Doubles = NDArray[np.float64]
 
-
 OWN, FIRST, LAST, SIZE, NUMBER, COUNT, SUM, AVG, MIN, MAX, FIRST_LABEL, LAST_LABEL = range(12)
 """Sources of a value: the row under test, first or last rows of a name, their number, the match's
 number, aggregates over them, labels of the first or last."""
 
-
 (CONSTANT, LOAD, CHOOSE, NOT, IS_NULL, IS, NEGATE, ABSOLUTE, EQ, NE, LT, LE, GT, GE) = range(14)
 
-
-(AND, OR, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, COALESCE, NULL_IF) = range(14, 23)
+(AND, OR, ADD, SUB, MUL, DIV, MOD, COALESCE, NULL_IF) = range(14, 23)
 """Operators. The argument of CONSTANT is its index, of LOAD that of the load, of IS the truth."""
 
 
@@ -193,13 +190,13 @@ def _binary(P: Programs, op: int, top: int) -> None:
         P.stack[top] = _compare(op, a, b)
     elif op == ADD:
         P.stack[top] = a + b
-    elif op == SUBTRACT:
+    elif op == SUB:
         P.stack[top] = a - b
-    elif op == MULTIPLY:
+    elif op == MUL:
         P.stack[top] = a * b
     elif b == 0:
         P.absent[top] = 1
-    elif op == DIVIDE:
+    elif op == DIV:
         P.stack[top] = a / b
     else:
         P.stack[top] = math.nan if math.isinf(a) else np.fmod(a, b)

@@ -272,7 +272,6 @@ def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
 MAX_STEPS = 100_000
 """Steps that the search for a reading tries, at most."""
 
-
 Labels = tuple[str, ...]
 
 

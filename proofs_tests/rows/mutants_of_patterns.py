@@ -17,7 +17,6 @@ from proofs_tests.rows.judges import PATTERNS, RESULTS, VALUES
 D = matching.derivations
 VALUE = evaluation.value
 
-
 Rule = Callable[[Any, Start, RowMapping, bool], frozenset[Derivation]]
 
 

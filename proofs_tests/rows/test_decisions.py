@@ -267,12 +267,12 @@ def test_other_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # -- wrong versions ------------------------------------------------------------------------------
 
-SCANS, STARTS = row_scans.Side.scan, row_scans.Starts.moves
+SCAN = row_scans.Side.scan
 OBSERVATION, LETTER_AT = row_patterns._observation, row_letters.letter_at
 
 
 def matches_end_for_good(self: Any, q: Any, R: Any) -> Any:
-    did, target = SCANS(self, q, R)
+    did, target = SCAN(self, q, R)
     return (row_scans.ScanStep(ends=True), None) if did.ends else (did, target)
 
 
@@ -287,8 +287,8 @@ def empty_matches_unseen(did: Any, same: Same) -> Any:
     return OBSERVATION(did._replace(empty=False), same)
 
 
-def only_the_best_start(self: Any, config: Any, at: Any) -> Any:
-    moves: list[Any] = list(STARTS(self, config, at))
+def only_the_best_start(sides: Any, bad: Any, config: Any, at: Any) -> Any:
+    moves: list[Any] = list(row_scans.starts(sides, bad, config, at))
     return iter(moves[1:] if config is None and len(moves) > 1 and moves[1][1][0] else moves)
 
 
@@ -296,12 +296,13 @@ def no_neighbours(conditions: Any, rows: Any, i: int) -> Any:
     return LETTER_AT(conditions, rows[i : i + 1], 0)
 
 
+BEST_START = row_scans.Joint(None, only_the_best_start)
 AGREEMENT: Judge = on_seeds(lambda rng: agree(rng, 2), 1_500)
 MUTANTS = [
     mutant(AGREEMENT, row_scans.Side, "scan", matches_end_for_good),
     mutant(AGREEMENT, row_scans.Side, "begin", the_first_row_is_any),
     mutant(AGREEMENT, row_patterns, "_observation", empty_matches_unseen),
-    mutant(AGREEMENT, row_scans.Starts, "moves", only_the_best_start),
+    mutant(AGREEMENT, row_scans, "STARTS", BEST_START, id="only_the_best_start"),
     mutant(AGREEMENT, row_letters, "letter_at", no_neighbours),
 ]
 

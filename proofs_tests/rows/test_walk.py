@@ -282,7 +282,6 @@ def running_is_final(self: Any, x: Any, *, final: bool = False) -> Any:
 ROWS = row_measures.MeasureInput.rows
 AGREEMENT: Judge = on_seeds(agree, 3_000)
 
-
 MUTANTS = [
     mutant(AGREEMENT, live, "_accepts", nothing_ends_at_the_last_row),
     mutant(AGREEMENT, live, "_leads", only_the_best_step_leads),
