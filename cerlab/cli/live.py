@@ -1,205 +1,324 @@
-"""Standard input as it comes: which way to evaluate a query on it, and what goes event by event.
-
-Each way gives an answer out before the event after its last one is waited for (DESIGN 2.2).
-"""
+"""Standard input as it comes: an answer is out before the event after its last is waited for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+import argparse
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from cerlab import io
-from cerlab.cli.streaming import LiveRun, arriving
+from cerlab.cli.answers import Answers, Enough, Writer
+from cerlab.cli.options import input_options
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.errors import BadData
-from cerlab.evaluate import EvaluatorName, evaluator_of, valuations_of
-from cerlab.evaluate.labelled import labelled_valuations
+from cerlab.errors import BadData, CerlabError, TypeMismatch
+from cerlab.evaluate import evaluator_of, valuations_of
 from cerlab.evaluate.protocol import SHORT, check_clock
-from cerlab.io import Sink
-from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.event import Event
+from cerlab.evaluate.requirements import requirements_of
+from cerlab.io.sources import is_pipe
+from cerlab.model.event import Event, TypeColumn
 from cerlab.model.stream import Stream, TimeAxis
 
 if TYPE_CHECKING:
-    from cerlab.engine.answers import AnswerBatch
+    from cerlab.evaluate.aggregates import Request
+    from cerlab.evaluate.open_runs import OpenRun
 
-Answers: TypeAlias = Iterable[ComplexEvent] | Iterable[Valuation]
-
-
-class Live(Protocol):
-    """An evaluation of standard input."""
-
-    def into(self, sink: Sink) -> None:
-        """Read to the end; raises `BadData` after the answers on what came before."""
+LONGEST_BACKLOG = 1 << 14
+"""Events that have arrived are pushed at once up to this many, so answers are not late."""
 
 
-class OneByOne:
+_WHY_OPTIONS = ("language", "schema", "type", "time")
+"""Options that the question why is to be asked with too."""
+
+
+class AnswerWarnings:
+    """Looks at the events of a run as they pass; silent before their end."""
+
+    def __init__(self, query: AnyPattern, arguments: argparse.Namespace) -> None:
+        self._query = query
+        self._arguments = arguments
+        self._requirements = requirements_of(query)
+        self._some = False
+
+    def batches(self, batches: Iterable[Stream]) -> Iterator[Stream]:
+        """The same batches."""
+        for batch in batches:
+            self.read(batch)
+            yield batch
+
+    def read(self, stream: Stream) -> None:
+        """Read a part of the stream, or all of it."""
+        self._some = self._some or bool(len(stream))
+        self._requirements.read(stream)
+
+    def arriving(self, events: Iterator[Event]) -> Iterator[Event]:
+        """The same events, one by one."""
+        for event in self._requirements.observing(events):
+            self._some = True
+            yield event
+            break
+        yield from self._requirements.observing(events)
+
+    def finish(self, answers: int | None) -> None:
+        """Say what there is to say; all events were read. None for answers that nobody counted."""
+        arguments = self._arguments
+        if self._requirements.attributes and not is_pipe(arguments.events):
+            self._all_names(arguments.events)
+        values = {name: value for name in _WHY_OPTIONS if (value := getattr(arguments, name))}
+        if isinstance(values.get("type"), TypeColumn):
+            values["type-column"] = values.pop("type")
+        options = [f"--{name}={value}" for name, value in values.items()]
+        events = "EVENTS" if arguments.events == "-" else arguments.events
+        command = shlex.join(["cerlab", "why", arguments.query, events, *options])
+        if not isinstance(self._query, Pattern):
+            command += " --positions .."
+        self._requirements.warn(self._some, answers, f"{command} says why")
+
+    def _all_names(self, path: str) -> None:
+        """Note the names of all columns, of which the needed ones alone may have been read."""
+        try:
+            first = next(io.batches(path, type=self._arguments.type, size=1), None)
+        except CerlabError:
+            return  # the rows that could be read were
+        if first is not None:
+            self._requirements.note(first.columns)
+
+
+MACHINES = ("auto", "compiled", "registers")
+"""The evaluators whose answers are labelled by a machine."""
+
+
+def live_run(
+    query: AnyPattern,
+    arguments: argparse.Namespace,
+    axis: TimeAxis | None,
+    answers: Answers,
+    warnings: AnswerWarnings,
+) -> Callable[[], None] | None:
+    """Return what reads a pipe to its end and gives answers out as they complete.
+
+    None for what has to read everything first: a transducer that the engine does not take batch by
+    batch, where it was asked for by name. Raises `Unsupported` and `UsageError` as `answers_of`,
+    before anything is read.
+    """
+    axis, name = axis or io.time_of_schema(query.schema), arguments.evaluator
+    options = {"path": arguments.events, **input_options(arguments, query)}
+    options["watch"] = warnings.arriving
+    by = evaluator_of(name)
+    has_machine = query.has_automaton or query.has_registers
+    if arguments.labels and not (has_machine and name in MACHINES):
+        if isinstance(query, Pattern) and query.has_automaton and name == "automaton":
+            check_clock(query.plan, axis)
+            return _one_by_one(lambda S: by.valuations(query, S, axis), options, answers)
+        return _again(lambda S: valuations_of(query, S, name), axis, options, answers)
+    if name in ("auto", "compiled") and has_machine:
+        return _compiled(query, name, axis, options, answers)
+    if name == "reference" or (name == "auto" and not query.has_registers):
+        return _again(lambda S: by.answers(query, S), axis, options, answers)
+    return _one_by_one(lambda S: by.live(query, S, axis), options, answers)
+
+
+def _one_by_one(
+    evaluate: Callable[[Iterable[Event]], Iterable[Any]], options: dict[str, Any], answers: Answers
+) -> Callable[[], None]:
     """Answers that come out of the events one by one, as machines give them."""
+    events = io.read_events(before_reading=answers.flush, **options)
+    some = evaluate(_noted(events, answers))  # raises for what cannot be evaluated
 
-    def __init__(
-        self,
-        evaluation: Callable[[Iterable[Event]], Answers],
-        options: dict[str, Any],
-        history: list[Event] | None,
-    ) -> None:
-        """`options` are those of `io.read_events`; the events are noted in `history`."""
-        self._sink: Sink | None = None
-        self._answers = evaluation(arriving(options, self._give_out, history))
+    def read() -> None:
+        try:
+            for answer in some:
+                answers.one(answer)
+        except BadData:
+            answers.flush()
+            raise
+        answers.flush()
 
-    def into(self, sink: Sink) -> None:
-        """Read to the end; raises `BadData` after the answers on what came before."""
-        self._sink = sink
-        for answer in self._answers:
-            sink.one(answer)
-        sink.flush()
-
-    def _give_out(self) -> None:
-        if self._sink is not None:
-            self._sink.flush()
+    return read
 
 
-class GrowingRun:
-    """An evaluation that wants the stream as a whole: done anew before each wait.
+def _noted(events: Iterable[Event], answers: Answers) -> Iterator[Event]:
+    for event in events:
+        if answers.recent is not None:
+            answers.read(Stream([event]))
+        yield event
+
+
+def _again(
+    evaluate: Callable[[Stream], Iterable[Any]],
+    axis: TimeAxis | None,
+    options: dict[str, Any],
+    answers: Answers,
+) -> Callable[[], None]:
+    """An evaluation that wants the stream as a whole, done anew before each wait.
 
     Exact, since whether there is an answer that ends at an event depends on no later one. It is for
     the reference, which takes short streams only.
     """
+    history: list[Event] = []
+    done = 0
 
-    def __init__(
-        self,
-        evaluation: Callable[[Stream], Answers],
-        axis: TimeAxis | None,
-        options: dict[str, Any],
-        history: list[Event] | None,
-    ) -> None:
-        """`options` are those of `io.read_events`; the events are noted in `history`."""
-        self._evaluation = evaluation
-        self._axis = axis
-        self._options = options
-        self._history = [] if history is None else history
-        self._done = 0
-        evaluation(Stream((), time=axis))  # raises for what cannot be evaluated
+    def give_out() -> None:
+        nonlocal done
+        if len(history) > done:
+            for answer in evaluate(Stream(history, time=axis)):
+                if answer.end >= done:
+                    answers.one(answer)
+            done = len(history)
+        answers.flush()
 
-    def into(self, sink: Sink) -> None:
-        """Read to the end; raises `BadData` after the answers on what came before."""
+    def read() -> None:
         try:
-            for _ in arriving(self._options, lambda: self._give_out(sink), self._history):
-                pass
+            for event in _noted(io.read_events(before_reading=give_out, **options), answers):
+                history.append(event)
         except BadData:
-            self._give_out(sink)
+            give_out()
             raise
-        self._give_out(sink)
+        give_out()
 
-    def _give_out(self, sink: Sink) -> None:
-        if len(self._history) > self._done:
-            for answer in self._evaluation(Stream(self._history, time=self._axis)):
-                if answer.end >= self._done:
-                    sink.one(answer)
-            self._done = len(self._history)
-        sink.flush()
+    evaluate(Stream((), time=axis))  # raises for what cannot be evaluated
+    return read
 
 
-def live_run(
-    pattern: AnyPattern,
-    evaluator: EvaluatorName,
+def _compiled(
+    query: AnyPattern,
+    name: str,
     axis: TimeAxis | None,
     options: dict[str, Any],
-    history: list[Event] | None,
-) -> Live | None:
-    """The evaluation of a pattern by an evaluator; None for what has to read everything first.
+    answers: Answers,
+) -> Callable[[], None] | None:
+    """The compiled engine; ``auto`` begins with an evaluator in Python.
 
-    That is a transducer in the compiled engine, where it was asked for by name. Raises
-    `Unsupported` and `UsageError` as `answers_of`, before anything is read.
+    Its first `SHORT` events are evaluated by what needs no second to load; a short or slow pipe
+    never wants more. If more come the engine reads those again, from memory, and goes on. That is
+    exact: answers are given by whole ends, and what is kept after an event depends on the events
+    and the query alone.
     """
-    axis = axis or io.time_of_schema(pattern.schema)
-    by = evaluator_of(evaluator)
-    if isinstance(pattern, Pattern) and pattern.has_automaton and evaluator in ("auto", "compiled"):
-        first = SHORT if evaluator == "auto" else 0
-        return LiveRun(pattern, axis, options, by_tecs=first, history=history)
-    if evaluator == "compiled" and by.takes(pattern):
+    if isinstance(query, Pattern):
+        check_clock(query.plan if query.has_automaton else query.registers, axis)
+    if name == "compiled" and not _is_taken(query):
         return None
-    if evaluator == "reference" or (evaluator == "auto" and not pattern.has_registers):
-        return GrowingRun(lambda S: by.answers(pattern, S), axis, options, history)
-    return OneByOne(lambda S: by.live(pattern, S, axis), options, history)
+    by = evaluator_of("tecs" if query.has_automaton else "registers")
+    run: OpenRun | None = None
+    backlog: list[Event] = []
 
+    def give_out() -> None:
+        if run is not None and backlog:
+            stream = Stream(backlog)
+            backlog.clear()
+            answers.read(stream)
+            for batch in run.push_stream(stream):
+                answers.batch(batch)
+            answers.settle(run.lowest, final=True)
+        answers.flush()
 
-class LabelledRun:
-    """The valuations of an evaluation's answers: each answer is labelled when it is found.
-
-    An answer is labelled on the events from its start to its end alone, whatever came before.
-    """
-
-    def __init__(self, live: Live, pattern: Pattern, history: Sequence[Event]) -> None:
-        """`history` are the events so far, noted by the evaluation."""
-        self._live = live
-        self._pattern = pattern
-        self._history = history
-        self._pending: list[ComplexEvent] = []
-
-    def into(self, sink: Sink) -> None:
-        """Read to the end; raises `BadData` after the answers on what came before."""
-        self._sink = sink
+    def read() -> None:
+        nonlocal run
+        events = io.read_events(before_reading=give_out, **options)
         try:
-            self._live.into(self)
+            if name == "auto":
+                first = list[Event]()
+                for answer in by.live(query, _until_long(_noted(events, answers), first), axis):
+                    answers.one(answer)
+            if name == "compiled" or len(first) == SHORT:
+                run = _started(query, axis, first if name == "auto" else [])
+            for event in events:
+                backlog.append(event)
+                if len(backlog) >= LONGEST_BACKLOG:
+                    give_out()
         except BadData:
-            self._label()
+            give_out()
             raise
+        give_out()
 
-    def one(self, answer: ComplexEvent | Valuation) -> None:
-        """Take an answer; all of an end are labelled at once, for the sake of LIMIT."""
-        assert isinstance(answer, ComplexEvent)
-        if len(self._pending) >= _SOME and answer.end != self._pending[-1].end:
-            self._label()
-        self._pending.append(answer)
+    def _until_long(events: Iterable[Event], first: list[Event]) -> Iterator[Event]:
+        for event in events:
+            if len(first) < SHORT:
+                first.append(event)
+            yield event
+            if len(first) == SHORT and _is_taken(query):
+                return
 
-    def batch(self, answers: AnswerBatch) -> None:
-        """Take some answers."""
-        for answer in answers:
-            self.one(answer)
-
-    def flush(self) -> None:
-        """Let the labels of all answers so far out."""
-        self._label()
-        self._sink.flush()
-
-    def _label(self) -> None:
-        answers, self._pending = self._pending, []
-        if not answers:
-            return
-        from cerlab.engine.answers import batched_answers  # NumPy loads here
-
-        first = min(answer.start for answer in answers)
-        stream = Stream(self._history[first : answers[-1].end + 1])
-        near = chain.from_iterable(
-            b.shift_positions(-first) for b in batched_answers(answers, len(answers))
-        )
-        for V in labelled_valuations(self._pattern, stream, near):
-            labels = {X: tuple(p + first for p in D) for X, D in V.labels.items()}
-            self._sink.one(Valuation(V.start + first, V.end + first, labels))
+    return read
 
 
-_SOME = 1 << 12
-"""So many answers are labelled at once, or all of an end."""
+def _is_taken(query: AnyPattern) -> bool:
+    """Whether the engine takes a query batch by batch."""
+    if query.has_automaton:
+        return True
+    from cerlab.engine.registers.evaluation import why_not  # Numba loads here
+
+    return why_not(query.registers) is None
 
 
-def live_labels(
-    pattern: AnyPattern,
-    evaluator: EvaluatorName,
+def _started(query: AnyPattern, axis: TimeAxis | None, events: list[Event]) -> OpenRun:
+    """The engine after some events, whose answers have been given."""
+    from cerlab.evaluate.open_runs import open_run
+
+    run = open_run(query, axis)
+    for _ in run.push(Stream(events).columns, len(events)):
+        pass
+    return run
+
+
+def live_totals(
+    query: Pattern,
+    request: Request,
+    arguments: argparse.Namespace,
     axis: TimeAxis | None,
-    options: dict[str, Any],
-    history: list[Event] | None,
-) -> Live | None:
-    """The same for valuations; raises `Unsupported` for evaluators that keep no labels."""
-    axis = axis or io.time_of_schema(pattern.schema)
-    if isinstance(pattern, Pattern) and pattern.has_automaton and evaluator == "automaton":
-        check_clock(pattern.plan, axis)
-        by = evaluator_of("automaton")
-        return OneByOne(lambda S: by.valuations(pattern, S, axis), options, history)
-    machine = isinstance(pattern, Pattern) and (pattern.has_automaton or pattern.has_registers)
-    if machine and evaluator in ("auto", "compiled", "registers"):
-        events = [] if history is None else history
-        live = live_run(pattern, evaluator, axis, options, events)
-        assert isinstance(pattern, Pattern)
-        return None if live is None else LabelledRun(live, pattern, events)
-    return GrowingRun(lambda S: valuations_of(pattern, S, evaluator), axis, options, history)
+    out: Writer,
+    warnings: AnswerWarnings,
+) -> None:
+    """Write aggregates by end of a pipe: the row of an end is out before the next wait.
+
+    Raises `BadData` after the rows of what came before it. An attribute that no event has had is a
+    `UsageError` after all rows.
+    """
+    from cerlab.evaluate.aggregates import check_attributes
+    from cerlab.evaluate.running import RunningTotals
+
+    totals = RunningTotals(query, request, axis or io.time_of_schema(query.schema))
+    options = {"path": arguments.events, **input_options(arguments, query)}
+    options["watch"] = warnings.arriving
+    backlog: list[Event] = []
+    names: set[str] = set()
+    left, count = arguments.limit, 0
+
+    def write(table: Any) -> None:
+        nonlocal left, count
+        table = table.slice(0, left)
+        out.table(table)
+        out.flush()
+        count += table.num_rows
+        if left is not None:
+            left -= table.num_rows
+            if not left:
+                raise Enough
+
+    def give_out() -> None:
+        events = list(backlog)
+        backlog.clear()
+        names.update(*(event.attributes for event in events))
+        before = totals.position
+        try:
+            write(totals.push(events))
+        except (BadData, TypeMismatch) as error:
+            if isinstance(error, BadData) and totals.position != before:
+                write(error.matches)
+                raise
+            for event in events:  # up to the one that has no total, none was read
+                write(totals.push([event]))
+
+    with suppress(Enough):
+        write(totals.push(()))
+        try:
+            for event in io.read_events(before_reading=give_out, **options):
+                backlog.append(event)
+        except BadData:
+            give_out()
+            raise
+        give_out()
+        if names:
+            check_attributes(request, query, names)
+        warnings.finish(count)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TextIO
 from warnings import warn
 
+from cerlab.cli.answers import write_tables
 from cerlab.cli.command import OK
-from cerlab.cli.options import output, query_text, refuse_options
+from cerlab.cli.options import query_text, refuse_options
 from cerlab.errors import AnswerWarning, UsageError
-from cerlab.io.output import whole_columns
-from cerlab.io.writers import csv_rows, ndjson_rows
 from cerlab.rows.recognise import RowPattern, match_recognize
 from cerlab.rows.sql import sql
 
@@ -71,36 +70,6 @@ def _named_file(text: str) -> tuple[str, str]:
     if equals and name.isidentifier():
         return name, path
     return Path(text).stem, text
-
-
-def write_tables(
-    tables: Iterable[Any],
-    arguments: argparse.Namespace,
-    lines: Callable[[Iterable[Any], TextIO], None] = ndjson_rows,
-) -> None:
-    """Arrow tables of one schema in the format that is asked for; `lines` writes NDJSON."""
-    if arguments.format == "parquet":
-        first, *others = tables
-        with whole_columns(arguments.output, first.schema) as writer:
-            for table in (first, *others):
-                writer.write_table(table)
-        return
-    writers = {"csv": csv_rows, "table": _print}
-    with output(arguments.output) as file:
-        writers.get(arguments.format, lines)(tables, file)
-
-
-def _print(tables: Iterable[Any], file: TextIO) -> None:
-    """The rows as a table for a terminal."""
-    import pyarrow as pa
-    from rich.console import Console
-    from rich.table import Table
-
-    result = pa.concat_tables(tables)
-    table = Table(*result.column_names)
-    for row in result.to_pylist():
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    Console(file=file).print(table)
 
 
 def _lines(tables: Iterable[Any], file: TextIO) -> None:

@@ -1,42 +1,42 @@
-"""``cerlab run``: answers as they are found."""
+"""``cerlab run``: answers as they are found, in batches of columns if the engine takes a query."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from cerlab import io
-from cerlab.cli.answer_warnings import AnswerWarnings
+from cerlab.cli.answers import Answers, Enough, write_tables, writer
 from cerlab.cli.command import OK
-from cerlab.cli.live import Answers, Live, live_labels, live_run
+from cerlab.cli.live import MACHINES, AnswerWarnings, live_run, live_totals
 from cerlab.cli.options import (
     WatchedStream,
+    about,
     add_input,
     add_query,
     add_quiet,
+    bar,
+    comma_separated,
     input_options,
-    output,
     read_any,
     time_option,
     whole_stream,
 )
-from cerlab.cli.streaming import Enough, LimitSink, answers_on_file
 from cerlab.compile.pattern import LANGUAGES, AnyPattern, Pattern, SremoPattern
-from cerlab.errors import Unsupported, UsageError
+from cerlab.errors import BadData, Unsupported, UsageError
 from cerlab.evaluate import EVALUATORS, answers_of, evaluator_for, valuations_of
-from cerlab.evaluate.labelled import shown_attributes
+from cerlab.evaluate.labelled import named_columns
 from cerlab.evaluate.protocol import SHORT
-from cerlab.io import NdjsonSink, Sink, parquet_sink
+from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.sources import is_pipe
-from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.event import Event
+from cerlab.model.clauses import AttributeWindow
 from cerlab.model.stream import Stream, TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
-    from cerlab.engine.answers import AnswerBatch
+    from cerlab.evaluate.open_runs import Evaluation
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -80,151 +80,164 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
     """``cerlab run`` of a query."""
-    has_totals = isinstance(query, Pattern) and query.ast.aggregates
-    if has_totals or arguments.columns is not None or arguments.format == "csv":
-        from cerlab.cli import named_rows
-
-        return named_rows.run(query, arguments)
-    if isinstance(query, SremoPattern) and arguments.labels:
-        raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --labels out")
-    if is_pipe(arguments.events) and not arguments.sort:
-        _run_on_pipe(query, arguments)
-    elif isinstance(query, Pattern) and _in_batches(query, arguments):
-        options, warnings = input_options(arguments, query), AnswerWarnings(query, arguments)
-        answers = answers_on_file(
-            query, arguments.events, _axis(arguments), options, warnings.batches
-        )
-        with _sink(query, arguments, None) as sink, suppress(Enough):
-            limit_sink = LimitSink(sink, arguments.limit)
-            for batch in answers:
-                limit_sink.batch(batch)
-            warnings.finish(limit_sink.count)
-    else:
-        _run_on_all(query, arguments)
+    with_columns = arguments.columns is not None or arguments.format == "csv"
+    has_totals = isinstance(query, Pattern) and bool(query.ast.aggregates)
+    if isinstance(query, SremoPattern) and (arguments.labels or with_columns):
+        option = "--labels" if arguments.labels and not with_columns else "--columns"
+        raise Unsupported("CER0482", "a SREMO has no labels", hint=f"leave {option} out")
+    if with_columns or has_totals:
+        for option, value in (("--labels", arguments.labels), ("--events", arguments.show_events)):
+            if value:
+                message = f"rows with names do not carry what {option} adds"
+                raise UsageError("CER0865", message, hint=f"leave {option} out, or --columns")
+    if has_totals and isinstance(query, Pattern):
+        _totals(query, arguments)
+        return OK
+    warnings = AnswerWarnings(query, arguments)
+    with writer(arguments) as out, suppress(Enough):
+        source = is_pipe(arguments.events) and not arguments.sort and not with_columns
+        if source:
+            answers = Answers(query, arguments, out)
+            live = live_run(query, arguments, _axis(arguments), answers, warnings)
+            if live is not None:
+                live()
+                warnings.finish(answers.count)
+                return OK
+        if (evaluation := _in_batches(query, arguments, with_columns=with_columns)) is not None:
+            by_columns = io.known_length(arguments.events) is not None
+            answers = Answers(query, arguments, out, by_columns=by_columns)
+            _run_in_batches(query, arguments, evaluation, answers, warnings)
+        else:
+            _run_on_all(query, arguments, Answers(query, arguments, out), warnings)
     return OK
-
-
-def _in_batches(query: Pattern, arguments: argparse.Namespace) -> bool:
-    """Whether the compiled engine is asked for, or best: on files that are not known to be short.
-
-    A file is not read for this; text is judged by its bytes.
-    """
-    if arguments.labels or arguments.show_events or arguments.sort:
-        return False
-    if arguments.evaluator == "auto":
-        return query.has_automaton and io.estimated_length(arguments.events) > SHORT
-    return bool(arguments.evaluator == "compiled" and query.has_automaton)
 
 
 def _axis(arguments: argparse.Namespace) -> TimeAxis | None:
     return axis_of_options(*time_option(arguments))
 
 
-def _run_on_pipe(query: AnyPattern, arguments: argparse.Namespace) -> None:
-    """Answers while the events are still arriving; what cannot be run so reads all of them first.
+def _in_batches(
+    query: AnyPattern, arguments: argparse.Namespace, *, with_columns: bool
+) -> Evaluation | None:
+    """The evaluation by the compiled engine, where it is asked for, or best; None where it is not.
 
-    A window in hours, minutes or seconds needs ``--time`` here, or a schema with one timestamp.
+    Best on files that are not known to be short: a file is not read for this, text is judged by its
+    bytes. Columns of rows come in batches where the file gives each of them one type.
     """
-    history: list[Event] | None = [] if arguments.show_events else None
-    warnings = AnswerWarnings(query, arguments)
-    live = _live(query, arguments, history, warnings)
-    if live is None:
-        _run_on_all(query, arguments)
-        return
-    with _sink(query, arguments, history) as sink, suppress(Enough):
-        limit_sink = LimitSink(sink, arguments.limit)
-        live.into(limit_sink)
-        warnings.finish(limit_sink.count)
+    if arguments.sort or is_pipe(arguments.events):
+        return None
+    if arguments.evaluator not in ("auto", "compiled"):
+        return None
+    if not (query.has_automaton or query.has_registers):
+        return None
+    if arguments.evaluator == "auto" and io.estimated_length(arguments.events) <= SHORT:
+        return None
+    if with_columns and io.known_length(arguments.events) is None:
+        return None
+    from cerlab.evaluate.open_runs import file_run  # NumPy loads here
+
+    options = input_options(arguments, query)
+    axis = _axis(arguments) or io.time_of_file(arguments.events, options["schema"])
+    return file_run(query, axis)
 
 
-def _live(
+def _run_in_batches(
     query: AnyPattern,
     arguments: argparse.Namespace,
-    history: list[Event] | None,
+    run: Evaluation,
+    answers: Answers,
     warnings: AnswerWarnings,
-) -> Live | None:
-    options = {"path": arguments.events, **input_options(arguments, query)}
-    options["watch"] = warnings.arriving
-    live = live_labels if arguments.labels else live_run
-    return live(query, arguments.evaluator, _axis(arguments), options, history)
+) -> None:
+    """Answers on a file that is read in batches: one of them, and the window, is in memory."""
+    options = input_options(arguments, query)
+    axis = _axis(arguments) or io.time_of_file(arguments.events, options["schema"])
+    attributes = _attributes(query, arguments, axis)
+    parts = io.batches(arguments.events, attributes=attributes, **options)
+    watched = warnings.batches(bar(parts, "evaluating", about(arguments.events), len))
+    try:
+        for part in watched:
+            answers.read(part)
+            for batch in run.push(part.columns, len(part)):
+                answers.batch(batch)
+            answers.settle(run.lowest)
+    except BadData:
+        _finish(run, answers)
+        raise
+    _finish(run, answers)
+    warnings.finish(answers.count)
 
 
-def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
+def _finish(run: Evaluation, answers: Answers) -> None:
+    for batch in run.finish():
+        answers.batch(batch)
+    answers.settle(final=True)
+
+
+def _attributes(
+    query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None
+) -> frozenset[str] | None:
+    """The attributes that are read; None for all."""
+    if arguments.show_events:
+        return None
+    names = {*requirements_of(query).attributes}
+    if isinstance(query, SremoPattern):
+        windows = query.registers.windows
+        names |= {w.attribute for w in windows if isinstance(w, AttributeWindow)}
+    elif arguments.columns is not None or arguments.format == "csv":
+        items = query.ast.items
+        if arguments.columns is None and not (items and all(item.attributes for item in items)):
+            return None
+        columns = None if arguments.columns is None else comma_separated(arguments.columns)
+        named = named_columns(query, columns, (), empty=True)
+        names |= {column.attribute for column in named if column.attribute is not None}
+    if axis is not None:
+        names.add(axis.attribute)
+    return frozenset(names)
+
+
+def _run_on_all(
+    query: AnyPattern, arguments: argparse.Namespace, answers: Answers, warnings: AnswerWarnings
+) -> None:
     """Answers on a stream that was read as a whole."""
     stream = whole_stream(query, arguments)
+    answers.read(stream)
     evaluator = arguments.evaluator
     by_name: Any = evaluator_for(query, stream).name if evaluator == "auto" else evaluator
     passing: Stream = stream
     if by_name != "compiled":  # which reads whole columns
         passing = WatchedStream(stream.events, time=stream.time, schema=stream.schema)
-    answers: Answers = answers_of(query, passing, by_name)
-    if arguments.labels:
-        answers = valuations_of(query, passing, evaluator)
-    history = stream.events if arguments.show_events else None
-    with _sink(query, arguments, history) as sink, suppress(Enough):
-        limit_sink = LimitSink(sink, arguments.limit)
-        for answer in answers:
-            limit_sink.one(answer)
-            limit_sink.flush()
-        warnings = AnswerWarnings(query, arguments)
-        warnings.read(stream)
-        warnings.finish(limit_sink.count)
+    some: Iterable[Any] = answers_of(query, passing, by_name)
+    has_machine = query.has_automaton or query.has_registers
+    if arguments.labels and not (has_machine and evaluator in MACHINES):
+        some = valuations_of(query, passing, evaluator)
+    for answer in some:
+        answers.one(answer)
+        if not answers.needs_events:
+            answers.flush()
+    answers.settle(final=True)
+    warnings.read(stream)
+    warnings.finish(answers.count)
 
 
-@contextmanager
-def _sink(
-    query: AnyPattern, arguments: argparse.Namespace, history: Sequence[Event] | None
-) -> Iterator[Sink]:
-    """Where the answers go; with the events of `history` if answers have them."""
-    if arguments.format == "parquet":
-        with parquet_sink(arguments.output, labels=arguments.labels) as sink:
-            yield sink
+def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
+    """Write the table of ``SELECT COUNT(*), ..``; by end on a pipe as they come."""
+    from cerlab.evaluate.aggregates import group_totals, selected_request
+
+    conflicts = {
+        "--columns": arguments.columns,
+        "--evaluator": arguments.evaluator not in ("auto", "compiled"),
+    }
+    for option in (name for name, value in conflicts.items() if value):
+        message = f"{option} does not go with SELECT COUNT(*) and sums"
+        raise UsageError("CER0865", message, hint=f"leave {option} out")
+    request, warnings = selected_request(query), AnswerWarnings(query, arguments)
+    comes = is_pipe(arguments.events) and not arguments.sort and "end" in request.groups
+    if comes and arguments.format in ("ndjson", "csv"):
+        with writer(arguments) as out:
+            live_totals(query, request, arguments, _axis(arguments), out, warnings)
         return
-
-    def attributes_of(answer: ComplexEvent) -> dict[int, frozenset[str]]:
-        if isinstance(query, SremoPattern) or history is None:
-            return {}
-        return shown_attributes(query, history, answer)
-
-    with output(arguments.output) as file:
-        if arguments.format == "ndjson":
-            yield NdjsonSink(file, history, attributes_of)
-            return
-        collector = _Collector()
-        yield collector
-        _table(collector.answers, file, labels=arguments.labels)
-
-
-class _Collector:
-    """A sink that keeps all answers: a table needs them before its columns have a width."""
-
-    def __init__(self) -> None:
-        self.answers: list[ComplexEvent | Valuation] = []
-
-    def one(self, answer: ComplexEvent | Valuation) -> None:
-        self.answers.append(answer)
-
-    def batch(self, answers: AnswerBatch) -> None:
-        self.answers += answers
-
-    def flush(self) -> None:
-        """Nothing is shown before the end."""
-
-
-def _table(answers: Iterable[ComplexEvent | Valuation], file: TextIO, *, labels: bool) -> None:
-    """A table of the answers."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("start", "end", "labels" if labels else "positions")
-    for answer in answers:
-        if isinstance(answer, Valuation):
-            cell = "  ".join(f"{label}: {_positions(D)}" for label, D in answer.labels.items())
-        else:
-            cell = _positions(answer.positions)
-        table.add_row(str(answer.start), str(answer.end), cell)
-    Console(file=file).print(table)
-
-
-def _positions(positions: Iterable[int]) -> str:
-    return ", ".join(map(str, positions))
+    stream = whole_stream(query, arguments)
+    warnings.read(stream)
+    totals = group_totals(query, stream, request)
+    write_tables([totals.table().slice(0, arguments.limit)], arguments)
+    warnings.finish(None if totals.some or arguments.limit == 0 else 0)

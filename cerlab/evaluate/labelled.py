@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cerlab.automata.labelled import LabelledSrt, repeated_labels
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.engine.reference.driver import labels_of_answer as labels_of_short_answer
-from cerlab.engine.reference.driver import substream
 from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
-from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import Atom, defined_labels, subformulas
 from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, valuation_latest_first
-from cerlab.model.event import Event, is_of_stream
+from cerlab.model.columns import array_from, values_of
+from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis
 
 if TYPE_CHECKING:
@@ -158,7 +156,7 @@ def rows_of_part(
     pattern: Pattern,
     part: Stream,
     offset: int,
-    answers: Sequence[ComplexEvent],
+    answers: Sequence[ComplexEvent] | AnswerBatch,
     columns: Sequence[str] | None,
 ) -> Any:
     """The rows of answers on a stream of which a part is at hand, from position `offset` on.
@@ -167,13 +165,14 @@ def rows_of_part(
     """
     import numpy as np
 
-    from cerlab.engine.answers import batched_answers, join_answers
+    from cerlab.engine.answers import AnswerBatch, batched_answers, join_answers
 
     positions = np.arange(offset, offset + len(part))
     layout, labels = answer_columns(pattern, part, columns, positions=positions)
-    batches = batched_answers(answers, len(answers)) if answers else [join_answers(())]
-    near = (batch.shift_positions(-offset) for batch in batches)
-    (rows,) = labelled_answers(pattern, part, near, labels)
+    if not isinstance(answers, AnswerBatch):
+        answers = join_answers([*batched_answers(answers, max(1, len(answers)))])
+    near = answers.shift_positions(-offset)
+    (rows,) = labelled_answers(pattern, part, [near], labels)
     return layout.table(rows)
 
 
@@ -258,54 +257,81 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
     return selected_labels(pattern)
 
 
-def shown_attributes(
-    pattern: Pattern, events: Sequence[Event], answer: ComplexEvent
-) -> dict[int, frozenset[str]]:
-    """What ``SELECT x[attr, ..]`` chooses to show at the positions of an answer.
+def event_texts(
+    pattern: AnyPattern,
+    stream: Stream,
+    offset: int,
+    answers: AnswerBatch,
+    attributes: Sequence[str] | None,
+) -> Any:
+    """The events of each answer as JSON objects, with what ``SELECT x[attr, ..]`` shows of them.
 
-    A position of several labels shows what any of them chooses; one of a label without brackets
-    shows everything and is left out.
+    `stream` holds the events from position `offset` on; they have those `attributes`, be they NULL,
+    or with None their own. Lists of large_binary, which is JSON already (`cerlab.io.texts`).
     """
-    items = pattern.ast.items or ()
-    if not any(item.attributes for item in items):
-        return {}
-    by_position = {}
-    for position, labels in _labels(pattern, events, answer).items():
-        event = events[position]
-        groups = [
-            item.attributes
-            for item in items
-            if item.label in labels and (item.stream is None or is_of_stream(event, item.stream))
+    import numpy as np
+    import pyarrow as pa
+
+    from cerlab.io.texts import event_columns, event_lines
+
+    first, last = int(answers.offsets[0]), int(answers.offsets[-1])
+    rows = answers.positions[first:last] - offset
+    shown: list[frozenset[str] | None] | None = None
+    items = pattern.ast.items or () if isinstance(pattern, Pattern) else ()
+    if isinstance(pattern, Pattern) and any(item.attributes for item in items):
+        sets, numbers = _label_sets(pattern, stream, answers.shift_positions(-offset))
+        pairs, place = np.unique(rows * len(sets) + numbers, return_inverse=True)
+        rows, set_of = np.divmod(pairs, len(sets))
+        has_streams = any(item.stream for item in items)
+        streams = values_of(stream.columns["stream"], "stream") if has_streams else ()
+        shown = [
+            _shown(items, sets[n], streams[row] if streams else None)
+            for row, n in zip(rows.tolist(), set_of.tolist(), strict=True)
         ]
-        if groups and all(groups):
-            by_position[position] = frozenset[str]().union(*groups)
-    return by_position
+    else:
+        rows, place = np.unique(rows, return_inverse=True)
+    if attributes is None:
+        texts = event_lines(stream.events, rows.tolist(), offset, shown)
+    else:
+        texts = event_columns(stream.columns, attributes, rows, offset, shown)
+    offsets = array_from(answers.offsets.astype(np.int64) - first)
+    return pa.LargeListArray.from_arrays(offsets, texts.take(array_from(place)))
 
 
-def _labels(
-    pattern: Pattern, events: Sequence[Event], answer: ComplexEvent
-) -> dict[int, frozenset[str]]:
-    """The labels that the positions of an answer have in some valuation.
+def _shown(
+    items: Sequence[SelectItem], labels: frozenset[str], stream: Any
+) -> frozenset[str] | None:
+    """What SELECT chooses of an event with some labels; None for all of it.
 
-    By the automaton; by the reference on the answer's events where filters compare labels; else by
-    the reference on all events up to its end.
+    An event of several labels shows what any of them chooses, one of a label without brackets all.
     """
-    if pattern.has_automaton:
-        return labels_of_short_answer(pattern.plan, events, answer)
-    if not pattern.has_registers:
-        whole = replace(pattern.ast, limit=None)
-        return _labels_in(query_valuations(whole, Stream(events[: answer.end + 1])), answer)
-    inside = substream(pattern.registers, events, answer)
-    among = tuple(inside.index(p) for p in answer.positions)
-    inner_valuations = valuations(selected_formula(pattern.ast), [events[i] for i in inside])
-    labels = _labels_in(inner_valuations, ComplexEvent(0, len(inside) - 1, among))
-    return {inside[i]: names for i, names in labels.items()}
+    groups = [
+        item.attributes
+        for item in items
+        if item.label in labels and (item.stream is None or stream in (None, item.stream))
+    ]
+    return frozenset[str]().union(*groups) if groups and all(groups) else None
 
 
-def _labels_in(candidates: Iterable[Valuation], answer: ComplexEvent) -> dict[int, frozenset[str]]:
-    """The labels of an answer's positions in those of some valuations that give it."""
-    giving = [V for V in candidates if complex_event(V) == answer]
-    return {
-        i: frozenset(label for V in giving for label, D in V.labels.items() if i in D)
-        for i in answer.positions
-    }
+def _label_sets(
+    pattern: Pattern, stream: Stream, answers: AnswerBatch
+) -> tuple[list[frozenset[str]], Int64s]:
+    """The sets of labels that positions have in any way to label their answers.
+
+    And for each position of the answers, one after the other, the number of its set.
+    """
+    import numpy as np
+
+    (rows,) = labelled_answers(pattern, stream, [answers])
+    if len(rows.answer) == len(answers):
+        return list(rows.labels), rows.marks.astype(np.int64)
+    first = answers.offsets[:-1].astype(np.int64) - int(answers.offsets[0])
+    lengths = np.diff(rows.offsets)
+    inside = np.arange(len(rows.marks)) - np.repeat(rows.offsets[:-1], lengths)
+    places = np.repeat(first[rows.answer], lengths) + inside
+    united: dict[int, frozenset[str]] = {}
+    for place, mark in zip(places.tolist(), rows.marks.tolist(), strict=True):
+        united[place] = united.get(place, frozenset()) | rows.labels[mark]
+    numbers: dict[frozenset[str], int] = {}
+    of_place = [numbers.setdefault(united[n], len(numbers)) for n in range(len(united))]
+    return list(numbers), np.array(of_place, np.int64)

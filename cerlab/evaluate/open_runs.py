@@ -9,9 +9,8 @@ from cerlab.automata.plan import RegisterPlan
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.general import GeneralEvaluation
-from cerlab.engine.registers.evaluation import RegisterRun
-from cerlab.engine.registers.program import NotTaken
 from cerlab.engine.state import axis_of_state, bad_state
+from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.errors import Unsupported
 from cerlab.evaluate.compiled import with_automaton
 from cerlab.evaluate.protocol import check_clock
@@ -66,10 +65,41 @@ def open_run(
     return GeneralEvaluation(cea_query.plan, cea_query.learned, time, state=state)
 
 
+class Evaluation(Protocol):
+    """The compiled evaluation of a pattern on a stream that is read to its end, batch by batch."""
+
+    @property
+    def lowest(self) -> int:
+        """Answers to come start here or later; 0 where nothing says so."""
+
+    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
+        """Read more events; raises `BadData` after the answers on those before a bad one."""
+
+    def finish(self) -> Iterator[AnswerBatch]:
+        """The answers that were held back."""
+
+
+def file_run(pattern: AnyPattern, time: TimeAxis | None) -> Evaluation | None:
+    """The fastest evaluation of a pattern on a stream that is read to its end.
+
+    None for a transducer that the engine does not take batch by batch. Raises as `open_run`.
+    """
+    if (cea_query := with_automaton(pattern)) is not None:
+        return stream_evaluation(cea_query.plan, cea_query.learned, time)
+    from cerlab.engine.registers.evaluation import why_not  # Numba loads here
+
+    if why_not(pattern.registers) is not None:
+        return None
+    return OpenRegisters(pattern, time, None)
+
+
 class OpenRegisters:
     """The runs of a transducer on a stream that arrives; their state as bytes."""
 
     def __init__(self, pattern: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
+        from cerlab.engine.registers.evaluation import RegisterRun  # Numba loads here
+        from cerlab.engine.registers.program import NotTaken
+
         self._digest, plan = pattern_digest(pattern), pattern.registers
         body = None
         if state is not None:
@@ -121,6 +151,8 @@ class OpenRegisters:
 
 def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:
     """The same batches; raises `Unsupported` for events of too many kinds."""
+    from cerlab.engine.registers.program import NotTaken
+
     try:
         yield from batches
     except NotTaken as refusal:

@@ -1,6 +1,6 @@
 """Edges: events in, answers out, synthetic streams."""
 
-from cerlab.io.answers import NdjsonSink, Sink, arrow_table, parquet_sink, record, row_text
+from cerlab.io.answers import arrow_table, record, row_text
 from cerlab.io.batches import (
     batches,
     estimated_length,
@@ -13,8 +13,6 @@ from cerlab.io.sources import HowToRead
 
 __all__ = [
     "HowToRead",
-    "NdjsonSink",
-    "Sink",
     "Stream",
     "arrow_table",
     "as_stream",
@@ -22,7 +20,6 @@ __all__ = [
     "estimated_length",
     "from_arrow",
     "known_length",
-    "parquet_sink",
     "read",
     "read_events",
     "record",

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from cerlab.io.output import whole_columns
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
-from cerlab.model.columns import array_from
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.columns import array_from, array_of
+from cerlab.model.event import Timestamp, Value
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.labels import LabelledAnswers
 
 
 _BATCH = 65_536
 
+ROWS = 1 << 16
+"""A row group of Parquet has at least this many rows, but for the last one."""
 
-Projection: TypeAlias = Callable[[ComplexEvent], Mapping[int, frozenset[str]]]
-"""Of an answer, the attributes to show at those of its positions where not all are."""
 
-
-def record(
-    answer: ComplexEvent | Valuation,
-    events: Sequence[Event] | None = None,
-    projection: Projection | None = None,
-) -> dict[str, Any]:
+def record(answer: ComplexEvent | Valuation) -> dict[str, Any]:
     """An answer as a JSON object; moments become ISO text, NaN and infinities become text."""
     plain = complex_event(answer) if isinstance(answer, Valuation) else answer
     fields: dict[str, Any] = {
@@ -40,25 +33,12 @@ def record(
     }
     if isinstance(answer, Valuation):
         fields["labels"] = {label: list(positions) for label, positions in answer.labels.items()}
-    if events is not None:
-        names = projection(plain) if projection else {}
-        fields["events"] = [_event_record(i, events[i], names.get(i)) for i in plain.positions]
     return fields
 
 
 def row_text(row: Mapping[str, Any]) -> str:
     """An event, as a dict, on one line of NDJSON."""
     return json.dumps({name: json_value(value) for name, value in row.items()}, ensure_ascii=False)
-
-
-def _event_record(position: int, event: Event, names: frozenset[str] | None) -> dict[str, Any]:
-    stream = {"stream": event.stream} if event.stream else {}
-    values = {
-        name: json_value(value)
-        for name, value in event.attributes.items()
-        if names is None or name in names
-    }
-    return {"position": position, "type": event.type, **stream, **values}
 
 
 def json_value(value: Value) -> Any:
@@ -108,7 +88,8 @@ def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
     schema = arrow_schema()
     lists, parts = schema.field("positions").type, []
     for batch in batches:
-        pa.scalar(int(batch.offsets[-1]), pa.int32())  # the greatest of them
+        if int(batch.offsets[-1]) > np.iinfo(np.int32).max:
+            raise pa.ArrowInvalid("more positions than offsets of 32 bits count")
         offsets = batch.offsets.astype(np.int32, copy=False)
         ends, flat = [None, pa.py_buffer(offsets)], array_from(batch.positions)
         positions = pa.Array.from_buffers(lists, len(batch), ends, children=[flat])
@@ -146,127 +127,39 @@ def _leaves(path: str, kind: Any) -> Iterator[str]:
         yield path
 
 
-ROWS = 1 << 16
-"""A row group of Parquet has at least so many answers, but for the last one."""
-
-
-POSITIONS = 1 << 22
-"""Or so many positions in all of its answers."""
-
-
-class Sink(Protocol):
-    """Takes answers by end, one by one or many at once."""
-
-    def one(self, answer: ComplexEvent | Valuation) -> None:
-        """Take an answer."""
-
-    def batch(self, answers: AnswerBatch) -> None:
-        """Take some answers of the compiled engine."""
-
-    def flush(self) -> None:
-        """Let readers see the answers so far, if the format allows it."""
-
-
-class NdjsonSink:
-    """A JSON object for each answer, one a line.
-
-    A complex event is ``{"start": .., "end": .., "positions": [..]}``; a valuation has
-    ``"labels"`` besides. With `events`, the whole stream or a list that still grows, each line
-    carries its events, with all attributes or, at positions that `projection` gives for the answer,
-    with those only.
-    """
-
-    def __init__(
-        self,
-        file: TextIO,
-        events: Sequence[Event] | None = None,
-        projection: Projection | None = None,
-    ) -> None:
-        self._file = file
-        self._events = events
-        self._projection = projection
-
-    def one(self, answer: ComplexEvent | Valuation) -> None:
-        """Write a line."""
-        if self._events is None and isinstance(answer, ComplexEvent):
-            self._file.write(_line(answer.start, answer.end, list(answer.positions)))
-            return
-        fields = record(answer, self._events, self._projection)
-        self._file.write(json.dumps(fields, ensure_ascii=False) + "\n")
-
-    def batch(self, answers: AnswerBatch) -> None:
-        """Write the lines of a batch."""
-        if self._events is not None:
-            for answer in answers:
-                self.one(answer)
-            return
-        from cerlab.io.answer_lines import answer_lines
-
-        self._file.writelines(answer_lines(answers))
-
-    def flush(self) -> None:
-        """Let the lines go."""
-        self._file.flush()
-
-
-def _line(start: int, end: int, positions: list[int]) -> str:
+def line_of(start: int, end: int, positions: list[int]) -> str:
+    """A complex event as a line of NDJSON."""
     return f'{{"start": {start}, "end": {end}, "positions": {positions}}}\n'
 
 
-class ParquetSink:
-    """A Parquet file in row groups; what is not yet a group is in memory. `parquet_sink` opens."""
+def table_of_rows(rows: LabelledAnswers, offset: int = 0) -> Any:
+    """Rows of answers with their labels as a pyarrow Table; positions count from `offset` on."""
+    import numpy as np
+    import pyarrow as pa
 
-    def __init__(self, writer: Any, *, labels: bool = False) -> None:
-        self._writer = writer
-        self._labels = labels
-        self._tables: list[Any] = []
-        self._single: list[ComplexEvent | Valuation] = []
-        self._rows = self._positions = 0
-
-    def one(self, answer: ComplexEvent | Valuation) -> None:
-        """Keep an answer for the next group."""
-        self._single.append(answer)
-        plain = answer if isinstance(answer, ComplexEvent) else complex_event(answer)
-        self._count(1, len(plain.positions))
-
-    def batch(self, answers: AnswerBatch) -> None:
-        """Keep a batch for the next group."""
-        self._gather()
-        self._tables.append(table_of_batches([answers]))
-        self._count(len(answers), len(answers.positions))
-
-    def flush(self) -> None:
-        """Nothing: half a file of Parquet cannot be read."""
-
-    def close(self) -> None:
-        """Write the last group."""
-        import pyarrow as pa
-
-        self._gather()
-        if self._tables:
-            self._writer.write_table(pa.concat_tables(self._tables))
-        self._tables, self._rows, self._positions = [], 0, 0
-
-    def _count(self, rows: int, positions: int) -> None:
-        self._rows += rows
-        self._positions += positions
-        if self._rows >= ROWS or self._positions >= POSITIONS:
-            self.close()
-
-    def _gather(self) -> None:
-        if self._single:
-            self._tables.append(arrow_table(self._single, labels=self._labels))
-            self._single = []
-
-
-@contextmanager
-def parquet_sink(path: str | PathLike[str], *, labels: bool = False) -> Iterator[ParquetSink]:
-    """A sink into a new Parquet file, which is there when the context ends without an error.
-
-    With `labels` it takes valuations, one by one.
-    """
-    schema = arrow_schema(labels=labels)
-    with whole_columns(path, schema, **parquet_encoding(schema)) as writer:
-        sink = ParquetSink(writer, labels=labels)
-        yield sink
-        sink.close()
+    lengths = np.diff(rows.offsets)
+    row_of = np.repeat(np.arange(len(lengths)), lengths)
+    names = sorted(frozenset[str]().union(*rows.labels))
+    places, labels = [], []
+    for n, name in enumerate(names):
+        has_label = np.array([name in each for each in rows.labels], np.bool_)
+        places.append(np.flatnonzero(has_label[rows.marks]))
+        labels.append(np.full(len(places[-1]), n))
+    place, label = (np.concatenate(x) if x else np.zeros(0, np.int64) for x in (places, labels))
+    order = np.lexsort((place, label, row_of[place]))
+    place, label = place[order], label[order]
+    lists = row_of[place] * max(1, len(names)) + label  # one for each label of a row
+    entries, first = np.unique(lists, return_index=True)
+    positions = rows.positions + offset
+    values = pa.ListArray.from_arrays(
+        array_from(np.append(first, len(place)).astype(np.int32)), array_from(positions[place])
+    )
+    labels_of_rows = array_of(names)
+    assert labels_of_rows is not None, "names are text"
+    keys = labels_of_rows.cast(pa.string()).take(array_from(label[first]))
+    row_ends = np.searchsorted(entries, np.arange(len(lengths) + 1) * max(1, len(names)))
+    maps = pa.MapArray.from_arrays(array_from(row_ends.astype(np.int32)), keys, values)
+    offsets = array_from(rows.offsets.astype(np.int32))
+    whole = pa.ListArray.from_arrays(offsets, array_from(positions))
+    columns = [array_from(rows.start + offset), array_from(rows.end + offset), whole, maps]
+    return pa.Table.from_arrays(columns, schema=arrow_schema(labels=True))

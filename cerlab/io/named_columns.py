@@ -10,7 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, UsageError, nearest
-from cerlab.model.columns import Column, is_arrow, values_of, without_views
+from cerlab.model.columns import Column, array_from, is_arrow, values_of, without_views
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class AnswerColumns:
         import numpy as np
         import pyarrow as pa
 
-        start, end = pa.array(rows.start), pa.array(rows.end)
+        start, end = array_from(rows.start), array_from(rows.end)
         columns = {"start": self._place(start), "end": self._place(end)}
         for attribute in self._key:
             columns[attribute] = self._source(attribute).take(start)
@@ -132,17 +132,17 @@ class AnswerColumns:
 
         several = column.function is None and column.label in self._repeatable
         if events.single and not several and column.function != "count":
-            return self._values(column, pa.array(events.positions))
+            return self._values(column, array_from(events.positions))
         counts = np.diff(events.offsets)
         if column.function == "count" and column.attribute is None:
-            return pa.array(counts)
+            return array_from(counts)
         if column.function == "count":
-            values = self._values(column, pa.array(events.positions))
+            values = self._values(column, array_from(events.positions))
             present = np.concatenate([[0], np.cumsum(np.asarray(values.is_valid()))])
-            return pa.array(np.diff(present[events.offsets]))
+            return array_from(np.diff(present[events.offsets]))
         if several:
-            values = self._values(column, pa.array(events.positions))
-            return pa.ListArray.from_arrays(pa.array(events.offsets.astype(np.int32)), values)
+            values = self._values(column, array_from(events.positions))
+            return pa.ListArray.from_arrays(array_from(events.offsets.astype(np.int32)), values)
         at = events.offsets[1:] - 1 if column.function == "last" else events.offsets[:-1]
         missing = counts == 0
         if not missing.any():
@@ -162,9 +162,8 @@ class AnswerColumns:
 
     def _place(self, numbers: Any) -> Any:
         """The positions of events of the stream, by their numbers in it."""
-        import pyarrow as pa
 
-        return numbers if self._positions is None else pa.array(self._positions).take(numbers)
+        return numbers if self._positions is None else array_from(self._positions).take(numbers)
 
     def _source(self, attribute: str) -> Any:
         if attribute not in self._sources:

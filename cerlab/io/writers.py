@@ -1,69 +1,22 @@
-"""Rows of tables as lines of text, and streams of events as files of every format."""
+"""Streams of events as files of every format."""
 
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable
 from os import PathLike
-from typing import Any, TextIO
+from typing import TextIO
 
 from cerlab.errors import BadData, DataPlace, UsageError
-from cerlab.io.answers import json_value, row_text
+from cerlab.io.answers import row_text
 from cerlab.io.conversion import Place, infer
 from cerlab.io.core_text import format_event
 from cerlab.io.output import whole_columns, whole_text
 from cerlab.io.read import events_table
-from cerlab.model.columns import values_of
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import Stream
-
-
-def csv_rows(tables: Iterable[Any], file: TextIO, *, header: bool = True) -> None:
-    """A header, if there is to be one, and a line for each row.
-
-    NULL and empty text are an empty cell, a list is the text of a JSON array.
-    """
-    writer = csv.writer(file, lineterminator="\n")
-    for n, table in enumerate(tables):
-        if n == 0 and header:
-            writer.writerow(table.column_names)
-        columns = [_cells(table.column(name), name) for name in table.column_names]
-        writer.writerows([_row_cell(value) for value in row] for row in zip(*columns, strict=True))
-
-
-def ndjson_rows(tables: Iterable[Any], file: TextIO) -> None:
-    """A JSON object a line, by the names of the columns."""
-    for table in tables:
-        names = table.column_names
-        columns = [_cells(table.column(name), name) for name in names]
-        for row in zip(*columns, strict=True):
-            file.write(row_text(dict(zip(names, row, strict=True))) + "\n")
-
-
-def _cells(column: Any, name: str) -> Sequence[Any]:
-    """The values of a column, those of lists as lists; moments as text."""
-    import pyarrow as pa
-
-    if not pa.types.is_list(column.type):
-        return [json_value(value) for value in values_of(column, name)]
-    lists: list[list[Any]] = []
-    for chunk in column.chunks:
-        values = [json_value(value) for value in values_of(chunk.flatten(), name)]
-        ends = chunk.offsets.to_pylist()
-        first = ends[0]
-        lists += [values[a - first : b - first] for a, b in pairwise(ends)]
-    return lists
-
-
-def _row_cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
-
 
 _WORD = re.compile(r"\w+")
 

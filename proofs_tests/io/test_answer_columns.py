@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from cerlab.engine.answers import AnswerBatch, BatchedAnswers, join_answers
-from cerlab.io import NdjsonSink, answer_lines, record
+from cerlab.io import record, texts
+from cerlab.io.answers import line_of, table_of_batches
 from cerlab.model.answer import ComplexEvent, by_end, in_order
 from proofs_tests.suite import Suite
 
@@ -68,11 +69,11 @@ def test_lines_are_the_same_bytes(suite: Suite, monkeypatch: pytest.MonkeyPatch)
     def case(rng: Random) -> bool:
         answers = random_answers(rng)
         by_batch, by_one = io.StringIO(), io.StringIO()
-        monkeypatch.setattr(answer_lines, "SOME_LINES", rng.choice((1, 3, 1 << 15)))
+        monkeypatch.setattr(texts, "SOME_LINES", rng.choice((1, 3, 1 << 15)))
         for batch in cut(answers, rng):
-            NdjsonSink(by_batch).batch(batch)
+            texts.ndjson_rows([table_of_batches([batch])], by_batch)
         for answer in answers:
-            NdjsonSink(by_one).one(answer)
+            by_one.write(line_of(answer.start, answer.end, list(answer.positions)))
         expected = "".join(json.dumps(record(answer)) + "\n" for answer in answers)
         assert by_batch.getvalue() == by_one.getvalue() == expected
         return bool(answers)

@@ -21,7 +21,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.io.answers import parquet_sink
+from cerlab.io.answers import arrow_table, parquet_encoding
 from cerlab.io.output import refuse_same, whole_columns, whole_file, whole_text
 
 
@@ -36,9 +36,10 @@ def answers(error: BaseException | None) -> Iterator[cerlab.ComplexEvent]:
 
 
 def write(error: BaseException | None, path: Path) -> None:
-    with parquet_sink(path) as sink:
+    schema = arrow_table(()).schema
+    with whole_columns(path, schema, **parquet_encoding(schema)) as writer:
         for answer in answers(error):
-            sink.one(answer)
+            writer.write_table(arrow_table([answer]))
 
 
 @pytest.mark.parametrize("before", [None, b"before"])

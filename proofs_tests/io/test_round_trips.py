@@ -25,10 +25,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cerlab
-from cerlab.io import NdjsonSink, Stream, core_text, parquet_sink
-from cerlab.io.answers import arrow_table, record
+from cerlab.compile.pattern import any_pattern
+from cerlab.engine.answers import batched_answers
+from cerlab.evaluate.labelled import event_texts
+from cerlab.io import Stream, core_text
+from cerlab.io.answers import arrow_table, table_of_batches
 from cerlab.io.conversion import Reading
 from cerlab.io.synthetic import stocks
+from cerlab.io.texts import ndjson_rows
 from cerlab.model.event import Event, Timestamp
 
 NAMES = st.from_regex(r"[A-Za-z_]\w{0,5}", fullmatch=True)
@@ -261,11 +265,11 @@ def test_answers_to_ndjson_arrow_and_parquet(tmp_path: Path) -> None:
     stream = Stream.from_events(events)
     answers = cerlab.evaluate("A ; B", stream)
     out = io.StringIO()
-    for answer in answers:
-        NdjsonSink(out).one(answer)
+    (batch,) = batched_answers(answers, 5)
+    ndjson_rows([table_of_batches([batch])], out)
     assert out.getvalue() == '{"start": 0, "end": 1, "positions": [0, 1]}\n'
-    events_of_answer = record(answers[0], stream.events)["events"]
-    assert json.loads(json.dumps(events_of_answer, allow_nan=False)) == [
+    (objects,) = event_texts(any_pattern("A ; B"), stream, 0, batch, None).to_pylist()
+    assert [json.loads(each) for each in objects] == [
         {"position": 0, "type": "A", "v": "nan"},
         {"position": 1, "type": "B", "t": "2020-01-01T00:00:00Z"},
     ]
@@ -273,9 +277,7 @@ def test_answers_to_ndjson_arrow_and_parquet(tmp_path: Path) -> None:
     assert table.schema.names == ["start", "end", "positions"]
     assert str(table.schema.field("positions").type).startswith("list<")
     valuations = sorted(cerlab.valuations("A AS x ; B", stream), key=str)
-    with parquet_sink(tmp_path / "v.parquet", labels=True) as sink:
-        for valuation in valuations:
-            sink.one(valuation)
+    parquet.write_table(arrow_table(valuations, labels=True), tmp_path / "v.parquet")
     assert parquet.read_table(tmp_path / "v.parquet").to_pylist() == [
         {"start": 0, "end": 1, "positions": [0, 1], "labels": [("A", [0]), ("B", [1]), ("x", [0])]}
     ]

@@ -12,8 +12,9 @@ import pytest
 import cerlab
 from cerlab.api import parse_query
 from cerlab.cli import main
-from cerlab.compile.pattern import as_pattern
-from cerlab.evaluate.labelled import shown_attributes
+from cerlab.compile.pattern import Pattern, as_pattern
+from cerlab.engine.answers import batched_answers
+from cerlab.evaluate.labelled import event_texts
 from proofs_tests.srt.correlated_cases import correlated_case
 from proofs_tests.suite import Suite
 
@@ -49,10 +50,20 @@ def test_counting_does_not_list() -> None:
 def test_select_chooses_what_is_shown() -> None:
     query, stream = parse_query(QUERY), cerlab.Stream.from_events(EVENTS)
     (answer,) = cerlab.evaluate(query, stream)
-    assert shown_attributes(query, stream.events, answer) == {0: frozenset({"v"})}
+    assert shown(query, stream, answer)[0] == {"position", "type", "v"}
     both = as_pattern("SELECT a[v], b[k] WHERE (A AS a AS b ; B AS c) FILTER c.v > a.v")
     (answer, *_) = cerlab.evaluate(both, stream)
-    assert shown_attributes(both, stream.events, answer) == {0: frozenset({"v", "k"})}
+    assert shown(both, stream, answer)[0] == {"position", "type", "v", "k"}
+
+
+def shown(query: Pattern, stream: cerlab.Stream, answer: cerlab.ComplexEvent) -> list[set[str]]:
+    """The names in the events of an answer; from columns these and those that others have."""
+    (batch,) = batched_answers([answer], 1)
+    attributes = [name for name in stream.columns if name not in ("type", "stream")]
+    texts = (event_texts(query, stream, 0, batch, names) for names in (None, attributes))
+    by_event, by_column = ([set(json.loads(t)) for t in each.to_pylist()[0]] for each in texts)
+    assert all(a <= b for a, b in zip(by_event, by_column, strict=True))
+    return by_event
 
 
 @pytest.mark.parametrize("options", [(), ("--evaluator", "compiled"), ("--evaluator", "registers")])

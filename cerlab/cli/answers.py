@@ -1,0 +1,514 @@
+"""Answers of ``cerlab run`` on their way out: batches in, tables in one of four forms to a writer.
+
+A form is what a line holds of an answer: its positions, its labels, its events, or columns of
+these. What needs the events of an answer takes them from the columns that are kept of the stream:
+those of the batch and of the window before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from cerlab.cli.options import comma_separated, output
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.evaluate.labelled import (
+    event_texts,
+    labelled_answers,
+    labelled_valuations,
+    named_columns,
+    rows_of_part,
+)
+from cerlab.io.answers import (
+    ROWS,
+    arrow_table,
+    line_of,
+    parquet_encoding,
+    record,
+    table_of_batches,
+    table_of_rows,
+)
+from cerlab.io.output import whole_columns
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.columns import Columns, concat_columns
+from cerlab.model.stream import Stream
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+
+PENDING_POSITIONS = 1 << 20
+"""Answers with this many positions are labelled at once: their window is read once for them all."""
+
+RICH_ROWS = 1_000
+"""Up to this many rows a table is drawn by rich, which takes 0.1 ms a row and wraps long cells."""
+
+
+class Enough(Exception):
+    """There are as many answers as were asked for."""
+
+
+class Recent:
+    """The events of a stream that answers to come may have, and where they begin."""
+
+    def __init__(self) -> None:
+        self._parts: list[Stream] = []
+        self.offset = self.length = 0
+        """The position of the first event that is kept, and how many events there were."""
+
+    def append(self, part: Stream) -> None:
+        """Add the next events."""
+        self._parts.append(part)
+        self.length += len(part)
+
+    def forget(self, before: int) -> None:
+        """Drop the parts that end before a position."""
+        while self._parts and self.offset + len(self._parts[0]) <= before:
+            self.offset += len(self._parts.pop(0))
+
+    def part(self, first: int, until: int) -> tuple[Stream, int]:
+        """The events from position `first` to before `until`, perhaps more, and the first's."""
+        at, parts = self.offset, list[Stream]()
+        begin = at
+        for part in self._parts:
+            if at + len(part) > first and at < until:
+                begin = begin if parts else at
+                parts.append(part)
+            at += len(part)
+        return joined(parts), begin
+
+
+def joined(parts: Sequence[Stream]) -> Stream:
+    """Streams one after the other: by columns where all of them have columns."""
+    if len(parts) == 1:
+        return parts[0]
+    if not all(part.is_columnar for part in parts):
+        return Stream([event for part in parts for event in part.events])
+
+    def column(name: str) -> Any:
+        import pyarrow as pa
+
+        return concat_columns(
+            [p.columns[name] if name in p.columns else pa.nulls(len(p)) for p in parts]
+        )
+
+    names = dict.fromkeys(name for part in parts for name in part.columns)
+    length = sum(map(len, parts))
+    return Stream.from_columns(
+        Columns(names, column), length, lambda: (t for part in parts for t in part.events)
+    )
+
+
+class Writer(Protocol):
+    """Takes tables of one schema."""
+
+    def table(self, table: Any) -> None:
+        """Take some rows."""
+
+    def text(self, line: str) -> None:
+        """Take a line of NDJSON; other formats take tables alone."""
+
+    def flush(self) -> None:
+        """Let readers see the rows so far, if the format allows it."""
+
+
+Lines = Callable[[Iterable[Any], TextIO], None]
+
+
+@contextmanager
+def writer(arguments: argparse.Namespace, lines: Lines | None = None) -> Iterator[Writer]:
+    """The writer of ``--format`` and ``-o``; `lines` writes NDJSON of tables."""
+    if arguments.format == "parquet":
+        with ExitStack() as stack:
+            columns = ParquetWriter(arguments.output, stack)
+            yield columns
+            columns.close()
+        return
+    with output(arguments.output) as file:
+        if arguments.format == "table":
+            printer = TablePrinter()
+            yield printer
+            printer.print(file)
+        else:
+            yield TextWriter(file, arguments.format, lines)
+
+
+def write_tables(
+    tables: Iterable[Any], arguments: argparse.Namespace, lines: Lines | None = None
+) -> None:
+    """Write Arrow tables of one schema in the format that is asked for."""
+    with writer(arguments, lines) as out:
+        for table in tables:
+            out.table(table)
+
+
+class TextWriter:
+    """NDJSON or CSV, whose header comes with the first table."""
+
+    def __init__(self, file: TextIO, form: str, lines: Lines | None) -> None:
+        self._file = file
+        self._lines = lines
+        self._in_csv, self._is_first = form == "csv", True
+
+    def table(self, table: Any) -> None:
+        """Write the lines of a table."""
+        from cerlab.io.texts import csv_rows, ndjson_rows
+
+        if self._in_csv:
+            csv_rows([table], self._file, header=self._is_first)
+        else:
+            (self._lines or ndjson_rows)([table], self._file)
+        self._is_first = False
+
+    def text(self, line: str) -> None:
+        """Write a line."""
+        self._file.write(line)
+
+    def flush(self) -> None:
+        """Let the lines go."""
+        self._file.flush()
+
+
+class ParquetWriter:
+    """A Parquet file in row groups; rows that are not yet a group are in memory."""
+
+    def __init__(self, path: str, stack: ExitStack) -> None:
+        """The file is there when the `stack` ends without an error."""
+        self._path = path
+        self._stack = stack
+        self._writer: Any = None
+        self._tables: list[Any] = []
+        self._rows = 0
+
+    def table(self, table: Any) -> None:
+        """Keep rows for the next group."""
+        if self._writer is None:
+            has_positions = "positions" in table.column_names
+            options = parquet_encoding(table.schema) if has_positions else {}
+            opened = whole_columns(self._path, table.schema, **options)
+            self._writer = self._stack.enter_context(opened)
+        self._tables.append(table)
+        self._rows += table.num_rows
+        if self._rows >= ROWS or sum(each.nbytes for each in self._tables[-1:]) > 1 << 26:
+            self.close()
+
+    def text(self, line: str) -> None:
+        """Never called: Parquet takes tables."""
+        raise AssertionError(line)
+
+    def flush(self) -> None:
+        """No-op: half a file of Parquet cannot be read."""
+
+    def close(self) -> None:
+        """Write the last group."""
+        import pyarrow as pa
+
+        if self._tables:
+            self._writer.write_table(pa.concat_tables(self._tables))
+        self._tables, self._rows = [], 0
+
+
+class TablePrinter:
+    """A table for a terminal, drawn at the end: its columns have a width then."""
+
+    def __init__(self) -> None:
+        self._tables: list[Any] = []
+
+    def table(self, table: Any) -> None:
+        """Keep some rows."""
+        self._tables.append(table)
+
+    def text(self, line: str) -> None:
+        """Never called: a table takes tables."""
+        raise AssertionError(line)
+
+    def flush(self) -> None:
+        """No-op: nothing is shown before the end."""
+
+    def print(self, file: TextIO) -> None:
+        """Draw the rows."""
+        import pyarrow as pa
+
+        if not self._tables:
+            return
+        result = pa.concat_tables(self._tables)
+        names = result.column_names
+        if names[:2] == ["start", "end"] and "positions" in names:  # answers
+            names = ["start", "end", names[-1]]
+        columns = [_cells(result.column(name)) for name in names]
+        if result.num_rows <= RICH_ROWS:
+            _draw_by_rich(names, columns, file)
+        else:
+            _draw(names, columns, file)
+
+
+def _cells(column: Any) -> list[str]:
+    """The values of a column as a table shows them."""
+    import pyarrow as pa
+
+    values = column.to_pylist()
+    if pa.types.is_map(column.type):
+        return ["  ".join(f"{label}: {_positions(D)}" for label, D in row) for row in values]
+    if column.type == pa.list_(pa.int64()):
+        return [_positions(row) if row is not None else "" for row in values]
+    return ["" if value is None else str(value) for value in values]
+
+
+def _positions(positions: Iterable[int]) -> str:
+    return ", ".join(map(str, positions))
+
+
+def _draw_by_rich(names: Sequence[str], columns: Sequence[list[str]], file: TextIO) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*names)
+    for row in zip(*columns, strict=True):
+        table.add_row(*row)
+    Console(file=file).print(table)
+
+
+def _draw(names: Sequence[str], columns: Sequence[list[str]], file: TextIO) -> None:
+    """The same frame, with no cell cut or wrapped."""
+    cells = [[name, *column] for name, column in zip(names, columns, strict=True)]
+    widths = [max(map(len, column)) for column in cells]
+    rules = [("┏", "━", "┳", "┓"), ("┡", "━", "╇", "┩"), ("└", "─", "┴", "┘")]
+    top, below, end = (
+        left + middle.join(line * (width + 2) for width in widths) + right + "\n"
+        for left, line, middle, right in rules
+    )
+    padded = [[cell.ljust(width) for cell in c] for c, width in zip(cells, widths, strict=True)]
+    head, *rows = zip(*padded, strict=True)
+    file.write(top + "┃ " + " ┃ ".join(head) + " ┃\n" + below)
+    file.writelines("│ " + " │ ".join(row) + " │\n" for row in rows)
+    file.write(end)
+
+
+class Answers:
+    """Answers by end, one by one or in batches, put into the form that is asked for and written.
+
+    Raises `Enough` as soon as there are as many as ``--limit`` says.
+    """
+
+    def __init__(
+        self,
+        query: AnyPattern,
+        arguments: argparse.Namespace,
+        out: Writer,
+        *,
+        by_columns: bool = False,
+    ) -> None:
+        """`by_columns`: events have all attributes that their columns have, be they NULL."""
+        self._query = query
+        self._out = out
+        self._labels, self._events = arguments.labels, arguments.show_events
+        self._columns: list[str] | None = None
+        self._with_columns = arguments.columns is not None or arguments.format == "csv"
+        if arguments.columns is not None:
+            self._columns = comma_separated(arguments.columns)
+        self._in_lines = arguments.format == "ndjson" and not self._with_columns
+        self._by_columns = by_columns
+        self._left = arguments.limit
+        self._single: list[ComplexEvent] = []
+        self._pending: list[AnswerBatch] = []
+        self._positions = self._settled = 0
+        self._has_begun = False
+        self.recent = Recent() if self.needs_events else None
+        self.count = 0
+        if self._left == 0 and not self._with_columns:
+            raise Enough
+
+    @property
+    def needs_events(self) -> bool:
+        """Whether answers show more of their events than their positions."""
+        return self._labels or self._events or self._with_columns
+
+    def read(self, part: Stream) -> None:
+        """Take note of the next events."""
+        if self.recent is not None:
+            self.recent.append(part)
+            if self._with_columns and not self._has_begun:
+                self._begin(part)
+
+    def _begin(self, part: Stream) -> None:
+        """Check the names of columns, and write the head of the table."""
+        from cerlab.engine.answers import join_answers
+
+        assert isinstance(self._query, Pattern)
+        self._has_begun = True
+        named_columns(self._query, self._columns, part.columns)
+        self._write(rows_of_part(self._query, part, 0, join_answers(()), self._columns), 0)
+        if self._left == 0:
+            raise Enough
+
+    def one(self, answer: ComplexEvent | Valuation) -> None:
+        """Take an answer."""
+        if isinstance(answer, Valuation):
+            if self._in_lines:
+                self._out.text(self._line(answer))
+            else:
+                self._out.table(arrow_table([answer], labels=True))
+            self._count_down(1)
+        elif self._in_lines and not self.needs_events:
+            self._out.text(line_of(answer.start, answer.end, list(answer.positions)))
+            self._count_down(1)
+        else:
+            if len(self._single) >= ROWS and answer.end != self._single[-1].end:
+                self._gather()
+            self._single.append(answer)
+            if self._left is not None and len(self._single) >= self._left and not self._labels:
+                self.settle(final=True)
+
+    def _line(self, answer: Valuation) -> str:
+        fields = record(answer)
+        if self._events and self.recent is not None:
+            from cerlab.engine.answers import batched_answers
+
+            (batch,) = batched_answers([complex_event(answer)], 1)
+            (objects,) = self._event_objects(batch, *self._part(batch)).to_pylist()
+            fields["events"] = [json.loads(text) for text in objects]
+        return json.dumps(fields, ensure_ascii=False) + "\n"
+
+    def batch(self, answers: AnswerBatch) -> None:
+        """Take some answers of the compiled engine."""
+        self._gather()
+        if not len(answers):
+            return
+        if not self.needs_events:
+            answers = answers if self._left is None else answers.first(self._left)
+            self._write(table_of_batches([answers]), len(answers))
+            return
+        self._pending.append(answers)
+        self._positions += len(answers.positions)
+        if self._positions >= PENDING_POSITIONS and self._per_end is None:
+            self._give_out()
+
+    def settle(self, lowest: int = 0, *, final: bool = False) -> None:
+        """Give out what the events so far have completed; answers to come start at `lowest`.
+
+        Where nothing bounds these, answers wait for a while: giving out costs all events that are
+        kept, and so it is done when these are a quarter more.
+        """
+        self._gather()
+        if self.recent is None:
+            return
+        kept = self.recent.length - self.recent.offset
+        if final or lowest > self.recent.offset or self.recent.length - self._settled >= kept // 4:
+            self._give_out()
+            self._settled = self.recent.length
+        if not self._pending:
+            self.recent.forget(lowest)
+
+    def flush(self) -> None:
+        """Let readers see the answers so far."""
+        self.settle(final=True)
+        self._out.flush()
+
+    @property
+    def _per_end(self) -> int | None:
+        limit = self._query.ast.limit if isinstance(self._query, Pattern) else None
+        return None if limit is None else limit.per_end
+
+    def _gather(self) -> None:
+        """Make a batch of the answers that came one by one."""
+        if not self._single:
+            return
+        from cerlab.engine.answers import batched_answers  # NumPy loads here
+
+        some, self._single = self._single, []
+        for batch in batched_answers(some, len(some)):
+            self.batch(batch)
+
+    def _give_out(self) -> None:
+        pending, self._pending, self._positions = self._pending, [], 0
+        if not pending:
+            return
+        from cerlab.engine.answers import join_answers
+
+        answers = join_answers(pending)
+        if self._left is not None and not self._labels:
+            answers = answers.first(self._left)
+        stream, at = self._part(answers)
+        for table, count in self._tables(answers, stream, at):
+            self._write(table, count)
+
+    def _part(self, answers: AnswerBatch) -> tuple[Stream, int]:
+        """The events of some answers; without a machine that labels them all before these too."""
+        assert self.recent is not None
+        has_machine = self._query.has_automaton or self._query.has_registers
+        first = int(answers.start.min()) if has_machine else 0
+        return self.recent.part(first, int(answers.end[-1]) + 1)
+
+    def _event_objects(self, answers: AnswerBatch, stream: Stream, at: int) -> Any:
+        return event_texts(self._query, stream, at, answers, self._attributes(stream))
+
+    def _tables(self, answers: AnswerBatch, stream: Stream, at: int) -> Iterator[tuple[Any, int]]:
+        """The tables of some answers, with how many of these each has."""
+        query = self._query
+        if self._events and not self._labels:
+            texts = self._event_objects(answers, stream, at)
+            yield table_of_batches([answers]).append_column("events", texts), len(answers)
+            return
+        assert isinstance(query, Pattern)
+        if self._with_columns:
+            yield rows_of_part(query, stream, at, answers, self._columns), len(answers)
+            return
+        near = answers.shift_positions(-at)
+        if self._per_end is not None:
+            table = _shifted(arrow_table(labelled_valuations(query, stream, near), labels=True), at)
+        else:
+            (rows,) = labelled_answers(query, stream, [near])
+            table = table_of_rows(rows, at)
+        if self._events:
+            table = table.append_column("events", self._event_objects(_answers(table), stream, at))
+        yield table, table.num_rows
+
+    def _attributes(self, stream: Stream) -> list[str] | None:
+        """The attributes of all events, None where each has its own."""
+        names = ("type", "stream")
+        return [n for n in stream.columns if n not in names] if self._by_columns else None
+
+    def _write(self, table: Any, count: int) -> None:
+        if self._labels and self._left is not None:
+            table = table.slice(0, self._left)
+            count = table.num_rows
+        self._out.table(table)
+        self._count_down(count)
+
+    def _count_down(self, count: int) -> None:
+        self.count += count
+        if self._left is not None and count:
+            self._left -= count
+            if not self._left:
+                raise Enough
+
+
+def _answers(table: Any) -> AnswerBatch:
+    """The answers of the rows of a table."""
+    import numpy as np
+
+    from cerlab.engine.answers import AnswerBatch
+
+    lists = table.column("positions").combine_chunks()
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    start, end = (table.column(name).to_numpy() for name in ("start", "end"))
+    return AnswerBatch(start, end, offsets, lists.values.to_numpy())
+
+
+def _shifted(table: Any, by: int) -> Any:
+    """Answers on a stream with so many more events before them."""
+    if not by:
+        return table
+    return arrow_table(
+        [
+            Valuation(
+                row["start"] + by,
+                row["end"] + by,
+                {label: tuple(p + by for p in D) for label, D in row["labels"]},
+            )
+            for row in table.to_pylist()
+        ],
+        labels=True,
+    )

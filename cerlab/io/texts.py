@@ -1,0 +1,211 @@
+"""Columns as text, a whole column at a time: JSON and CSV, and rows of them as lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from typing import Any, TextIO
+
+from cerlab.io.answers import json_value, row_text
+from cerlab.model.columns import array_from, array_of, is_arrow, values_of
+from cerlab.model.event import Event
+
+SOME_LINES = 1 << 15
+"""Rows of one text: it stays in the processor's cache, and a pipe's reader sees it soon."""
+
+
+def ndjson_rows(tables: Iterable[Any], file: TextIO) -> None:
+    """Write a JSON object a line, by the names of the columns."""
+    for table in tables:
+        for part in _parts(table):
+            names = [json.dumps(name, ensure_ascii=False) for name in part.schema.names]
+            pieces: list[Any] = []
+            for n, name in enumerate(names):
+                pieces += [f"{', ' if n else '{'}{name}: ", _texts(part.column(n), "json")]
+            file.write(_joined([*pieces, "}\n"], part.num_rows) if pieces else "")
+
+
+def csv_rows(tables: Iterable[Any], file: TextIO, *, header: bool = True) -> None:
+    """Write a header, if there is to be one, and a line for each row.
+
+    NULL and empty text are an empty cell, a list is the text of a JSON array.
+    """
+    for number, table in enumerate(tables):
+        if number == 0 and header:
+            csv.writer(file, lineterminator="\n").writerow(table.column_names)
+        for part in _parts(table):
+            pieces: list[Any] = []
+            for n in range(part.num_columns):
+                pieces += [*([","] if n else []), _texts(part.column(n), "csv")]
+            if part.num_columns == 1:  # a line that is empty would be no row
+                pieces = [_filled(pieces[0])]
+            file.write(_joined([*pieces, "\n"], part.num_rows))
+
+
+def _parts(table: Any) -> Iterator[Any]:
+    """The rows of a table as record batches of at most `SOME_LINES`."""
+    return (part for part in table.to_batches(max_chunksize=SOME_LINES) if part.num_rows)
+
+
+def _joined(pieces: list[Any], rows: int) -> str:
+    """The texts of all rows one after the other; `pieces` are arrays, or one text for all rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wide = [_large(each) if isinstance(each, str) else each for each in pieces]
+    lines = pc.binary_join_element_wise(*wide, _large(""))
+    if isinstance(lines, pa.Scalar):
+        return str(lines.as_py()) * rows
+    offsets = memoryview(lines.buffers()[1]).cast("q")
+    first, last = offsets[lines.offset], offsets[lines.offset + len(lines)]
+    return memoryview(lines.buffers()[2])[first:last].tobytes().decode()
+
+
+def _filled(texts: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.equal(texts, ""), '""', texts)
+
+
+def _texts(column: Any, form: str) -> Any:
+    """The values of an Arrow array as text, none of them NULL: large_string (rows,)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types, kind = pa.types, column.type
+    null = "null" if form == "json" else ""
+    if types.is_large_binary(kind):
+        return column.cast(pa.large_string())
+    if types.is_map(kind):
+        pairs = pc.binary_join_element_wise(
+            _texts(column.keys, "json"), _texts(column.items, "json"), _large(": ")
+        )
+        return _around("{", _lists(column, pairs), "}")
+    if types.is_list(kind) or types.is_large_list(kind):
+        texts = _around("[", _lists(column, _texts(column.values, "json")), "]")
+        texts = pc.if_else(column.is_valid(), texts, _large(null))
+        return texts if form == "json" else _by_value(texts, _csv_cell)
+    if types.is_integer(kind):
+        texts = column.cast(pa.large_string())
+        return texts.fill_null(_large(null)) if column.null_count else texts
+    return _by_value(column, _json_text if form == "json" else _csv_cell)
+
+
+def event_lines(
+    events: Sequence[Event],
+    rows: Sequence[int],
+    offset: int,
+    shown: Sequence[frozenset[str] | None] | None,
+) -> Any:
+    """Some events as JSON objects with their positions, and of each what is `shown`, None for all.
+
+    An array of large_binary, which `ndjson_rows` takes for JSON.
+    """
+    import pyarrow as pa
+
+    texts = []
+    for n, row in enumerate(rows):
+        event, names = events[row], None if shown is None else shown[n]
+        stream = {"stream": event.stream} if event.stream else {}
+        pairs = event.attributes.items()
+        values = {name: value for name, value in pairs if names is None or name in names}
+        texts.append(row_text({"position": row + offset, "type": event.type, **stream, **values}))
+    return _array(texts).cast(pa.large_binary())
+
+
+def event_columns(
+    columns: Mapping[str, Any],
+    attributes: Sequence[str],
+    rows: Any,
+    offset: int,
+    shown: Sequence[frozenset[str] | None] | None,
+) -> Any:
+    """The same from columns, for events that all have the same attributes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def texts_of(name: str) -> Any:
+        column = columns[name]
+        if not is_arrow(column):
+            values = values_of(column, name)
+            return _array(_json_text(values[n]) for n in rows.tolist())
+        some = column.take(array_from(rows))
+        return _texts(some.combine_chunks() if hasattr(some, "chunks") else some, "json")
+
+    position = array_from(rows + offset).cast(pa.large_string())
+    pieces: list[Any] = [_large('{"position": '), position, _large(', "type": '), texts_of("type")]
+    if "stream" in columns:
+        texts = texts_of("stream")
+        present = pc.and_(pc.not_equal(texts, _large("null")), pc.not_equal(texts, _large('""')))
+        pieces.append(pc.if_else(present, _around(', "stream": ', texts, ""), _large("")))
+    for name in attributes:
+        text = _around(f", {json.dumps(name, ensure_ascii=False)}: ", texts_of(name), "")
+        if shown is not None:
+            is_shown = array_of([names is None or name in names for names in shown])
+            text = pc.if_else(is_shown, text, _large(""))
+        pieces.append(text)
+    joined = pc.binary_join_element_wise(*pieces, _large("}"), _large(""))
+    return joined.cast(pa.large_binary())
+
+
+def _large(text: str) -> Any:
+    return _array([text])[0]
+
+
+def _array(texts: Iterable[str]) -> Any:
+    """Texts as an Arrow array; ``pa.array`` would load pandas, which takes 0.3 s."""
+    import pyarrow as pa
+
+    array = array_of(list(texts))
+    assert array is not None, "they are of one type"
+    return array.cast(pa.large_string())
+
+
+def _lists(column: Any, texts: Any) -> Any:
+    """The texts of the elements of each list, with commas between them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    offsets = column.offsets.cast(pa.int64())
+    return pc.binary_join(pa.LargeListArray.from_arrays(offsets, texts), _large(", "))
+
+
+def _around(before: str, texts: Any, after: str) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(_large(before), texts, _large(after), _large(""))
+
+
+def _by_value(column: Any, text_of: Callable[[Any], str]) -> Any:
+    """The texts of a column whose values are put into text one by one, each once."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not pa.types.is_dictionary(kind):
+        if pa.types.is_decimal(kind) or pa.types.is_null(kind) or pa.types.is_nested(kind):
+            return _array(map(text_of, values_of(column, "?")))
+        column = column.dictionary_encode()
+    values = values_of(column.dictionary, "?")
+    texts = _array([*map(text_of, values), text_of(None)])
+    indices = column.indices.cast(pa.int64())
+    if indices.null_count:
+        past = _array([str(len(values))]).cast(pa.int64())
+        indices = indices.fill_null(past[0])
+    return texts.take(indices)
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(json_value(value), ensure_ascii=False)
+
+
+def _csv_cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    cell = json_value(value)
+    if isinstance(cell, str) and cell and not cell.isalnum():
+        line = StringIO()
+        csv.writer(line, lineterminator="\n").writerow([cell, ""])
+        return line.getvalue()[:-2]
+    return "" if cell is None else str(cell)
