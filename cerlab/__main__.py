@@ -1,8 +1,17 @@
-"""``python -m cerlab``: the same as the ``cerlab`` command."""
+"""The program ``cerlab``, also as ``python -m cerlab``."""
 
 import sys
 
-from cerlab.cli import main
+
+def main() -> int:
+    """Run a command and return its exit status: 130 after an interrupt, also while it loads."""
+    try:
+        from cerlab.cli import main as command
+
+        return command()
+    except KeyboardInterrupt:
+        return 130
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,8 +10,7 @@ mimetype is shown, and ``text/plain`` always exists (`repr` in the worst case).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Renderer = Callable[[Any], Any]
 """Makes a text of a value, None where it cannot; or, in the formats of graphs, a graph."""
@@ -150,8 +149,7 @@ def tree_lines(
 
 
 @rich_display
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Steps of an engine, one a line: what it does, and why.
 
     It stands here, and not with an engine, since pictures of it need no NumPy.

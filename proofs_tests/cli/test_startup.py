@@ -72,3 +72,28 @@ def test_the_engine_needs_no_data_frames_and_no_compiler(name: str, tmp_path: Pa
     names = modules(*run)
     assert not names & (PICTURES | SOLVERS | (COLUMNS | OTHERS) - {"numpy", "pyarrow"})
     assert "pyarrow.dataset" not in names
+
+
+@pytest.mark.parametrize("module", ["cerlab.cli", "cerlab.errors", "argparse"])
+def test_an_interrupt_while_it_loads_is_no_traceback(module: str) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, module], capture_output=True, text=True, check=False
+    )
+    assert (process.returncode, process.stderr) == (130, "")
+
+
+INTERRUPTED = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+
+from cerlab.__main__ import main
+
+sys.meta_path.insert(0, Interrupt())
+sys.modules.pop(sys.argv[1], None)
+sys.exit(main())
+"""
+"""An interrupt that comes when a module is about to be imported."""
