@@ -2,8 +2,8 @@
 
 Require Import List NArith.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics.
-Require Import Mechanised.Query Mechanised.Automaton.
-Require Import Mechanised.Evaluate Mechanised.EvaluateQuery Mechanised.Compile.
+Require Import Mechanised.Query Mechanised.Automaton Mechanised.Strategies.
+Require Import Mechanised.Evaluate Mechanised.EvaluateQuery Mechanised.Compile Mechanised.Determinise.
 
 (** The evaluator is sound and complete for the table (CORE Table 2, SOCEL Table 1, FOUND Sec. 4). *)
 Definition Evaluate_correct : Prop := forall D (S : stream D) phi V,
@@ -28,3 +28,29 @@ Definition Compile_linear : Prop := forall D (phi : formula D),
 (** With marks instead of labels it has the complex events (CORE App. A). *)
 Definition Marked_correct : Prop := forall D (S : stream D) phi C, regular phi = true ->
   answer S phi C <-> exists i ms, accepted (marked (compile phi)) S i ms /\ C = of_marks i ms.
+
+(** <=next and <=last are total (FOUND Lemma 1); words of marks stand for sets of positions. *)
+Definition Orders_total : Prop := forall s v w, s = Nxt \/ s = Last -> length v = length w ->
+  beats s (takes v) (takes w) \/ v = w \/ beats s (takes w) (takes v).
+
+(** The subset construction outputs the same, by one run for each word (FOUND Prop. 1). *)
+Definition listed {D} (A : cea D) : Prop := forall q, initial A q = true -> In q (states A).
+Definition Determinised_correct : Prop := forall D (A : cea D) dec s w, listed A ->
+  output A s w <-> recognises (determinised A dec) s w.
+
+(** The automata of the strategies recognise what the strategies select, of any CEA (FOUND Thm. 4);
+    for NXT the CEA first gets one final state, which is entered by taking. *)
+Definition Strict_correct : Prop := forall D (A : cea D) dec s w, listed A ->
+  selected Strict A s w <-> recognises (strict A dec) s w.
+Definition Nxt_correct : Prop := forall D (A : cea D) dec s w, listed A ->
+  selected Nxt A s w <-> recognises (nxt (single_final A) (single_final_dec A dec)) s w.
+Definition Last_correct : Prop := forall D (A : cea D) dec s w, listed A ->
+  selected Formula.Last A s w <-> recognises (last A dec) s w.
+Definition Max_correct : Prop := forall D (A : cea D) dec s w, listed A ->
+  selected Max A s w <-> recognises (max A dec) s w.
+
+(** The printed automata of NXT and LAST do not (E6, E7). *)
+Definition Printed_wrong (x : strategy) : Prop := exists (A : cea unit) dec s w, listed A /\
+  selected x A s w /\ ~ printed_recognises A dec x s w.
+Definition Printed_nxt_wrong : Prop := Printed_wrong Nxt.
+Definition Printed_last_wrong : Prop := Printed_wrong Formula.Last.

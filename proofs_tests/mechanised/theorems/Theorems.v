@@ -3,6 +3,7 @@
 Require Import Mechanised.Statements.
 Require Mechanised.EvaluateProofs Mechanised.QueryProofs.
 Require Mechanised.CompileProofs Mechanised.CeaProofs.
+Require Mechanised.WordProofs Mechanised.StrategyProofs Mechanised.PrintedProofs.
 
 Theorem evaluate_correct : Evaluate_correct.
 Proof. intros D S phi. exact (EvaluateProofs.evaluate_correct phi S). Qed.
@@ -35,3 +36,35 @@ Print Assumptions compile_linear.
 Theorem marked_correct : Marked_correct.
 Proof. exact @CeaProofs.marked_correct. Qed.
 Print Assumptions marked_correct.
+
+Theorem orders_total : Orders_total.
+Proof. exact WordProofs.orders_total. Qed.
+Print Assumptions orders_total.
+
+Theorem determinised_correct : Determinised_correct.
+Proof. intros D A dec s w L. now apply StrategyProofs.determinised_correct. Qed.
+Print Assumptions determinised_correct.
+
+Theorem strict_correct : Strict_correct.
+Proof. intros D A dec s w L. now apply StrategyProofs.strict_correct. Qed.
+Print Assumptions strict_correct.
+
+Theorem nxt_correct : Nxt_correct.
+Proof. intros D A dec s w L. now apply PrintedProofs.nxt_of_any. Qed.
+Print Assumptions nxt_correct.
+
+Theorem last_correct : Last_correct.
+Proof. intros D A dec s w L. now apply StrategyProofs.last_correct. Qed.
+Print Assumptions last_correct.
+
+Theorem max_correct : Max_correct.
+Proof. intros D A dec s w L. now apply StrategyProofs.max_correct. Qed.
+Print Assumptions max_correct.
+
+Theorem printed_nxt_wrong : Printed_nxt_wrong.
+Proof. exact PrintedProofs.printed_nxt_wrong. Qed.
+Print Assumptions printed_nxt_wrong.
+
+Theorem printed_last_wrong : Printed_last_wrong.
+Proof. exact PrintedProofs.printed_last_wrong. Qed.
+Print Assumptions printed_last_wrong.
