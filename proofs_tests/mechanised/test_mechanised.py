@@ -116,7 +116,7 @@ def test_a_wrong_definition_breaks_a_proof(wrong: Wrong, built: Path, tmp_path: 
     text = path.read_text()
     assert text.count(wrong.old) == 1
     path.write_text(text.replace(wrong.old, wrong.new))
-    command = ["make", "-C", folder, f"{wrong.breaks}o"]
+    command = ["make", "-C", str(folder), f"{wrong.breaks}o"]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode
     found = re.search(r'File "\./(.*?)", line (\d+),[^\n]*\nError', made.stderr)
