@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def expected_lines(folder: Path) -> list[str]:
     return (folder / "expected.ndjson").read_text().splitlines()
 
 
-def options(folder: Path) -> dict[str, str]:
+def options(folder: Path) -> dict[str, Any]:
     path = folder / "options.json"
     return dict(json.loads(path.read_text())) if path.exists() else {}
 

@@ -1,14 +1,14 @@
 """Edges: events in, answers out, synthetic streams."""
 
 from cerlab.io.answers import arrow_table, record, row_text
-from cerlab.io.batches import (
-    batches,
+from cerlab.io.files import (
     estimated_length,
     known_length,
+    read_events,
     time_of_file,
     time_of_schema,
 )
-from cerlab.io.read import Stream, as_stream, from_arrow, read, read_events
+from cerlab.io.read import Stream, as_stream, batches, from_arrow, read
 from cerlab.io.sources import HowToRead
 
 __all__ = [

@@ -7,15 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cerlab.budget import poll
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import row_text
 from cerlab.io.conversion import Reading, conform_event, duplicate_column, no_type, no_type_column
-from cerlab.io.sources import STREAM_MAGIC
-from cerlab.io.text_codes import coded_frame, coded_text
+from cerlab.io.sources import FEATHER_1, STREAM_MAGIC
 from cerlab.model.columns import decoded, encode_text, is_moment, is_text, nanoseconds, values_of
 from cerlab.model.event import Event, TypeColumn, Value, type_of_all
 
-_BATCH = 65_536
+_ROWS = 1 << 16
+"""Rows that are read at once."""
 
 
 def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[Event]:
@@ -31,7 +32,7 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
     if "type" not in names and type_name is None:
         raise no_type(names, reading.place())
     row = before
-    for batch in table.to_batches(max_chunksize=_BATCH):
+    for batch in table.to_batches(max_chunksize=_ROWS):
         columns = {
             name: _values(batch.column(k), reading.place(None, name))
             for k, name in enumerate(names)
@@ -163,27 +164,25 @@ def _is_plain(kind: Any) -> bool:
     )
 
 
-def read_file(path: Path, kind: str, *, as_codes: bool = False) -> Any:
-    """The table of a Parquet or Arrow IPC file; raises `BadData` if it cannot be read.
+def read_file(path: Path, kind: str) -> Any:
+    """Return the table of a Parquet or Arrow IPC file, text of Parquet coded in dictionaries.
 
-    `as_codes` as in `sound_table`.
+    Raises `BadData` if it cannot be read, `ResourceLimit` where a limit is reached.
     """
-    with reading(path, kind):
-        return sound_table(_table_of_file(path, kind), str(path), as_codes=as_codes)
-
-
-def _table_of_file(path: Path, kind: str) -> Any:
     import pyarrow as pa
 
-    if kind == "parquet":
-        with parquet_file(path) as file:
-            return file.read()
-    if is_streamed(path):
-        with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
-            return reader.read_all()
-    import pyarrow.feather as feather
-
-    return feather.read_table(path)
+    batches = []
+    with reading(path, kind):
+        fields = _arrow_schema(path, kind)
+        texts = [field.name for field in fields if is_text(field.type)]
+        read = (
+            _parquet_batches(path, _ROWS, None, texts) if kind == "parquet" else _ipc_batches(path)
+        )
+        for batch in read:
+            poll(batch.nbytes)
+            batches.append(batch)
+        table = pa.Table.from_batches(batches, None if batches else fields)
+        return sound_table(table, str(path))
 
 
 def parquet_file(path: Path, **options: Any) -> Any:
@@ -210,11 +209,11 @@ _MAX_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
 """Of decimals of so many bits; pyarrow makes no numbers of others."""
 
 
-def sound_table(table: Any, file: str, *, as_codes: bool = False) -> Any:
-    """A table whose offsets, codes and texts are within what it holds; raises `BadData` for others.
+def sound_table(table: Any, file: str) -> Any:
+    """Return a table whose offsets, codes and texts are within what it holds.
 
     pyarrow reads buffers as they are: a wrong offset would end the process, or show other memory.
-    If `as_codes`, text may be codes of a dictionary afterwards, where both together cost less.
+    Raises `BadData` for a table that is not sound.
     """
     import pyarrow as pa
 
@@ -222,9 +221,6 @@ def sound_table(table: Any, file: str, *, as_codes: bool = False) -> Any:
     try:
         for n, column in enumerate(table.columns):
             name = table.schema.field(n).name
-            if as_codes and (codes := coded_text(column)) is not None:
-                table = table.set_column(n, name, codes)
-                continue
             column.validate(full=True)
             kind = getattr(column.type, "value_type", column.type)
             getattr(kind, "tz", None)  # which may be no text
@@ -241,9 +237,20 @@ def sound_table(table: Any, file: str, *, as_codes: bool = False) -> Any:
 
 
 def is_streamed(path: Path) -> bool:
-    """Whether a file of Arrow IPC has its streaming format, batch after batch."""
+    """Whether a file of Arrow IPC has its streaming format, batch after batch.
+
+    Raises `BadData` for version 1 of Feather.
+    """
     with path.open("rb") as raw:
-        return raw.read(4) == STREAM_MAGIC
+        magic = raw.read(4)
+    if magic == FEATHER_1:
+        raise BadData(
+            "CER0742",
+            "version 1 of Feather is not read",
+            place=DataPlace(str(path)),
+            hint="write it again by pyarrow.feather.write_feather, which writes version 2",
+        )
+    return magic == STREAM_MAGIC
 
 
 def unreadable(path: Path | str, kind: str, error: Exception) -> BadData:
@@ -256,16 +263,16 @@ def unreadable(path: Path | str, kind: str, error: Exception) -> BadData:
     )
 
 
-def as_table(frame: Any, file: str = "the table", *, as_codes: bool = False) -> Any | None:
+def as_table(frame: Any, file: str = "the table") -> Any | None:
     """A pyarrow Table of a Table, record batch, polars or pandas data frame; None of others.
 
-    `as_codes` as in `sound_table`, and raises so.
+    Raises as `sound_table`.
     """
-    table = _as_table(frame, as_codes=as_codes)
-    return None if table is None else sound_table(table, file, as_codes=as_codes)
+    table = _as_table(frame)
+    return None if table is None else sound_table(table, file)
 
 
-def _as_table(frame: Any, *, as_codes: bool) -> Any | None:
+def _as_table(frame: Any) -> Any | None:
     module = type(frame).__module__.partition(".")[0]
     if module not in ("pyarrow", "polars", "pandas") and not hasattr(frame, "__arrow_c_stream__"):
         return None
@@ -279,8 +286,7 @@ def _as_table(frame: Any, *, as_codes: bool) -> Any | None:
         if not frame.columns.is_unique:
             raise duplicate_column([str(name) for name in frame.columns], "the table")
         try:
-            table = coded_frame(frame) if as_codes else None
-            return pa.Table.from_pandas(frame, preserve_index=False) if table is None else table
+            return pa.Table.from_pandas(frame, preserve_index=False)
         except (pa.ArrowException, OverflowError, UnicodeEncodeError):
             return None  # mixed types, or no Unicode: row by row
     try:
@@ -303,31 +309,31 @@ def record_batches(
     """
     with reading(path, kind):
         if kind == "parquet":
-            yield from _parquet_batches(path, size, names)
+            fields = _arrow_schema(path, kind)
+            texts = [f.name for f in fields if is_text(f.type)] if names is not None else None
+            yield from _parquet_batches(path, size, names, texts)
             return
         for batch in _ipc_batches(path, names):
             for start in range(0, batch.num_rows, size):
                 yield batch.slice(start, size)
 
 
-def _parquet_batches(path: Path, size: int, names: Sequence[str] | None) -> Iterator[Any]:
-    fields = _arrow_schema(path, "parquet")
-    texts = [field.name for field in fields if is_text(field.type)] if names is not None else None
+def _parquet_batches(
+    path: Path, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
+) -> Iterator[Any]:
+    """Yield batches of a file of Parquet, those `texts` as codes of a dictionary."""
     options = {"pre_buffer": False, "buffer_size": _PAGES, "read_dictionary": texts}
     with parquet_file(path, **options) as file:
         yield from file.iter_batches(batch_size=size, columns=names)
 
 
 def _ipc_batches(path: Path, names: Sequence[str] | None = None) -> Iterator[Any]:
-    """The batches of a file; with `names` perhaps those columns alone."""
+    """Yield the batches of a file; with `names` perhaps those columns alone."""
     import pyarrow as pa
 
     if is_streamed(path):
         with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
             yield from reader
-        return
-    if not _is_ipc(path):  # the first version of Feather has no batches
-        yield from read_file(path, "arrow").to_batches()
         return
     with pa.OSFile(str(path)) as raw:
         with pa.ipc.open_file(raw) as file:
@@ -378,8 +384,6 @@ def _arrow_schema(path: Path, kind: str) -> Any:
     if is_streamed(path):
         with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
             return reader.schema
-    if not _is_ipc(path):
-        return read_file(path, kind).schema
     with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw) as file:
         return file.schema
 
@@ -393,13 +397,6 @@ def row_count(path: Path, kind: str) -> int:
         if kind == "parquet":
             with parquet_file(path) as file:
                 return int(file.metadata.num_rows)
-        if not is_streamed(path) and not _is_ipc(path):
-            return int(read_file(path, kind).num_rows)
         return sum(
             batch.num_rows for batch in _ipc_batches(path, arrow_schema(path, kind).names[:1])
         )
-
-
-def _is_ipc(path: Path) -> bool:
-    with path.open("rb") as raw:
-        return raw.read(6) == b"ARROW1"

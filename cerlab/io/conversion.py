@@ -48,13 +48,13 @@ class Reading:
         self.on_bad_row(row, error)
 
 
-_INTEGER = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DOUBLE = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)", re.IGNORECASE
+)
 _INT64 = range(-(2**63), 2**63)
 _DIGITS = 4000
 """Integers with more digits are not read to see that they are too large; Python reads 4,300."""
-
-_FLOAT_WORDS = {"nan", "inf", "-inf", "infinity", "-infinity"}
 
 
 def check_text(text: str, place: DataPlace) -> None:
@@ -67,31 +67,25 @@ def check_text(text: str, place: DataPlace) -> None:
             hint="is the file text? UTF-16 has such bytes: convert it, for example with iconv",
         )
     if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
-        raise not_utf_8("bytes that are no character", place)
+        raise _not_utf_8("bytes that are no character", place)
 
 
-def not_utf_8(reason: str, place: DataPlace) -> BadData:
-    """The error that some bytes are no text."""
+def utf_8(data: bytes, file: str) -> str:
+    """Return bytes as text, without a mark of the byte order; raises `BadData` with the row."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        row = data.count(b"\n", 0, error.start) + 1
+        raise _not_utf_8(error.reason, DataPlace(file, row)) from None
+
+
+def _not_utf_8(reason: str, place: DataPlace) -> BadData:
     return BadData(
         "CER0745",
         f"this is not UTF-8: {reason}",
         place=place,
         hint="convert the file, for example with iconv",
     )
-
-
-def infer(raw: str, place: Place) -> Value:
-    """A cell without a declared type: integer, decimal, TRUE, FALSE, NULL or empty, else text."""
-    if raw == "":
-        return None
-    if _INTEGER.fullmatch(raw):
-        return _integer(raw, place)
-    if _DECIMAL.fullmatch(raw):
-        return _float(raw, place)
-    word = raw.upper()
-    if word in ("TRUE", "FALSE"):
-        return word == "TRUE"
-    return None if word == "NULL" else raw
 
 
 def _integer(raw: str, place: Place) -> int:
@@ -103,7 +97,7 @@ def _integer(raw: str, place: Place) -> int:
 
 def _float(raw: str, place: Place) -> float:
     value = float(raw)
-    if math.isinf(value) and raw.lower() not in _FLOAT_WORDS:
+    if math.isinf(value) and "inf" not in raw.lower():
         raise too_large(f"the number {raw[:40]}", place())
     return value
 
@@ -126,9 +120,7 @@ def convert(raw: str, kind: AttributeType, place: Place) -> Value:
                 return raw
             case AttributeType.INT if _INTEGER.fullmatch(raw):
                 return _integer(raw, place)
-            case AttributeType.DOUBLE if (
-                _INTEGER.fullmatch(raw) or _DECIMAL.fullmatch(raw) or raw.lower() in _FLOAT_WORDS
-            ):
+            case AttributeType.DOUBLE if _DOUBLE.fullmatch(raw):
                 return _float(raw, place)
             case AttributeType.BOOLEAN if raw.upper() in ("TRUE", "FALSE"):
                 return raw.upper() == "TRUE"
@@ -200,12 +192,13 @@ def typed_event(
     row: int,
     *,
     column: str | None = None,
-    blank: object = None,
+    sparse: bool = False,
 ) -> Event:
-    """An event as the schema declares it; `value_of` makes a cell a value of the declared type.
+    """Return an event as the schema declares it; `value_of` converts a cell to the declared type.
 
-    `column` is that of the event type; a `blank` text in that of another type's attribute is none.
-    Raises `BadData` for what the schema does not have, and for what is missing.
+    `column` is that of the event type. If the rows are `sparse`, as in CSV, the columns of other
+    types' attributes may hold None. Raises `BadData` for a type or attribute that the schema does
+    not have, and for a value that is missing.
     """
     assert reading.schema is not None
     place = partial(reading.place, row, column)
@@ -215,7 +208,7 @@ def typed_event(
         attribute = declaration.attribute(name)
         if attribute is not None:
             attributes[name] = value_of(cell, attribute.type, partial(reading.place, row, name))
-        elif blank is None or cell != blank:
+        elif cell is not None or not sparse:
             raise _no_attribute(declaration, name, reading.place(row, name))
     _require_all(declaration, attributes, reading.place(row))
     return Event(event_type, attributes, stream)

@@ -1,28 +1,211 @@
 """CORE's text form, one event a line: ``BUY(id=8,name=INTC,price=27.8500)``.
 
-Values are integers, decimals, TRUE, FALSE, NULL, quoted text (``'it''s'``), else the text as it
-stands. ``S>BUY(..)`` names the stream. Blank lines and lines that begin with ``#`` or ``--`` are
-skipped.
+A value is a word, which is NULL if it is empty or ``NULL``, or text in quotes (``'it''s'``).
+``S>BUY(..)`` names the stream. Blank lines and lines that begin with ``#`` or ``--`` are skipped.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import partial
+from typing import Any, NamedTuple
 
 from cerlab.errors import BadData
-from cerlab.io.conversion import Place, Reading, convert, infer, twice, typed_event
-from cerlab.model.event import AttributeType, Event, Timestamp, Value
+from cerlab.io.conversion import Reading, twice
+from cerlab.io.rows import Quoted, Refused, TextRow, line_ends, lone_returns, one_array
+from cerlab.model.columns import array_from, array_of, encode_text
+from cerlab.model.event import Event, Timestamp, Value
 
-LINE = re.compile(r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*\((.*)\)\s*", re.DOTALL)
-PAIR = re.compile(
+_HEAD = r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*"
+_LINE = re.compile(_HEAD + r"\((.*)\)\s*", re.DOTALL)
+_PAIR = re.compile(
     r"""\s*(`(?:[^`]|``)+`|\w+)\s*=\s*('(?:[^']|'')*'|"(?:[^"]|"")*"|[^,'"]*?)\s*(,|$)""", re.DOTALL
 )
+_NULL_WORDS = ("NULL", "Null", "null")
+
+_MOST_SHAPES = 64
+"""Event types that are read apart: each costs a call of pyarrow for every block."""
+
+HEAD = ""
+"""The name of the column of event types and streams, which no attribute has."""
 
 
-def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> Iterator[Event]:
-    """The events of some lines after `before` others.
+class LineColumns(NamedTuple):
+    """The cells of some lines as Arrow arrays of text."""
+
+    columns: dict[str, Any]
+    """By attribute; that of `HEAD` has what stands before the bracket."""
+    quoted: set[str]
+    """The attributes with a cell in quotes."""
+    names: tuple[tuple[str, ...], ...]
+    """The attributes of lines, by their shape."""
+    shape: Any = None
+    """The shape of each line, uint8; None where there is one."""
+
+
+def line_columns(data: bytes) -> LineColumns:
+    """Return the cells of whole lines, those of one event type all of one shape.
+
+    Raises `Refused` for other lines, and for lines that `text_rows` might read differently.
+    """
+    if b"\0" in data or b'"' in data or lone_returns(data):
+        raise Refused
+    if not (data := _events_only(data)):
+        raise Refused
+    try:
+        return _of_one_shape(data)
+    except Refused:
+        return _of_shapes(data[:-1].split(b"\n"))
+
+
+def _events_only(data: bytes) -> bytes:
+    """Return the lines without comments, with ``\\n`` at the end."""
+    import numpy as np
+
+    if not data.endswith(b"\n"):
+        data += b"\n"
+    begins = np.frombuffer(data, np.uint8)[line_ends(data)[:-1] + 1]
+    odd = b"\r\n#-"
+    if data[:1] not in odd and not np.isin(begins, np.frombuffer(odd, np.uint8)).any():
+        return data
+    lines = data.split(b"\n")
+    return b"".join(e + b"\n" for e in lines if e.strip() and not e.startswith((b"#", b"--")))
+
+
+def _of_shapes(lines: list[bytes]) -> LineColumns:
+    """Return the cells of lines whose event type tells their shape."""
+    import numpy as np
+    import pyarrow as pa
+
+    rows: dict[bytes, list[int]] = {}
+    for n, line in enumerate(lines):
+        rows.setdefault(line[: line.find(b"(")], []).append(n)
+    if not 1 < len(rows) <= _MOST_SHAPES:
+        raise Refused
+    groups = [_of_one_shape(b"\n".join([lines[n] for n in g]) + b"\n") for g in rows.values()]
+    counts = [*map(len, rows.values())]
+    order = np.argsort(np.concatenate([*map(np.array, rows.values())]), kind="stable")
+    columns = {
+        name: pa.concat_arrays(
+            [
+                group.columns.get(name, pa.nulls(count, pa.string()))
+                for group, count in zip(groups, counts, strict=True)
+            ]
+        ).take(array_from(order))
+        for name in dict.fromkeys(name for group in groups for name in group.columns)
+    }
+    quoted = set().union(*(group.quoted for group in groups))
+    shape = np.repeat(np.arange(len(groups), dtype=np.uint8), counts)[order]
+    return LineColumns(columns, quoted, tuple(group.names[0] for group in groups), shape)
+
+
+def _of_one_shape(data: bytes) -> LineColumns:
+    """Return the cells of lines that have the names of the first one, in its order.
+
+    To pyarrow a line is the cells of a CSV, each of which begins with its name.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    lines = len(line_ends(data))
+    names, literals = _shape(data[: data.index(b"\n")].rstrip(b"\r"))
+    head_end = literals[0] if names else b"()"
+    cells = data.replace(head_end, b"," if names else b"")
+    if len(data) - len(cells) != lines * (len(head_end) - len(names[:1])):
+        raise Refused
+    columns = [HEAD, *names]
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(cells),
+            read_options=csv.ReadOptions(
+                column_names=columns, use_threads=False, block_size=len(cells) + 1
+            ),
+            parse_options=csv.ParseOptions(quote_char=False),
+            convert_options=csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string())),
+        )
+    except pa.ArrowInvalid:
+        raise Refused from None
+    if table.num_rows != lines:
+        raise Refused
+    texts = {name: one_array(table.column(name)) for name in columns}
+    for name, literal in zip(names[1:], literals[1:], strict=True):
+        prefix = literal.partition(b",")[2].decode()
+        if not pc.all(pc.starts_with(texts[name], prefix)).as_py():
+            raise Refused
+        texts[name] = pc.utf8_slice_codeunits(texts[name], len(prefix))
+    if names:
+        if not pc.all(pc.ends_with(last := texts[names[-1]], ")")).as_py():
+            raise Refused
+        texts[names[-1]] = pc.utf8_slice_codeunits(last, 0, -1)
+    quoted = set()
+    if b"'" in data:
+        for name in names:
+            texts[name], has_quotes = _without_quotes(texts[name])
+            quoted |= {name} if has_quotes else set()
+    words = b"ULL" in data or b"ull" in data
+    nulls = array_of(["", *_NULL_WORDS])
+    for name in names:
+        if words or pc.min(pc.binary_length(texts[name])).as_py() == 0:
+            is_null = pc.is_in(texts[name], nulls)
+            if name in quoted and pc.any(is_null).as_py():  # which of them are in quotes?
+                raise Refused
+            texts[name] = pc.if_else(is_null, pa.nulls(lines, pa.string()), texts[name])
+    return LineColumns(texts, quoted, (tuple(names),))
+
+
+def _without_quotes(texts: Any) -> tuple[Any, bool]:
+    """Return cells without their quotes, and whether there are some.
+
+    Raises `Refused` for other quotes, which only the reader of single lines understands.
+    """
+    import pyarrow.compute as pc
+
+    from cerlab.io.column_types import text_array
+
+    if not pc.any(pc.match_substring(texts, "'")).as_py():
+        return texts, False
+    coded = encode_text(texts)
+    cells = coded.dictionary.to_pylist()
+    if not all(re.fullmatch("'[^']*'|[^']*", cell) for cell in cells):
+        raise Refused
+    return text_array([cell.strip("'") for cell in cells]).take(coded.indices), True
+
+
+def _shape(first: bytes) -> tuple[list[str], list[bytes]]:
+    """Return the names of a line, and what stands before the value of each."""
+    try:
+        line = first.decode()
+    except UnicodeDecodeError:
+        raise Refused from None
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise Refused
+    names, literals = [], []
+    before, (at, end) = match.end(2), match.span(3)
+    more = bool(line[at:end].strip())
+    while more:
+        pair = _PAIR.match(line, at, end)
+        if pair is None:
+            raise Refused
+        names.append(_plain_name(pair.group(1)))
+        literals.append(line[before : pair.start(2)].encode())
+        before, at, more = pair.end(2), pair.end(), pair.group(3) == ","
+    if len(set(names)) < len(names) or {"type", "stream"} & {*names}:
+        raise Refused
+    return names, literals
+
+
+def heads(column: Any) -> tuple[list[str], list[str | None]]:
+    """Return the event types and streams of a dictionary of heads; raises `Refused` for others."""
+    matches = [re.fullmatch(_HEAD, head) for head in column.to_pylist()]
+    if not all(matches):
+        raise Refused
+    return [m[2] for m in matches if m], [m[1] for m in matches if m]
+
+
+def text_rows(lines: Iterable[str], reading: Reading, *, before: int) -> Iterator[TextRow]:
+    """Yield the rows of some lines after `before` others; bad rows go to ``reading``.
 
     Raises `BadData` with file, row and attribute.
     """
@@ -32,13 +215,13 @@ def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> It
             continue
         try:
             reading.check(text, row)
-            yield _event(text, reading, row)
+            yield _text_row(text, line, reading, row)
         except BadData as error:
             reading.reject(line, error)
 
 
-def _event(text: str, reading: Reading, row: int) -> Event:
-    match = LINE.fullmatch(text)
+def _text_row(text: str, line: str, reading: Reading, row: int) -> TextRow:
+    match = _LINE.fullmatch(text)
     if match is None:
         raise BadData(
             "CER0730",
@@ -47,39 +230,14 @@ def _event(text: str, reading: Reading, row: int) -> Event:
             hint="an event is TYPE(name=value, ..), on one line",
         )
     stream, event_type, inside = match.groups()
-    pairs = _pairs(inside, reading, row)
-    if reading.schema is not None:
-        return typed_event(event_type, stream, pairs, _value_of, reading, row)
-    attributes = {
-        name: _without_quotes(raw)
-        if _is_quoted(raw)
-        else infer(raw, partial(reading.place, row, name))
-        for name, raw in pairs.items()
-    }
-    return Event(event_type, attributes, stream)
+    return TextRow(row, line, event_type, stream, _pairs(inside, reading, row))
 
 
-def _is_quoted(raw: str) -> bool:
-    return raw[:1] in ("'", '"')
-
-
-def _without_quotes(raw: str) -> str:
-    return raw[1:-1].replace(raw[0] * 2, raw[0]) if _is_quoted(raw) else raw
-
-
-def _value_of(raw: str, kind: AttributeType, place: Place) -> Value:
-    missing = raw.upper() in ("", "NULL")
-    return None if missing else convert(_without_quotes(raw), kind, place)
-
-
-def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    if not inside.strip():
-        return pairs
-    at = 0
-    more = True
+def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str | None]:
+    pairs: dict[str, str | None] = {}
+    at, more = 0, bool(inside.strip())
     while more:
-        match = PAIR.match(inside, at)
+        match = _PAIR.match(inside, at)
         if match is None:
             raise BadData(
                 "CER0731",
@@ -88,17 +246,26 @@ def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str]:
                 hint="quote text that holds a comma or a quote",
             )
         name, raw, separator = match.groups()
-        name = name[1:-1].replace("``", "`") if name.startswith("`") else name
+        name = _plain_name(name)
         if name in pairs:
             raise twice(name, reading.place(row, name))
-        pairs[name] = raw
-        at = match.end()
-        more = separator == ","
+        pairs[name] = _cell(raw)
+        at, more = match.end(), separator == ","
     return pairs
 
 
+def _plain_name(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def _cell(raw: str) -> str | None:
+    if raw[:1] in ("'", '"'):
+        return Quoted(raw[1:-1].replace(raw[0] * 2, raw[0]))
+    return None if raw in ("", *_NULL_WORDS) else raw
+
+
 def format_event(event: Event) -> str:
-    """The event in CORE's text form; `read_lines` reads it back to an equal event.
+    """Return the event in CORE's text form, which reads back as an equal event.
 
     Moments are written as text, so a schema must declare them to read them back.
 
@@ -121,6 +288,4 @@ def _value(value: Value) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, str | Timestamp):
         return "'" + str(value).replace("'", "''") + "'"
-    if isinstance(value, float) and "e" in (text := repr(value)) and "." not in text:
-        return text.replace("e", ".0e")
     return repr(value)

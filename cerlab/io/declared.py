@@ -10,7 +10,7 @@ from typing import Any
 from cerlab.errors import BadData, DataPlace
 from cerlab.io import arrow
 from cerlab.io.conversion import Reading, convert
-from cerlab.io.rows import Rows, UndecidedCells
+from cerlab.io.rows import Refused, Rows
 from cerlab.model.columns import (
     Column,
     array_of,
@@ -43,35 +43,35 @@ def table_columns(table: Any, reading: Reading) -> Mapping[str, Column] | None:
     names = tuple(name for name in columns if name not in ("type", "stream"))
     try:
         return declared_rows(Rows(columns, table.num_rows, (names,)), reading.schema).columns
-    except UndecidedCells:
+    except Refused:
         return None
 
 
-def declared_rows(rows: Rows, schema: Schema, *, lenient: bool = False) -> Rows:
+def declared_rows(rows: Rows, schema: Schema, *, sparse: bool = False) -> Rows:
     """The rows with values of their declared types.
 
-    If `lenient`, as in CSV, an attribute may be NULL where the event type has none of that name,
-    which the event then lacks, and text begins and ends without space. Raises `UndecidedCells` for
+    If `sparse`, as in CSV, an attribute may be NULL where the event type has none of that name,
+    which the event then lacks, and text begins and ends without space. Raises `Refused` for
     rows that are not as the schema says, and where that is not for certain.
     """
     types = declared_types(schema)
     if types is None:
-        raise UndecidedCells
+        raise Refused
     columns = {name: _cast_column(c, types.get(name), name) for name, c in rows.columns.items()}
-    if lenient and any(_has_margin(columns[name]) for name in columns if name in types):
-        raise UndecidedCells
+    if sparse and any(_has_margin(columns[name]) for name in columns if name in types):
+        raise Refused
     groups = list(_groups(rows, schema))
     names = []
     for declaration, attributes, where in groups:
         own = tuple(name for name in attributes if declaration.attribute(name) is not None)
         others = set(attributes) - set(own)
         non_nullable = {each.name for each in declaration.attributes if not each.nullable}
-        if others and not (lenient and all(_is_null(columns[n], where()) for n in others)):
-            raise UndecidedCells
+        if others and not (sparse and all(_is_null(columns[n], where()) for n in others)):
+            raise Refused
         if not non_nullable <= set(own) or any(_has_null(columns[n], where) for n in non_nullable):
-            raise UndecidedCells
+            raise Refused
         names.append(own)
-    if not lenient:
+    if not sparse:
         return replace(rows, columns=columns)
     names_in_use = {"type", "stream"}.union(*names)
     columns = {name: column for name, column in columns.items() if name in names_in_use}
@@ -87,7 +87,7 @@ def _cast_column(column: Column, kind: AttributeType | None, name: str) -> Colum
     from pyarrow import float64, types
 
     if not is_arrow(column):  # values of several types, which none has
-        raise UndecidedCells
+        raise Refused
     if kind is None or name in ("type", "stream") or _is_nothing(column):
         return column
     match kind:
@@ -105,7 +105,7 @@ def _cast_column(column: Column, kind: AttributeType | None, name: str) -> Colum
             return column
         case AttributeType.TIMESTAMP if is_text(column.type):
             return _moments(column, name)
-    raise UndecidedCells
+    raise Refused
 
 
 def _has_margin(column: Any) -> bool:
@@ -132,10 +132,10 @@ def _moments(column: Any, name: str) -> Any:
             if isinstance(text, str)
         }
     except BadData:
-        raise UndecidedCells from None
+        raise Refused from None
     array = array_of([moments.get(text) for text in texts])
     if array is None:  # beyond 64 bits
-        raise UndecidedCells
+        raise Refused
     return array
 
 
@@ -161,7 +161,7 @@ def _groups(
         stream = streams[place] if place < len(streams) else None
         declaration = schema.event(types[kind], stream)
         if declaration is None:
-            raise UndecidedCells
+            raise Refused
         yield declaration, rows.names[shape], partial(np.equal, codes, code)
 
 
@@ -194,12 +194,10 @@ def _has_null(column: Any, where: Where) -> bool:
 
 
 def _group_numbers(groups: list[Any]) -> Any:
-    """The number of the group of each row, uint8."""
+    """The number of the group of each row, int64."""
     import numpy as np
 
-    if len(groups) > 256:
-        raise UndecidedCells
-    numbers = np.zeros(len(groups[0]), np.uint8)
+    numbers = np.zeros(len(groups[0]), np.int64)
     for number, where in enumerate(groups):
         numbers[where] = number
     return numbers

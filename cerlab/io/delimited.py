@@ -5,37 +5,32 @@ one, and with a schema, the file is CORE's: the first field is the event type, t
 attributes in the order of their declaration, and the first line is skipped unless it begins with
 a declared event type.
 
-Cells are apart by commas; by semicolons, tabs or bars where the header has no comma and has those.
-Lines before the header that begin with ``#`` are comments, unless one is the header itself.
-
-An empty cell is NULL. Without a schema each cell is read by itself: integer, decimal, TRUE, FALSE,
-NULL, else text; so a column of numbers with one word in it stays what it is, cell by cell.
+The delimiter is a comma, or a semicolon, tab or bar where the header has no comma and has those.
+Lines before the header that begin with ``#`` are comments, unless one is the header itself. An
+empty cell is NULL, in quotes too.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cerlab.errors import BadData
 from cerlab.io.conversion import (
-    Place,
     Reading,
     check_text,
-    convert,
     declared_event,
     duplicate_column,
-    infer,
     no_type,
     no_type_column,
-    typed_event,
 )
+from cerlab.io.rows import Refused, TextRow, line_ends, lone_returns, one_array, plain_quotes
 from cerlab.io.sources import empty
-from cerlab.model.event import AttributeType, Event, TypeColumn, Value, type_of_all
+from cerlab.model.event import TypeColumn, type_of_all
 
 csv.field_size_limit(1 << 27)
 
@@ -46,62 +41,42 @@ class Header(NamedTuple):
     names: tuple[str, ...]
     positional: bool
     """Whether a row is an event type and its attributes in the order of their declaration."""
-    begins: tuple[int, list[str]] | None = None
-    """The row that stands where a header would be, and its number."""
+    lines: int
+    """The lines above the first row."""
     delimiter: str = ","
 
 
-def read_lines(lines: Iterable[str], reading: Reading) -> Iterator[Event]:
-    """The events of a CSV text; raises `BadData` with file, row (the line) and column."""
-    counter = _LineCounter(lines)
-    header = read_header(counter, reading)
-    yield from read_rows(counter, header, reading, before=counter.number)
-
-
-class _LineCounter:
-    """Lines, and how many were taken."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines = iter(lines)
-        self.number = 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self.number += 1
-        return line
-
-
 def read_header(lines: Iterable[str], reading: Reading) -> Header:
-    """The header of a CSV text, without the lines below it; raises as `read_lines`."""
+    """Return the header of a CSV text; raises `BadData` with file, row and column."""
     file, schema, type_name = reading.file, reading.schema, reading.type_name
     type_column = type_name if isinstance(type_name, TypeColumn) else "type"
-    row, first, delimiter = _header_line(iter(lines), type_column)
-    again = chain([first], lines)
-    strict = Reading(file)
-    header: list[str] = next(_rows(again, strict, before=row - 1, delimiter=delimiter), (0, []))[1]
-    if not header:
+    row, first, delimiter = _header_line(lines := iter(lines), type_column)
+    reader = csv.reader(chain([first], lines), strict=True, delimiter=delimiter)
+    try:
+        names = next(reader, [])
+    except csv.Error as error:
+        raise _no_csv(error, reading, row) from None
+    if not names:
         raise empty(file)
-    check_text("".join(header), reading.place(row))
-    header = [name.strip() for name in header]
+    check_text("".join(names), reading.place(row))
+    names = [name.strip() for name in names]
+    below = row - 1 + reader.line_num
     if isinstance(type_name, TypeColumn):
-        if type_name not in header:
-            raise no_type_column(type_name, header, reading.place(row))
-        header = type_name.renamed(header)
-    elif "type" not in header and type_name is None:
+        if type_name not in names:
+            raise no_type_column(type_name, names, reading.place(row))
+        names = type_name.renamed(names)
+    elif "type" not in names and type_name is None:
         if schema is None:
-            raise no_type(header, reading.place(row))
-        is_row = schema.event(header[0]) is not None
-        return Header(tuple(header), True, (row, header) if is_row else None, delimiter)
-    if len(set(header)) < len(header):
-        raise duplicate_column(header, file, row)
-    return Header(tuple(header), False, None, delimiter)
+            raise no_type(names, reading.place(row))
+        is_row = schema.event(names[0]) is not None
+        return Header(tuple(names), True, row - 1 if is_row else below, delimiter)
+    if len(set(names)) < len(names):
+        raise duplicate_column(names, file, row)
+    return Header(tuple(names), False, below, delimiter)
 
 
 def _header_line(lines: Iterator[str], type_column: str) -> tuple[int, str, str]:
-    """The number of the line with the header, its text, and what its cells are apart by.
+    """Return the number of the line with the header, its text, and the delimiter.
 
     A comment with a cell that is `type_column` is the header.
     """
@@ -119,60 +94,98 @@ def _header_line(lines: Iterator[str], type_column: str) -> tuple[int, str, str]
     return 1, "", ","
 
 
-def read_rows(
-    lines: Iterable[str],
-    header: Header,
-    reading: Reading,
-    *,
-    before: int = 0,
-    enough: Callable[[], bool] = lambda: False,
-) -> Iterator[Event]:
-    """The events of the lines below a header, after `before` lines; until there are `enough`.
+def _no_csv(error: csv.Error, reading: Reading, row: int) -> BadData:
+    return BadData(
+        "CER0737",
+        f"this is no CSV: {error}",
+        place=reading.place(row),
+        hint="a quote inside quotes is written twice",
+    )
 
-    That is asked after each row, which may have several lines. Raises as `read_lines`.
+
+def text_columns(data: bytes, header: Header) -> dict[str, Any]:
+    """Return the cells of whole lines as Arrow arrays of text, by column.
+
+    Raises `Refused` for what pyarrow does not read, or reads where Python's reader refuses.
     """
-    first = [header.begins] if header.begins else []
-    apart = header.delimiter
-    rows = _rows(lines, reading, before=before, enough=enough, delimiter=apart)
-    for row, cells in chain(first, rows):
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    quotes = b'"' in data
+    if header.positional or b"\0" in data or lone_returns(data):
+        raise Refused
+    if quotes and plain_quotes(data, b'"', header.delimiter.encode()) is None:
+        raise Refused
+    if not data.endswith(b"\n"):
+        data += b"\n"
+    try:
+        table = arrow_csv.read_csv(
+            pa.py_buffer(data),
+            read_options=arrow_csv.ReadOptions(
+                column_names=header.names, use_threads=False, block_size=len(data) + 1
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=header.delimiter, newlines_in_values=quotes
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(header.names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+    except pa.ArrowInvalid:
+        raise Refused from None
+    if not table.num_rows:
+        raise Refused
+    columns = {name: one_array(table.column(name)) for name in header.names}
+    if quotes:  # pyarrow closes a quotation that is open at the end
+        last = columns[header.names[-1]]
+        if table.num_rows < len(line_ends(data)) or str(last[-1]).endswith("\n"):
+            raise Refused
+    return columns
+
+
+class Unfinished(Exception):
+    """The last row goes on after these lines; `lines` come before it."""
+
+    def __init__(self, lines: int) -> None:
+        super().__init__(lines)
+        self.lines = lines
+
+
+def text_rows(
+    lines: Iterable[str], header: Header, reading: Reading, *, before: int, last: bool
+) -> Iterator[TextRow]:
+    """Yield the rows of some lines after `before` others; bad rows go to ``reading``.
+
+    Raises `BadData` with file, row and column, and `Unfinished` for a quotation that is open at the
+    end, if these are not the `last` lines.
+    """
+    for row, cells in _rows(lines, header.delimiter, reading, before=before, last=last):
         try:
             reading.check("".join(cells), row)
-            if header.positional:
-                yield _event_by_position(cells, reading, row)
-            else:
-                yield _event_by_header(header.names, cells, reading, row)
+            yield _text_row(cells, header, reading, row)
         except BadData as error:
-            reading.reject(apart.join(cells), error)
+            reading.reject(header.delimiter.join(cells), error)
 
 
 def _rows(
-    lines: Iterable[str],
-    reading: Reading,
-    *,
-    before: int = 0,
-    enough: Callable[[], bool] = lambda: False,
-    delimiter: str = ",",
+    lines: Iterable[str], delimiter: str, reading: Reading, *, before: int, last: bool
 ) -> Iterator[tuple[int, list[str]]]:
-    """The lines where rows begin, and their cells; bad rows go to `on_bad_row`."""
+    """Yield the lines where rows begin, and their cells; bad rows go to ``reading``."""
     row_lines: list[str] = []
-    source = lines if reading.on_bad_row is None else _recording(lines, row_lines)
-    reader = csv.reader(source, strict=True, delimiter=delimiter)
+    reader = csv.reader(_recording(lines, row_lines), strict=True, delimiter=delimiter)
     line = before + 1
-    while not enough():
+    while True:
         row_lines.clear()
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            bad = BadData(
-                "CER0737",
-                f"this is no CSV: {error}",
-                place=reading.place(line),
-                hint="a quote inside quotes is written twice",
-            )
-            bad.__suppress_context__ = True
-            reading.reject("".join(row_lines), bad)
+            if not last and "unexpected end of data" in str(error):
+                raise Unfinished(line - before - 1) from None
+            reading.reject("".join(row_lines), _no_csv(error, reading, line))
         else:
             if cells:
                 yield line, cells
@@ -183,6 +196,33 @@ def _recording(lines: Iterable[str], record: list[str]) -> Iterator[str]:
     for line in lines:
         record.append(line)
         yield line
+
+
+def _text_row(cells: list[str], header: Header, reading: Reading, row: int) -> TextRow:
+    text = header.delimiter.join(cells)
+    if header.positional:
+        return _row_by_position(cells, text, reading, row)
+    _check_length(cells, header.names, reading, row)
+    values = {n: cell or None for n, cell in zip(header.names, cells, strict=True)}
+    event_type = values.pop("type", None) or type_of_all(reading.type_name)
+    if not event_type:
+        raise BadData(
+            "CER0701",
+            "the event has no type",
+            place=reading.place(row, "type"),
+            hint="use --type NAME for those rows, or --quarantine FILE to go on without them",
+        )
+    return TextRow(row, text, event_type, values.pop("stream", None), values)
+
+
+def _row_by_position(cells: list[str], text: str, reading: Reading, row: int) -> TextRow:
+    assert reading.schema is not None
+    place = partial(reading.place, row)
+    declaration = declared_event(reading.schema, cells[0].strip(), None, place)
+    names = [attribute.name for attribute in declaration.attributes]
+    _check_length(cells, ["type", *names], reading, row)
+    values = {name: cell or None for name, cell in zip(names, cells[1:], strict=True)}
+    return TextRow(row, text, declaration.name, None, values)
 
 
 def _check_length(cells: Sequence[str], names: Sequence[str], reading: Reading, row: int) -> None:
@@ -200,40 +240,3 @@ def _check_length(cells: Sequence[str], names: Sequence[str], reading: Reading, 
             place=reading.place(row),
             hint="quote cells that hold a comma",
         )
-
-
-def _event_by_position(cells: list[str], reading: Reading, row: int) -> Event:
-    assert reading.schema is not None
-    declaration = declared_event(reading.schema, cells[0].strip(), None, lambda: reading.place(row))
-    names = [attribute.name for attribute in declaration.attributes]
-    _check_length(cells, ["type", *names], reading, row)
-    raw = dict(zip(names, cells[1:], strict=True))
-    return _declared_event(declaration.name, None, raw, reading, row)
-
-
-def _event_by_header(header: Sequence[str], cells: list[str], reading: Reading, row: int) -> Event:
-    _check_length(cells, header, reading, row)
-    raw = dict(zip(header, cells, strict=True))
-    event_type = raw.pop("type", "") or type_of_all(reading.type_name)
-    if not event_type:
-        raise BadData(
-            "CER0701",
-            "the event has no type",
-            place=reading.place(row, "type"),
-            hint="use --type NAME for those rows, or --quarantine FILE to go on without them",
-        )
-    stream = raw.pop("stream", "") or None
-    if reading.schema is not None:
-        return _declared_event(event_type, stream, raw, reading, row)
-    attributes = {n: infer(cell, partial(reading.place, row, n)) for n, cell in raw.items()}
-    return Event(event_type, attributes, stream)
-
-
-def _declared_event(
-    event_type: str, stream: str | None, raw: dict[str, str], reading: Reading, row: int
-) -> Event:
-    return typed_event(event_type, stream, raw, _value_of, reading, row, column="type", blank="")
-
-
-def _value_of(cell: str, kind: AttributeType, place: Place) -> Value:
-    return None if cell == "" else convert(cell.strip(), kind, place)

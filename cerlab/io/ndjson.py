@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,11 +17,186 @@ from cerlab.io.conversion import (
     too_large,
     twice,
 )
-from cerlab.model.event import Event, TypeColumn, event_from_dict
+from cerlab.io.rows import Refused, Rows, is_utf_8, line_ends, one_array
+from cerlab.model.columns import constant_text, encode_text, nulls_of, numbers_of
+from cerlab.model.event import Event, TypeColumn, event_from_dict, type_of_all
+
+_SPACE = " \t\r\n"
+
+
+class Reader:
+    """Blocks of lines by pyarrow, which takes the texts of some columns for moments."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._type_name = reading.type_name
+        self._texts: set[str] = set()
+        """The columns whose texts look like moments; they stay text."""
+
+    def rows(self, data: bytes) -> Rows:
+        """Return the events of whole lines.
+
+        Raises `Refused` where pyarrow would read something else than `read_lines`: an integer
+        beyond 64 bits, a column of several types, a key that stands twice, another layout of lines.
+        """
+        import pyarrow as pa
+
+        if not is_utf_8(data):  # pyarrow does not look
+            raise Refused
+        data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
+        data = data.rstrip() + b"\n"
+        table, cells = self._table(data), _Lines(data)
+        names, lines = list(table.column_names), table.num_rows
+        if b"\r" in data or not cells.are_objects(lines):
+            raise Refused
+        if isinstance(self._type_name, TypeColumn):
+            names = self._type_name.renamed(names)
+        if len(set(names)) < len(names):
+            raise Refused
+        columns, missing = {}, {}
+        for name, column in zip(names, table.columns, strict=True):
+            key = table.column_names[names.index(name)]
+            array = one_array(column)
+            if array.null_count and name not in ("type", "stream"):
+                missing[name] = _missing(array, key, cells)
+                if key in self._texts and missing[name].all():
+                    continue
+            columns[name] = _column(array, key, cells)
+        columns["type"] = _types(columns.get("type"), type_of_all(self._type_name), lines)
+        stream = columns.get("stream")
+        if stream is not None and not (_is_text(stream) or pa.types.is_null(stream.type)):
+            raise Refused
+        attributes = [name for name in columns if name not in ("type", "stream")]
+        return Rows(columns, lines, *_shapes(attributes, missing, lines))
+
+    def _table(self, data: bytes) -> Any:
+        import pyarrow as pa
+        from pyarrow import json as arrow_json
+
+        try:
+            while True:
+                texts = pa.schema([(name, pa.string()) for name in sorted(self._texts)])
+                table = arrow_json.read_json(
+                    pa.py_buffer(data),
+                    read_options=arrow_json.ReadOptions(
+                        use_threads=False, block_size=len(data) + 1
+                    ),
+                    parse_options=arrow_json.ParseOptions(explicit_schema=texts),
+                )
+                moments = {f.name for f in table.schema if pa.types.is_timestamp(f.type)}
+                if not moments:
+                    return table
+                self._texts |= moments
+        except pa.ArrowInvalid:
+            raise Refused from None
+
+
+class _Lines:
+    """The text of each line, for the keys of some."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._ends = line_ends(data)
+
+    def are_objects(self, count: int) -> bool:
+        """Whether they are so many, and each begins and ends like an object.
+
+        If there are as many objects, and none is nested, each line is one.
+        """
+        import numpy as np
+
+        characters = np.frombuffer(self._data, np.uint8)
+        firsts, lasts = characters[self._ends[:-1] + 1], characters[self._ends - 1]
+        braces = characters[0] == ord("{") and (firsts == ord("{")).all()
+        return len(self._ends) == count and bool(braces and (lasts == ord("}")).all())
+
+    def match(self, key: str, value: str, rows: Any) -> Any:
+        """Return which of some rows, int64, have a value of a pattern under a key, bool."""
+        import numpy as np
+
+        if b"\\u" in self._data:  # a key may be written in another way
+            raise Refused
+        name = re.escape(json.dumps(key, ensure_ascii=False).encode())
+        search = re.compile(name + rb"\s*:\s*" + value.encode() + rb"\s*[,}]").search
+        starts = np.where(rows > 0, self._ends[rows - 1], 0).tolist()
+        spans = zip(starts, self._ends[rows].tolist(), strict=True)
+        return np.fromiter((search(self._data, *span) is not None for span in spans), bool)
+
+
+def _missing(array: Any, key: str, lines: _Lines) -> Any:
+    """Return which rows lack a key, bool (rows,); others have NULL there."""
+    import numpy as np
+
+    missing = nulls_of(array)
+    rows = np.flatnonzero(missing)
+    missing[rows[lines.match(key, "null", rows)]] = False
+    return missing
+
+
+def _column(array: Any, key: str, lines: _Lines) -> Any:
+    """Return the values of a column as their lines have them; raises `Refused` for nested ones."""
+    import numpy as np
+    from pyarrow import types
+
+    kind = array.type
+    if types.is_string(kind):
+        return encode_text(array)
+    if types.is_null(kind) or types.is_boolean(kind) or types.is_int64(kind):
+        return array
+    if not types.is_float64(kind):
+        raise Refused
+    numbers = numbers_of(array)
+    is_whole = numbers == np.floor(numbers)
+    rows = np.flatnonzero(is_whole & ~nulls_of(array))
+    rows = rows[lines.match(key, "-?[0-9]+", rows)] if len(rows) else rows
+    if not len(rows):
+        return array
+    if (np.abs(numbers[rows]) > 2.0**53).any():  # pyarrow has rounded it
+        raise Refused
+    values = array.to_pylist()
+    for row in rows.tolist():
+        values[row] = int(values[row])
+    return values
+
+
+def _types(types: Any, type_name: str | None, count: int) -> Any:
+    """Return the column of event types; raises `Refused` where one is missing or no text."""
+
+    if types is None and type_name is not None:
+        return constant_text(type_name, count)
+    if types is None or not _is_text(types) or types.null_count:
+        raise Refused
+    if "" in types.dictionary.to_pylist():
+        raise Refused
+    return types
+
+
+def _is_text(column: Any) -> bool:
+    import pyarrow as pa
+
+    return not isinstance(column, list) and pa.types.is_dictionary(column.type)
+
+
+def _shapes(
+    names: list[str], missing: dict[str, Any], count: int
+) -> tuple[tuple[tuple[str, ...], ...], Any]:
+    """Return the attributes of each shape, and the shape of each row, None for one."""
+    import numpy as np
+
+    lacking = [name for name in missing if missing[name].any()]
+    if not lacking:
+        return (tuple(names),), None
+    if len(lacking) > 62:
+        raise Refused
+    bits = np.zeros(count, np.int64)
+    for n, name in enumerate(lacking):
+        bits |= missing[name].astype(np.int64) << n
+    sets, shape = np.unique(bits, return_inverse=True)
+    absent = [{name for n, name in enumerate(lacking) if s >> n & 1} for s in sets.tolist()]
+    return tuple(tuple(n for n in names if n not in a) for a in absent), shape
 
 
 def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> Iterator[Event]:
-    """The events of some lines after `before` others.
+    """Yield the events of some lines after `before` others.
 
     Raises `BadData` with file, row and, if it is known, key.
     """
@@ -35,36 +211,50 @@ def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> It
 
 
 def begins_array(line: str) -> bool:
-    """Whether a text with this first line is one array of objects, and no line of its own."""
+    """Whether a text with this first line is one array of objects, not objects by line."""
     return line.lstrip("\ufeff \t").startswith("[")
 
 
-def read_array(lines: Iterable[str], reading: Reading) -> Iterator[Event]:
-    """The events of a JSON array of objects, read as a whole; rows count its elements."""
-    text = "".join(lines).lstrip("\ufeff")
-    try:
-        elements = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise BadData(
-            "CER0733",
-            f"this is no JSON: {error}",
-            place=reading.place(),
-            hint="an array of objects ends with ], and has a comma between two of them",
-        ) from None
-    except ValueError:  # Python reads integers of some thousands of digits only
-        raise too_large("an integer", reading.place()) from None
-    del elements  # each is read again as a line, which knows keys that stand twice
+def read_array(text: str, reading: Reading) -> Iterator[Event]:
+    """Yield the events of a JSON array of objects; rows count its elements.
+
+    Raises `BadData` as `read_lines`, for the array as a whole without a row.
+    """
     decoder, at, row = json.JSONDecoder(), text.index("[") + 1, 0
-    while text[at := _next(text, at)] != "]":
-        end = decoder.raw_decode(text, at)[1]
+    at = _next(text, at)
+    while text[at : at + 1] != "]":
+        try:
+            end = decoder.raw_decode(text, at)[1]
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise _no_array(str(error), reading) from None
+        except ValueError:  # Python reads integers of some thousands of digits only
+            raise too_large("an integer", reading.place()) from None
         line = text[at:end].replace("\n", " ")
         yield from read_lines([line], reading, before=row)
-        at, row = end, row + 1
+        at, row = _next(text, end), row + 1
+        if text[at : at + 1] == ",":
+            at = _next(text, at + 1)
+            if text[at : at + 1] != "]":
+                continue
+        elif text[at : at + 1] == "]":
+            continue
+        raise _no_array(f"expected a comma or ] at character {at}", reading)
+    if text[at + 1 :].strip():
+        raise _no_array(f"more text after the array, at character {at + 1}", reading)
+
+
+def _no_array(reason: str, reading: Reading) -> BadData:
+    return BadData(
+        "CER0733",
+        f"this is no JSON: {reason}",
+        place=reading.place(),
+        hint="an array of objects ends with ], and has a comma between two of them",
+    )
 
 
 def _next(text: str, at: int) -> int:
-    """Where the next element of an array begins, or its end."""
-    while text[at] in " \t\r\n,":
+    """Return the index of the next character that is no space."""
+    while text[at : at + 1] and text[at] in _SPACE:
         at += 1
     return at
 

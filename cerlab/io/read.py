@@ -1,23 +1,20 @@
-"""Reading events, whatever the format: files, standard input, tables, lists."""
+"""Streams as users hold them, read from files, standard input, tables, frames and lists."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from cerlab.budget import poll
 from cerlab.errors import UsageError
-from cerlab.io import arrow, ndjson
+from cerlab.io import arrow
 from cerlab.io.conversion import Reading, conform_event
 from cerlab.io.declared import table_columns
-from cerlab.io.dicts import rows_of_dicts
-from cerlab.io.lines import Lines
+from cerlab.io.files import SIZE, Sources, Watch, paths_of, read_parts, short_streams
 from cerlab.io.named_columns import arrow_column
-from cerlab.io.pipe import arriving_lines
-from cerlab.io.rows import Part, batched, events_of, stream_of
+from cerlab.io.rows import POLLED, Rows, stream_of
 from cerlab.io.sources import (
     COLUMNAR,
     FileOptions,
@@ -25,27 +22,32 @@ from cerlab.io.sources import (
     HowToReadFile,
     HowToReadTable,
     TableOptions,
-    empty,
     existing,
     format_of,
     is_pipe,
-    looks_like,
-    name_of,
-    open_quarantine,
 )
-from cerlab.io.text import ROWS, known_kind, text_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.event import Event, Schema
-from cerlab.model.stream import Stream as Events
-from cerlab.model.stream import (
-    TimeAxis,
-    TimeUnit,
-    axis_of_options,
-    clock_for,
-    events_of_dicts,
-    only_timestamp,
+from cerlab.model.columns import (
+    Chunks,
+    Columns,
+    array_from,
+    is_arrow,
+    is_moment,
+    numbers_of,
+    values_of,
 )
+from cerlab.model.event import Event, Schema, Timestamp, TypeColumn
+from cerlab.model.stream import Stream as Events
+from cerlab.model.stream import TimeAxis, TimeUnit, axis_of_options, clock_for, events_of_dicts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_PLAIN = {bool, int, float, str, Timestamp, type(None)}
+_SHAPES = 256
+"""The most sets of keys."""
 
 
 class Stream(Events):
@@ -90,21 +92,34 @@ class Stream(Events):
     @classmethod
     def read(
         cls,
-        path: str | PathLike[str],
+        path: Sources,
         *,
         type: str | None = None,
+        type_column: str | None = None,
         time: str | None = None,
         unit: str | TimeUnit | None = None,
         schema: Schema | str | None = None,
+        sort: bool = False,
         **options: Any,
     ) -> Stream:
-        """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form; see `cerlab.io.read`.
+        """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form, one file or several in order.
 
-        `type` is the event type of all rows where the file has no ``type`` column, or a
-        `TypeColumn`, the name of the column that holds them; `time` and `unit` name the time
-        attribute; `schema` is a `Schema` or the text of its declarations.
+        `path` may be a list, or a glob, whose files are read by name; CSV, NDJSON and CORE's form
+        may be compressed (``.gz``, ``.zst``). `type` is the event type of rows that have none,
+        `type_column` the column of event types, if it is not ``type``; `time` and `unit` name the
+        time attribute, by which `sort` orders the events; `schema` is a `Schema` or the text of its
+        declarations; see `cerlab.io.read` for more. A column of text has one type: the first of
+        int64, double, boolean, timestamp and text that fits its cells, in all of the files.
+
+        Raises `BadData` with file, row and column.
         """
-        return read(path, type=type, time=time, unit=unit, schema=schema, **options)
+        if type_column is not None:
+            if type is not None:
+                raise UsageError(
+                    "CER0837", "type= and type_column= exclude each other", hint="give one of them"
+                )
+            type = TypeColumn(type_column)
+        return read(path, type=type, time=time, unit=unit, schema=schema, sort=sort, **options)
 
     @classmethod
     def from_arrow(cls, table: Any, **options: Any) -> Stream:
@@ -175,102 +190,120 @@ def events_table(stream: Events) -> Any:
 
 
 def read(
-    path: str | PathLike[str],
+    path: Sources,
     *,
     sort: bool = False,
-    watch: Callable[[Iterator[Part]], Iterable[Part]] = iter,
+    watch: Watch = iter,
     **how: Unpack[HowToReadFile],
 ) -> Stream:
-    """Read a whole file (or ``-``, standard input) as a stream.
+    """Read files (or ``-``, standard input) as a stream, whole.
 
     `type`, `time`, `unit`, `schema` as in `Stream.read`, `format` and `quarantine` as in
     `HowToReadFile`. `sort` orders the events by time, stably; `watch` sees parts of them pass (for
     a progress bar). Raises `BadData` with file, row and column.
     """
     options = FileOptions(**how)
-    axis, reading = options.axis, options.reading(str(path))
-    as_it_is = not sort and options.quarantine is None
-    if as_it_is and (kind := _table_kind(path, options.format)) is not None:
-        return _table_stream(arrow.read_file(Path(path), kind, as_codes=True), reading, axis)
-    stream = stream_of(list(watch(read_parts(path, options))), axis, reading.schema, Stream)
-    if not sort:
-        return stream
-    return Stream(_sort_by_time(stream.events, axis), time=axis, schema=reading.schema)
+    axis, schema = options.axis, as_schema(options.schema)
+    paths = paths_of(path)
+    if len(paths) == 1 and options.quarantine is None and not is_pipe(paths[0]):
+        file = existing(paths[0])
+        if (kind := format_of(file, options.format)) in COLUMNAR:
+            assert kind is not None
+            stream = _table_stream(arrow.read_file(file, kind), options.reading(str(file)), axis)
+            return sorted_by_time(stream) if sort else stream
+    stream = stream_of(list(read_parts(paths, options, watch=watch)), axis, schema, Stream)
+    return sorted_by_time(stream) if sort else stream
 
 
-def _table_kind(path: str | PathLike[str], format: str | None) -> str | None:
-    """``parquet`` or ``arrow`` if the file is one that is there, None for all else."""
-    file = Path(path)
-    if not os.path.isfile(path) or not file.stat().st_size:
-        return None
-    kind = format_of(file, format)
-    return kind if kind in COLUMNAR else None
+def batches(
+    path: Sources,
+    *,
+    size: int = SIZE,
+    attributes: Collection[str] | None = None,
+    before_reading: Callable[[], None] | None = None,
+    **how: Unpack[HowToReadFile],
+) -> Iterator[Stream]:
+    """Return the events of files (or ``-``) as streams of at most `size` events, none empty.
+
+    `attributes` says which are needed, besides ``type`` and ``stream``: of files that hold columns
+    others may be missing. Standard input is read as it comes; `before_reading` is called when the
+    next event may have to be waited for. The other arguments are those of `read`. Raises `BadData`
+    with file, row and column, after the events before that row.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "e.core").write_text("A(v=1)\\nB(v=2)\\nA(v=3)\\n")
+    ...     [len(batch) for batch in batches(Path(folder) / "e.core", size=2)]
+    [2, 1]
+    """
+    return short_streams(
+        Stream, path, size=size, attributes=attributes, before_reading=before_reading, **how
+    )
 
 
-def _sort_by_time(events: tuple[Event, ...], axis: TimeAxis | None) -> list[Event]:
-    axis = axis or only_timestamp(events)
+def sorted_by_time(stream: Stream) -> Stream:
+    """Return the events of a stream in order of time, those of one time in their order.
+
+    Raises `UsageError` where nothing says which attribute is the time, `BadData` for an event that
+    has none.
+    """
+    axis = stream.time or _only_moments(stream)
     if axis is None:
         raise UsageError("CER0810", "sorting needs to know the time", hint="add --time COLUMN:UNIT")
+    order = _order(stream, axis)
+    indices = array_from(order)
+
+    def column(name: str) -> Any:
+        column = stream.columns[name]
+        if is_arrow(column) or isinstance(column, Chunks):
+            return column.take(indices if is_arrow(column) else order)
+        return [column[n] for n in order.tolist()]
+
+    def load() -> Iterator[Event]:
+        events = stream.events
+        return (events[n] for n in order.tolist())
+
+    columns = Columns(stream.columns, column)
+    schema = stream.schema
+    return Stream.from_columns(columns, len(stream), load, time=stream.time, schema=schema)
+
+
+def _order(stream: Stream, axis: TimeAxis) -> NDArray[np.int64]:
+    """Return the indices of events in order of time."""
+    import numpy as np
+    import pyarrow as pa
+
+    column = stream.columns.get(axis.attribute, [None] * len(stream))
+    if len(stream) and is_arrow(column) and not column.null_count:
+        is_time = pa.types.is_timestamp(column.type)
+        if is_time or (pa.types.is_integer(column.type) and axis.unit is not None):
+            chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+            numbers = [numbers_of(chunk.cast(pa.int64())) for chunk in chunks]
+            return np.argsort(np.concatenate(numbers), kind="stable")
     clock = clock_for(TimeWindow(0), axis)
-    pairs = [(clock(event, position), event) for position, event in enumerate(events)]
-    return [event for _, event in sorted(pairs, key=lambda pair: pair[0])]
+    times = []
+    for n, value in enumerate(values_of(column, axis.attribute)):
+        if n % POLLED == 0:
+            poll()
+        times.append(clock(Event("?", {axis.attribute: value}), n))
+    return np.array(sorted(range(len(times)), key=times.__getitem__), np.int64)
 
 
-def read_events(
-    path: str | PathLike[str],
-    *,
-    before_reading: Callable[[], None] | None = None,
-    watch: Callable[[Iterator[Event]], Iterable[Event]] = iter,
-    **how: Unpack[HowToReadFile],
-) -> Iterator[Event]:
-    """The events of a file (or ``-``) as they are read; events have no time axis.
-
-    `before_reading` is called, on standard input and FIFOs, whenever the events of all that has
-    arrived were taken and the next one may have to be waited for; there `watch` sees them pass.
-    """
-    options = FileOptions(**how)
-    if is_pipe(path):
-        return iter(watch(_arriving(path, options, before_reading)))
-    return (event for part in read_parts(path, options) for event in events_of(part))
+def _only_moments(stream: Stream) -> TimeAxis | None:
+    """Return the axis of the only attribute that holds moments, None for none or several."""
+    names = [
+        name
+        for name, column in stream.columns.items()
+        if name not in ("type", "stream") and _holds_moments(column)
+    ]
+    return TimeAxis(names[0]) if len(names) == 1 else None
 
 
-def _arriving(
-    path: str | PathLike[str],
-    options: FileOptions,
-    before_reading: Callable[[], None] | None = None,
-) -> Iterator[Event]:
-    with open_quarantine(options.quarantine, path) as on_bad_row:
-        errors = "strict" if on_bad_row is None else "surrogateescape"
-        lines = arriving_lines(path, before_reading, errors=errors)
-        reading = options.reading(name_of(path), on_bad_row)
-        yield from text_events(lines, options.format, reading)
-
-
-def read_parts(path: str | PathLike[str], options: FileOptions, size: int = ROWS) -> Iterator[Part]:
-    """The events of a file (or ``-``) in parts of at most `size`; an error comes after the others.
-
-    Files of text that are large enough are read by the shape of their lines (`cerlab.io.text`).
-    """
-    if is_pipe(path):
-        yield from batched(_arriving(path, options), size)
-        return
-    file = existing(path)
-    kind = format_of(file, options.format)
-    with ExitStack() as stack:
-        on_bad_row = stack.enter_context(open_quarantine(options.quarantine, path))
-        reading = options.reading(str(path), on_bad_row)
-        if kind in COLUMNAR:
-            yield from batched(arrow.table_events(arrow.read_file(file, kind), reading), size)
-            return
-        raw = stack.enter_context(file.open("rb"))
-        lines = Lines(raw, str(path), strict=on_bad_row is None)
-        if (first := lines.first_text()) is None:
-            raise empty(str(path))
-        kind = known_kind(kind or looks_like(first))
-        if kind == "ndjson" and ndjson.begins_array(first):
-            yield from batched(ndjson.read_array(lines, reading), size)
-            return
-        yield from text_parts(lines, kind, reading, size, file.stat().st_size)
+def _holds_moments(column: Any) -> bool:
+    if is_arrow(column):
+        return is_moment(column.type) and column.null_count < len(column)
+    return any(isinstance(value, Timestamp) for value in values_of(column, "?"))
 
 
 def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream:
@@ -287,7 +320,7 @@ def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream
 
 def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     """A stream of the rows of a pyarrow Table, or of what can be one; options as `Stream.read`."""
-    if (arrow_table := arrow.as_table(table, as_codes=True)) is None:
+    if (arrow_table := arrow.as_table(table)) is None:
         raise _no_events(table)
     return _of_table(arrow_table, **how)
 
@@ -309,7 +342,7 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     if isinstance(events, str | PathLike):
         return read(events, **how)
     if not isinstance(events, list | tuple):
-        if (table := arrow.as_table(events, as_codes=True)) is not None:
+        if (table := arrow.as_table(events)) is not None:
             return _of_table(table, **how)
         if hasattr(events, "to_dict") and hasattr(events, "columns"):
             events = events.to_dict(orient="records")
@@ -323,3 +356,36 @@ def _no_events(value: Any) -> UsageError:
         f"{type(value).__name__} holds no events",
         hint='a list of dicts with a "type" key, a table, a data frame or a path does',
     )
+
+
+def rows_of_dicts(dicts: Sequence[Any]) -> Rows | None:
+    """The events of some dicts by columns of values, ``type`` and ``stream`` last.
+
+    None where each has to be looked at: what is no dict, keys and values that are no text and no
+    `Value` as they stand, dicts without a type, and very many sets of keys.
+    """
+    if not dicts or set(map(type, dicts)) != {dict}:
+        return None
+    shapes = dict.fromkeys(map(tuple, dicts))
+    names = dict.fromkeys(name for shape in shapes for name in shape)
+    if len(shapes) > _SHAPES or not all(type(name) is str for name in names):
+        return None
+    columns = {name: [row.get(name) for row in dicts] for name in names}
+    types = columns.pop("type", [])
+    streams = columns.pop("stream", [None] * len(dicts))
+    if set(map(type, types)) != {str} or not all(types):
+        return None
+    if not set(map(type, streams)) <= {str, type(None)}:
+        return None
+    columns.update(type=types, stream=streams)
+    if not all(set(map(type, values)) <= _PLAIN for values in columns.values()):
+        return None
+    try:
+        for values in columns.values():
+            "".join([value for value in values if type(value) is str]).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return None
+    numbers = {shape: n for n, shape in enumerate(shapes)}
+    attributes = tuple(tuple(n for n in shape if n not in ("type", "stream")) for shape in shapes)
+    shape = array("B", map(numbers.__getitem__, map(tuple, dicts))) if len(shapes) > 1 else None
+    return Rows(columns, len(dicts), attributes, shape)

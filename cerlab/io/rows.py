@@ -1,20 +1,96 @@
-"""Rows of a file in typed columns, as they come: what streams are put together from."""
+"""Rows of events on their way from a source to a stream: as columns, or as events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from cerlab.budget import poll
 from cerlab.errors import BadData
 from cerlab.model.columns import Column, as_arrow, concat_columns, values_of
 from cerlab.model.event import Event, Schema, value_of
 from cerlab.model.stream import Stream, TimeAxis
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-class UndecidedCells(Exception):
-    """Some cells are for the reader of single rows: it knows what they are, or what is wrong."""
+POLLED = 1 << 10
+"""Events between two looks at the limits: a look takes a microsecond, an event about as long."""
+
+
+class Refused(Exception):
+    """Columns cannot be read at once; the reader of single rows finds out why."""
+
+
+def line_ends(data: bytes) -> NDArray[np.int64]:
+    """Return where each line of some bytes ends."""
+    import numpy as np
+
+    return np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
+
+
+def is_utf_8(data: bytes) -> bool:
+    """Whether bytes are text in UTF-8."""
+    try:
+        return data.isascii() or data.decode() is not None
+    except UnicodeDecodeError:
+        return False
+
+
+def lone_returns(data: bytes) -> int:
+    """Return how many ``\\r`` end a line alone, which pyarrow does not see."""
+    import numpy as np
+
+    if b"\r" not in data:
+        return 0
+    characters = np.frombuffer(data + b"\r", np.uint8)
+    after = characters[np.flatnonzero(characters[:-1] == 13) + 1]
+    return int(np.count_nonzero(after != 10))
+
+
+def plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> NDArray[np.uint8] | None:
+    """Return what stands before each quotation, where each is a whole cell; else None.
+
+    pyarrow takes others too, as ``"a"b``.
+    """
+    import numpy as np
+
+    characters = np.frombuffer(b"\n" + data + b"\n", np.uint8)
+    quotes = np.flatnonzero(characters == quote[0])
+    before, after = characters[quotes - 1], characters[quotes + 1]
+    first = np.isin(before, np.frombuffer(delimiters + b"\n", np.uint8))
+    last = np.isin(after, np.frombuffer(delimiters + b"\r\n", np.uint8))
+    openings = np.count_nonzero(first)
+    if openings != np.count_nonzero(last) or 2 * openings != len(quotes) or (first & last).any():
+        return None
+    return before[first]
+
+
+def one_array(column: Any) -> Any:
+    """Return an Arrow column in one array."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+class Quoted(str):
+    """A cell that its quotes make text, whatever it looks like."""
+
+    __slots__ = ()
+
+
+class TextRow(NamedTuple):
+    """A row of a text whose cells are not converted yet."""
+
+    number: int
+    text: str
+    type: str
+    stream: str | None
+    cells: dict[str, str | None]
+
+
+T = TypeVar("T", Event, TextRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +102,10 @@ class Rows:
     names: tuple[tuple[str, ...], ...]
     """The attributes that the events of each shape have, in order."""
     shape: Any = None
-    """The shape of each event, uint8; None where there is one."""
+    """The shape of each event, integers; None where there is one."""
 
     def events(self) -> Iterator[Event]:
-        """The events."""
+        """Yield the events; raises `ResourceLimit` where a limit is reached."""
         values: dict[str, Any] = {
             name: column if isinstance(column, list) else values_of(column, name)
             for name, column in self.columns.items()
@@ -39,11 +115,26 @@ class Rows:
         if self.shape is None:
             (names,) = self.names
             rows = zip(*(values[name] for name in names), strict=True) if names else nothing
-            for kind, stream, row in zip(types, streams, rows, strict=True):
+            for n, (kind, stream, row) in enumerate(zip(types, streams, rows, strict=True)):
+                if n % POLLED == 0:
+                    poll()
                 yield Event(kind, dict(zip(names, row or (), strict=True)), stream)
             return
         for n, s in enumerate(self.shape.tolist()):
+            if n % POLLED == 0:
+                poll()
             yield Event(types[n], {name: values[name][n] for name in self.names[s]}, streams[n])
+
+    def slices(self, size: int) -> Iterator[Rows]:
+        """Yield the same rows in parts of at most `size`."""
+        if self.count <= size:
+            yield self
+            return
+        for begin in range(0, self.count, size):
+            end = min(begin + size, self.count)
+            columns = {name: column[begin:end] for name, column in self.columns.items()}
+            shape = None if self.shape is None else self.shape[begin:end]
+            yield Rows(columns, end - begin, self.names, shape)
 
 
 Part: TypeAlias = Rows | list[Event]
@@ -51,23 +142,28 @@ Part: TypeAlias = Rows | list[Event]
 
 
 def length(part: Part) -> int:
-    """How many events there are in a part."""
+    """Return how many events there are in a part."""
     return part.count if isinstance(part, Rows) else len(part)
 
 
 def events_of(part: Part) -> Iterable[Event]:
-    """The events of a part."""
+    """Return the events of a part."""
     return part.events() if isinstance(part, Rows) else part
 
 
-def batched(events: Iterator[Event], size: int) -> Iterator[list[Event]]:
-    """Lists of `size` events and a shorter last one; an error comes after the events before it."""
+def batched(events: Iterator[T], size: int) -> Iterator[list[T]]:
+    """Yield lists of `size` events, or rows, and a shorter last one.
+
+    An error comes after the events before it. Raises `ResourceLimit` where a limit is reached.
+    """
     while True:
-        part: list[Event] = []
+        part: list[T] = []
         try:
             for event in islice(events, size):
                 part.append(event)
-        except BadData:
+                if len(part) % POLLED == 0:
+                    poll()
+        except Exception:
             if part:
                 yield part
             raise
@@ -77,7 +173,7 @@ def batched(events: Iterator[Event], size: int) -> Iterator[list[Event]]:
 
 
 def part_groups(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
-    """Parts together, `size` events at most; an error comes after the events before it."""
+    """Yield parts together, `size` events at most; an error comes after the events before it."""
     group: list[Part] = []
     count = 0
     iterator = iter(parts)
@@ -97,13 +193,22 @@ def part_groups(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
         count += length(part)
 
 
+def in_sizes(parts: Iterable[Part], size: int) -> Iterator[Part]:
+    """Yield the events of some parts in parts of at most `size`."""
+    for part in parts:
+        if isinstance(part, Rows):
+            yield from part.slices(size)
+        else:
+            yield from (part[n : n + size] for n in range(0, len(part), size))
+
+
 S = TypeVar("S", bound=Stream)
 
 
 def stream_of(
     parts: Sequence[Part], axis: TimeAxis | None, schema: Schema | None, kind: type[S]
 ) -> S:
-    """The stream of all events of some parts."""
+    """Return the stream of all events of some parts."""
     if all(isinstance(part, list) for part in parts):
         events = (event for part in parts if isinstance(part, list) for event in part)
         return kind(events, time=axis, schema=schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
@@ -37,8 +37,16 @@ FORMATS = {
 """The format of a file by its suffix; other files have one by their first line."""
 
 
+COMPRESSED = (".gz", ".zst")
+"""The suffixes of compressed text, after the one of its format."""
+
+
 STREAM_MAGIC = b"\xff\xff\xff\xff"
 """What a message of Arrow's streaming format begins with."""
+
+
+FEATHER_1 = b"FEA1"
+"""The first bytes of version 1 of Feather, which pyarrow reads without checks: it is refused."""
 
 
 COLUMNAR = ("parquet", "arrow")
@@ -85,12 +93,24 @@ def empty(file: str) -> BadData:
 
 
 def format_of(file: Path, format: str | None = None) -> str | None:
-    """The format of a file; None if the first line of its text has to tell.
+    """Return the format of a file; None if the first line of its text has to tell.
+
+    Raises `BadData` for columns in a compressed file.
 
     >>> format_of(Path("events.parquet"))
     'parquet'
     """
-    return format or FORMATS.get(file.suffix.lower()) or _magic(file)
+    if file.suffix.lower() not in COMPRESSED:
+        return format or FORMATS.get(file.suffix.lower()) or _magic(file)
+    kind = format or FORMATS.get(file.with_suffix("").suffix.lower())
+    if kind in COLUMNAR:
+        raise BadData(
+            "CER0742",
+            f"a {kind} file is not read from inside {file.suffix}",
+            place=DataPlace(str(file)),
+            hint="decompress it: these formats compress their own columns",
+        )
+    return kind
 
 
 def _magic(file: Path) -> str | None:
@@ -98,7 +118,8 @@ def _magic(file: Path) -> str | None:
         head = raw.read(6)
     if head.startswith(b"PAR1"):
         return "parquet"
-    return "arrow" if head == b"ARROW1" or head.startswith(STREAM_MAGIC) else None
+    is_arrow = head == b"ARROW1" or head.startswith((STREAM_MAGIC, FEATHER_1))
+    return "arrow" if is_arrow else None
 
 
 def looks_like(line: str) -> str:
@@ -173,17 +194,18 @@ Quarantine: TypeAlias = AnyPath | OnBadRow
 
 
 @contextmanager
-def open_quarantine(to: Quarantine | None, source: AnyPath) -> Iterator[OnBadRow | None]:
-    """A handler that writes the bad rows of a source into a file, as NDJSON; None without a file.
+def open_quarantine(to: Quarantine | None, sources: Iterable[AnyPath]) -> Iterator[OnBadRow | None]:
+    """Open a handler that writes bad rows into a file, as NDJSON; None without a file.
 
     The file is there at the end, and stderr says how many there were; after an error there is none.
     Bytes that are no text are written as the lone surrogates that stand for them (``\\udce9`` for
-    0xe9). Raises `UsageError` where the file is the source.
+    0xe9). Raises `UsageError` where the file is one of the sources.
     """
     if to is None or callable(to):
         yield to
         return
-    refuse_same({"the quarantine": to}, {"the source": source})
+    for source in sources:
+        refuse_same({"the quarantine": to}, {"the source": source})
     count = 0
 
     def on_bad_row(row: str, error: BadData) -> None:

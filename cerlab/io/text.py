@@ -1,237 +1,393 @@
-"""Events of a text: line by line as they are read, or many lines at once where all have a shape.
+"""Events of a text, block by block: by pyarrow where it reads what single lines say, else by line.
 
-Both give the same values, and what is wrong has its row. A run of lines that no known shape fits is
-read line by line; it is twice as long as the last one if that was not followed by many lines of a
-shape, so that neither one odd line nor a file of odd lines costs more than it must.
+A block is some whole lines. What pyarrow refuses is halved, down to blocks short enough to be read
+line by line: so one odd line costs little, and what is wrong has its row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import StringIO
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cerlab.errors import DataPlace, UsageError
-from cerlab.io import core_text, delimited, ndjson, shapes
-from cerlab.io.conversion import Reading, check_text, not_utf_8
-from cerlab.io.declared import AS_WRITTEN, declared_rows, declared_types
-from cerlab.io.lines import Lines, row_of_bad_byte
-from cerlab.io.rows import Part, Rows, UndecidedCells, batched
-from cerlab.io.shapes import Shape
+from cerlab.budget import poll
+from cerlab.errors import BadData, UsageError
+from cerlab.io import core_text, delimited, ndjson
+from cerlab.io.conversion import Place, Reading, check_text, convert, typed_event
+from cerlab.io.declared import declared_rows, declared_types
+from cerlab.io.rows import Part, Quoted, Refused, Rows, TextRow, batched, line_ends, lone_returns
 from cerlab.io.sources import FORMATS, empty, looks_like
-from cerlab.model.event import AttributeType, Event, TypeColumn, type_of_all
+from cerlab.model.columns import constant_text, decoded, encode_text, values_of
+from cerlab.model.event import AttributeType, Event, TypeColumn, Value, type_of_all
 
 if TYPE_CHECKING:
-    from cerlab.io.typed import Layout
+    from cerlab.io.column_types import ColumnTypes
 
-BY_SHAPE = 1 << 19
-"""Text of fewer bytes is read line by line, which needs neither NumPy nor kernels."""
+BLOCK = 1 << 22
+"""Bytes of a block: larger ones are no faster, and limits are looked at between two."""
 
-ROWS = 1 << 16
-"""So many lines of a shape are read at once, at most."""
+SHORT = 1 << 16
+"""Bytes of a block that is not halved: some milliseconds line by line."""
 
-MANY = 1 << 10
-"""After so many lines of a shape an odd one is the first of its run."""
+LINES = 1 << 12
+"""Rows that are typed at once where lines are read one by one."""
 
-LONGEST = 1 << 12
-"""The most lines that are read line by line before a shape is looked for again."""
+_MARK = b"\xef\xbb\xbf"  # of the byte order
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
-def text_events(lines: Iterable[str], kind: str | None, reading: Reading) -> Iterator[Event]:
-    """The events of some lines of CSV, NDJSON or CORE's text form, whichever it is.
+class Blocks:
+    """Whole lines of a source, some at a time; lines end with ``\\n``, ``\\r\\n`` or ``\\r``."""
 
-    Raises `BadData` with file, row and column; `UsageError` for a `kind` that there is not.
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        """`read` gives at most so many bytes, and none at the end of the source."""
+        self._read = read
+        self._rest = b""
+        self._begun = self.over = False
+
+    def next(self) -> bytes | None:
+        """Return the next lines, None at the end; raises `ResourceLimit`."""
+        while not self.over:
+            poll(len(self._rest))
+            fresh = self._read(max(BLOCK, len(self._rest)))
+            self.over = not fresh
+            self._rest += fresh
+            if not self._begun:
+                if len(self._rest) < len(_MARK) and fresh:
+                    continue
+                self._rest, self._begun = self._rest.removeprefix(_MARK), True
+            end = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r", 0, -1)) + 1
+            if end and not self.over:
+                block, self._rest = self._rest[:end], self._rest[end:]
+                return block
+        block, self._rest = self._rest, b""
+        return block or None
+
+    def put_back(self, rest: bytes) -> None:
+        """Let the next block begin with these lines, the last ones that were taken."""
+        self._rest = rest + self._rest
+
+
+def text_parts(
+    blocks: Blocks, kind: str | None, reading: Reading, types: ColumnTypes
+) -> Iterator[Part]:
+    """Yield the events of a text of CSV, NDJSON or CORE's form, of a `kind` if it is known.
+
+    `types` are those of its columns. An error comes after the events before it. Raises `BadData`
+    with file, row and column, `UsageError` for a `kind` that there is not, and `ResourceLimit`.
     """
-    iterator = _valid_lines(lines, reading.file, strict=reading.on_bad_row is None)
-    first: list[str] = []
-    for line in iterator:
-        first.append(line)
-        if line.strip():
-            break
-    else:
-        raise empty(reading.file)
-    rest = chain(first, iterator)
-    match known_kind(kind or looks_like(first[-1])):
-        case "ndjson" if ndjson.begins_array(first[-1]):
-            yield from ndjson.read_array(rest, reading)
-        case "ndjson":
-            yield from ndjson.read_lines(rest, reading)
+    data = b""
+    while not data.strip():
+        if (more := blocks.next()) is None:
+            raise empty(reading.file)
+        data += more
+    first = next(line for line in _lines(data, 0, reading) if line.strip())
+    kind = kind or looks_like(first)
+    if kind == "ndjson" and ndjson.begins_array(first):
+        while (more := blocks.next()) is not None:
+            data += more
+        text = "".join(_lines(data, 0, reading))
+        yield from batched(ndjson.read_array(text, reading), LINES)
+        return
+    before = 0
+    match kind:
+        case "csv":
+            header, data = _header(data, blocks, reading)
+            before = header.lines
+            format: _Format = _Csv(header, reading, types)
         case "core":
-            refuse_type_column(reading.type_name)
-            yield from core_text.read_lines(rest, reading)
+            format = _Core(reading, types)
+        case "ndjson":
+            format = _Ndjson(reading)
         case _:
-            yield from delimited.read_lines(rest, reading)
+            formats = ", ".join(sorted(set(FORMATS.values())))
+            raise UsageError("CER0811", f"unknown format '{kind}'", hint=f"known: {formats}")
+    block: bytes | None = data
+    while block is not None:
+        try:
+            yield from _parts(format, block, before, last=blocks.over)
+        except delimited.Unfinished as error:
+            blocks.put_back(block[_offset(block, error.lines) :])
+            before += error.lines
+        else:
+            before += _line_count(block)
+        block = blocks.next()
 
 
-def known_kind(kind: str) -> str:
-    """The format of a text; raises `UsageError` for one that there is not."""
-    if kind not in ("ndjson", "core", "csv"):
-        formats = ", ".join(sorted(set(FORMATS.values())))
-        raise UsageError("CER0811", f"unknown format '{kind}'", hint=f"known: {formats}")
-    return kind
+def _header(data: bytes, blocks: Blocks, reading: Reading) -> tuple[delimited.Header, bytes]:
+    """Return the header of a CSV and the lines of its first blocks below."""
+    while True:
+        try:
+            header = delimited.read_header(_lines(data, 0, reading), reading)
+        except BadData:
+            if (more := blocks.next()) is None:  # perhaps a quotation goes on
+                raise
+            data += more
+        else:
+            return header, data[_offset(data, header.lines) :]
 
 
-def refuse_type_column(type_name: str | None) -> None:
-    """Raise `UsageError` for a column of event types in CORE's text form."""
-    if isinstance(type_name, TypeColumn):
-        message = "in CORE's text form types stand before the brackets, not in a column"
-        raise UsageError("CER0859", message, hint="leave --type-column out")
+def _parts(format: _Format, data: bytes, before: int, *, last: bool) -> Iterator[Part]:
+    """Yield the events of whole lines after `before` others."""
+    poll(2 * len(data))
+    try:
+        rows = format.rows(data)
+    except Refused:
+        pass
+    else:
+        yield rows
+        return
+    middle = data.find(b"\n", len(data) // 2) + 1
+    if len(data) > SHORT and 0 < middle < len(data) and format.may_be_cut(data):
+        yield from _parts(format, data[:middle], before, last=False)
+        before += _line_count(data[:middle])
+        yield from _parts(format, data[middle:], before, last=last)
+        return
+    yield from format.lines(data, before, last=last)
 
 
-def text_parts(lines: Lines, kind: str, reading: Reading, size: int, length: int) -> Iterator[Part]:
-    """The events of a text of `length` bytes in parts of at most `size`; raises as `text_events`.
+def _lines(data: bytes, before: int, reading: Reading) -> Iterator[str]:
+    """Yield the lines after `before` others; raises `BadData` for bytes that are no text.
 
-    An error comes after the events before it.
+    Where bad rows are set aside, that is left to the readers, who know which lines are a row.
     """
-    if kind == "core":
-        refuse_type_column(reading.type_name)
-    reader = _Reader(lines, kind, reading)
-    types = {} if reading.schema is None else declared_types(reading.schema)
-    by_shape = length >= BY_SHAPE and types is not None
-    shape_reader = _KnownShapes(kind, reading, types or {}, reader.header) if by_shape else None
-    run = 1 if shape_reader else size
-    while lines.more():
-        if shape_reader is not None and lines.begins:
-            rows = shape_reader.rows(lines, min(size, ROWS))
-            if isinstance(rows, int):
-                yield from reader.parts(rows, size)
-                continue
-            if rows is not None:
-                yield rows
-                if rows.count >= MANY:
-                    run = 1
-                continue
-            if shape_reader.learn(lines):
-                continue
-        yield from reader.parts(run, size)
-        run = min(2 * run, LONGEST, size) if shape_reader else size
+    number, begin = before, 0
+    while begin < len(data):
+        end = data.find(b"\n", begin + SHORT) + 1 or len(data)
+        text = data[begin:end].decode("utf-8", "surrogateescape")
+        for line in StringIO(text, newline=""):
+            number += 1
+            if reading.on_bad_row is None:
+                check_text(line, reading.place(number))
+            yield line
+        begin = end
 
 
-class _Reader:
-    """The events of a text, line by line, some lines at a time."""
+def _line_count(data: bytes) -> int:
+    ends = len(line_ends(data)) + lone_returns(data)
+    return ends if data.endswith((b"\n", b"\r")) or not data else ends + 1
 
-    def __init__(self, lines: Lines, kind: str, reading: Reading) -> None:
-        self._lines = lines
-        self._kind = kind
+
+def _offset(data: bytes, lines: int) -> int:
+    """Return where the line after so many begins."""
+    ends = [match.end() for match in islice(_LINE_END.finditer(data), lines)]
+    return len(data) if len(ends) < lines else (ends[-1] if ends else 0)
+
+
+class _Ndjson:
+    """Objects by line."""
+
+    def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self.header = delimited.read_header(lines, reading) if kind == "csv" else None
+        self._reader = ndjson.Reader(reading)
 
-    def parts(self, count: int, size: int) -> Iterator[list[Event]]:
-        """The events of the next `count` lines, or of more where a row or ``\\r`` goes on."""
-        return batched(self._events(count), size)
+    def rows(self, data: bytes) -> Rows:
+        rows = self._reader.rows(data)
+        schema = self._reading.schema
+        return rows if schema is None else declared_rows(rows, schema)
 
-    def _events(self, count: int) -> Iterator[Event]:
-        lines, reading, before = self._lines, self._reading, self._lines.number
-
-        def enough() -> bool:
-            return lines.number >= before + count and lines.begins
-
-        if self.header is not None:
-            header, self.header = self.header, self.header._replace(begins=None)
-            return delimited.read_rows(lines, header, reading, before=before, enough=enough)
-        by_line = core_text.read_lines if self._kind == "core" else ndjson.read_lines
-        return by_line(_until(lines, enough), reading, before=before)
-
-
-class _KnownShapes:
-    """The shapes of lines that were seen, and the rows of lines that have one of them."""
-
-    def __init__(
-        self,
-        kind: str,
-        reading: Reading,
-        types: Mapping[str, AttributeType],
-        header: delimited.Header | None,
-    ) -> None:
-        self._kind = kind
-        self._reading = reading
-        self._texts = {name for name, each in types.items() if each in AS_WRITTEN}
-        self._doubles = {name for name, each in types.items() if each is AttributeType.DOUBLE}
-        self._shapes: list[Shape] = []
-        self._layout: Layout | None = None
-        if header is not None and header.delimiter == "," and not header.positional:
-            self._add(shapes.of_csv(header.names, self._texts))
-
-    def rows(self, lines: Lines, size: int) -> Rows | int | None:
-        """The next lines, at most `size`, that have a shape; None if the next one has none.
-
-        The number of lines instead, none of them taken, where they have to be read one by one.
-        """
-        if self._layout is None:
-            return None
-        import numpy as np
-
-        from cerlab.io.kernels import scan
-        from cerlab.io.typed import refuse_null_words, typed_rows
-
-        data = np.frombuffer(lines.block, np.uint8)
-        most = 1 + (lines.end - lines.at) // self._layout.shortest
-        cells = self._layout.room(min(size, most))
-        count, at = scan(data, lines.at, lines.utf_8(), self._layout.arrays, cells)
-        if not count:
-            return None
-        kind, type_name = self._kind, type_of_all(self._reading.type_name)
-        layout, doubles, lenient = self._layout, self._doubles, kind == "csv"
-        try:
-            rows = typed_rows(
-                data, cells, count, layout, type_name, lenient=lenient, doubles=doubles
-            )
-            if (schema := self._reading.schema) is not None:
-                if lenient:
-                    refuse_null_words(data, cells, count)
-                rows = declared_rows(rows, schema, lenient=lenient)
-        except UndecidedCells:
-            return int(count)
-        lines.skip(count, at)
-        return rows
-
-    def learn(self, lines: Lines) -> bool:
-        """Whether the next line has a shape that was not known."""
-        if len(self._shapes) >= shapes.MAX_SHAPES or self._kind == "csv":
-            return False
-        if isinstance(self._reading.type_name, TypeColumn):  # which lines have under its own name
-            return False
-        line = lines.block[lines.at : lines.block.find(b"\n", lines.at) + 1 or lines.end]
-        try:
-            text = line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError:
-            return False
-        of_core = self._kind == "core"
-        shape = shapes.of_core(text, self._texts) if of_core else shapes.of_json(text)
-        if shape is None or shape in self._shapes:
-            return False
-        if "type" not in shape.names and self._reading.type_name is None:
-            return False
-        self._add(shape)
+    def may_be_cut(self, data: bytes) -> bool:
         return True
 
-    def _add(self, shape: Shape) -> None:
-        from cerlab.io.typed import layout
-
-        self._shapes.append(shape)
-        self._layout = layout(self._shapes)
+    def lines(self, data: bytes, before: int, *, last: bool) -> Iterator[Part]:
+        lines = _lines(data, before, self._reading)
+        return batched(ndjson.read_lines(lines, self._reading, before=before), LINES)
 
 
-def _until(lines: Iterator[str], enough: Callable[[], bool]) -> Iterator[str]:
-    while not enough() and (line := next(lines, None)) is not None:
-        yield line
+class _Cells:
+    """A format whose cells are text until their columns have types."""
 
+    sparse: bool
+    """Whether all rows have all columns, and those of other event types are empty."""
 
-def _valid_lines(lines: Iterable[str], file: str, *, strict: bool) -> Iterator[str]:
-    """The lines; if `strict` what is no UTF-8, or holds NUL, is an error with its row.
+    def __init__(self, reading: Reading, types: ColumnTypes) -> None:
+        self._reading = reading
+        self._types = types
+        self._declared = None if reading.schema is None else declared_types(reading.schema)
 
-    Else it is left to the readers, who know which lines are one row.
-    """
-    row = 0
-    iterator = iter(lines)
-    while True:
-        row += 1
-        try:
-            line = next(iterator)
-        except StopIteration:
+    def lines(self, data: bytes, before: int, *, last: bool) -> Iterator[Part]:
+        rows = self._text_rows(_lines(data, before, self._reading), before, last=last)
+        if self._reading.schema is not None:
+            yield from batched(self._events(rows), LINES)
             return
-        except UnicodeDecodeError as error:
-            raise not_utf_8(error.reason, DataPlace(file, row_of_bad_byte(file, row))) from None
-        if strict and "\0" in line:
-            check_text(line, DataPlace(file, row))
-        yield line
+        for some in batched(rows, LINES):
+            yield from self._of_cells(some)
+
+    def _text_rows(self, lines: Iterable[str], before: int, *, last: bool) -> Iterator[TextRow]:
+        raise NotImplementedError
+
+    def _events(self, rows: Iterable[TextRow]) -> Iterator[Event]:
+        """Yield rows as the schema declares them."""
+        column = "type" if self.sparse else None
+        for row in rows:
+            try:
+                yield typed_event(
+                    row.type,
+                    row.stream,
+                    row.cells,
+                    _value_of,
+                    self._reading,
+                    row.number,
+                    column=column,
+                    sparse=self.sparse,
+                )
+            except BadData as error:
+                self._reading.reject(row.text, error)
+
+    def _of_cells(self, rows: Sequence[TextRow]) -> Iterator[Part]:
+        """Yield rows by columns; those that do not fit settled types are bad rows."""
+        from cerlab.io.column_types import Misfit, is_quoted, text_array
+
+        while rows:
+            names = dict.fromkeys(chain.from_iterable(row.cells for row in rows))
+            cells = {name: [row.cells.get(name) for row in rows] for name in names}
+            try:
+                with self._types.attempt():
+                    columns = {
+                        name: self._types.read(name, text_array(c), quoted=is_quoted(c))
+                        for name, c in cells.items()
+                    }
+            except Misfit:
+                at, name = self._types.first_misfit(cells)
+                yield from self._of_cells(rows[:at])
+                row = rows[at]
+                place = self._reading.place(row.number, name)
+                self._reading.reject(row.text, self._types.misfit(name, row.cells[name], place))
+                rows = rows[at + 1 :]
+                continue
+            if {"type", "stream"} & set(names):  # in CORE's text form they are names as others
+                yield _events_with(columns, rows)
+                return
+            columns["type"] = encode_text(text_array([row.type for row in rows]))
+            if any(row.stream is not None for row in rows):
+                columns["stream"] = encode_text(text_array([row.stream for row in rows]))
+            yield Rows(columns, len(rows), *_shapes(rows))
+            return
+
+    def _with_types(self, columns: dict[str, Any], quoted: set[str]) -> dict[str, Any]:
+        """Return columns of text with types; raises `Refused` for cells that do not fit."""
+        from cerlab.io.column_types import Misfit, typed
+
+        if self._reading.schema is None:
+            try:
+                return {
+                    name: self._types.read(name, column, quoted=name in quoted)
+                    for name, column in columns.items()
+                }
+            except Misfit:
+                raise Refused from None
+        if self._declared is None:  # declarations of a name differ
+            raise Refused
+        texts = {n for n, kind in self._declared.items() if kind is AttributeType.STRING}
+        if quoted - texts:
+            raise Refused
+        return {n: encode_text(c) if n in texts else typed(c) for n, c in columns.items()}
+
+
+class _Csv(_Cells):
+    sparse = True
+
+    def __init__(self, header: delimited.Header, reading: Reading, types: ColumnTypes) -> None:
+        super().__init__(reading, types)
+        self._header = header
+
+    def may_be_cut(self, data: bytes) -> bool:
+        return b'"' not in data
+
+    def rows(self, data: bytes) -> Rows:
+        columns = delimited.text_columns(data, self._header)
+        count = len(next(iter(columns.values())))
+        types = _event_types(columns.pop("type", None), type_of_all(self._reading.type_name), count)
+        streams = columns.pop("stream", None)
+        with self._types.attempt():
+            columns = self._with_types(columns, set())
+            names = tuple(columns)
+            if streams is not None:
+                columns["stream"] = encode_text(streams)
+            rows = Rows({**columns, "type": types}, count, (names,))
+            schema = self._reading.schema
+            return rows if schema is None else declared_rows(rows, schema, sparse=True)
+
+    def _text_rows(self, lines: Iterable[str], before: int, *, last: bool) -> Iterator[TextRow]:
+        return delimited.text_rows(lines, self._header, self._reading, before=before, last=last)
+
+
+class _Core(_Cells):
+    sparse = False
+
+    def __init__(self, reading: Reading, types: ColumnTypes) -> None:
+        super().__init__(reading, types)
+        if isinstance(reading.type_name, TypeColumn):
+            message = "in CORE's text form types stand before the brackets, not in a column"
+            raise UsageError("CER0859", message, hint="leave --type-column out")
+
+    def may_be_cut(self, data: bytes) -> bool:
+        return True
+
+    def rows(self, data: bytes) -> Rows:
+        from cerlab.io.column_types import text_array
+
+        read = core_text.line_columns(data)
+        head = encode_text(read.columns.pop(core_text.HEAD))
+        types, streams = core_text.heads(head.dictionary)
+        with self._types.attempt():
+            columns = self._with_types(read.columns, read.quoted)
+            if any(map(_has_margin, columns.values())):
+                raise Refused
+            columns["type"] = encode_text(text_array(types).take(head.indices))
+            if any(streams):
+                columns["stream"] = encode_text(text_array(streams).take(head.indices))
+            rows = Rows(columns, len(head), read.names, read.shape)
+            schema = self._reading.schema
+            return rows if schema is None else declared_rows(rows, schema)
+
+    def _text_rows(self, lines: Iterable[str], before: int, *, last: bool) -> Iterator[TextRow]:
+        return core_text.text_rows(lines, self._reading, before=before)
+
+
+_Format: TypeAlias = _Ndjson | _Csv | _Core
+
+
+def _events_with(columns: dict[str, Any], rows: Sequence[TextRow]) -> list[Event]:
+    """Return rows as events, with the values of their columns."""
+    values = {name: values_of(column, name) for name, column in columns.items()}
+    return [
+        Event(row.type, {name: values[name][n] for name in row.cells}, row.stream)
+        for n, row in enumerate(rows)
+    ]
+
+
+def _event_types(texts: Any, type_name: str | None, count: int) -> Any:
+    """Return a column of event types; raises `Refused` where one is missing."""
+    import pyarrow.compute as pc
+
+    if texts is None or not texts.null_count:
+        return constant_text(str(type_name), count) if texts is None else encode_text(texts)
+    if type_name is None:
+        raise Refused
+    return encode_text(pc.coalesce(texts, decoded(constant_text(type_name, count))))
+
+
+def _has_margin(column: Any) -> bool:
+    """Whether a text begins or ends with space, which `core_text.text_rows` leaves out."""
+    from pyarrow import types
+
+    texts = column.dictionary.to_pylist() if types.is_dictionary(column.type) else []
+    return any(text != text.strip() for text in texts)
+
+
+def _shapes(rows: Sequence[TextRow]) -> tuple[tuple[tuple[str, ...], ...], Any]:
+    """Return the attributes of each shape of rows, and the shape of each row, None for one."""
+    import numpy as np
+
+    shapes: dict[tuple[str, ...], int] = {}
+    numbers = [shapes.setdefault(tuple(row.cells), len(shapes)) for row in rows]
+    return tuple(shapes), np.array(numbers) if len(shapes) > 1 else None
+
+
+def _value_of(cell: str | None, kind: AttributeType, place: Place) -> Value:
+    if cell is None:
+        return None
+    return convert(str(cell) if type(cell) is Quoted else cell.strip(), kind, place)

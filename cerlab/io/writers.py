@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import TextIO
 
 from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.io.answers import row_text
-from cerlab.io.conversion import Place, infer
+from cerlab.io.conversion import Place
 from cerlab.io.core_text import format_event
 from cerlab.io.output import whole_columns, whole_text
 from cerlab.io.read import events_table
+from cerlab.model.columns import values_of
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import Stream
 
@@ -44,8 +45,7 @@ def write_text(stream: Iterable[Event], file: TextIO, kind: str) -> None:
             for n, event in enumerate(stream):
                 file.write(_ndjson(event, n) + "\n")
         case "core":
-            for n, event in enumerate(stream):
-                file.write(_core(event, n) + "\n")
+            _core(list(stream), file)
         case _:
             hint = "csv, ndjson and core are text; parquet and arrow need a file"
             raise UsageError("CER0867", f"events are not written as {kind} here", hint=hint)
@@ -54,33 +54,42 @@ def write_text(stream: Iterable[Event], file: TextIO, kind: str) -> None:
 def _csv(events: list[Event], file: TextIO) -> None:
     names = list(dict.fromkeys(name for event in events for name in event.attributes))
     streams = ["stream"] * any(event.stream is not None for event in events)
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["type", *streams, *names])
     for n, event in enumerate(events):
         _check_names(event, n, "CSV")
-        record = {"type": event.type, "stream": event.stream, **event.attributes}
-        for name in ("type", *streams):
-            if (text := record[name]) is not None:
-                _check_plain(str(text), _at(n, name), "CSV")
-        row = [event.type, *([event.stream or ""] if streams else [])]
-        writer.writerow([*row, *(_cell(event.attributes.get(a), _at(n, a)) for a in names)])
+        for name, text in (("type", event.type), ("stream", event.stream)):
+            if text is not None:
+                _check_plain(text, _at(n, name), "CSV")
+    columns = [[event.type for event in events], *([e.stream for e in events] for _ in streams)]
+    for name in names:
+        values = [event.attributes.get(name) for event in events]
+        for n, value in enumerate(values):
+            if isinstance(value, str):
+                _check_plain(value, _at(n, name), "CSV")
+        columns.append(_column_text(values, name, "CSV"))
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["type", *streams, *names])
+    writer.writerows(zip(*columns, strict=True))
 
 
-def _cell(value: Value, place: Place) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, Timestamp):
-        return str(value)
-    text = ("FALSE", "TRUE")[value] if isinstance(value, bool) else str(value)
-    if isinstance(value, str):
-        _check_plain(text, place, "CSV")
-    try:
-        read = infer(text, place)
-    except BadData:
-        read = None
-    if type(read) is not type(value) or read != value:
-        raise _cannot("CSV", value, place)
-    return text
+def _column_text(values: Sequence[Value], name: str, format: str) -> list[str | None]:
+    """Return the cells of a column; raises `BadData` for one that would not read back as it is."""
+    from cerlab.io.column_types import text_array, typed
+
+    cells = [None if value is None else _cell(value) for value in values]
+    if any(isinstance(value, Timestamp) for value in values):
+        return cells
+    back = values_of(typed(text_array([cell or None for cell in cells])), name)
+    for n, (value, read) in enumerate(zip(values, back, strict=True)):
+        numbers = isinstance(value, int | float) and isinstance(read, int | float)
+        is_same = numbers and isinstance(value, bool) == isinstance(read, bool)
+        is_same = is_same or type(read) is type(value)
+        if not is_same or not (read == value or (read != read and value != value)):
+            raise _cannot(format, value, _at(n, name))
+    return cells
+
+
+def _cell(value: Value) -> str:
+    return ("FALSE", "TRUE")[value] if isinstance(value, bool) else str(value)
 
 
 def _ndjson(event: Event, n: int) -> str:
@@ -92,16 +101,24 @@ def _ndjson(event: Event, n: int) -> str:
     return row_text({"type": event.type, **stream, **event.attributes})
 
 
-def _core(event: Event, n: int) -> str:
-    for name, text in (("type", event.type), ("stream", event.stream)):
-        if text is not None and not _WORD.fullmatch(text):
-            raise _cannot("CORE's text form", text, _at(n, name))
-    for name, value in event.attributes.items():
-        if isinstance(value, str):
-            _check_plain(value, _at(n, name), "CORE's text form")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise _cannot("CORE's text form", value, _at(n, name))
-    return format_event(event)
+def _core(events: list[Event], file: TextIO) -> None:
+    form = "CORE's text form"
+    for n, event in enumerate(events):
+        for name, text in (("type", event.type), ("stream", event.stream)):
+            if text is not None and not _WORD.fullmatch(text):
+                raise _cannot(form, text, _at(n, name))
+    for name in dict.fromkeys(name for event in events for name in event.attributes):
+        values = [event.attributes.get(name) for event in events]
+        in_quotes = [isinstance(value, str | Timestamp) for value in values]
+        if not any(in_quotes):
+            _column_text(values, name, form)
+            continue
+        for n, value in enumerate(values):
+            if isinstance(value, str):
+                _check_plain(value, _at(n, name), form)
+            if value is not None and not in_quotes[n]:
+                raise _cannot(form, value, _at(n, name))
+    file.writelines(format_event(event) + "\n" for event in events)
 
 
 def _check_names(event: Event, n: int, format: str) -> None:

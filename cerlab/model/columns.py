@@ -134,6 +134,23 @@ def numbers_of(array: Any) -> NDArray[Any]:
     return np.frombuffer(buffer, dtype, len(array), begin)
 
 
+def nulls_of(array: Any) -> NDArray[Any]:
+    """Return where an Arrow array is NULL, bool (values,)."""
+    import numpy as np
+    import pyarrow as pa
+
+    return numbers_of(array.is_null().cast(pa.uint8())).astype(np.bool_)
+
+
+def constant_text(text: str, count: int) -> Any:
+    """Return a text so many times, coded."""
+    import numpy as np
+    import pyarrow as pa
+
+    codes = array_from(np.zeros(count, np.int32))
+    return pa.DictionaryArray.from_arrays(codes, array_of([text]))
+
+
 def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
     """Return numbers as an Arrow array without a copy, NULL where `nulls` (bool) is true."""
     import numpy as np
@@ -304,4 +321,6 @@ def encode_text(column: Any) -> Any:
         return column
     if column.num_chunks == 1:
         return column.chunk(0)
+    if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow unifies no NULL
+        column = decoded(column).dictionary_encode()
     return column.unify_dictionaries().combine_chunks()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from cerlab.display import Explanation
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError, nearest
 from cerlab.io import arrow
-from cerlab.io.conversion import duplicate_column, not_utf_8
-from cerlab.io.lines import row_of_bad_byte
-from cerlab.io.pipe import arriving_lines
+from cerlab.io.column_types import typed_table
+from cerlab.io.conversion import duplicate_column, utf_8
+from cerlab.io.files import whole_pipe
 from cerlab.io.sources import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.model.columns import is_moment, is_text, values_of, without_views
 from cerlab.model.event import Event, Timestamp, Value, to_value
@@ -235,17 +235,14 @@ def _float(value: Value) -> Value:
 
 
 def _read(path: str | PathLike[str]) -> Any:
-    """Return the table of a file of any format, or of standard input as ``-``."""
-    name, kind = name_of(path), None
-    try:
-        if is_pipe(path):
-            return _of_text("".join(arriving_lines(path)), name, kind)
-        file = existing(path)
-        if (kind := format_of(file)) in COLUMNAR:
-            return _distinct(arrow.read_file(file, kind))
-        return _of_text(file.read_text(encoding="utf-8-sig"), name, kind)
-    except UnicodeDecodeError as error:
-        raise not_utf_8(error.reason, DataPlace(name, row_of_bad_byte(name, 1))) from None
+    """The table of a file of any format, or of standard input as ``-``."""
+    name = name_of(path)
+    if is_pipe(path):
+        return _of_text(utf_8(whole_pipe(path), name), name, None)
+    file = existing(path)
+    if (kind := format_of(file)) in COLUMNAR:
+        return _distinct(arrow.read_file(file, kind))
+    return _of_text(utf_8(file.read_bytes(), name), name, kind)
 
 
 def _of_text(text: str, file: str, kind: str | None) -> Any:
@@ -254,12 +251,8 @@ def _of_text(text: str, file: str, kind: str | None) -> Any:
         case "ndjson":
             return _of_dicts([_line(line, file, i) for i, line in enumerate(text.splitlines(), 1)])
         case "csv":
-            import pyarrow as pa
-            from pyarrow import csv
-
             with arrow.reading(Path(file), "csv"):
-                table = csv.read_csv(pa.py_buffer(text.encode()))
-            return _distinct(table)
+                return _distinct(typed_table(text.encode()))
         case other:
             hint = "CSV, NDJSON, Parquet and Arrow do"
             raise UsageError("CER0812", f"a file of format {other} holds no rows", hint=hint)

@@ -23,8 +23,7 @@ from docutils.parsers.rst import Directive, directives
 import cerlab
 from cerlab.compile.pattern import any_pattern
 from cerlab.evaluate import EVALUATORS
-from cerlab.io import core_text
-from cerlab.io.conversion import Reading
+from cerlab.io.files import text_events
 
 LISTED = 8
 """So many answers are written out."""
@@ -63,7 +62,7 @@ class Query(Directive):
 
 
 def _events(text: str) -> list[Any]:
-    return list(core_text.read_lines(text.split(), Reading("the events of this page")))
+    return text_events("\n".join(text.split()), "core")
 
 
 def _refusal(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:

@@ -20,7 +20,6 @@ SLICES = {
     "engine/test_windowed.py": "still_count or moves_runs or learnt or ring or forgotten",
     "engine/test_aggregates.py": "kernel and listed",
     "engine/test_labelled_answers.py": "table and reference or limit_gives or compiled_transducer",
-    "io/test_text_codes.py": "are_those_of_arrow",
     "laws/test_columns.py": "",
     "laws/test_column_kernels.py": "",
     "laws/test_key_codes.py": "",

@@ -50,7 +50,7 @@ def text_file(rng: Random, folder: Path) -> None:
     path.write_bytes(
         mutated_bytes(rng, mutated_text(rng, file_text(rng, form)).encode(errors="replace"))
     )
-    cerlab.io.text.BY_SHAPE = rng.choice((0, 1 << 19))
+    cerlab.io.text.BLOCK = rng.choice((64, 1 << 22))
     read_file(rng, path)
 
 

@@ -168,12 +168,12 @@ def test_files_without_rows(tmp_path: Path) -> None:
         assert list(batches(tmp_path / name)) == []
 
 
-def test_the_first_version_of_feather_has_no_batches_and_is_read_as_well(tmp_path: Path) -> None:
+def test_the_first_version_of_feather_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "e.feather"
     feather.write_feather(pa.table({"type": ["A", "B", "A"]}), path, version=1)
-    assert [event.type for event in in_batches(path, 2)] == ["A", "B", "A"]
-    assert known_length(path) == 3
-    assert time_of_file(path) is None
+    for ask in (Stream.read, known_length, time_of_file, lambda path: list(batches(path))):
+        with pytest.raises(cerlab.BadData, match="version 1 of Feather"):
+            ask(path)
 
 
 # -- what is wrong -----------------------------------------------------------------------------
@@ -315,7 +315,9 @@ def test_the_time_is_known_from_declarations(tmp_path: Path) -> None:
             )
             assert has_moments == (name != "none")
     (tmp_path / "e.csv").write_text("type,t\nA,2020-01-01\n")
-    assert time_of_file(tmp_path / "e.csv") is None, "without a schema it is text"
+    assert time_of_file(tmp_path / "e.csv") == TimeAxis("t")
+    (tmp_path / "e.ndjson").write_text('{"type": "A", "t": "2020-01-01"}\n')
+    assert time_of_file(tmp_path / "e.ndjson") is None, "without a schema it is text"
     for source in (tmp_path / "e.csv", "-", tmp_path / "two.parquet"):
         assert time_of_file(source, cerlab.parse_schema(SCHEMA)) == TimeAxis("t")
 

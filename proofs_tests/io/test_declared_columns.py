@@ -23,7 +23,7 @@ from cerlab.model.event import (
     Schema,
     StreamDeclaration,
 )
-from proofs_tests.io.test_by_shape import (
+from proofs_tests.io.test_text import (
     DECIMALS,
     EVERY,
     INTEGERS,
@@ -145,8 +145,8 @@ def test_text_under_a_schema(
             options["quarantine"] = tmp_path / "aside"
         how = rng.choice((whole, lambda path, **o: batches(path, size=rng.choice((1, 7)), **o)))
         outcomes = []
-        for by_shape in (False, True):
-            with reading(rng, by_shape=by_shape):
+        for at_once in (False, True):
+            with reading(rng, at_once=at_once):
                 outcomes.append(outcome(path, how, options))
         assert outcomes[1] == outcomes[0], (content, schema)
         return bool(outcomes[0][0])

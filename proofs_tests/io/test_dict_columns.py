@@ -13,10 +13,10 @@ import pytest
 
 import cerlab
 from cerlab.io import Stream
-from cerlab.io.dicts import rows_of_dicts
+from cerlab.io.read import rows_of_dicts
 from cerlab.model.event import Timestamp
 from cerlab.model.stream import events_of_dicts
-from proofs_tests.io.test_by_shape import check_columns, typed_events
+from proofs_tests.io.test_text import check_columns, typed_events
 from proofs_tests.suite import Suite
 
 NAMES = ("v", "w", "größe", "a b")

@@ -17,7 +17,7 @@ import pytest
 
 import cerlab
 from cerlab.io import read_events
-from cerlab.io.pipe import arriving_lines
+from cerlab.io.text import Blocks
 from proofs_tests.suite import Suite
 
 
@@ -46,15 +46,18 @@ def cut(rng: Random, data: bytes) -> list[bytes]:
     return [data[a:b] for a, b in pairwise(cuts)]
 
 
-def test_lines_are_those_of_a_text_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_those_of_a_text_file(suite: Suite) -> None:
     parts = ("a", "é", "😀", "\n", "\r", "\r\n", "\u2028", "\x0b", "\x1c", "\ufeff", "long" * 9)
 
     def case(rng: Random) -> bool:
         text = "".join(rng.choice(parts) for _ in range(rng.randrange(12)))
         data = text.encode()
-        monkeypatch.setattr(sys, "stdin", StandardInput(Pieces(cut(rng, data))))
+        blocks = Blocks(Pieces(cut(rng, data)).read1)
+        lines: list[str] = []
+        while (block := blocks.next()) is not None:
+            lines += io.StringIO(block.decode(), newline="")
         expected = list(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=""))
-        assert list(arriving_lines()) == expected, repr(text)
+        assert lines == expected, repr(text)
         return bool(expected)
 
     suite.run(case, deep_count=20_000)

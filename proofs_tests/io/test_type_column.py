@@ -16,7 +16,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.io import batches
-from cerlab.io.text import BY_SHAPE
+from cerlab.io.text import SHORT
 
 ROWS: list[dict[str, Any]] = [{"kind": "AB"[n % 2], "v": n, "w": n / 2} for n in range(6)]
 KIND = cerlab.TypeColumn("kind")
@@ -74,9 +74,9 @@ def test_files(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("kind", ["csv", "ndjson"])
 def test_long_files(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"e.{kind}"
-    rows = [{"kind": "AB"[n % 2], "v": n, "w": 0.5} for n in range(BY_SHAPE // 10)]
+    rows = [{"kind": "AB"[n % 2], "v": n, "w": 0.5} for n in range(SHORT)]
     WRITERS[kind](path, rows)
-    assert path.stat().st_size > BY_SHAPE
+    assert path.stat().st_size > SHORT
     stream = cerlab.Stream.read(path, type=KIND)
     assert plain(stream) == [(r["kind"], {"v": r["v"], "w": 0.5}) for r in rows]
 

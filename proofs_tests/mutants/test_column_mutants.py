@@ -6,17 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from cerlab.io import text_codes, text_kernels
 from cerlab.predicates.columns import axes, pieces
 from cerlab.predicates.columns import axes as cuts
 from cerlab.predicates.columns import lookup_tables as twins
-from proofs_tests.io.test_text_codes import check_codes
 from proofs_tests.kernels import JIT
 from proofs_tests.laws.random_columns import check_case
-from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite
 
 
@@ -61,27 +58,6 @@ def stale_dictionary(self: Any, dictionary: Any, name: str, numbers_of: Any) -> 
 _TABLE = pieces.Lookup._table
 
 
-def from_the_first_row(numbers: Any, chunk: Any, number: Any) -> Any:
-    """A slice of a column begins where the column does."""
-    chunk = pa.Array.from_buffers(chunk.type, len(chunk), chunk.buffers())
-    return _NUMBER_CHUNK(numbers, chunk, number)
-
-
-_NUMBER_CHUNK = text_codes._number_chunk
-
-
-def text_mutant(id: str, *places: Place) -> Mutant:
-    """A wrong numbering of texts, by a table where they meet."""
-    few = Place(text_codes, "MOST_TEXTS", 8)
-    return Mutant(id, on_seeds(check_codes, 600), (few, *places))
-
-
-def without_jit(module: object, name: str) -> Place:
-    """A kernel as it is written."""
-    kernel = getattr(module, name)
-    return Place(module, name, getattr(kernel, "py_func", kernel))
-
-
 STAGE = on_seeds(check_case, 600)
 CUT_BELOW, NAN_IS_LARGE = map(operations_with, (cut_below, nan_is_large))
 
@@ -96,15 +72,6 @@ MUTANTS = [
         "_table",
         stale_dictionary,
         id="a dictionary is known by its length",
-    ),
-    text_mutant(
-        "a text is known by its first eight bytes and its length",
-        *(without_jit(text_kernels, name) for name in ("number_texts", "_mix", "_word")),
-        Place(text_kernels, "_same_rest", lambda *_: True),
-    ),
-    text_mutant(
-        "a slice of texts begins at the first row",
-        Place(text_codes, "_number_chunk", from_the_first_row),
     ),
 ]
 
