@@ -8,6 +8,7 @@ cannot tell apart is one event.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -103,17 +104,20 @@ def shortest_difference(
     usable: Sequence[int],
     *,
     sides: Sequence[Side] = tuple(Side),
+    below: float = math.inf,
 ) -> Difference | None:
-    """The fewest events after which one of the `sides` has an answer that the other lacks.
+    """Return the fewest events after which one of the `sides` has an answer that the other lacks.
 
-    `usable` are the minterms that streams may be made of. None says that there is no such stream.
+    `usable` are the minterms that streams may be made of. None says that there is no such stream
+    with fewer than `below` events.
     Raises `ResourceLimit` where the search takes too many steps.
     """
     cap = 2 + max((w.events for w in (left, right) if w.events is not None), default=0)
     start = _Node(left.machine.idle, right.machine.idle, 0)
     steps: dict[_Node, _Step] = {start: _Step(None, -1, None)}
     frontier = [start]
-    while frontier:
+    length = 0
+    while frontier and (length := length + 1) < below:
         nodes: list[_Node] = []
         for node in frontier:
             for event, mark, target in _moves(node, left, right, joint, usable, cap):

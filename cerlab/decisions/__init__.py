@@ -7,6 +7,7 @@ the verdict is that it is not decided.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from cerlab import io
@@ -126,13 +127,24 @@ def _decide(
         return bounded_search(left_query, right_query, sides, reason)
     question = Question(queries, sides)
     is_open = False
+    shortest: Witness | None = None
     for key in keys_of(queries):
-        witness = question.answer(key)
-        if isinstance(witness, Witness):
-            if trust:
-                return confirm(witness, left_query, right_query)
-            return Verdict(False, witness, "they differ before CONSUME BY")
-        is_open |= witness
+        # A stream of another kind of key may be shorter still.
+        try:
+            found = question.answer(key, len(shortest.events) if shortest else math.inf)
+        except ResourceLimit:
+            if shortest is None:
+                raise
+            poll()  # what is found refutes, though a shorter stream was not excluded
+            break
+        if isinstance(found, Witness):
+            shortest = found
+        else:
+            is_open |= found
+    if shortest is not None:
+        if trust:
+            return confirm(shortest, left_query, right_query)
+        return Verdict(False, shortest, "they differ before CONSUME BY")
     if is_open:
         return bounded_search(
             left_query, right_query, sides, "not every combination of the tests is decided"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -80,8 +81,11 @@ class Question:
         self.arithmetic = any(_has_arithmetic(P) for P in self.predicates)
         self.pairs = 0
 
-    def answer(self, key: Mapping[str, Value]) -> Witness | bool:
-        """A witness whose events have those values, or whether something is left undecided."""
+    def answer(self, key: Mapping[str, Value], below: float = math.inf) -> Witness | bool:
+        """Return a witness whose events have those values, or whether something is undecided.
+
+        The witness has fewer than `below` events.
+        """
         streams = self.queries[0].plan.streams
         about_streams: list[Predicate] = [StreamIs(name) for name in streams]
         every = [
@@ -95,7 +99,9 @@ class Question:
         left, right = self.windowed
         joint = Joint(left.machine, right.machine, every)
         with_example = [k for k, m in enumerate(every) if m.example is not None]
-        difference = shortest_difference(left, right, joint, with_example, sides=self.sides)
+        difference = shortest_difference(
+            left, right, joint, with_example, sides=self.sides, below=below
+        )
         if difference is not None:
             examples = [every[k].example for k in difference.events]
             return self._witness(difference, [e for e in examples if e is not None], key)

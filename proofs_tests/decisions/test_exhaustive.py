@@ -100,3 +100,24 @@ def test_satisfiable_on_all() -> None:
             assert verdict.witness.side is None
             answer = verdict.witness.complex_event
             assert answer in cerlab.evaluate(phi, verdict.witness.events)
+
+
+KINDS_OF_KEYS = [
+    ("A AS z FILTER z[v < 2]", "A AS z ; A"),
+    ("A AS z FILTER z[v > 2]", "A AS z ; A"),
+    ("A AS z FILTER z[v = 2]", "A AS z ; A ; A"),
+    ("A AS z FILTER z[v < 1] OR z[v > 2]", "A AS z ; A FILTER z[v < 1]"),
+    ("A AS z ; A", "A AS z ; A FILTER z[v = 1]"),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), KINDS_OF_KEYS)
+def test_the_witness_is_shortest_over_all_kinds_of_keys(left: str, right: str) -> None:
+    queries = [f"SELECT z WHERE {text} PARTITION BY [v]" for text in (left, right)]
+    witness = cerlab.equivalent(*queries).witness
+    assert witness is not None
+    for length in range(1, len(witness.events)):
+        for values in product(range(5), repeat=length):
+            events = [{"type": "A", "v": v} for v in values]
+            one, other = (cerlab.evaluate(query, events) for query in queries)
+            assert one == other
