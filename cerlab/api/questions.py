@@ -1,7 +1,7 @@
-"""Questions that take a query or a row pattern: what is decided without data, and why on data.
+"""Verbs that take a query or a row pattern: decisions on all data, and explanations on some.
 
-Of queries they are those of `cerlab.decisions` and `cerlab.why`, of row patterns those of
-`cerlab.rows`. A text that has MATCH_RECOGNIZE is a row pattern.
+Queries go to `cerlab.decisions` and `cerlab.why`, row patterns to `cerlab.rows`. A text that has
+MATCH_RECOGNIZE is a row pattern.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def contained(
 
 _SAME_WORDS: Mapping[Same, str] = {
     "labels": "the same matches with the same labels",
-    "matches": "the same matches, whatever their labels",
+    "matches": "the same matches, whatever their labels,",
     "rows": "the same rows in matches",
 }
 

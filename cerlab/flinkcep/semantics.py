@@ -81,11 +81,13 @@ def flink_matches(pattern: FlinkPattern, events: Sequence[Event]) -> list[Valuat
         poll()
         successors: list[Partial] = []
         for partial in partials:
+            # FlinkCEP times a partial match out at the width itself: within is exclusive
             if times and partial.events and times[i] - times[partial.start] >= _width(pattern):
                 continue
             more, matches = _advance(pattern, partial, t, i)
             successors += more
             waiting += matches
+        # skip strategies act after all partial matches have seen the event
         partials, output, waiting = _apply_skip(pattern, successors, waiting)
         result += output
         if len(partials) > MAX_PARTIAL:

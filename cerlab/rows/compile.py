@@ -366,7 +366,9 @@ def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
 def failures(M: Machine) -> str:
     """Describe how long the search remembers a failure."""
     if M.memory is Memory.NONE:
-        return "it backtracks: what conditions read of the match is not of bounded size"
+        return (
+            "it backtracks: no bounded number of registers holds what conditions read of the match"
+        )
     scope = "the partition" if M.memory is Memory.PARTITION else "the search of one match"
-    registers = "" if M.registers is None else " with the same registers, the rows that are read,"
-    return f"what fails in a state at a row{registers} is not tried again in {scope}"
+    registers = "" if M.registers is None else " with the same registers (the rows that it reads)"
+    return f"a state that failed at a row{registers} is not tried there again in {scope}"

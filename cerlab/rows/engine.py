@@ -264,7 +264,7 @@ class RegisterSearch:
         return batches(len(self._search.table.letter), self._steps, cursor, run)
 
     def _grow(self, cursor: Int64s) -> None:
-        """Double the table of failures without those that are past; empty it if too large."""
+        """Double the table of failures, without past ones; empty it above `MOST_KEPT`."""
         old = self._search.failures
         keys = old.key[_may_come(old, int(cursor[ROW]))]
         capacity = len(old.key)

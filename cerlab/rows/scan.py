@@ -110,7 +110,7 @@ def _search(M: Machine, steps: StepTable, R: OrderedRows, rows: LetteredRows) ->
         conditions = match_conditions(M, R)
         limit = window_ends(M.query, R)
     except REFUSALS:
-        raise NotTaken("what conditions read of the match has no form over columns") from None
+        raise NotTaken("a condition on the match has no form over columns") from None
     return RegisterSearch(steps, rows, conditions, limit)
 
 

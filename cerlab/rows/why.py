@@ -23,23 +23,19 @@ from cerlab.rows.text import expression_text, name_text, skip_text
 from cerlab.rows.types import Binding, bind
 
 
-def why_rows(query: str | RowPattern, table: Any, rows: Iterable[int] | None = None) -> WhyRows:
-    """Why these rows of a table, and no others, are a match of a row pattern, or why not.
+def why_rows(query: RowPattern, table: Any, rows: Iterable[int] | None = None) -> WhyRows:
+    """Explain why these rows of a table, and no others, are a match, or why not.
 
-    Rows count from 0 as they stand in the table. Without `rows` it is why there is no match at all,
-    or which is the first. A match has the variable that takes each row, with what its condition
-    reads; rows that are none have the conditions that fail in the reading that comes farthest, or,
-    where conditions let them be read, the match that is preferred to them or was found before.
+    Rows count from 0 as they stand in the table. Without `rows`: why there is no match at all, or
+    which is the first. A match has the variable that takes each row, with what its condition reads.
+    Other rows have the conditions that fail in the reading that comes farthest, or, where
+    conditions let them be read, the match that is preferred to them or was found before.
     Raises as `cerlab.match_recognize`.
 
+    >>> from cerlab.rows.parser import parse_rows
     >>> clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A+ B) DEFINE A AS x > 1, B AS x < {})"
     >>> table = [{"x": 3}, {"x": 2}, {"x": 1}]
-    >>> print(why_rows(clause.format(2), table, [0, 1, 2]))
-    a match: rows 0, 1, 2
-      0 A: x > 1, x is 3
-      1 A: x > 1, x is 2
-      2 B: x < 2, x is 1
-    >>> print(why_rows(clause.format(3), table, [0, 1]))
+    >>> print(why_rows(parse_rows(clause.format(3)), table, [0, 1]))
     no match: rows 0, 1
       the match at row 0 is another: A takes row 1 where B is only tried after it
       0 A: x > 1, x is 3
@@ -48,7 +44,7 @@ def why_rows(query: str | RowPattern, table: Any, rows: Iterable[int] | None = N
       0 A: x > 1, x is 3
       1 A: x > 1, x is 2
       2 B: x < 3, x is 1
-    >>> print(why_rows(clause.format(1), table))
+    >>> print(why_rows(parse_rows(clause.format(1)), table))
     no match
       A cannot take row 2: x > 1 does not hold, x is 1
       B cannot take row 2: x < 1 does not hold, x is 1
@@ -56,10 +52,6 @@ def why_rows(query: str | RowPattern, table: Any, rows: Iterable[int] | None = N
       1 A: x > 1, x is 2
     without the condition of B: rows 0, 1, 2
     """
-    if isinstance(query, str):
-        from cerlab.rows.parser import parse_rows  # loads sqlglot
-
-        query = parse_rows(query)
     scope = _Scope.of(query, as_table(table))
     if rows is None:
         return _why_none(scope)
