@@ -1,48 +1,69 @@
-"""Random formulas, queries and streams, for fuzzing an engine against the reference.
+"""Random queries and streams with answers, for testing an engine against the reference.
 
-Everything is a function of a ``random.Random``; `strategies` has the same for hypothesis:
+`cases` is a hypothesis strategy: a query as text, and events as dicts. What the reference answers
+is `Case.answers`, so this is a whole test:
+
+    from hypothesis import given
 
     from cerlab.testing import cases
 
     @given(cases())
     def test_my_engine(case):
-        query, events = case
-        assert my_engine(query, events) == cerlab.evaluate(query, events, evaluator="reference")
+        assert my_engine(case.query, case.events) == case.answers
 
-An engine for one language only takes `formulas` of that language and `streams` for each of them:
+An engine for one language takes `formulas` of that language, and `streams` for each of them:
 
     @given(st.data())
     def test_my_sequences(data):
         phi = data.draw(formulas("so", SMALL))
         S = data.draw(streams(phi, SMALL))
 
-The alphabet is small on purpose (types A, B, C; `SMALL` has one attribute v in 0, 1, `ATTRIBUTES`
-values of every kind): what distinguishes two engines is nearly always tiny. Streams are biased
-towards answers: a word of the formula's language is planted, and noise put between. Failing cases
-shrink towards a single ``A`` and the empty stream.
+Each choice is a draw of hypothesis, so failing cases shrink without more ado, towards a single
+``A`` and the empty stream. While an example runs, cerlab's warnings are off: random queries deserve
+many. The alphabet is small on purpose (types A, B, C; `SMALL` has one attribute v in 0, 1,
+`ATTRIBUTES` values of every kind), because a small case tells most engines apart. Most streams have
+answers: a word of the formula is planted, and noise put between.
+
+The functions ``random_..`` make the same choices by a ``random.Random``. They need no hypothesis,
+and `smallest` makes their failing cases small.
 """
 
 from __future__ import annotations
 
+import json
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from random import Random
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from datetime import datetime, timedelta
+from functools import cache
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    get_args,
+)
 
-from cerlab.errors import UsageError, nearest
-from cerlab.logic.cel import syntax
-from cerlab.logic.cel.syntax import Formula
+from cerlab import io
+from cerlab.compile.pattern import as_pattern
+from cerlab.errors import CerlabError, CerlabWarning, UsageError, nearest
+from cerlab.evaluate import answers_of
+from cerlab.logic.cel.syntax import Atom, Formula
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.logic.sremo.syntax import Sremo
+from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.text import positions_text
 from cerlab.testing.cel import (
-    ATTRIBUTES,
-    LABELS,
-    SMALL,
-    STREAMS,
-    TYPES,
-    Shape,
+    COLUMNS,
     any_fo_formula,
+    columns_of,
     random_condition,
     random_events,
     random_fo_formula,
@@ -50,6 +71,18 @@ from cerlab.testing.cel import (
     random_predicate,
     random_query,
     with_limit,
+    with_parts_left_out,
+)
+from cerlab.testing.choices import (
+    ATTRIBUTES,
+    LABELS,
+    SMALL,
+    STREAMS,
+    TYPES,
+    Choices,
+    Shape,
+    likely,
+    strategy,
 )
 from cerlab.testing.correlated import random_correlated_events, random_correlated_formula
 from cerlab.testing.rows import random_row_pattern, random_row_table
@@ -66,6 +99,8 @@ __all__ = [
     "SMALL",
     "STREAMS",
     "TYPES",
+    "Case",
+    "Choices",
     "Shape",
     "SremoKind",
     "any_fo_formula",
@@ -93,30 +128,130 @@ __all__ = [
     "with_limit",
 ]
 
-
 Language: TypeAlias = Literal["cel", "family", "so", "fo", "fo-binary"]
-
 
 LANGUAGES = ("cel", "family", "so", "fo", "fo-binary")
 
+_A = Atom("A")
 
-_A = syntax.Atom("A")
+_EPOCH = datetime(1970, 1, 1)
+"""The moment from which the times of a stream count, in UTC."""
 
 
-_SO = (
-    syntax.Atom,
-    syntax.As,
-    syntax.Filter,
-    syntax.Or,
-    syntax.Seq,
-    syntax.Plus,
-    syntax.Rename,
-    syntax.Project,
-)
+class Case(NamedTuple):
+    """A query as text and events as dicts, which `cerlab.evaluate` takes as they are.
+
+    >>> Case("SELECT * WHERE A+", [{"type": "A"}, {"type": "A"}])
+    Case(
+        "SELECT * WHERE A+",
+        [
+            {'type': 'A'},
+            {'type': 'A'},
+        ],
+        # the reference: {0}, {0, 1}, {1}
+    )
+    """
+
+    query: str
+    events: list[dict[str, Any]]
+
+    @property
+    def answers(self) -> list[ComplexEvent]:
+        """The answers of the reference, as `cerlab.evaluate` sorts them, and without warnings."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CerlabWarning)
+            pattern = as_pattern(self.query)
+        return sorted(answers_of(pattern, io.as_stream(self.events), "reference"), key=by_end)
+
+    def __repr__(self) -> str:
+        events = "".join(f"        {event!r},\n" for event in self.events)
+        listed = f"[\n{events}    ]" if events else "[]"
+        return f"Case(\n    {json.dumps(self.query)},\n    {listed},\n    # {_words(self)}\n)"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print the representation, indented as what is around it."""
+        for n, line in enumerate(repr(self).split("\n")):
+            if n:
+                printer.break_()
+            printer.text(line)
+
+
+_MOST_ANSWERS = 8
+"""The answers that a printed case lists: more do not help to see what is wrong."""
+
+
+def _words(case: Case) -> str:
+    """Return what the reference says of a case, in one line."""
+    try:
+        answers = case.answers
+    except CerlabError as error:
+        return f"the reference: {error.message}"
+    words = [_answer_text(answer) for answer in answers[:_MOST_ANSWERS]] or ["no answer"]
+    more = [".."] if len(answers) > _MOST_ANSWERS else []
+    return f"the reference: {', '.join((*words, *more))}"
+
+
+def _answer_text(answer: ComplexEvent) -> str:
+    """Return the positions, and the interval where it does not follow from them."""
+    positions = positions_text(answer.positions)
+    if answer.positions and (answer.start, answer.end) == (
+        answer.positions[0],
+        answer.positions[-1],
+    ):
+        return positions
+    return f"{positions} in [{answer.start}, {answer.end}]"
+
+
+def cases(shape: Shape = ATTRIBUTES, *, times: bool = False) -> SearchStrategy[Case]:
+    """Return a strategy of queries with events, for engines that share no types with cerlab.
+
+    Events have the attributes that a query reads: v and w, k for PARTITION BY, and t for a window.
+    With `times`, windows may be in seconds, and t is then a ``datetime``.
+    """
+    return _strategy(_case, replace(shape, sparse=True), times=times)
+
+
+def _case(rng: Choices, shape: Shape, *, times: bool) -> Case:
+    whole = random_query(rng, shape, times=times)
+    columns = COLUMNS if likely(rng, 0.1) else columns_of(whole)
+    query = with_parts_left_out(rng, whole)
+    events = _stream(rng, whole.formula, shape, columns, columns_of(query))
+    rows = [as_dict(event) for event in events]
+    if isinstance(query.window, TimeWindow):
+        rows = [{**row, "t": _EPOCH + timedelta(seconds=row["t"])} for row in rows]
+        if not rows:  # no event has the time
+            query = replace(query, window=None)
+    return Case(" ".join(query_text(query).split("\n")), rows)
+
+
+_KEPT = 0.97
+"""The chance that an event or a column of a stream is kept."""
+
+
+def _stream(
+    rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str], read: frozenset[str]
+) -> list[Event]:
+    """Return a random stream; events that do not matter, and columns not `read`, shrink away.
+
+    They are drawn and then left out, so that leaving out one leaves the draws of the others alone.
+    """
+    events = [
+        each for each in random_events(rng, phi, shape, columns=columns) if likely(rng, _KEPT)
+    ]
+    # A draw for each column, read or not: else leaving out a part of the query would add draws.
+    left_out = {name for name in sorted(columns) if not likely(rng, _KEPT)} - read
+    return [
+        Event(
+            each.type,
+            {name: value for name, value in each.attributes.items() if name not in left_out},
+            None if "stream" in left_out else each.stream,
+        )
+        for each in events
+    ]
 
 
 def formulas(language: Language = "cel", shape: Shape = ATTRIBUTES) -> SearchStrategy[Formula]:
-    """Formulas of a language.
+    """Return a strategy of the formulas of a language.
 
     ``"cel"`` is what compiles to automata, ``"family"`` has AND, ALL, UNLESS, strategies and
     comparisons between labels too, ``"so"`` is SO-CEL (SOCEL Sec. 3), ``"fo"`` scoped well-formed
@@ -126,66 +261,93 @@ def formulas(language: Language = "cel", shape: Shape = ATTRIBUTES) -> SearchStr
         raise UsageError(
             "CER0806", f"unknown language '{language}'", hint=nearest(language, LANGUAGES)
         )
-    return _from_random(lambda rng: _formula(rng, language, shape))
-
-
-def _formula(rng: Random, language: Language, shape: Shape) -> Formula:
-    match language:
-        case "fo" | "fo-binary":
-            return random_fo_formula(rng, shape, binary=language == "fo-binary")
-        case "so":
-            while True:
-                phi = random_formula(rng, shape)
-                if all(isinstance(psi, _SO) for psi in syntax.subformulas(phi)):
-                    return phi
-        case "family" | "cel":
-            family = language == "family" or shape.family
-            return random_formula(rng, replace(shape, family=family))
+    if language in ("fo", "fo-binary"):
+        return _strategy(random_fo_formula, shape, binary=language == "fo-binary")
+    family = language == "family" or shape.family
+    return _strategy(random_formula, replace(shape, family=family, contiguous=language != "so"))
 
 
 def predicates(shape: Shape = ATTRIBUTES) -> SearchStrategy[Predicate]:
-    """Predicates over the attributes v and w."""
-    return _from_random(lambda rng: random_predicate(rng, shape))
+    """Return a strategy of predicates over the attributes v and w."""
+    return _strategy(random_predicate, shape)
 
 
-def queries(shape: Shape = ATTRIBUTES) -> SearchStrategy[CeqlQuery]:
-    """CEQL queries, every clause present or absent."""
-    return _from_random(lambda rng: random_query(rng, shape))
+def queries(shape: Shape = ATTRIBUTES, *, times: bool = False) -> SearchStrategy[CeqlQuery]:
+    """Return a strategy of CEQL queries; with `times` windows may be in seconds."""
+    return _strategy(random_query, shape, times=times)
 
 
-def streams(phi: Formula = _A, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Event]]:
-    """Streams, most with an answer of the formula: a word of it and noise around."""
-    return _from_random(lambda rng: random_events(rng, phi, shape))
+def streams(
+    phi: Formula = _A, shape: Shape = ATTRIBUTES, *, times: bool = False
+) -> SearchStrategy[list[Event]]:
+    """Return a strategy of streams, most with an answer of the formula.
 
-
-def cases(shape: Shape = ATTRIBUTES) -> SearchStrategy[tuple[str, list[dict[str, Any]]]]:
-    """Pairs of a query's text and the events as dicts, for engines that share no types with us."""
-
-    def case(rng: Random) -> tuple[str, list[dict[str, Any]]]:
-        query = random_query(rng, shape)
-        events = random_events(rng, query.formula, shape)
-        return query_text(query), [as_dict(event) for event in events]
-
-    return _from_random(case)
+    Events have attributes v, w and k, with `times` also t, which is a whole number.
+    """
+    read = columns_of(CeqlQuery(phi)) | ({"t"} if times else frozenset())
+    columns = COLUMNS if times else COLUMNS - {"t"}
+    return _strategy(_stream, phi, replace(shape, sparse=True), columns, read)
 
 
 def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy[Sremo]:
-    """Expressions."""
-    return _from_random(lambda rng: random_sremo(rng, shape, kind))
+    """Return a strategy of expressions."""
+    return _strategy(random_sremo, shape, kind)
 
 
 def sremo_streams(e: Sremo, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Event]]:
-    """Streams, most of which show a match of the expression."""
-    return _from_random(lambda rng: random_sremo_events(rng, e, shape))
-
-
-def _from_random(draw: Any) -> SearchStrategy[Any]:
-    from hypothesis import strategies as st
-
-    return st.randoms(use_true_random=False).map(draw)
+    """Return a strategy of streams, most of which show a match of the expression."""
+    return _strategy(random_sremo_events, e, replace(shape, sparse=True))
 
 
 def as_dict(event: Event) -> dict[str, Any]:
-    """An event as `cerlab.evaluate` takes it."""
+    """Return an event as `cerlab.evaluate` takes it."""
     stream = {"stream": event.stream} if event.stream else {}
     return {"type": event.type, **stream, **event.attributes}
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _strategy(
+    generate: Callable[Concatenate[Choices, P], T], *args: P.args, **kwargs: P.kwargs
+) -> SearchStrategy[T]:
+    return strategy(_quietly, generate, args, kwargs)
+
+
+def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -> T:
+    """Generate a value, and turn cerlab's warnings off until the example of hypothesis ends."""
+    from hypothesis.control import cleanup
+
+    _load()
+    if ("ignore", None, CerlabWarning, None, 0) not in warnings.filters:
+        catching = warnings.catch_warnings()
+        catching.__enter__()
+        warnings.simplefilter("ignore", CerlabWarning)
+        cleanup(lambda: catching.__exit__(None, None, None))
+    return generate(rng, *args, **kwargs)
+
+
+@cache
+def _load() -> None:
+    """Do what is done once for all examples, so that no example misses its deadline for it."""
+    from hypothesis.vendor.pretty import for_type_by_name
+
+    def print_call(value: Any, printer: Any, cycle: bool) -> None:
+        printer.text(_event_text(value) if isinstance(value, Event) else _formula_text(value))
+
+    for kind in (*get_args(Formula), Event):
+        for_type_by_name(kind.__module__, kind.__name__, print_call)
+    assert Case("A FILTER A[v LIKE 'a']", [{"type": "A", "v": "a"}]).answers
+
+
+def _formula_text(phi: Formula) -> str:
+    """Return the call that reads a formula."""
+    return f"parse_formula({str(phi)!r})"
+
+
+def _event_text(event: Event) -> str:
+    """Return the call that makes an event."""
+    stream = [] if event.stream is None else [repr(event.stream)]
+    attributes = [repr(dict(event.attributes))] if event.attributes or stream else []
+    return f"Event({', '.join([repr(event.type), *attributes, *stream])})"

@@ -2,56 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from random import Random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
-from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
+from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
 from cerlab.logic.focel.scope import unscoped_variable
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, TimeWindow
 from cerlab.model.event import Event, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, LabelAttribute, On
-from cerlab.predicates.syntax import Operator
-
-TYPES = ("A", "B", "C")
-
-
-LABELS = ("x", "y")
-
-
-STREAMS = ("S", "T")
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How large and how varied the random things are."""
-
-    depth: int = 3
-    events: int = 6
-    rich: bool = True
-    """Whether predicates go beyond ``v = 0`` and ``v = 1``, and values beyond 0 and 1."""
-    family: bool = False
-    """Whether formulas have AND, ALL, UNLESS, strategies and comparisons between labels too."""
+from cerlab.predicates.syntax import Operator, attributes_of
+from cerlab.testing.choices import (
+    ATTRIBUTES,
+    LABELS,
+    SMALL,
+    STREAMS,
+    TYPES,
+    Choices,
+    Shape,
+    likely,
+    nests,
+    part,
+)
 
 
-SMALL = Shape(rich=False)
-"""The small alphabet: three types and one attribute v that is 0 or 1."""
-
-
-ATTRIBUTES = Shape()
-"""Attributes v and w of every kind of value, missing and NULL too; predicates of every kind."""
-
-
-def likely(rng: Random, probability: float) -> bool:
-    """True with that probability; a generator whose draws shrink to 0 says no."""
-    return rng.random() >= 1 - probability
-
-
-def random_condition(rng: Random, labels: list[str], shape: Shape) -> cond.Condition:
+@part
+def random_condition(rng: Choices, labels: Sequence[str], shape: Shape) -> cond.Condition:
     """A filter over some labels: predicates, AND, OR."""
     if not likely(rng, 0.3):
         return cond.On(rng.choice(labels), random_predicate(rng, shape))
@@ -59,7 +39,8 @@ def random_condition(rng: Random, labels: list[str], shape: Shape) -> cond.Condi
     return pred.And(left, right) if likely(rng, 0.4) else pred.Or(left, right)
 
 
-def random_predicate(rng: Random, shape: Shape) -> pred.Predicate:
+@part
+def random_predicate(rng: Choices, shape: Shape) -> pred.Predicate:
     """A predicate over the attributes v and w."""
     if not likely(rng, 0.4) or not shape.rich:
         return pred.Comparison(
@@ -101,15 +82,20 @@ _KINDS = (
 )
 
 
+_WITH_GAPS = tuple(kind for kind in _KINDS if kind not in ("concat", "star"))
+
+
 _FAMILY = ("and", "all", "unless", "select", "correlation")
 
 
-def random_formula(rng: Random, shape: Shape = ATTRIBUTES) -> Formula:
+@part
+def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
     """A formula: the operators of CORE Table 2, NOT, ``:``, ``:+``, RENAME; with `family` all."""
-    if shape.depth == 0 or not likely(rng, 0.85):
+    if not nests(rng, shape.depth, 0.85):
         return _leaf(rng, shape)
     smaller = replace(shape, depth=shape.depth - 1)
-    match rng.choice((*_KINDS, *_FAMILY) if shape.family else _KINDS):
+    kinds = _KINDS if shape.contiguous else _WITH_GAPS
+    match rng.choice((*kinds, *_FAMILY) if shape.family else kinds):
         case "and":
             left = random_formula(rng, smaller)
             # Two unrelated formulas have no valuation in common.
@@ -147,7 +133,7 @@ def random_formula(rng: Random, shape: Shape = ATTRIBUTES) -> Formula:
             labels = sorted(cel.defined_labels(body)) or ["A"]
             if likely(rng, 0.1):
                 labels.append(rng.choice(LABELS))
-            return cel.Filter(body, random_condition(rng, labels, shape))
+            return cel.Filter(body, random_condition(rng, tuple(labels), shape))
         case _:
             body = random_formula(rng, smaller)
             labels = sorted(cel.defined_labels(body))
@@ -155,12 +141,12 @@ def random_formula(rng: Random, shape: Shape = ATTRIBUTES) -> Formula:
             return cel.Project(projection, body)
 
 
-def _leaf(rng: Random, shape: Shape) -> Formula:
+def _leaf(rng: Choices, shape: Shape) -> Formula:
     atom = cel.Atom(rng.choice(TYPES), rng.choice(STREAMS) if likely(rng, 0.05) else None)
-    if likely(rng, 0.1):
+    if shape.contiguous and likely(rng, 0.1):
         body: Formula = atom
         if likely(rng, 0.6):
-            body = cel.Filter(atom, random_condition(rng, [atom.type], shape))
+            body = cel.Filter(atom, random_condition(rng, (atom.type,), shape))
         return cel.Not(body)
     return atom
 
@@ -168,7 +154,7 @@ def _leaf(rng: Random, shape: Shape) -> Formula:
 VARIABLES = ("x", "y", "z")
 
 
-def random_fo_formula(rng: Random, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
+def random_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
     """A scoped well-formed formula (erratum E4); with `binary` it may compare two variables."""
     while True:
         phi = _draw(rng, shape, shape.depth, binary=binary)
@@ -176,13 +162,14 @@ def random_fo_formula(rng: Random, shape: Shape = SMALL, *, binary: bool = False
             return phi
 
 
-def any_fo_formula(rng: Random, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
+def any_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
     """The same without asking for scopes."""
     return _draw(rng, shape, shape.depth, binary=binary)
 
 
-def _draw(rng: Random, shape: Shape, depth: int, *, binary: bool) -> Formula:
-    if depth == 0 or not likely(rng, 0.95):
+@part
+def _draw(rng: Choices, shape: Shape, depth: int, *, binary: bool) -> Formula:
+    if not nests(rng, depth, 0.95):
         return cel.As(cel.Atom(rng.choice("AB")), rng.choice(VARIABLES))
 
     def smaller() -> Formula:
@@ -203,8 +190,11 @@ def _draw(rng: Random, shape: Shape, depth: int, *, binary: bool) -> Formula:
             return cel.Filter(body, On(x, random_predicate(rng, shape)))
 
 
-def random_query(rng: Random, shape: Shape = ATTRIBUTES) -> CeqlQuery:
-    """A formula under random clauses; every clause that is there may also be absent."""
+def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True) -> CeqlQuery:
+    """Return a formula under random clauses, each present or absent.
+
+    A window may be in seconds if there are `times`.
+    """
     formula = random_formula(rng, shape)
     query = CeqlQuery(formula)
     if likely(rng, 0.25):
@@ -218,18 +208,66 @@ def random_query(rng: Random, shape: Shape = ATTRIBUTES) -> CeqlQuery:
         brackets = ((("k",),), (("k",),), (("k",), ("v",)), (("k", "v"),))
         query = replace(query, partition=rng.choice(brackets))
     if likely(rng, 0.4):
-        window = rng.choice(
-            (
-                EventWindow(rng.randrange(5)),
-                AttributeWindow(rng.choice((0, 1, 2, 2.5, 4)), "t"),
-                TimeWindow(rng.randrange(5) * 10**9),
-            )
+        windows = (
+            EventWindow(rng.randrange(5)),
+            AttributeWindow(rng.choice((0, 1, 2, 2.5, 4)), "t"),
+            TimeWindow(rng.randrange(5) * 10**9),
         )
-        query = replace(query, window=window)
+        query = replace(query, window=rng.choice(windows if times else windows[:2]))
     if likely(rng, 0.6 if query.partition else 0.2):
         policies = (Consume.ANY, Consume.ANY, Consume.PARTITION)
         query = replace(query, consume=rng.choice(policies))
     return query
+
+
+_KEPT = 0.98
+"""The chance that a part of a query is kept."""
+
+
+def with_parts_left_out(rng: Choices, query: CeqlQuery) -> CeqlQuery:
+    """Return the query with few of its parts left out; draws shrink towards leaving out all.
+
+    Streams are drawn for the whole query. So a part that does not matter for a failing case goes
+    without changing the stream, as it would if it was not drawn at all.
+    """
+    plain = CeqlQuery(_with_parts_left_out(rng, query.formula))
+    clauses = {
+        name: getattr(query, name)
+        for name in ("items", "strategy", "streams", "partition", "window", "consume")
+        if getattr(query, name) != getattr(plain, name) and likely(rng, _KEPT)
+    }
+    return replace(plain, **clauses)
+
+
+def _with_parts_left_out(rng: Choices, phi: Formula) -> Formula:
+    below = cel.children(phi)
+    if isinstance(phi, cel.Atom):
+        return cel.Atom(phi.type, phi.stream if phi.stream and likely(rng, _KEPT) else None)
+    if isinstance(phi, cel.Not):
+        atom = phi.body.body if isinstance(phi.body, cel.Filter) else phi.body
+        body = phi.body if likely(rng, _KEPT) else atom
+        return cel.Not(body) if likely(rng, _KEPT) else atom
+    kept = [likely(rng, _KEPT) for _ in below]
+    smaller = [_with_parts_left_out(rng, psi) for psi in below]
+    if not all(kept):
+        return smaller[kept.index(False)]
+    for n, psi in enumerate(smaller):
+        phi = cel.with_child(phi, n, psi)
+    return (
+        replace(phi, condition=_with_conditions_left_out(rng, phi.condition))
+        if isinstance(phi, cel.Filter)
+        else phi
+    )
+
+
+def _with_conditions_left_out(rng: Choices, condition: cond.Condition) -> cond.Condition:
+    if not isinstance(condition, pred.And | pred.Or):
+        return condition
+    sides = [_with_conditions_left_out(rng, side) for side in (condition.left, condition.right)]
+    for side in sides:
+        if not likely(rng, _KEPT):
+            return side
+    return type(condition)(*sides)
 
 
 def with_limit(query: CeqlQuery, per_end: int) -> CeqlQuery:
@@ -237,107 +275,157 @@ def with_limit(query: CeqlQuery, per_end: int) -> CeqlQuery:
     return replace(query, limit=Limit(per_end))
 
 
-def random_events(rng: Random, phi: Formula, shape: Shape = ATTRIBUTES) -> list[Event]:
-    """A stream with a planted word of the formula and noise; attributes v, w, k and a time t.
+COLUMNS = frozenset(("v", "w", "k", "t", "stream"))
+"""What events may have besides a type."""
 
-    Sometimes a second word is interleaved, and then the attribute k tells the two apart.
-    """
-    word = _word(rng, phi, shape) if likely(rng, 0.97) else []
-    first = _with_noise(rng, word, shape)
-    pairs: _KeyedEvents = [
-        (event, rng.choice((0, 0, 0, 1, 1.0, True, None, _ABSENT))) for event in first
+
+def columns_of(query: CeqlQuery) -> frozenset[str]:
+    """Return what a query reads of events besides the type."""
+    formulas = list(cel.subformulas(query.formula))
+    conditions = [each for phi in formulas for each in _conditions(phi)]
+    atoms = [
+        atom for on in conditions if isinstance(on, cond.On) for atom in pred.atoms(on.predicate)
     ]
+    sides = [
+        side for c in conditions if isinstance(c, cond.Correlation) for side in (c.left, c.right)
+    ]
+    names = {
+        *attributes_of(atoms),
+        *(side.attribute for side in sides),
+        *partition_attributes(query),
+    }
+    if isinstance(query.window, AttributeWindow | TimeWindow):
+        names.add("t")
+    if query.streams or any(isinstance(phi, cel.Atom) and phi.stream for phi in formulas):
+        names.add("stream")
+    return frozenset(names)
+
+
+def _conditions(phi: Formula) -> list[cond.Atomic]:
+    if not isinstance(phi, cel.Filter):
+        return []
+    return [each for way in cond.alternatives(phi.condition) for each in way]
+
+
+def random_events(
+    rng: Choices,
+    phi: Formula,
+    shape: Shape = ATTRIBUTES,
+    *,
+    columns: frozenset[str] = COLUMNS,
+) -> list[Event]:
+    """Return a stream with a planted word of the formula, and noise.
+
+    Its events have the `columns`: attributes v and w, a key k, a time t that never decreases, and
+    the stream. Sometimes a second word is interleaved, and then k tells the two apart.
+    """
+    word = _word(rng, phi, shape, columns) if likely(rng, 0.97) else []
+    first = _with_noise(rng, word, shape, columns)
+    pairs: _Keyed = [(event, _key(rng, shape) if "k" in columns else {}) for event in first]
     if likely(rng, 0.3):
         half = replace(shape, events=shape.events // 2 + 1)
-        words = [_with_noise(rng, _word(rng, phi, half), half) for _ in range(2)]
-        zero: _KeyedEvents = [(event, 0) for event in words[0]]
-        one: _KeyedEvents = [(event, 1) for event in words[1]]
+        words = [_with_noise(rng, _word(rng, phi, half, columns), half, columns) for _ in range(2)]
+        zero, one = (
+            [(event, {"k": k} if "k" in columns else {}) for event in word]
+            for k, word in enumerate(words)
+        )
         pairs = _interleave(rng, zero, one)
     time = 0
     events = []
     for event, key in pairs:
-        time += rng.choice((0, 1, 1, 2))
-        attributes: dict[str, Value] = {**event.attributes, "t": time}
-        if not isinstance(key, _Absent):
-            attributes["k"] = key
-        stream = event.stream or (rng.choice(STREAMS) if likely(rng, 0.3) else None)
-        events.append(Event(event.type, attributes, stream))
+        attributes = dict(event.attributes)
+        if "t" in columns:
+            time += rng.choice((0, 1, 1, 2))
+            attributes["t"] = time
+        stream = event.stream
+        if stream is None and "stream" in columns and likely(rng, 0.3):
+            stream = rng.choice(STREAMS)
+        events.append(Event(event.type, {**attributes, **key}, stream))
     return events
 
 
-class _Absent:
-    """No attribute at all, which is not the same as one that is NULL."""
+_Keyed: TypeAlias = Sequence[tuple[Event, Mapping[str, Value]]]
 
 
-_ABSENT = _Absent()
+def _key(rng: Choices, shape: Shape) -> Mapping[str, Value]:
+    """Return the key of an event: 0 or 1 mostly, NULL, or absent, which is not the same."""
+    if shape.sparse and not likely(rng, 0.9):
+        return {}
+    keys: tuple[Value, ...] = (0, 0, 0, 1, 1.0, True, None)
+    return rng.choice((*({"k": key} for key in keys), {}))
 
 
-_Key: TypeAlias = Value | _Absent
-
-
-_KeyedEvents: TypeAlias = list[tuple[Event, _Key]]
-
-
-def _with_noise(rng: Random, word: list[Event], shape: Shape) -> list[Event]:
+def _with_noise(
+    rng: Choices, word: list[Event], shape: Shape, columns: frozenset[str]
+) -> list[Event]:
     """The word, cut to the length of the shape, with noise between or around."""
     word = word[: shape.events]
     noise = rng.randrange(shape.events - len(word) + 1)
     # Contiguous patterns survive only without noise inside, so often it goes to the two ends.
     if likely(rng, 0.5):
         for _ in range(noise):
-            word.insert(rng.randrange(len(word) + 1), _noise(rng, shape))
+            word.insert(rng.randrange(len(word) + 1), _noise(rng, shape, columns))
         return word
-    before = [_noise(rng, shape) for _ in range(rng.randrange(noise + 1))]
-    return before + word + [_noise(rng, shape) for _ in range(noise - len(before))]
+    before = [_noise(rng, shape, columns) for _ in range(rng.randrange(noise + 1))]
+    return before + word + [_noise(rng, shape, columns) for _ in range(noise - len(before))]
 
 
-def _interleave(rng: Random, first: _KeyedEvents, second: _KeyedEvents) -> _KeyedEvents:
-    pairs: _KeyedEvents = []
-    while first or second:
-        source = first if first and (not second or likely(rng, 0.5)) else second
-        pairs.append(source.pop(0))
+def _interleave(rng: Choices, first: _Keyed, second: _Keyed) -> _Keyed:
+    """Merge two streams in any order of the one with the other."""
+    pairs = []
+    i = j = 0
+    while i < len(first) or j < len(second):
+        if i < len(first) and (j == len(second) or likely(rng, 0.5)):
+            pairs.append(first[i])
+            i += 1
+        else:
+            pairs.append(second[j])
+            j += 1
     return pairs
 
 
-def _noise(rng: Random, shape: Shape) -> Event:
-    return Event(rng.choice(TYPES), _attributes(rng, shape))
+@part
+def _noise(rng: Choices, shape: Shape, columns: frozenset[str]) -> Event:
+    return Event(rng.choice(TYPES), _attributes(rng, shape, columns))
 
 
-def _attributes(rng: Random, shape: Shape) -> dict[str, Value]:
+def _attributes(rng: Choices, shape: Shape, columns: frozenset[str]) -> dict[str, Value]:
     values: list[Value] = [0, 1]
-    if shape.rich and likely(rng, 0.3):
+    if "v" in columns and shape.rich and likely(rng, 0.3):
         values = [None, 0.5, 1.0, float("nan"), True, "a", "b"]
-    attributes: dict[str, Value] = {"v": rng.choice(values)}
-    if shape.rich and likely(rng, 0.5):
+    attributes: dict[str, Value] = {}
+    if "v" in columns and (not shape.sparse or likely(rng, 0.9)):
+        attributes["v"] = rng.choice(values)
+    if "w" in columns and shape.rich and likely(rng, 0.5):
         attributes["w"] = rng.choice((0, 1, "a", None))
     return attributes
 
 
-def _word(rng: Random, phi: Formula, shape: Shape) -> list[Event]:
+def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> list[Event]:
     """Events in an order that the formula would read, filters met where that is easy."""
     match phi:
         case cel.Atom(R, stream):
-            return [Event(R, _attributes(rng, shape), stream)]
+            return [Event(R, _attributes(rng, shape, columns), stream)]
         case cel.Not():
-            return [_noise(rng, shape)]
+            return [_noise(rng, shape, columns)]
         case cel.As(body) | cel.Project(_, body) | cel.Rename(_, _, body) | cel.Select(_, body):
-            return _word(rng, body, shape)
+            return _word(rng, body, shape, columns)
         case cel.Filter(body, condition):
-            return [_meet(rng, event, condition) for event in _word(rng, body, shape)]
+            return [_meet(rng, event, condition) for event in _word(rng, body, shape, columns)]
         case cel.Or(left, right):
-            return _word(rng, rng.choice((left, right)), shape)
+            return _word(rng, rng.choice((left, right)), shape, columns)
         case cel.Seq() | cel.Concat() | cel.All() | cel.And():
-            return _word(rng, phi.left, shape) + _word(rng, phi.right, shape)
+            return _word(rng, phi.left, shape, columns) + _word(rng, phi.right, shape, columns)
         case cel.Unless(left, _):
-            return _word(rng, left, shape)
+            return _word(rng, left, shape, columns)
         case cel.Plus(body) | cel.ConcatPlus(body):
             times = rng.choice((1, 1, 2, 2, 3))
-            return [event for _ in range(times) for event in _word(rng, body, shape)]
+            return [event for _ in range(times) for event in _word(rng, body, shape, columns)]
         case _:
             assert_never(phi)
 
 
-def _meet(rng: Random, event: Event, condition: cond.Condition) -> Event:
+def _meet(rng: Choices, event: Event, condition: cond.Condition) -> Event:
     """The event with a value of v that may meet the filter: one that its first constant names."""
     simple = [c for way in cond.alternatives(condition)[:2] for c in way if isinstance(c, cond.On)]
     for on in simple[:1]:

@@ -8,23 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from random import Random
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
-from cerlab.testing.cel import (
-    ATTRIBUTES,
-    LABELS,
-    TYPES,
-    Shape,
-    likely,
-    random_condition,
-    random_events,
-    random_formula,
-)
+from cerlab.testing.cel import random_condition, random_events, random_formula
+from cerlab.testing.choices import ATTRIBUTES, LABELS, TYPES, Choices, Shape, likely, nests
 
 _KINDS = (
     *("seq", "seq", "seq", "concat", "or", "plus", "plus", "star"),
@@ -40,7 +31,7 @@ _ODD: tuple[Value, ...] = (
 )
 
 
-def random_correlated_formula(rng: Random, shape: Shape = ATTRIBUTES) -> Formula:
+def random_correlated_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
     """A formula of the fragment that `cerlab.compile.correlated_to_srt` states, filters on top.
 
     Comparisons are between labels of the subformula that they filter, mostly. Some of them, by
@@ -54,7 +45,7 @@ def random_correlated_formula(rng: Random, shape: Shape = ATTRIBUTES) -> Formula
     return _with_comparisons(rng, body, shape)
 
 
-def _parts(rng: Random) -> Formula:
+def _parts(rng: Choices) -> Formula:
     """A part with label x and one with label y, single or iterated, in sequence or mixed."""
     parts = [_part(rng, X) for X in LABELS]
     if likely(rng, 0.3):
@@ -66,7 +57,7 @@ def _parts(rng: Random) -> Formula:
     return reduce(rng.choice((cel.Seq, cel.Seq, cel.Concat)), parts)
 
 
-def _part(rng: Random, X: str) -> Formula:
+def _part(rng: Choices, X: str) -> Formula:
     atom: Formula = cel.Atom(rng.choice(TYPES))
     match rng.choice(("one", "one", "one", "each", "all", "contiguous", "either")):
         case "one":
@@ -81,7 +72,7 @@ def _part(rng: Random, X: str) -> Formula:
             return cel.Or(cel.As(atom, X), cel.Atom(rng.choice(TYPES)))
 
 
-def _around(rng: Random, phi: Formula) -> Formula:
+def _around(rng: Choices, phi: Formula) -> Formula:
     """The formula, alone or in a larger one, where its filter is to see its own labels only."""
     match rng.choice(("alone", "alone", "plus", "seq", "as", "rename", "project", "or")):
         case "plus":
@@ -101,8 +92,8 @@ def _around(rng: Random, phi: Formula) -> Formula:
             return phi
 
 
-def _formula(rng: Random, shape: Shape) -> Formula:
-    if shape.depth == 0 or not likely(rng, 0.9):
+def _formula(rng: Choices, shape: Shape) -> Formula:
+    if not nests(rng, shape.depth, 0.9):
         return _leaf(rng)
     smaller = replace(shape, depth=shape.depth - 1)
     match rng.choice(_KINDS):
@@ -135,13 +126,13 @@ def _formula(rng: Random, shape: Shape) -> Formula:
             return random_formula(rng, replace(shape, depth=min(shape.depth, 2)))
 
 
-def _leaf(rng: Random) -> Formula:
+def _leaf(rng: Choices) -> Formula:
     atom = cel.Atom(rng.choice(TYPES))
     return cel.As(atom, rng.choice(LABELS)) if likely(rng, 0.6) else atom
 
 
 def _with_comparisons(
-    rng: Random, body: Formula, shape: Shape, labels: Sequence[str] | None = None
+    rng: Choices, body: Formula, shape: Shape, labels: Sequence[str] | None = None
 ) -> Formula:
     """The formula under a filter, most of which compare two of its labels."""
     own_labels = sorted(cel.defined_labels(body)) or ["A"]
@@ -150,12 +141,12 @@ def _with_comparisons(
     return cel.Filter(body, _condition(rng, list(labels or own_labels), shape))
 
 
-def _condition(rng: Random, labels: list[str], shape: Shape) -> cond.Condition:
+def _condition(rng: Choices, labels: list[str], shape: Shape) -> cond.Condition:
     if likely(rng, 0.3):
         first, second = (_condition(rng, labels, shape) for _ in range(2))
         return pred.And(first, second) if likely(rng, 0.6) else pred.Or(first, second)
     if len(labels) < 2 or likely(rng, 0.1):
-        return random_condition(rng, labels, shape)
+        return random_condition(rng, tuple(labels), shape)
     x, y = sorted(rng.sample(labels, 2))
     if likely(rng, 0.2):
         x, y = y, x
@@ -164,7 +155,7 @@ def _condition(rng: Random, labels: list[str], shape: Shape) -> cond.Condition:
     return cond.Correlation(op, cond.LabelAttribute(x, v), cond.LabelAttribute(y, w))
 
 
-def random_correlated_events(rng: Random, phi: Formula, shape: Shape = ATTRIBUTES) -> list[Event]:
+def random_correlated_events(rng: Choices, phi: Formula, shape: Shape = ATTRIBUTES) -> list[Event]:
     """A stream as `random_events` makes it, with other values of v and w.
 
     They are level, or rise or fall along the stream or from type to type, mostly as a comparison of
@@ -207,7 +198,7 @@ _COURSES = {
 }
 
 
-def _value(rng: Random, course: str, t: Event, i: int) -> Value:
+def _value(rng: Choices, course: str, t: Event, i: int) -> Value:
     band = 3 * TYPES.index(t.type) + rng.randrange(4)
     match course:
         case "rising":

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from random import Random
 from typing import Any, Literal, TypeAlias, get_args
 
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import RowPattern
-from cerlab.testing.cel import likely
+from cerlab.testing.choices import Choices, likely
 from cerlab.testing.smaller import fewer
 
 Reach: TypeAlias = Literal["row", "partition", "match"]
@@ -31,7 +30,7 @@ _COMPARISONS = tuple(ex.ComparisonOperator)
 
 
 def random_row_pattern(
-    rng: Random, reach: Reach = "match", *, depth: int = 3, pattern: rp.Pattern | None = None
+    rng: Choices, reach: Reach = "match", *, depth: int = 3, pattern: rp.Pattern | None = None
 ) -> RowPattern:
     """Return a well-formed query of a pattern without exclusions, else of one that is no deeper."""
     assert reach in get_args(Reach)
@@ -60,7 +59,7 @@ def random_row_pattern(
     )
 
 
-def random_row_regex(rng: Random, depth: int, *, excluding: bool = True) -> rp.Pattern:
+def random_row_regex(rng: Choices, depth: int, *, excluding: bool = True) -> rp.Pattern:
     """Return a pattern; rarely one that no row can match."""
     if depth == 0 or likely(rng, 0.15):
         return _leaf(rng)
@@ -82,33 +81,33 @@ def random_row_regex(rng: Random, depth: int, *, excluding: bool = True) -> rp.P
             return rp.Permute(tuple(_leaf(rng) for _ in range(rng.choice((2, 2, 3)))))
 
 
-def random_row_sequence(rng: Random) -> rp.Pattern:
+def random_row_sequence(rng: Choices) -> rp.Pattern:
     """Two or three variables, each once and most with a quantifier: ``A* B C+?``."""
     parts = tuple(_with_quantifier(rng, v) for v in VARIABLES[: rng.choice((2, 2, 3))])
     return rp.Concat(parts)
 
 
-def _with_quantifier(rng: Random, v: str) -> rp.Pattern:
+def _with_quantifier(rng: Choices, v: str) -> rp.Pattern:
     if likely(rng, 0.4):
         return rp.Variable(v)
     lo, hi = rng.choice(((0, None), (1, None), (0, 1), (1, 2), (2, None), (2, 2)))
     return rp.Repetition(rp.Variable(v), lo, hi, likely(rng, 0.3))
 
 
-def _leaf(rng: Random) -> rp.Pattern:
+def _leaf(rng: Choices) -> rp.Pattern:
     if likely(rng, 0.9):
         return rp.Variable(rng.choice(VARIABLES))
     return rng.choice((rp.Empty(), rp.Empty(), rp.PartitionStart(), rp.PartitionEnd()))
 
 
-def _skip(rng: Random, pattern: rp.Pattern, names: tuple[str, ...]) -> rp.Skip:
+def _skip(rng: Choices, pattern: rp.Pattern, names: tuple[str, ...]) -> rp.Skip:
     """Mostly one that can always go on; else to a variable that is not the first there is."""
     if likely(rng, 0.75):
         return rng.choice((rp.PastLastRow(), rp.ToNextRow()))
     return rng.choice((rp.ToFirst, rp.ToLast, rp.ToLast))(names[-1])
 
 
-def _condition(rng: Random, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expression:
+def _condition(rng: Choices, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expression:
     """Return a condition of v that holds about as often as not."""
     test = _test(rng, v, names, reach)
     match rng.choice(("alone", "alone", "alone", "and", "or", "not", "is")):
@@ -124,7 +123,7 @@ def _condition(rng: Random, v: str, names: tuple[str, ...], reach: Reach) -> ex.
             return test
 
 
-def _test(rng: Random, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expression:
+def _test(rng: Choices, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expression:
     own = ex.Column("x", rng.choice((None, v)))
     number = ex.Literal(rng.choice((0, 1, 1, 2)))
     choices: list[ex.Expression] = [
@@ -142,7 +141,7 @@ def _test(rng: Random, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expre
     return rng.choice(choices)
 
 
-def _reading(rng: Random, names: tuple[str, ...]) -> ex.Expression:
+def _reading(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
     """Return a number that depends on the mapping, in DEFINE and in MEASURES."""
     other = ex.Column("x", rng.choice((None, *names)))
     edge = rng.choice((ex.First, ex.Last))(other, rng.choice((0, 0, 1, 2)))
@@ -159,7 +158,7 @@ def _reading(rng: Random, names: tuple[str, ...]) -> ex.Expression:
     )
 
 
-def _of_labels(rng: Random, names: tuple[str, ...]) -> ex.Expression:
+def _of_labels(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
     label = ex.Classifier(rng.choice((None, *names)))
     step = rng.choice((label, ex.Prev(label), ex.Last(label, 1), ex.Next(label)))
     tests = (
@@ -170,7 +169,7 @@ def _of_labels(rng: Random, names: tuple[str, ...]) -> ex.Expression:
     return rng.choice(tests)
 
 
-def _measure(rng: Random, names: tuple[str, ...]) -> ex.Expression:
+def _measure(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
     """What a measure shows: labels, numbers of the mapping, steps, final and running."""
     reading = _reading(rng, names)
     if isinstance(reading, ex.First | ex.Last):
@@ -190,7 +189,7 @@ def _measure(rng: Random, names: tuple[str, ...]) -> ex.Expression:
     )
 
 
-def random_row_table(rng: Random, *, rows: int = 6) -> list[dict[str, Any]]:
+def random_row_table(rng: Choices, *, rows: int = 6) -> list[dict[str, Any]]:
     """Return a table of up to that many rows, mostly in order, with some ties and NULLs."""
     length = rows if likely(rng, 0.6) else rng.randrange(rows + 1)
     table = [

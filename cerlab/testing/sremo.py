@@ -7,7 +7,6 @@ stream.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from random import Random
 from typing import Literal, TypeAlias, assert_never
 
 from cerlab.logic.sremo import syntax as sre
@@ -17,7 +16,8 @@ from cerlab.model.event import Event, Value
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import Guard, RegisterAttribute, RegisterComparison
 from cerlab.predicates.truth import satisfies
-from cerlab.testing.cel import ATTRIBUTES, TYPES, Shape, likely, random_predicate
+from cerlab.testing.cel import random_predicate
+from cerlab.testing.choices import ATTRIBUTES, TYPES, Choices, Shape, likely, nests, part
 
 SremoKind: TypeAlias = Literal["all", "core", "unary"]
 """``"core"`` has the operators of SRT Def. 15 only, ``"unary"`` no registers besides."""
@@ -47,14 +47,15 @@ class _Scope:
         return replace(self, readable=self.readable | writes(e))
 
 
-def random_sremo(rng: Random, shape: Shape = ATTRIBUTES, kind: SremoKind = "all") -> Sremo:
+def random_sremo(rng: Choices, shape: Shape = ATTRIBUTES, kind: SremoKind = "all") -> Sremo:
     """A well-formed expression; most of what it reads may have been written before."""
     writable = frozenset[str]() if kind == "unary" else frozenset(REGISTERS)
     return _expression(rng, _Scope(shape, kind, frozenset(), writable))
 
 
-def _expression(rng: Random, scope: _Scope) -> Sremo:
-    if scope.shape.depth == 0 or not likely(rng, 0.9):
+@part
+def _expression(rng: Choices, scope: _Scope) -> Sremo:
+    if not nests(rng, scope.shape.depth, 0.9):
         return _leaf(rng, scope)
     smaller = scope.below()
 
@@ -90,18 +91,18 @@ def _expression(rng: Random, scope: _Scope) -> Sremo:
             return _terminal(rng, scope)
 
 
-def _leaf(rng: Random, scope: _Scope) -> Sremo:
+def _leaf(rng: Choices, scope: _Scope) -> Sremo:
     if likely(rng, 0.05):
         return rng.choice((sre.EPSILON, sre.EPSILON, sre.Empty()))
     return sre.SKIP if likely(rng, 0.1) else _terminal(rng, scope)
 
 
-def _terminal(rng: Random, scope: _Scope) -> Sremo:
+def _terminal(rng: Choices, scope: _Scope) -> Sremo:
     W = frozenset(r for r in sorted(scope.writable) if likely(rng, 0.3))
     return sre.Terminal(_guard(rng, scope), likely(rng, 0.8), W)
 
 
-def _operands(rng: Random, scope: _Scope) -> tuple[Sremo, ...]:
+def _operands(rng: Choices, scope: _Scope) -> tuple[Sremo, ...]:
     """Two or three, or a single one, which is mostly an iteration."""
     first = _expression(rng, scope)
     if likely(rng, 0.3):
@@ -110,7 +111,7 @@ def _operands(rng: Random, scope: _Scope) -> tuple[Sremo, ...]:
     return (first, second, _leaf(rng, scope.after(second))) if likely(rng, 0.3) else (first, second)
 
 
-def _intersection(rng: Random, scope: _Scope) -> Sremo:
+def _intersection(rng: Choices, scope: _Scope) -> Sremo:
     """Two unrelated expressions have no match in common, so one side is a choice of the other."""
     no_writes = replace(scope, writable=frozenset())
     left = _expression(rng, no_writes)
@@ -122,7 +123,8 @@ def _intersection(rng: Random, scope: _Scope) -> Sremo:
     return sre.Intersection(sre.Concat(left, first), sre.Concat(right, second))
 
 
-def _guard(rng: Random, scope: _Scope) -> Guard:
+@part
+def _guard(rng: Choices, scope: _Scope) -> Guard:
     """A type mostly, with a test of v or a comparison with what a register holds."""
     of_type: Guard = pred.Comparison(
         pred.Operator.EQ, pred.Attribute("type"), pred.Constant(rng.choice(TYPES))
@@ -141,7 +143,7 @@ def _guard(rng: Random, scope: _Scope) -> Guard:
             return pred.Not(test)
 
 
-def _test(rng: Random, scope: _Scope) -> Guard:
+def _test(rng: Choices, scope: _Scope) -> Guard:
     readable = sorted(scope.readable) or ([] if scope.kind == "unary" else list(REGISTERS))
     if not readable or not likely(rng, 0.7 if scope.readable else 0.1):
         return random_predicate(rng, scope.shape)
@@ -156,7 +158,7 @@ def _test(rng: Random, scope: _Scope) -> Guard:
     return RegisterComparison(op, *(reversed(sides) if likely(rng, 0.2) else sides))
 
 
-def random_sremo_events(rng: Random, e: Sremo, shape: Shape = ATTRIBUTES) -> list[Event]:
+def random_sremo_events(rng: Choices, e: Sremo, shape: Shape = ATTRIBUTES) -> list[Event]:
     """A word that the expression may read, often with noise around; a time t in each event."""
     word: list[Event] = []
     for _ in range(6):
@@ -176,17 +178,20 @@ def random_sremo_events(rng: Random, e: Sremo, shape: Shape = ATTRIBUTES) -> lis
     return timed_events
 
 
-def _event(rng: Random, shape: Shape) -> Event:
+@part
+def _event(rng: Choices, shape: Shape) -> Event:
     values: tuple[Value, ...] = (0, 1)
     if shape.rich and likely(rng, 0.3):
         values = (1, None, 0.5, 1.0, float("nan"), True, "a", "b")
-    attributes: dict[str, Value] = {"v": rng.choice(values)}
+    attributes: dict[str, Value] = {}
+    if not shape.sparse or likely(rng, 0.95):
+        attributes["v"] = rng.choice(values)
     if shape.rich and likely(rng, 0.5):
         attributes["w"] = rng.choice((0, 1, "a", None))
     return Event(rng.choice(TYPES), attributes)
 
 
-def _word(rng: Random, e: Sremo, v: Registers, shape: Shape) -> tuple[list[Event], Registers]:
+def _word(rng: Choices, e: Sremo, v: Registers, shape: Shape) -> tuple[list[Event], Registers]:
     """Events that the expression reads from these registers, where that is easy, and v'."""
     match e:
         case sre.Epsilon() | sre.Empty():
@@ -218,7 +223,7 @@ def _word(rng: Random, e: Sremo, v: Registers, shape: Shape) -> tuple[list[Event
 
 
 def _words(
-    rng: Random, parts: tuple[Sremo, ...], v: Registers, shape: Shape
+    rng: Choices, parts: tuple[Sremo, ...], v: Registers, shape: Shape
 ) -> tuple[list[Event], Registers]:
     events: list[Event] = []
     for e in parts:

@@ -23,7 +23,8 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import if_of_stream
 from cerlab.testing import Shape, random_query, with_limit
-from cerlab.testing.cel import STREAMS, likely, random_predicate
+from cerlab.testing.cel import random_predicate
+from cerlab.testing.choices import STREAMS, likely
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 

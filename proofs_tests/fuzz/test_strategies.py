@@ -1,0 +1,232 @@
+"""Strategies for hypothesis: wrong engines are found, and their cases shrink to what matters."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import pytest
+from hypothesis import find, given, settings
+
+import cerlab
+import cerlab.testing
+from cerlab.compile.pattern import as_pattern
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import EventWindow
+from cerlab.predicates import condition as cond
+from cerlab.predicates import syntax as pred
+from cerlab.testing import SMALL, Case, cases, formulas, streams
+
+ROOT = Path(__file__).parents[2]
+
+PATIENT = settings(deadline=None, derandomize=True)
+"""An example may take long where other work goes on."""
+
+Engine = Callable[[Case], list[ComplexEvent]]
+
+
+def reading(change: Callable[[CeqlQuery], CeqlQuery]) -> Engine:
+    """An engine that reads a query as another one."""
+    return lambda case: Case(query_text(change(as_pattern(case.query).ast)), case.events).answers
+
+
+def parts(change: Callable[[cel.Formula], cel.Formula]) -> Engine:
+    """An engine that reads each part of a formula as another one."""
+
+    def changed(phi: cel.Formula) -> cel.Formula:
+        return change(cel.map_children(changed, phi))
+
+    return reading(lambda query: replace(query, formula=changed(query.formula)))
+
+
+def contiguous_plus(phi: cel.Formula) -> cel.Formula:
+    return cel.ConcatPlus(phi.body) if isinstance(phi, cel.Plus) else phi
+
+
+def contiguous_sequence(phi: cel.Formula) -> cel.Formula:
+    return cel.Concat(phi.left, phi.right) if isinstance(phi, cel.Seq) else phi
+
+
+def gaps(phi: cel.Formula) -> cel.Formula:
+    return cel.Seq(phi.left, phi.right) if isinstance(phi, cel.Concat) else phi
+
+
+def first_choice(phi: cel.Formula) -> cel.Formula:
+    return phi.left if isinstance(phi, cel.Or) else phi
+
+
+def strict_comparison(phi: cel.Formula) -> cel.Formula:
+    match phi:
+        case cel.Filter(body, cond.On(X, pred.Comparison(pred.Operator.GE, left, right))):
+            return cel.Filter(body, cond.On(X, pred.Comparison(pred.Operator.GT, left, right)))
+        case _:
+            return phi
+
+
+def strict_window(query: CeqlQuery) -> CeqlQuery:
+    if isinstance(query.window, EventWindow) and query.window.width:
+        return replace(query, window=EventWindow(query.window.width - 1))
+    return query
+
+
+def default(name: str) -> Engine:
+    """An engine that ignores a clause."""
+    return reading(lambda q: replace(q, **{name: getattr(CeqlQuery(q.formula), name)}))
+
+
+def zero_for_missing(case: Case) -> list[ComplexEvent]:
+    return Case(case.query, [{"v": 0, **event} for event in case.events]).answers
+
+
+def null_is_a_key(case: Case) -> list[ComplexEvent]:
+    events = [{**event, "k": event.get("k", None) or 0} for event in case.events]
+    return Case(case.query, events).answers
+
+
+WRONG: dict[str, Engine] = {
+    "contiguous +": parts(contiguous_plus),
+    "contiguous ;": parts(contiguous_sequence),
+    "gaps at :": parts(gaps),
+    "the first side of OR": parts(first_choice),
+    ">= read as >": parts(strict_comparison),
+    "a strict window": reading(strict_window),
+    "no PARTITION BY": default("partition"),
+    "no CONSUME BY": default("consume"),
+    "no strategy": default("strategy"),
+    "no projection": default("items"),
+    "no FROM": default("streams"),
+    "a missing attribute is 0": zero_for_missing,
+    "a key that is NULL is 0": null_is_a_key,
+    "answers twice": lambda case: [m for m in case.answers for _ in range(2)],
+    "one answer for an end": lambda case: list({m.end: m for m in case.answers}.values()),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_case_of_a_wrong_engine_is_small(name: str) -> None:
+    """At most three events, two operators, no attribute that does not matter; in a few seconds."""
+    engine = WRONG[name]
+    asked = 0
+
+    def differs(case: Case) -> bool:
+        nonlocal asked
+        asked += 1
+        return engine(case) != case.answers
+
+    case = find(cases(), differs, settings=settings(PATIENT, max_examples=2_000))
+    formula = as_pattern(case.query).ast.formula
+    assert len(case.events) <= 3, case
+    assert sum(not isinstance(phi, cel.Atom) for phi in cel.subformulas(formula)) <= 2, case
+    assert asked < 3_000  # of 5 ms each; time itself is another one under load
+    for i, event in enumerate(case.events):
+        for attribute in event.keys() - {"type"}:
+            events = list(case.events)
+            events[i] = {name: value for name, value in event.items() if name != attribute}
+            assert not differs(Case(case.query, events)), case
+
+
+SNIPPETS = {
+    "README.md": ROOT / "README.md",
+    "the page of the manual": ROOT / "docs" / "how_to" / "fuzz.md",
+    "the docstring": cerlab.testing.__doc__,
+}
+
+
+@pytest.mark.parametrize("place", SNIPPETS)
+def test_the_test_that_is_printed_passes_with_a_right_engine(place: str) -> None:
+    """Under the default health checks; every warning is an error, no example takes 0.2 CPU s."""
+    source = SNIPPETS[place]
+    text = source.read_text(encoding="utf-8") if isinstance(source, Path) else str(source)
+    (snippet,) = [each for each in snippets(text) if "@given(cases())" in each]
+    slowest = 0.0
+
+    def my_engine(query: str, events: list[dict[str, Any]]) -> list[ComplexEvent]:
+        nonlocal slowest
+        begin = process_time()
+        answers = cerlab.evaluate(query, events)
+        slowest = max(slowest, process_time() - begin)
+        return answers
+
+    names: dict[str, Any] = {"cerlab": cerlab, "my_engine": my_engine}
+    exec(snippet, names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        settings(PATIENT, max_examples=200)(names["test_my_engine"])()
+    assert slowest < 0.2
+
+
+def snippets(text: str) -> list[str]:
+    """The blocks of code: between fences, or indented in a docstring."""
+    fenced = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    indented = re.findall(r"(?:^(?:    .*)?\n)+", text, re.MULTILINE)
+    return [textwrap.dedent(each) for each in (*fenced, *indented)]
+
+
+def test_a_failing_case_prints_as_query_events_and_answers() -> None:
+    @settings(PATIENT, print_blob=False)
+    @given(cases(SMALL))
+    def test(case: Case) -> None:
+        assert not case.answers
+
+    with pytest.raises(AssertionError) as failure:
+        test()
+    assert re.match(
+        r"""Failing test case: test\(
+    case=Case\(
+        "SELECT \* WHERE A",
+        \[
+            {'type': '[ABC]'},
+        \],
+        # the reference: {0?}( in \[0, 0\])?
+    \),
+\)""",
+        "\n".join(failure.value.__notes__),
+    )
+
+
+def test_formulas_and_events_print_as_calls() -> None:
+    @settings(PATIENT)
+    @given(formulas("so", SMALL), streams(times=True))
+    def test(phi: cel.Formula, S: list[cerlab.Event]) -> None:
+        assert len(S) < 2 or isinstance(phi, cel.Atom)
+
+    with pytest.raises(AssertionError) as failure:
+        test()
+    notes = "\n".join(failure.value.__notes__)
+    assert "S=[Event('A', {'t': 0}), Event('A', {'t': 0})]" in notes
+    assert re.search(r"phi=parse_formula\('.*'\)", notes)
+
+
+@settings(PATIENT, max_examples=100)
+@given(cases(times=True))
+def test_a_stream_has_the_time_that_a_window_in_seconds_needs(case: Case) -> None:
+    assert cerlab.evaluate(case.query, case.events) == case.answers
+
+
+@settings(PATIENT, max_examples=300)
+@given(cases())
+def test_no_window_is_in_seconds_unless_that_is_asked_for(case: Case) -> None:
+    assert "SECONDS" not in case.query
+
+
+def test_warnings_are_on_again_after_an_example() -> None:
+    """They are off in it, whatever the filters are around it."""
+
+    @settings(PATIENT, max_examples=5)
+    @given(cases())
+    def test(case: Case) -> None:
+        warnings.warn(cerlab.CerlabWarning("of a random case"), stacklevel=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        test()
+        assert warnings.filters == before
