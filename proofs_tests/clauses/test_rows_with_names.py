@@ -196,3 +196,12 @@ def test_frames_of_answers() -> None:
     matches = cerlab.parse_query(f"SELECT a {A_THEN_B}").run(EVENTS)
     polars = pytest.importorskip("polars")
     assert matches.to_polars().equals(polars.from_arrow(matches.to_arrow()))
+
+
+def test_unsigned_integers_keep_all_their_bits() -> None:
+    large = 2**64 - 1
+    table = pa.table({"type": ["A", "A", "B"], "u": pa.array([large, 1, None], pa.uint64())})
+    matches = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b").run(table)
+    assert sorted(matches.table(["a.u"])["a.u"].to_pylist()) == [1, large]
+    totals = matches.aggregate(sum="a.u", max="a.u", min="a.u").to_pylist()
+    assert totals == [{"count": 2, "sum(a.u)": large + 1, "max(a.u)": large, "min(a.u)": 1}]
