@@ -121,14 +121,27 @@ def _is_small(path: str) -> bool:
 
 
 def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
-    """Whether tasks will read the files themselves, as far as that is known without Spark."""
+    """Return whether tasks will read the files themselves, as footers tell before Spark starts.
+
+    Then the JVM moves no row. Where it does, a short-lived one costs a third more: 136 against 106
+    CPU seconds on 20 million rows in no order.
+    """
+    from cerlab.spark.footers import are_ordered, local_path
     from cerlab.spark.inputs import format_of
     from cerlab.spark.plan import Mode, why_not
 
     is_parquet = (arguments.input_format or format_of(arguments.input)) == "parquet"
     if arguments.stream or not is_parquet or query.ast.streams or not query.has_automaton:
         return False
-    return why_not(query.plan, Mode.RANGES) is None
+    if arguments.mode == Mode.KEYS.value or why_not(query.plan, Mode.RANGES) is not None:
+        return False
+    if (place := local_path(arguments.input)) is None:
+        return True  # footers on another file system are read once, later
+    files = [place] if place.is_file() else sorted(place.rglob("*.parquet"))
+    keys = comma_separated(arguments.order_by)
+    if arguments.position and arguments.position not in keys:
+        keys = [*keys, arguments.position]
+    return are_ordered(list(map(str, files)), keys, has_position=arguments.position is not None)
 
 
 def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:

@@ -109,6 +109,18 @@ def layout(footers: RowGroups, columns: Columns) -> Layout:
     return Layout(tuple(clusters), runs, footers.unit)
 
 
+def are_ordered(paths: Sequence[str], keys: Sequence[str], *, has_position: bool) -> bool:
+    """Return whether footers prove that some files are a stream in the order of `keys`."""
+    columns = Columns(tuple(keys), has_position, None, (), None)
+    if not keys or not paths:
+        return False
+    try:
+        layout(row_groups(paths, columns), columns)
+    except (NoProof, BadData, OSError):
+        return False
+    return True
+
+
 def _kind(file: Any, path: str, name: str) -> Any:
     """The type of a column, if Spark and pyarrow read the same values of it."""
     import pyarrow as pa

@@ -5,6 +5,8 @@ The random layouts are in `test_files`, Spark itself in `test_files_on_spark`.
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import pytest
 
 import cerlab
 from cerlab.automata.plan import plan_to_bytes
+from cerlab.cli import spark as command
+from cerlab.compile.pattern import as_pattern
 from cerlab.spark import footers
 from cerlab.spark import tasks as task_files
 from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
@@ -299,3 +303,28 @@ def test_moments_in_the_calendar_of_spark_2_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NoProof, match="the calendar of Spark 2"):
         row_groups(write(tmp_path, table), COLUMNS)
     assert len(row_groups(write(tmp_path, stream(), store_schema=False), COLUMNS).groups) == 4
+
+
+@pytest.mark.parametrize(
+    ("order", "options", "is_read_by_tasks"),
+    [
+        (range(1_000), [], True),
+        (range(1_000), ["--mode", "keys"], False),
+        (range(999, -1, -1), [], False),
+        ([*range(500), *range(400, 900)], [], True),  # few enough for one task to sort
+        (range(1_000), ["--order-by", "missing"], False),
+    ],
+)
+def test_the_java_machine_is_chosen_by_the_footers(
+    order: Sequence[int], options: list[str], is_read_by_tasks: bool, tmp_path: Path
+) -> None:
+    """Rows that Spark moves need a JVM that is made for it; ones that tasks read do not."""
+    for n in range(2):
+        part = list(order)[500 * n : 500 * n + 500]
+        table = pa.table({"type": ["A"] * 500, "t": part, "p": range(500 * n, 500 * n + 500)})
+        pq.write_table(table, tmp_path / f"{n}.parquet")
+    parser = argparse.ArgumentParser()
+    command.add_options(parser)
+    query = as_pattern("SELECT * WHERE A ; B PARTITION BY [p] WITHIN 5 [t]")
+    words = ["QUERY", "--input", str(tmp_path), "--order-by", "t", "--position", "p", *options]
+    assert command._tasks_read(query, parser.parse_args(words)) is is_read_by_tasks
