@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 from zlib import crc32
@@ -14,7 +14,7 @@ from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import answer_text, count_text, cut, event_text
 from cerlab.viz.graph import THEMES, Graph, Theme, ThemeName
-from cerlab.viz.html import block, escape, items, note, pre
+from cerlab.viz.html import block, escape, items, note, pre, shaded
 from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
 from cerlab.viz.render import html as picture_html
 from cerlab.viz.tecs import Replay, snapshot_text
@@ -154,6 +154,9 @@ _MARGIN, _LINE, _STRIP, _GAP = 12, 18, 48, 12
 
 _LONGEST = 116  # characters of a line
 
+_CELLS = 3
+"""Short sentences in a line: a step may have sixteen, and all frames have one height."""
+
 _POINT = 4 / 3  # pixels in a point, which Graphviz measures in
 
 _CLASS = "cerlab-graph"
@@ -216,7 +219,7 @@ class Frames:
         self._colours: Theme = THEMES[self._base_theme]
         self._machines: dict[tuple[frozenset[str], str], _Picture] = {}
         self._layouts: dict[int, _Layout] = {}
-        most = max((len(step.words) for step in steps), default=0)
+        most = max((len(_lines(step.words)) for step in steps), default=0)
         self._head = _MARGIN + _STRIP + _LINE * most + _GAP
 
     def one(self, k: int) -> str:
@@ -251,9 +254,11 @@ class Frames:
         parts = [*self._stream(step)]
         y: float = _MARGIN + _STRIP
         parts.append(self._text(_MARGIN, y, step.heading, self._colours.ink, 'font-weight="bold"'))
-        for line in step.words:
+        for line in _lines(step.words):
             y += _LINE
-            parts.append(self._text(_MARGIN, y, line, self._colours.faint))
+            for n, sentence in enumerate(line):
+                x = _MARGIN + n * (WIDTH - 2 * _MARGIN) / _CELLS
+                parts.append(self._text(x, y, sentence, self._colours.faint))
         if layout.machine:
             machine, scale = self._machine(step, layout.way), layout.machine
             size = (machine.width * scale, machine.height * scale)
@@ -348,14 +353,33 @@ class Frames:
         )
 
 
-_BUTTONS = """<style>
+def _lines(sentences: Iterable[str]) -> list[list[str]]:
+    """Put consecutive short sentences into common lines.
+
+    >>> _lines(["A.", "B.", "x" * 60, "C.", "D.", "E.", "F."])[2:]
+    [['C.', 'D.', 'E.'], ['F.']]
+    """
+    lines: list[list[str]] = []
+    for sentence in sentences:
+        line = [*(lines[-1] if lines else ()), sentence]
+        if lines and len(line) <= _CELLS and max(map(len, line)) <= _LONGEST // _CELLS:
+            lines[-1] = line
+        else:
+            lines.append([sentence])
+    return lines
+
+
+_BUTTONS = (
+    f"<style>{shaded('.cerlab-steps>.frame')}"
+    + """
 .cerlab-steps>input{position:absolute;opacity:0}
 .cerlab-steps>label{display:inline-block;padding:.1em .6em;margin:.1em;cursor:pointer}
 .cerlab-steps>label{border:1px solid rgba(128,128,128,.5);border-radius:4px}
 .cerlab-steps>input:checked+label{font-weight:bold;border-color:currentColor}
 .cerlab-steps>input:focus-visible+label{outline:2px solid #0072b2}
-.cerlab-steps>.frame{display:none;overflow-x:auto;margin-top:.4em}
+.cerlab-steps>.frame{display:none;margin-top:.4em}
 </style>"""
+)
 """A frame shows while the radio button of its number is chosen; arrow keys move the choice."""
 
 

@@ -17,9 +17,30 @@ _RIGHT, _WHOLE = ' class="n"', ' class="s"'
 _SHORT = 32
 """Cells of at most so many characters stay on one line."""
 
-STYLE = """<style>
+_SHADE = """\
+{overflow-x:auto;--ground:var(--jp-layout-color0,Canvas);background-repeat:no-repeat;
+background-attachment:local,local,scroll,scroll;background-position:left,right,left,right;
+background-size:2.5rem 100%,2.5rem 100%,.8rem 100%,.8rem 100%;
+background-image:linear-gradient(to right,var(--ground) 30%,transparent),
+linear-gradient(to left,var(--ground) 30%,transparent),
+linear-gradient(to right,#8886,transparent),linear-gradient(to left,#8886,transparent)}
+"""
+
+
+def shaded(selector: str) -> str:
+    """Return CSS by which a box scrolls, with a shade at each edge where more of it follows.
+
+    Browsers may hide scroll bars until a box is scrolled. The first two backgrounds move with the
+    content and cover the shades at its ends.
+    """
+    return f"{selector}{_SHADE}"
+
+
+STYLE = (
+    f"<style>{shaded('.cerlab')}"
+    + """
 .cerlab{color:var(--jp-content-font-color1,inherit);font-size:13px;line-height:1.45}
-.cerlab{overflow-x:auto;--cerlab-line:var(--jp-border-color2,rgba(128,128,128,.35))}
+.cerlab{--cerlab-line:var(--jp-border-color2,rgba(128,128,128,.35))}
 .cerlab table{border-collapse:collapse;margin:.3em 0;font-variant-numeric:tabular-nums}
 .cerlab caption{caption-side:top;text-align:left;font-weight:600;padding:.2em 0}
 .cerlab caption{color:inherit;white-space:nowrap}
@@ -37,6 +58,7 @@ STYLE = """<style>
 .cerlab .bar{display:inline-block;height:.7em;background:#0072b2;min-width:1px}
 @media (prefers-color-scheme:dark){.cerlab .bar{background:#56b4e9}}
 </style>"""
+)
 
 
 def escape(text: object) -> str:

@@ -15,6 +15,7 @@ from cerlab.budget import poll
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import DARK, LIGHT, ON_ITS_OWN, THEMES, Graph, ThemeName, alt_text, graph_of
+from cerlab.viz.html import shaded
 
 Look: TypeAlias = Literal["auto", "light", "dark"]
 
@@ -35,11 +36,12 @@ LEAST = 0.7
 The smallest words are then 10 pixels high."""
 
 _FIT = (
-    "<style>.cerlab-picture>svg{max-width:100%;height:auto;min-width:var(--least)}"
+    f"<style>{shaded('.cerlab-picture')}"
+    ".cerlab-picture>svg{max-width:100%;height:auto;min-width:var(--least)}"
     ".cerlab-picture::-webkit-scrollbar{height:9px}"
     ".cerlab-picture::-webkit-scrollbar-thumb{background:#8889;border-radius:5px}</style>"
 )
-"""Wider pictures scroll, by a bar that shows before one does."""
+"""CSS of pictures: wider ones scroll, with a bar and a shade at the edge as cues."""
 
 _MISSING = "pip install 'cerlab[viz]'"
 
@@ -149,7 +151,7 @@ def html(value: object) -> str:
     """The picture for a notebook: the SVG, in the theme of the page, as wide as can be read."""
     inside = svg(value)
     least = f"--least:{LEAST * _width(inside):.0f}pt"
-    opening = f'<div class="cerlab-picture" style="overflow-x:auto;{least}">'
+    opening = f'<div class="cerlab-picture" style="{least}">'
     return f"{opening}{_FIT}{page_colours(inside)}{inside}</div>"
 
 

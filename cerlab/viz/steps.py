@@ -18,7 +18,7 @@ from cerlab.predicates.text import predicate_text
 from cerlab.viz.deterministic import det_graph
 from cerlab.viz.filmstrip import Frames, Step, StepList, steps_text
 from cerlab.viz.graph import Graph
-from cerlab.viz.html import escape
+from cerlab.viz.html import escape, shaded
 from cerlab.viz.render import Look
 from cerlab.viz.tecs import tecs_snapshots
 
@@ -101,16 +101,7 @@ def _picture(machine: Machine) -> Graph | None:
 
 SCRIPT = Path(__file__).with_name("stepper.js")
 
-STYLE = """
-.cerlab-frame{overflow-x:auto;background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}
-.cerlab-frame{background-image:linear-gradient(to right,var(--ground) 30%,transparent),
-linear-gradient(to left,var(--ground) 30%,transparent),
-linear-gradient(to right,#8886,transparent),linear-gradient(to left,#8886,transparent)}
-.cerlab-frame{background-position:left,right,left,right}
-.cerlab-frame{background-size:2.5rem 100%,2.5rem 100%,.8rem 100%,.8rem 100%}
-.cerlab-frame{--ground:var(--jp-layout-color0,Canvas)}
-"""
-"""CSS by which a frame wider than the page scrolls, with a shade at the edge as a cue."""
+STYLE = shaded(".cerlab-frame")
 
 
 def widget(steps: StepList, theme: Look = "auto") -> Any:
