@@ -92,3 +92,40 @@ def test_a_body_of_another_shape_is_refused_or_read(resume: Resume) -> None:
         except cerlab.BadData:
             refusals += 1
     assert refusals > 15
+
+
+TIMED = {
+    "windowed": "SELECT * WHERE A ; B WITHIN 9 SECONDS",
+    "general": "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 SECONDS",
+    "sorting": "SELECT LAST * WHERE A ; B+ PARTITION BY [k] WITHIN 9 SECONDS",
+    "attribute": "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]",
+    "registers": "SELECT * WHERE (A AS a ; B AS b) FILTER a.v < b.v WITHIN 9 SECONDS",
+}
+
+
+DOORS = [(kind, door) for kind in TIMED for door in ("open", "aggregating", "tabulating")]
+DOORS.remove(("registers", "aggregating"))  # sums of answers need an automaton
+
+
+@pytest.mark.parametrize(("kind", "door"), DOORS)
+def test_after_a_resume_time_goes_on_from_the_last_event(kind: str, door: str) -> None:
+    """A time between the first and the last event of the window goes back, and is refused."""
+    arguments = {"aggregating": {"count": True}, "tabulating": {"columns": ["A.v"]}}.get(door, {})
+    if "[t]" not in TIMED[kind]:
+        arguments |= TIME
+
+    def session(**state: bytes) -> Any:
+        given = {} if "state" in state else arguments
+        query = cerlab.parse_query(TIMED[kind])
+        columns = {name: arguments[name] for name in ("columns", "count") if name in arguments}
+        return getattr(query, door)(**{**columns, **given, **state})
+
+    first = session()
+    first.push([{"type": "A", "k": 1, "v": 1, "t": 2}, {"type": "B", "k": 2, "v": 3, "t": 6}])
+    state = first.state()
+    for again in (first, session(state=state)):
+        with pytest.raises(cerlab.BadData, match="CER07") as refused:
+            again.push([{"type": "B", "k": 1, "v": 2, "t": 4}])
+        assert "4" in str(refused.value)
+    late = {"type": "B", "k": 1, "v": 2, "t": 6}
+    assert len(session(state=state).push([late])) == 1
