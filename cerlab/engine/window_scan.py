@@ -302,11 +302,18 @@ class RelevantEvents:
 
     @property
     def positions_and_offset(self) -> tuple[NDArray[np.signedinteger[Any]], int]:
-        """The position of each event less a number that is the same for all; not moved if so."""
+        """The position of each event less a number that is the same for all.
+
+        In 32 bits, whatever the batches: kernels are compiled for one width of integers.
+        """
         only = self.parts[0]
         if len(self.parts) == 1 and only.batch.positions is None:
             return only.indices, only.batch.start
-        return self.positions, 0
+        positions = self.positions
+        if not len(positions) or positions[-1] - positions[0] > np.iinfo(np.int32).max:
+            return positions, 0
+        offset = int(positions[0])
+        return (positions - offset).astype(np.int32), offset
 
     @cached_property
     def times(self) -> Instants:

@@ -110,15 +110,13 @@ DOORS.remove(("registers", "aggregating"))  # sums of answers need an automaton
 @pytest.mark.parametrize(("kind", "door"), DOORS)
 def test_after_a_resume_time_goes_on_from_the_last_event(kind: str, door: str) -> None:
     """A time between the first and the last event of the window goes back, and is refused."""
-    arguments = {"aggregating": {"count": True}, "tabulating": {"columns": ["A.v"]}}.get(door, {})
-    if "[t]" not in TIMED[kind]:
-        arguments |= TIME
+    by_door: dict[str, Any] = {"aggregating": {"count": True}, "tabulating": {"columns": ["A.v"]}}
+    arguments = by_door.get(door, {})
+    axis = {} if "[t]" in TIMED[kind] else TIME
 
     def session(**state: bytes) -> Any:
-        given = {} if "state" in state else arguments
-        query = cerlab.parse_query(TIMED[kind])
-        columns = {name: arguments[name] for name in ("columns", "count") if name in arguments}
-        return getattr(query, door)(**{**columns, **given, **state})
+        given = {} if "state" in state else axis
+        return getattr(cerlab.parse_query(TIMED[kind]), door)(**arguments, **given, **state)
 
     first = session()
     first.push([{"type": "A", "k": 1, "v": 1, "t": 2}, {"type": "B", "k": 2, "v": 3, "t": 6}])
