@@ -85,7 +85,7 @@ class Substreams:
 def list_rows(
     answers: Answers, reg: Int64s, read: Callable[[Answers, Rows], int], provide: Callable[[], None]
 ) -> Rows:
-    """What a kernel lists for some answers, called by `read` until all are done.
+    """The rows that a kernel lists for some answers; `read` calls it until all are done.
 
     `provide` gives it what it lacks, other than room for rows; `reg` are its registers.
     """
@@ -140,7 +140,7 @@ def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
 
 
 def _getters(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Getter]]:
-    """What takes from the positions of an answer those of each label, by name."""
+    """Return functions from the positions of an answer to those of each label, by name."""
     getters: list[tuple[str, _Getter]] = []
     for label in sorted(frozenset[str]().union(*labels)):
         at = [n for n, L in enumerate(labels) if label in L]
@@ -206,7 +206,7 @@ Label: TypeAlias = Callable[[AnswerBatch], LabelledAnswers]
 
 
 MOST_CHANGES = 1 << 26
-"""So many events are kept by state, to pass over the others; beyond it they are read one by one."""
+"""The number of events that are indexed by state; above it, events are read one by one."""
 
 
 class Labelling:
@@ -215,7 +215,7 @@ class Labelling:
     def __init__(
         self, vcea: Vcea, plan: PlanClauses, stream: Stream, labels: Collection[str] | None = None
     ) -> None:
-        """`labels` are those that are told apart, None for all."""
+        """`labels` are the labels to distinguish, None for all."""
         self.machine = LabelledStates(vcea, labels)
         stage = SymbolStage(self.machine.predicates)
         self._symbols = stage.symbols(stream.columns, len(stream))
@@ -315,7 +315,7 @@ def _descent(longest: int, states: int) -> k.Descent:
 
 
 ROOM = 64
-"""So many configurations of one answer have room at first."""
+"""The initial room for configurations of one answer."""
 
 
 class RegisterLabelling:
@@ -328,7 +328,7 @@ class RegisterLabelling:
         stream: Stream,
         labels: Collection[str] | None = None,
     ) -> None:
-        """`labels` are those that are told apart, None for all; raises `NotTaken`."""
+        """`labels` are the labels to distinguish, None for all; raises `NotTaken`."""
         if any(computes(t.guard) for t in A.Delta):
             raise NotTaken("a guard computes with what it compares with a register")
         program, of_moves = labelling_program(A)

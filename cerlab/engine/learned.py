@@ -105,7 +105,7 @@ class LearnedTables:
         return f"<LearnedTables: {self.seen:,} outcomes of {tests:,} tests seen>"
 
     def for_threads(self, count: int) -> list[LearnedTables]:
-        """So many of them with the same machine, each with symbols of its own; kept here."""
+        """Return `count` cached copies that share the machine but number symbols separately."""
         with self._lock:
             while len(self._others) < count - 1:
                 self._others.append(LearnedTables(self.machine))
@@ -113,7 +113,7 @@ class LearnedTables:
 
     @property
     def seen(self) -> int:
-        """How many symbols streams have had so far, the one of no predicate not counted."""
+        """The number of symbols seen so far, without the symbol of no predicate."""
         return len(self._stage.vectors) - 1
 
     def symbols(self, columns: Mapping[str, Any], length: int) -> Codes:

@@ -1,4 +1,4 @@
-"""What sums over answers are made of: integers of each event that stand for its values.
+"""Measures: integers of each event that represent its values in sums over answers.
 
 A sum of doubles is exact: all are multiples of one power of two, so they are integers of it.
 Least values are compared by their rank among the values of the column.
@@ -46,7 +46,7 @@ class Ranks(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.first)
 
     def by(self, function: str) -> Int64s:
@@ -106,7 +106,7 @@ def no_sum(name: str, kind: object) -> TypeMismatch:
 
 
 def infinite(name: str) -> BadData:
-    """The error that a number that is summed is none."""
+    """Return the error for a value to be summed that is not a number."""
     return BadData(
         "CER0748",
         f"column '{name}' holds an infinity, so its sum is no number",
@@ -175,7 +175,7 @@ NOTHING: int = k.NOTHING
 
 
 class AggregateInputs(NamedTuple):
-    """What runs carry: integers of the events of a stream, each for the events of one label.
+    """The integers that runs carry, by event of a stream and by label.
 
     `groups` are numbers of values, 0 for NULL, each with how many numbers there are; a label there
     holds one event at most.
@@ -212,7 +212,7 @@ class EndTotals(NamedTuple):
     least: tuple[Integers, ...]  # the same for least values, `NOTHING` for none
 
     def since(self, first: int) -> EndTotals:
-        """Those of the ends from a position on."""
+        """Return the totals of the ends from a position on."""
         at = slice(int(np.searchsorted(self.end, first)), None)
         end, start, group, runs = (x[at] for x in (self.end, self.start, self.group, self.runs))
         sums, least = (tuple(x[at] for x in of) for of in (self.sums, self.least))

@@ -67,7 +67,7 @@ MEMBERS = {
     "seen": np.int64,
     "pool": np.int32,
 }
-"""The members by name, besides ``digest``: arrays of one dimension, little-endian."""
+"""The members by name, without ``digest``: arrays of one dimension, little-endian."""
 
 
 def state_to_bytes(
@@ -162,7 +162,7 @@ _NPY = re.compile(
 
 
 def _members(state: bytes) -> dict[str, NDArray[Any]]:
-    """The members, none larger than the bytes; raises ValueError and others for what is not so."""
+    """Return the members, each no larger than the bytes; raises ValueError and others otherwise."""
     kinds = {**MEMBERS, "digest": np.uint8}
     with zipfile.ZipFile(io.BytesIO(state)) as zip_file:
         infos = {info.filename: info for info in zip_file.infolist()}
@@ -210,7 +210,7 @@ def _resumable(
 
 
 def axis_of_state(axis: TimeAxis | None, state_axis: TimeAxis | None) -> TimeAxis | None:
-    """What a run that goes on measures time on; raises `UsageError` for another axis than before.
+    """Return the time axis of a resumed run; raises `UsageError` for another axis than before.
 
     Either is None where nothing is said of it.
     """
@@ -233,7 +233,7 @@ def axis_to_json(time: TimeAxis | None) -> list[str | None] | None:
 
 
 def axis_from_json(value: list[Any] | None) -> TimeAxis | None:
-    """The axis again; raises `UsageError` and others for what is none."""
+    """Read a time axis; raises `UsageError` and others for other values."""
     if value is None:
         return None
     attribute, unit = value
@@ -280,7 +280,7 @@ MOST_EVENTS = 1 << 61
 
 
 def bad_state(why: str) -> BadData:
-    """The error for bytes that are no state."""
+    """Return the error for bytes that cannot be read as a state."""
     return BadData(
         "CER0771",
         f"these bytes are no state of an engine: {why}",
@@ -371,7 +371,7 @@ def _inside(array: NDArray[Any], low: int, high: int, what: str) -> None:
 
 
 def heads(pool: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Where the entries of a pool begin that has them one after the other; raises `BadData`."""
+    """Return the first index of each entry of a pool without gaps; raises `BadData`."""
     marks = np.zeros(len(pool), np.uint8)
     expect(mark_entries(pool, marks), "the length of an entry")
     return np.flatnonzero(marks)

@@ -42,13 +42,13 @@ from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 SHORT = 256
-"""Up to so many events no kernels are compiled, unless there are very many totals."""
+"""Up to this many events, totals run without kernels: loading them would cost more."""
 
 BUDGET = 1 << 16
-"""How many cells a machine may have for the kernel: states times symbols."""
+"""The maximum number of cells of a machine for the kernel: states times symbols."""
 
 MOST_CELLS = 1 << 25
-"""How many integers the kernel keeps at most."""
+"""The maximum number of integers that the kernel keeps."""
 
 LIMB = 24
 """Integers that are summed are cut into digits of so many bits."""
@@ -123,7 +123,7 @@ def _without_starts(totals: dict[Place, Total]) -> dict[Place, Total]:
 
 
 def _gains(machine: LabelledMachine, inputs: AggregateInputs) -> Gains:
-    """What each event gives to a run that takes it with a mark."""
+    """The gain of a run that takes an event with a mark, by event."""
     groups = list(zip(inputs.groups, inputs.strides, strict=True))
 
     @cache
@@ -291,7 +291,7 @@ def _has(marks: Sequence[frozenset[str]], labels: Sequence[str]) -> Bytes:
 
 
 def _order_in_partition(codes: Int64s) -> Int64s:
-    """How many events of its partition come before each event."""
+    """Return the number of earlier events of the same partition, by event."""
     order = np.argsort(codes, kind="stable")
     sorted_codes = codes[order]
     first = np.searchsorted(sorted_codes, sorted_codes, side="left")
@@ -354,7 +354,7 @@ def _targets(moves: LabelledMoves) -> list[int]:
 
 
 def _stays(machine: LabelledMachine, q: int, moves: LabelledMoves) -> bool:
-    """Whether runs in a state that skip an event are still there, and are no answers."""
+    """Return whether runs in a state that skip an event stay there without an answer."""
     return moves.skip == q and not machine.final[q]
 
 

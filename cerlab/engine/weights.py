@@ -48,14 +48,14 @@ class Dag(Protocol[Vertex]):
 
     @property
     def scope(self) -> Hashable:
-        """What the answers below a node depend on, besides the node."""
+        """The facts beyond a node on which the answers below it depend."""
 
     @property
     def roots(self) -> Sequence[Vertex]:
-        """Where enumeration starts, in its order; their answers are disjoint."""
+        """The nodes where enumeration starts, in its order; their answers are disjoint."""
 
     def parts(self, node: Vertex) -> Parts[Vertex]:
-        """What a node is made of."""
+        """Return the parts of a node."""
 
 
 BUDGET = 5 * 10**8

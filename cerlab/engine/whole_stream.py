@@ -31,15 +31,15 @@ from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.syntax import atoms, attributes_of
 
 RANGE = 1 << 20
-"""How many events a range has at most."""
+"""The maximum number of events of a range."""
 
 
 SHORTEST = 1 << 19
-"""How many it has at least, but the last one, where the stream is long enough."""
+"""The minimum number of events of a range, but for the last one."""
 
 
 FIRST_LOOK = 1 << 10
-"""Where a window begins is looked for in so many events, then in four times as many, and so on."""
+"""The events in which the begin of a window is searched at first; then four times as many."""
 
 
 def why_not_by_ranges(plan: Plan) -> str | None:
@@ -87,7 +87,7 @@ def ranged_answers(
 
 
 def cuts(length: int, workers: int) -> Iterator[int]:
-    """Where ranges begin: towards the end they are shorter, so that no worker waits long.
+    """Return the first events of ranges; later ranges are shorter, so no worker waits long.
 
     Each is the same share of what is left, in bounds: guided self-scheduling (Polychronopoulos and
     Kuck 1987).
@@ -113,7 +113,7 @@ def _range(
     start: int,
     end: int,
 ) -> _RangeAnswers:
-    """The answers that end at the events from `start` to before `end`, by what is free for it."""
+    """Return the answers that end from `start` to before `end`, by a free evaluation."""
     run = free.get()
     answers: list[AnswerBatch] = []
     try:
@@ -199,7 +199,7 @@ def compiled_answers(
 
 
 def explain(plan: Plan, tables: LearnedTables) -> Explanation:
-    """What the engine does with the streams it reads, as far as it has seen symbols."""
+    """Describe how the engine reads streams, for the symbols it has seen."""
     return Explanation((*_predicates(tables), *_machine(plan, tables), *_clauses(plan)))
 
 

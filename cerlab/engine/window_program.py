@@ -1,4 +1,4 @@
-"""A whole machine as flat arrays, for window scans (PERFORMANCE.md, engines B and C).
+"""A whole machine as flat arrays, for window scans.
 
 Symbols with the same effect are one *action*. An action lists only what it changes: most events
 change little, and those that change nothing are not read at all.
@@ -30,7 +30,7 @@ from cerlab.engine.kernels.arrays import (
 )
 
 BUDGET = 20_000
-"""How many cells a machine may have for a program."""
+"""The maximum number of cells of a machine for a program."""
 
 
 class Read(IntEnum):
@@ -177,7 +177,7 @@ def _begins(step: Step) -> list[_Op]:
 def _is_chained(
     states: int, moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]
 ) -> bool:
-    """Whether what enters a state never starts earlier than what is there already.
+    """Return whether runs that enter a state never start earlier than the runs in it.
 
     So it is where, at all times, the latest start in the source of a move is no earlier than the
     latest in its target: the greatest relation that beginnings and moves keep.

@@ -115,7 +115,7 @@ class WindowScan(ABC, Generic[Result]):
             raise
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
-        """What a batch without a bad event completes; raises at once for others."""
+        """Return the results of a batch; raises at once for a bad event in it."""
         batch = self._batch(columns, length)
         return iter(()) if batch is None else self._append(batch)
 
@@ -127,7 +127,7 @@ class WindowScan(ABC, Generic[Result]):
             yield from self._scan()
 
     def _batch(self, columns: Mapping[str, Any], length: int) -> Batch | None:
-        """The next events of the stream, those that FROM leaves; None if there are none."""
+        """Return the next events that FROM leaves, or None."""
         start, read = self._position, length
         inside = rows_of_streams(self._plan.streams, columns)
         positions = None
@@ -154,7 +154,7 @@ class WindowScan(ABC, Generic[Result]):
 
     @property
     def lowest(self) -> int:
-        """Answers to come start here or later; 0 where nothing says so."""
+        """The lowest start of answers to come; 0 where it is unknown."""
         batches = self._batches() if self._last_scan is None else self._last_scan.batches
         first = next((batch for batch in batches if len(batch.symbols)), None)
         return 0 if first is None else int(first.at(np.zeros(1, np.int64))[0])
@@ -179,7 +179,7 @@ class WindowScan(ABC, Generic[Result]):
     def _evaluate(
         self, program: Program | None, events: RelevantEvents, again: int
     ) -> Generator[Result, None, k.Int32s]:
-        """What the events from number `again` on complete; returns those that end an answer."""
+        """Yield the results from event `again` on; return the events that end an answer."""
 
     @property
     def _partitions(self) -> int:
@@ -274,12 +274,12 @@ class RelevantEvents:
         self.count = sum(len(part.indices) for part in parts)
 
     def before(self, position: int) -> int:
-        """How many of the events come before a position."""
+        """Return the number of the events before a position."""
         return sum(bisect_left(part.indices, position, key=part.batch.at) for part in self.parts)
 
     @cached_property
     def actions(self) -> Symbols:
-        """What each event does in the program."""
+        """The action of each event in the program."""
         return join_arrays([part.actions for part in self.parts])
 
     @cached_property
@@ -317,7 +317,7 @@ class RelevantEvents:
 
     @cached_property
     def times(self) -> Instants:
-        """What the window is measured in."""
+        """The instants of the events, in the unit of the window."""
         return join_instants([_times(part.batch.times, part.indices) for part in self.parts])
 
     @property

@@ -172,7 +172,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         return self._tecs.read(inside)
 
     def _by_tecs_alone(self, events: RelevantEvents, again: int) -> Iterator[AnswerBatch]:
-        """The general engine, which from now on goes on where it was: there is no program."""
+        """Return the general engine, which continues without a program."""
         first = first_inside(events.times, self._width, 0)
         at = again if self._alone else 0
         restarts = np.zeros(events.count - at, np.uint8)
@@ -238,7 +238,7 @@ def _records(count: int) -> c.Records:
 
 
 MAX_COUNTS = 1 << 24
-"""How many numbers are kept at most: for each partition, state and start in the window."""
+"""The maximum number of counters: one for each partition, state and start in the window."""
 
 
 NO_TIMES = np.zeros(0, np.int64)
@@ -279,7 +279,7 @@ class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
     def _count(
         self, program: Program, events: Events, ends: k.Int32s, numbers: k.Int64s
     ) -> int | None:
-        """How many events end answers; None where the rings are too small."""
+        """Return the number of events that end answers; None where the rings are too small."""
         counts, reg = self._counts(program), np.zeros(REGISTERS, np.int64)
         limits = k.Limits(k.NO_LIMIT, self._consume, k.NONE)
         for part in paces(len(events.actions), careful=True):

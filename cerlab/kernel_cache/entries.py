@@ -1,4 +1,4 @@
-"""Entries on disk: the digest that names one, and what is checked before its code is loaded."""
+"""Entries on disk: the digest that names one, and the checks before its code is loaded."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def directory() -> Path:
 
 
 def read(name: str) -> bytes | None:
-    """Return the content of an entry; None if there is none, or not as it was written."""
+    """Return the content of an entry; None for a missing, damaged or foreign one."""
     entry = directory() / name
     # no link, no wait for a pipe; what is checked and what is read are one open file
     flags = [getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")]

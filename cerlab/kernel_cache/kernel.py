@@ -23,14 +23,14 @@ from cerlab.kernel_cache.entries import entry_name, fields_of, read
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 _LAYOUT = 0x1 | 0x2 | 0x100 | 0x400
-"""Of the flags of an array: contiguous either way, aligned, writeable."""
+"""The flags of an array that its type depends on: contiguous either way, aligned, writeable."""
 
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 _address_at = ctypes.c_void_p.from_address
 _DATA = 40 if ctypes.sizeof(ctypes.c_void_p) == 8 else 28
-"""Where ``__array_struct__`` has the address of the data (NumPy's array interface, version 3)."""
+"""The offset of the data pointer in ``__array_struct__`` (NumPy's array interface, version 3)."""
 
 
 class MachineCode:

@@ -253,7 +253,7 @@ made so far; how many registers there are."""
 
 
 class Labels(NamedTuple):
-    """What a transducer with labels has besides its rules, of which each symbol has one a state.
+    """The tables of a transducer with labels; each symbol has one rule per state.
 
     A configuration of state q is what it was after each event that is not taken but those
     ``change_at[change_first[q] :][: changes[q]]``.
@@ -356,7 +356,7 @@ def unroll(
 def advance(
     rules: Rules, labels: Labels, events: Events, runs: Trellis, reg: Int64s, e: int, takes: bool
 ) -> int:
-    """One more layer, by the moves that take event e or by those that do not."""
+    """Add a layer, by the moves that take event e or by the moves that skip it."""
     layer, low, high = reg[LAYERS], runs.layer[reg[LAYERS]], reg[CONFIGURATIONS]
     steps = runs.first[low]
     reg[STAMP] += 1

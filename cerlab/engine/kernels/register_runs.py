@@ -80,7 +80,7 @@ def read_events(
 def follow(
     rules: r.Rules, events: r.Events, configurations: r.Configurations, tecs: k.Tecs, e: int
 ) -> int:
-    """What every configuration does at event e: arrivals, and those that leave (SRT Alg. 1)."""
+    """Move every configuration at event e: list arrivals and departures (SRT Alg. 1)."""
     live, arena, reg = configurations.live, tecs.arena, tecs.reg
     reg[r.ATTEMPT] += 1
     reg[r.HEAD_BEFORE] = reg[k.HEAD]
@@ -121,7 +121,7 @@ def visit(
     job: int,
     c: int,
 ) -> int:
-    """What one configuration does: an arrival for each rule of the job that holds."""
+    """Move one configuration: list an arrival for each rule of the job that holds."""
     live, arrivals, arena, reg = configurations.live, configurations.arrivals, tecs.arena, tecs.reg
     for rule in range(rules.rules[job], rules.rules[job + 1]):
         if not guard_holds(rules, live.slots, events, c, e, rule):
@@ -206,7 +206,7 @@ def singleton(arena: Arena, reg: Int64s, position: int, order: int) -> int:
 
 @inline
 def with_mark(arena: Arena, memo: NodeMemo, reg: Int64s, node: int, position: int) -> int:
-    """Those matches with the position of the event."""
+    """Return the matches of a node, extended by the position of the event."""
     if memo.extension_at[node] != reg[ATTEMPT]:
         memo.extension[node] = extend(arena, reg, node, position)
         memo.extension_at[node] = reg[ATTEMPT]

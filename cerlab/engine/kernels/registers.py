@@ -35,7 +35,7 @@ BY_STATE, BY_CONTENTS, BY_KEY = range(3)
 
 
 class Rules(NamedTuple):
-    """What configurations may do, by symbol: jobs of a symbol, rules of a job.
+    """The moves of configurations by symbol: jobs of a symbol, rules of a job.
 
     A job visits the configurations of a state: all, oldest start first (`chain` is BY_STATE), or
     those in list `chain` of the event's value number `value`. Where it `leaves`, they do not stay.
@@ -84,7 +84,7 @@ class Live(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """What an event is going to do: the configurations that arrive, and those that leave."""
+    """The effect of an event, before it is applied: configurations that arrive and that leave."""
 
     move: Int32s  # (arrivals,)
     node: Int32s  # (arrivals,)
@@ -93,7 +93,7 @@ class Arrivals(NamedTuple):
 
 
 class NodeMemo(NamedTuple):
-    """What each node became, and at which attempt at an event: once is enough."""
+    """A memo of operations on nodes, each valid at one attempt at an event."""
 
     extension_at: Int64s  # (nodes,)
     extension: Int32s  # (nodes,)
@@ -127,7 +127,7 @@ class Events(NamedTuple):
 FREE, ARRIVALS, DEPARTURES, ATTEMPT, HEAD_BEFORE, BOTTOM, VISITS, ALL = range(
     REGISTERS, REGISTERS + 8
 )
-"""Registers besides those of `arrays`: free numbers, arrivals, configurations that leave, attempts
+"""More registers than `arrays` has: free numbers, arrivals, configurations that leave, attempts
 at events so far, head of the arena before this attempt, the bottom node of the event, visits of
 configurations counted; how many registers there are."""
 

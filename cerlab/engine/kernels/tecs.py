@@ -117,7 +117,7 @@ def merge(arena: Arena, reg: Int64s, pool: Int32s, first: int, length: int) -> i
 
 @inline
 def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest: int) -> int:
-    """Read the event at a position of the stream in partition p; DONE, or what is lacking.
+    """Read the event at a position of the stream in partition p; return DONE or the lack.
 
     `order` is the event's place as the window counts it, `lowest` the first place inside it. On
     any other status than DONE nothing has changed.
@@ -171,7 +171,7 @@ def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
 
 @inline
 def _inside(arena: k.Arena, pool: Int32s, first: int, length: int, lowest: int) -> int:
-    """How many nodes of a union-list the window still allows: they are in front."""
+    """Return the number of nodes of a union-list inside the window: they are in front."""
     if arena.max_start[pool[first]] < lowest:
         return 0
     alive = length
@@ -208,7 +208,7 @@ def _execute(
 
 @inline
 def _find(scratch: k.Scratch, count: int, state: int) -> int:
-    """The entry of a state, NONE if there is none."""
+    """Return the entry of a state, or NONE."""
     if state != k.NONE:
         for entry in range(count):
             if scratch.state[entry] == state:
@@ -250,7 +250,7 @@ def _hand_over(
 
 @inline
 def _commit(tecs: k.Tecs, p: int, count: int) -> bool:
-    """Write the entries into the pool, where they were if there is room; False if there is none."""
+    """Write the entries into the pool, in place if they fit; return False without room."""
     reg, parts, pool, scratch = tecs.reg, tecs.parts, tecs.pool, tecs.scratch
     length = 0
     for entry in range(count):
@@ -299,7 +299,7 @@ class Events(NamedTuple):
 
 @kernel
 def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit: int | None) -> int:
-    """Read the events from register EVENT on; DONE, or what is lacking at that event.
+    """Read the events from register EVENT on; return DONE or the lack at that event.
 
     The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, those
     that are at most so many events before in the same partition. `idle` is the idle state at first,

@@ -20,17 +20,17 @@ MOST = 1 << 61
 """Above these sums are left to Python's integers. Gains are below 2^24, so nothing overflows."""
 
 TOO_LARGE = 99
-"""What the kernel returns then."""
+"""The status that the kernel returns then."""
 
 NOTHING = np.iinfo(np.int64).max
 """The least of no values."""
 
 Place = tuple[int, int, int]
-"""Where `RunTotals` has them: partition, state, and place of the start in the ring."""
+"""The axes of `RunTotals`: partition, state, and place of the start in the ring."""
 
 
 class Ops(NamedTuple):
-    """What runs do at the events with a symbol: op ``first[a] .. first[a + 1]`` of symbol a.
+    """The moves of runs by symbol: symbol a has the ops ``first[a] .. first[a + 1]``.
 
     The runs in `source`, NONE for the one that starts, take the event with `mark`, NONE where they
     skip it; they go on in `target`, NONE for nowhere, and are answers if `accepts`.
@@ -96,7 +96,7 @@ class Rows(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What the clauses and the request say."""
+    """The clauses and the request as integers."""
 
     consume: int
     separate: bool

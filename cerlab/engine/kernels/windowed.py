@@ -265,7 +265,7 @@ TOO_LARGE: Any = np.int64(-(1 << 62))
 
 
 class Counts(NamedTuple):
-    """How many runs of each start are in each state.
+    """The number of runs of each start in each state.
 
     A partition p has a ring of starts, its size a power of two: number n is event
     ``starts[p, n % size]``, and those from ``live[p, 0]`` up to ``live[p, 1]`` are inside the

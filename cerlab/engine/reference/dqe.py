@@ -54,7 +54,7 @@ class HashMap:
         self.operations = 0
 
     def get(self, key: Value) -> int | None:
-        """The entry of a key, None if there is none."""
+        """Return the entry of a key, or None."""
         self.operations += 1
         return self._entries.get(key)
 
@@ -109,7 +109,7 @@ class WindowEvaluation:
 
     @property
     def operations(self) -> int:
-        """How many accesses to the hash maps and to T there were: at most three per tuple."""
+        """The number of accesses to the hash maps and to T: at most three per tuple."""
         return self.H_R.operations + self.H_S.operations + self.T.operations
 
     def process(self, relation: str, row: Row, *, insertion: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""The clauses around an automaton: FROM, PARTITION BY, WITHIN, CONSUME BY, LIMIT (DESIGN 3).
+"""The clauses around an automaton: FROM, PARTITION BY, WITHIN, CONSUME BY, LIMIT.
 
 One driver for all reference evaluators, event by event. A window is one number, the lowest
 position at which an answer may start, which only ever grows.
@@ -30,11 +30,11 @@ AnswerOut = TypeVar("AnswerOut", ComplexEvent, Valuation, covariant=True)
 
 
 class Clauses(Protocol):
-    """What the driver does itself; `Plan` says what each of them holds."""
+    """The clauses that the driver applies; `Plan` documents their values."""
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """Those that FROM names; empty for all."""
+        """The streams that FROM names; empty for all."""
 
     @property
     def partition(self) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ class WindowPointer:
         return self._events, list(self._inside)
 
     def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises ValueError and TypeError for what is none."""
+        """Go on from a `state`; raises ValueError and TypeError for other values."""
         self._events, inside = state
         self._inside = deque((time, position) for time, position in inside)
 
@@ -178,7 +178,7 @@ class Driver(Generic[R]):
         return self._now, parts
 
     def resume(self, state: Any, into: Callable[[R, Any], None]) -> None:
-        """Go on from a `state`, each recogniser by `into`; raises as that for what is none."""
+        """Go on from a `state`, each recogniser by `into`, which raises for other values."""
         self._now, parts = state
         for key, recogniser, pointer in parts:
             part = self._substreams[key] = Substream(self._recogniser(), self._plan.window)
@@ -250,7 +250,7 @@ def _readings(
 def counts(
     plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
 ) -> Iterator[tuple[int, int]]:
-    """How many answers `run` gives at each position where there are some: (end, count), by end.
+    """Yield the number of answers of `run` at each end that has some, as (end, count).
 
     Exact, of any size, one event read at a time.
     """
@@ -266,19 +266,19 @@ def counts(
 def count(
     plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
 ) -> int:
-    """How many answers `run` gives, without listing them."""
+    """Return the number of answers of `run`, without listing them."""
     return sum(ending for _, ending in counts(plan, automaton, events, time))
 
 
 Runs: TypeAlias = dict[int, int]
-"""How many runs there are, by start; where starts do not matter, all are under `ANY_START`."""
+"""The number of runs by start; all under `ANY_START` where starts do not matter."""
 
 
 ANY_START = 0
 
 
 class RunCounts:
-    """How many runs are in each macro-state; by start if there is a window to apply.
+    """The number of runs in each macro-state, by start if a window applies.
 
     `copies` counts the numbers that were copied or added so far, which is what the time goes to.
     """
@@ -322,7 +322,7 @@ class RunCounts:
         self.copies += len(runs)
 
     def count(self, lowest_start: int) -> int:
-        """How many answers end at the event just read and start at `lowest_start` or later."""
+        """Return the number of answers to the last event that start at `lowest_start` or later."""
         return sum(
             n
             for q, runs in self._runs.items()

@@ -182,7 +182,7 @@ class Walk:
 
     @property
     def at_end(self) -> bool:
-        """Whether there is no next node."""
+        """Return whether this is the last node."""
         return self._cell is None
 
     def next(self) -> Node:
@@ -215,7 +215,7 @@ def only_bottom() -> NodeList:
 
 @dataclass(slots=True)
 class Steps:
-    """How many steps were done, by updates and by enumerations."""
+    """The number of steps, by updates and by enumerations."""
 
     update: int = 0
     enumeration: int = 0
@@ -320,7 +320,7 @@ class BlackWhiteStack:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no visit left."""
+        """Return whether all visits are done."""
         return not self._visits
 
     def push_black(self, n: Visit) -> None:

@@ -17,7 +17,7 @@ from cerlab.predicates.truth import satisfies
 
 
 def lists_recogniser(cea: AnchoredCea, strategy: Strategy | None) -> Recogniser[ComplexEvent]:
-    """What recognises the complex events of an automaton that a strategy selects (FOUND Thm. 6).
+    """Return the recogniser of the complex events that a strategy selects (FOUND Thm. 6).
 
     An answer's interval is from its first position to its last. STRICT asks for events read one
     after the other, whatever their positions. Without a strategy and for STRICT, `advance` raises
@@ -79,14 +79,14 @@ Order: TypeAlias = Callable[[list[Class]], Iterator[tuple[Class, Mark]]]
 
 
 def next_order(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
-    """What was better stays better; of the same, to take is better (FOUND Alg. 5)."""
+    """Yield each class by TAKE, then by SKIP, better classes first (FOUND Alg. 5)."""
     for A in O:
         yield A, Mark.TAKE
         yield A, Mark.SKIP
 
 
 def last_order(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
-    """To take is better whatever was before; then what was better is (FOUND Alg. 6)."""
+    """Yield all classes by TAKE before all classes by SKIP (FOUND Alg. 6)."""
     for A in O:
         yield A, Mark.TAKE
     for A in O:

@@ -25,11 +25,11 @@ __all__ = ["answers"]
 
 
 MAX_CONFIGURATIONS = 500_000
-"""How many configurations may be active at once."""
+"""The maximum number of active configurations."""
 
 
 class Configuration(NamedTuple):
-    """What the future of a run depends on: its state, its registers, and under windows its start.
+    """A state, registers, and under windows a start: runs that share them have one future.
 
     `first` is the first position it marked; None before that, and always where there is no window.
     """
@@ -57,7 +57,7 @@ class SharedRuns:
 
     @property
     def live(self) -> int:
-        """How many configurations may still go on."""
+        """The number of configurations that may still go on."""
         return len(self._active)
 
     def advance(self, event: Event, position: int) -> frozenset[Positions]:
@@ -102,7 +102,7 @@ class SharedRuns:
 
 
 def answers(plan: RegisterPlan, events: Iterable[Event]) -> Iterator[ComplexEvent]:
-    """What a stream shows, each match once, as soon as its last marked event is read.
+    """Yield the answers on a stream, each match once, when its last marked event is read.
 
     By end; inside one end by positions. Raises `BadData` where a window in time meets an event
     without time, or time that goes back, `ResourceLimit` for too many configurations at once.
@@ -114,7 +114,7 @@ def answers(plan: RegisterPlan, events: Iterable[Event]) -> Iterator[ComplexEven
 
 
 MAX_RUNS = 500_000
-"""How many runs may be active at once."""
+"""The maximum number of active runs."""
 
 
 class Run(NamedTuple):
@@ -126,7 +126,7 @@ class Run(NamedTuple):
 
 
 class Runs:
-    """The active runs of a plan, each for itself: one for each way to each partial match.
+    """The active runs of a plan, one for each way to each partial match.
 
     A run that accepts is reported if its last transition marks, and it goes on: as printed it is
     dropped, and its longer matches are lost; and each match is reported once, however many runs
@@ -142,7 +142,7 @@ class Runs:
 
     @property
     def live(self) -> int:
-        """How many runs may still go on."""
+        """The number of runs that may still go on."""
         return len(self._runs)
 
     def advance(self, event: Event, position: int) -> frozenset[Positions]:
@@ -187,7 +187,7 @@ NO_REGISTERS = Registers()
 
 
 class OpenInterval(NamedTuple):
-    """What the future of a run depends on, and where its interval begins.
+    """A state, registers and the start of the interval: runs that share them have one future.
 
     Of the registers only those that a later guard may read, and of their events what guards read.
     """
@@ -216,7 +216,7 @@ class IntervalRuns:
 
     @property
     def live(self) -> int:
-        """How many configurations may still go on."""
+        """The number of configurations that may still go on."""
         return len(self._active)
 
     def advance(self, event: Event, position: int) -> None:
@@ -256,7 +256,7 @@ class IntervalRuns:
             yield t.mark, OpenInterval(t.target, Registers({**old, **new}), c.start)
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
-        """What the accepting runs marked, each answer once; lazily, unless there is a LIMIT."""
+        """Yield the answers of the accepting runs, each once; lazily, unless there is a LIMIT."""
         sets, end, strategy = self._answers, self._position, self._plan.strategy
         if strategy is None:
             inside = sorted(start for start in sets if start >= lowest_start)
@@ -305,7 +305,7 @@ def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
 
 
 def _project(event: Event, attributes: frozenset[str]) -> Event:
-    """The event with nothing but what is read of it, so that more of them are equal."""
+    """Return the event with only the attributes that guards read, so more events are equal."""
     return Event(
         event.type if "type" in attributes else "",
         {name: value for name, value in event.attributes.items() if name in attributes},
@@ -348,7 +348,7 @@ class Growth:
         self._either: dict[frozenset[int], Either] = {}
 
     def with_mark(self, before: MarkSet) -> MarkSet:
-        """Those matches with the position of the event."""
+        """Return the set of matches extended by the position of the event."""
         return self._extensions.setdefault(id(before), Extension(before, self._position))
 
     def either(self, parts: Iterable[MarkSet]) -> MarkSet:

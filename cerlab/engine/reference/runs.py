@@ -25,7 +25,7 @@ from cerlab.model.event import Event
 from cerlab.predicates.truth import satisfies
 
 MAX_RUNS = 500_000
-"""How many runs may be in progress at once."""
+"""The maximum number of runs in progress."""
 
 
 class Run(NamedTuple):
@@ -50,7 +50,7 @@ class CeaRuns:
         self._position = -1
 
     def advance(self, event: Event, position: int) -> None:
-        """Extend every run, the one that starts here included."""
+        """Extend every run, and the run that starts here."""
         self._places[position] = len(self._places)
         current = self._runs | {Run(self._cea.q0, position, ())}
         moves = [t for t in self._cea.Delta if satisfies(event, t.predicate)]
@@ -69,7 +69,7 @@ class CeaRuns:
         self._position = position
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
-        """What the accepting runs took, each answer once."""
+        """Yield the answers of the accepting runs, each once."""
         candidates = {
             ComplexEvent(run.start, self._position, run.positions)
             for run in self._runs
@@ -110,7 +110,7 @@ class VceaRuns:
         self._position = -1
 
     def advance(self, event: Event, position: int) -> None:
-        """Extend every run, those that start here included."""
+        """Extend every run, and the runs that start here."""
         self._places[position] = len(self._places)
         fresh = {LabelledRun(q, position, ()) for q in self._vcea.I}
         moves = [t for t in self._vcea.Delta if satisfies(event, t.predicate)]

@@ -1,4 +1,4 @@
-"""What Algorithm 1 holds after each event, as values for pictures and tests (CORE Fig. 6).
+"""Snapshots of Algorithm 1 after each event, as values for pictures and tests (CORE Fig. 6).
 
 A snapshot has the nodes that some active state has reached since the run began and that are still
 kept, in the order of their first appearance, children first. A node keeps its number from snapshot
@@ -25,7 +25,7 @@ from cerlab.model.stream import TimeAxis, axis_for
 from cerlab.predicates.truth import partition_key
 
 MOST_ANSWERS = 20
-"""How many answers of its end a snapshot lists."""
+"""The maximum number of answers that a snapshot lists."""
 
 MAX_EVENTS = 5_000
 """The longest stream that is followed."""
@@ -61,7 +61,7 @@ class ActiveState:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the event did with the runs of a macro-state: which way they went on, if any.
+    """The move of the runs of a macro-state at the event.
 
     The one that `source` None begins is the run that starts at the event.
     """
@@ -158,7 +158,7 @@ class _NumberedEvaluation(TecsEvaluation):
         )
 
     def _number_all(self, root: Node, position: int) -> None:
-        """Number what is below a node and has no number yet, children before their parents."""
+        """Number the nodes below a node that lack a number, children before parents."""
         pending = [root]
         while pending:
             node = pending[-1]
@@ -173,7 +173,7 @@ class _NumberedEvaluation(TecsEvaluation):
                 pending += reversed(new)
 
     def _live_nodes(self, lowest: int) -> tuple[TecsNode, ...]:
-        """The nodes that may still lead to answers, and those that they are linked to."""
+        """Return the nodes that may still lead to answers, and the nodes linked to them."""
         live = [(node, position) for node, position in self._nodes if node.max_start >= lowest]
         reachable = {id(child) for node, _ in live for child in _children(node)}
         reachable |= {id(node) for node, _ in live}
@@ -198,7 +198,7 @@ class _NumberedEvaluation(TecsEvaluation):
 
 
 def _children(node: Node) -> tuple[Node, ...]:
-    """The children, of a union the left one first; none of what was forgotten."""
+    """Return the children that are still kept, of a union the left one first."""
     if isinstance(node, Output):
         return () if node.next is None else (node.next,)
     if isinstance(node, Union):

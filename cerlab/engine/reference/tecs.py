@@ -86,7 +86,7 @@ class Tecs:
 
     @property
     def live(self) -> int:
-        """How many nodes are kept."""
+        """The number of nodes kept."""
         return len(self._live)
 
     def bottom(self, position: int) -> Node:
@@ -222,7 +222,7 @@ class _Pending:
             self._pushes += 1
 
     def latest(self) -> tuple[int, bool, list[Node]]:
-        """The latest position; whether an answer begins there; what is below where it is taken."""
+        """Return the latest position, whether an answer begins there, and the nodes below it."""
         position, begins = -1, False
         below: list[Node] = []
         while self._heap and -self._heap[0][0] >= position:

@@ -34,7 +34,7 @@ class Greatest:
 
 
 class Total(NamedTuple):
-    """Of some runs: how many, sums, and least values, None where there is none."""
+    """The number, sums and least values of some runs, None for no value."""
 
     runs: int
     sums: tuple[int, ...]
@@ -42,7 +42,7 @@ class Total(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """What one run gains by taking an event with a mark: its group grows by `group`."""
+    """The gain of one run that takes an event with a mark: its group grows by `group`."""
 
     sums: Sequence[int]
     least: Sequence[Least]
@@ -50,7 +50,7 @@ class Gain(NamedTuple):
 
 
 class Gains(NamedTuple):
-    """What runs gain by an event, its position and a mark, and how many of each there are."""
+    """The gain of runs by an event, its position and a mark, and the number of values in a gain."""
 
     of: Callable[[Event, int, int], Gain]
     sums: int
@@ -61,12 +61,12 @@ Symbol: TypeAlias = Callable[[Event, int], int]
 """The truth vector of the event at a position."""
 
 Place: TypeAlias = tuple[int, int]
-"""Where runs started, or `ANY_START`, and their group."""
+"""The start of runs, or `ANY_START`, and their group."""
 
 ANY_START = 0
 
 MAX_MOVED = 250_000
-"""How many totals one event may move."""
+"""The maximum number of totals that one event may move."""
 
 FEWER = "group by less, or take a shorter window"
 
@@ -146,7 +146,7 @@ class RunTotals:
         return self._machine.name_of_idle(self._idle), runs
 
     def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises `BadData`, ValueError and TypeError for what is none."""
+        """Go on from a `state`; raises `BadData`, ValueError and TypeError for other values."""
         idle, runs = state
         self._idle = self._machine.idle_of(idle)
         self._runs = {
@@ -202,7 +202,7 @@ class Sliding:
         return self._new, self._newest, self._old
 
     def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises ValueError and TypeError for what is none."""
+        """Go on from a `state`; raises ValueError and TypeError for other values."""
         new, newest, old = state
         self._new, self._old = ([(end, Total(*t)) for end, t in each] for each in (new, old))
         self._newest = None if newest is None else Total(*newest)

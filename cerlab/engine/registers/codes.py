@@ -41,7 +41,7 @@ Odd, since the lists of configurations are found by the lowest bits of a code.
 """
 
 Moves: TypeAlias = Mapping[int, tuple[Int64s, Int64s]]
-"""By kind, the codes that values had before, increasing, and those that they have now."""
+"""Return by kind the old codes of values, increasing, and their new codes."""
 
 
 class _Distinct(NamedTuple):
@@ -65,7 +65,7 @@ class ValueCodes:
         """The codes of the constants."""
 
     def __len__(self) -> int:
-        """How many values have a code."""
+        """The number of values with a code."""
         return sum(len(kind.codes) for kind in self._kinds)
 
     def of_columns(

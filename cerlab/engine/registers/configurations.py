@@ -19,11 +19,11 @@ from cerlab.errors import ResourceLimit
 from cerlab.kernel_cache import RepeatedCalls
 
 MAX_CONFIGURATIONS = 1 << 24
-"""How many configurations may be active at once."""
+"""The maximum number of active configurations."""
 
 
 class Configurations:
-    """What the runs of a program on one stream have in common, and the answers that events end.
+    """The configurations of all runs of a program on one stream, and the answers that events end.
 
     `key_slot` int32 (lists, states), and how many `slots` there are. `room` for configurations,
     `arena` nodes, `answers` of a handed-over batch: starting sizes, which grow as needed.
@@ -68,7 +68,7 @@ class Configurations:
 
     @property
     def live(self) -> int:
-        """How many configurations are kept, those that the window has passed among them."""
+        """The number of configurations kept, expired ones included."""
         return len(self._live.state) - int(self._reg[r.FREE])
 
     def slots(self) -> k.Int64s:
@@ -280,7 +280,7 @@ def _stack(depth: int) -> k.Stack:
 
 
 def _final() -> k.Table:
-    """A table of which only this is read: that state 0, of what has ended, is final."""
+    """Return a table with one cell that is read: state 0, of ended runs, is final."""
     cell = np.zeros((1, 1), np.int32)
     return k.Table(cell, cell, cell, cell, cell, np.ones(1, np.uint8), np.zeros(1, np.int64))
 

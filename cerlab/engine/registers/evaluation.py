@@ -47,13 +47,13 @@ MAX_RULES = 1 << 20
 """The most moves times symbols that tables are made for."""
 
 EXACT = 2.0**53
-"""Beyond this, floats are no longer counts."""
+"""The largest count that a float holds exactly."""
 
 FEW = 16
 """Up to this many events are read one by one: columns cost more to begin with."""
 
 VALUES_KEPT = 1 << 17
-"""Below this many values the codes of those that no run holds any more are not worth forgetting."""
+"""Below this many values, keep the codes of values that no run holds: forgetting costs more."""
 
 
 def register_answers(
@@ -78,7 +78,7 @@ def register_count(
     reference: Callable[[], Iterator[ComplexEvent]],
     time: TimeAxis | None = None,
 ) -> int:
-    """How many answers there are; not listed where the engine takes the plan and each has one run.
+    """Return the number of answers; lists them only for runs that share answers.
 
     Raises `ResourceLimit` for 2^53 answers and more.
     """
@@ -128,7 +128,7 @@ class RegisterRun:
         self._events = _room(1, len(self._names.values), len(self._codes.constants))
         self._enough_keys, self._enough_values = KEYS_KEPT, VALUES_KEPT
         self.position = 0
-        """How many events of the stream have been read: the position of the next one."""
+        """The number of events read: the position of the next one."""
 
     def _learn(self) -> None:
         """Make the tables of all symbols that there are; raises `NotTaken` for too many."""
@@ -157,7 +157,7 @@ class RegisterRun:
 
     @property
     def lowest(self) -> int:
-        """Answers to come start here or later; 0 where nothing says so."""
+        """The lowest start of answers to come; 0 where it is unknown."""
         return self._windows.lowest(self.position)
 
     def state(self) -> tuple[Any, ...]:
@@ -382,7 +382,7 @@ class RegisterEvaluation:
         return whole(self._run, self._stream)
 
     def count(self) -> int:
-        """How many answers there are; not listed where each has one run. To be asked for once.
+        """Return the number of answers, without listing where each has one run; to be called once.
 
         Raises `CountOverflow` beyond 2^53.
         """
@@ -542,7 +542,7 @@ MAX_ANSWERS = 1_000_000
 
 
 def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
-    """The answers without those that came before; `batches` are by end, one end maybe over several.
+    """Yield answers without repetitions; `batches` are by end, and an end may span several.
 
     Keeps the answers of one end; raises `ResourceLimit` if there are more than `MAX_ANSWERS`.
     """

@@ -47,7 +47,7 @@ as an attribute of the same name."""
 
 
 class Move(NamedTuple):
-    """What a configuration may do at an event.
+    """A move of a configuration at an event.
 
     One that `begins` starts a partial match at the event; one that `accepts` ends a match there.
     """
@@ -196,7 +196,7 @@ def _slots_of(guard: Guard) -> Iterator[Slot]:
 def _live(
     states: int, moves: Sequence[Move], always: frozenset[Slot]
 ) -> tuple[frozenset[Slot], ...]:
-    """The live slots of each state; in all but the first also those that are `always` live."""
+    """Return the live slots of each state; `always` are live in all but the first."""
 
     def before(m: Move, after: frozenset[Slot]) -> frozenset[Slot]:
         unwritten = () if m.target == DEAD else (s for s in after if s.register not in m.writes)

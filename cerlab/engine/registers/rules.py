@@ -1,4 +1,4 @@
-"""What configurations may do at each symbol, as tables for the kernels.
+"""The moves of configurations at each symbol, as tables for the kernels.
 
 A state in which every configuration stays as it is, by a transition that is TRUE and does nothing,
 costs nothing. Of the others only the transitions are tried that the symbol may enable; and one that
@@ -52,7 +52,7 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The rules of all symbols, the slots that states are asked by, and what is known of symbols.
+    """The rules of all symbols, the slots by which states are searched, and facts about symbols.
 
     `keep` (symbols,): whether the symbol may do anything. `unambiguous`: each match has one
     run (`cerlab.engine.registers.rules`).
@@ -147,7 +147,7 @@ def _fill(program: RegisterProgram, names: Names, move: Move) -> list[int]:
 def _jobs(
     program: RegisterProgram, names: Names, fill: Sequence[Sequence[int]], q: int, rules: list[Rule]
 ) -> list[Job]:
-    """What the configurations of a state do at a symbol.
+    """The moves of the configurations of a state at a symbol.
 
     Where there are substreams, those of others than the event's stay, so that none is visited.
     """
@@ -309,7 +309,7 @@ def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
 
 
 def computes(guard: Guard) -> bool:
-    """Whether a guard computes with what it compares with a register; there is no operand then."""
+    """Return whether a guard computes a side of a comparison: no operand holds the result."""
     comparisons = (atom for atom in pred.atoms(guard) if isinstance(atom, pred.RegisterComparison))
     sides = (side for atom in comparisons for side in (atom.left, atom.right))
     return not all(
@@ -396,7 +396,7 @@ _ORDERS = {
     Operator.GT: {1},
     Operator.NE: {-1, 1},
 }
-"""How the left side may stand to the right one where a comparison holds."""
+"""The order of the two sides (-1, 0, 1) under which each comparison holds."""
 
 
 def _consistent(clause: frozenset[Literal]) -> bool:
