@@ -50,7 +50,7 @@ def arena_of(nodes: int) -> k.Arena:
 
 
 def firsts(rows: Sequence[Sequence[object]]) -> k.Int32s:
-    """Where each row begins in the rows laid end to end, and where the last one ends."""
+    """Return the offsets of rows laid end to end, and the end of the last row."""
     return np.cumsum([0, *map(len, rows)], dtype=np.int32)
 
 
@@ -127,19 +127,19 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 BATCH = 1 << 20
-"""How many events of a whole stream are read at once."""
+"""The number of events of a whole stream that are read at once."""
 
 
 PACE = 1 << 14
-"""How many of them a kernel reads in its first call."""
+"""The number of events that a kernel reads in its first call."""
 
 
 CAREFUL_PACE = 1 << 8
-"""The same for work that may grow with the square of what is read."""
+"""The same for work that may grow with the square of the number of events."""
 
 
 SECONDS_OF_PACE = 0.3
-"""How long a call of a kernel may take before the next ones read less; after an eighth, more."""
+"""The time after which the next calls of a kernel read less; below an eighth of it, more."""
 
 
 class Evaluation(Protocol[Result_co]):
@@ -157,7 +157,7 @@ class Evaluation(Protocol[Result_co]):
 
 
 def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
-    """What an evaluation gives on a whole stream."""
+    """Yield the results of an evaluation on a whole stream."""
     columns, length = stream.columns, len(stream)
     for start in range(0, length, BATCH):
         poll()
@@ -191,7 +191,7 @@ def until_bad(
     length: int,
     cut: Callable[[Batch, int, int], Batch],
 ) -> Iterator[Result]:
-    """What `read` gives for some events; if one is bad for all before it, and then the error.
+    """Yield the results of `read`; at a bad event those of all events before it, then raise.
 
     ``cut(batch, start, size)`` are `size` of the events from `start` on.
 
@@ -213,11 +213,11 @@ def until_bad(
 
 
 SOME_OBJECTS = 1 << 12
-"""How many complex events, or valuations, are created at once."""
+"""The number of complex events, or valuations, that are created at once."""
 
 
 MOST_POSITIONS = (1 << 31) - 1
-"""So many positions of all its answers a batch has at most: those that offsets of 32 bits count."""
+"""The maximum number of positions of a batch of answers: offsets have 32 bits."""
 
 
 MANY_POSITIONS = 1 << 19
@@ -371,7 +371,7 @@ def buffer(answers: int, positions: int) -> Answers:
 
 
 class Buffer:
-    """What kernels write answers into; one with many is handed over, and replaced.
+    """The buffer into which kernels write answers; one with many is handed over and replaced.
 
     The next one has room for positions as those answers had: what is not written into costs, too.
     """
@@ -399,7 +399,7 @@ class Buffer:
         return batch
 
     def make_room(self, reg: Int64s, answers: int, positions: int) -> Iterator[AnswerBatch]:
-        """What is in it, as `flush`; or more room for positions, when not even one answer fits."""
+        """Yield the content as `flush`; or make room for positions if not even one answer fits."""
         if reg[answers]:
             poll()
             yield self.flush(reg, answers, positions)

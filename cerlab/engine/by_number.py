@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 MAX_PASSED = 10**9
-"""How many answers are passed over on the way to one where there is no shorter way."""
+"""The most answers passed over on the way to one, where no shorter way exists."""
 
 
 class Ends:
@@ -81,7 +81,7 @@ class Access(Protocol):
 
     @property
     def total(self) -> int:
-        """How many answers there are."""
+        """Return the number of answers."""
 
     def answer(self, k: int) -> ComplexEvent:
         """The k-th in the order of iteration; raises IndexError, `ResourceLimit`."""
@@ -98,7 +98,7 @@ class ListAccess:
 
     @property
     def total(self) -> int:
-        """How many answers there are."""
+        """Return the number of answers."""
         return len(self._answers)
 
     def answer(self, k: int) -> ComplexEvent:
@@ -126,7 +126,7 @@ class TecsAccess:
 
     @cached_property
     def total(self) -> int:
-        """How many answers there are; counted without keeping more than one sum."""
+        """Return the number of answers, keeping one sum at a time."""
         return driver.count(self._plan, self._machine, self._stream, self._stream.time)
 
     def answer(self, k: int) -> ComplexEvent:
@@ -174,13 +174,13 @@ class BatchAccess:
 
     @cached_property
     def total(self) -> int:
-        """How many answers there are, counted: compiled where 64 bits are enough, else exactly."""
+        """Count the answers: by kernels where 64 bits are enough, else by Python's integers."""
         if (count := self.count_by_kernel()) is not None:
             return count
         return driver.count(self._plan, self._tables.machine, self._stream, self._time())
 
     def count_by_kernel(self) -> int | None:
-        """How many answers there are, None where that cannot be counted by kernels."""
+        """Count the answers by kernels; None where they cannot."""
         from cerlab.engine.windowed import CountOverflow, end_counts
 
         try:

@@ -242,7 +242,7 @@ class WindowStarts:
 
     @property
     def moves(self) -> int:
-        """How often an event was moved so far: the work of keeping the window."""
+        """The number of moves of events so far: the work of keeping the window."""
         return self._inside.moves
 
     def lowest(self) -> int:
@@ -290,7 +290,7 @@ class _Inside:
         return self._positions[self._begin : self._end]
 
     def append(self, times: Instants, positions: Int64s) -> None:
-        """Add events after those that are in it."""
+        """Append events."""
         if self._end + len(positions) > len(self._positions):
             self._move(2 * (len(self) + len(positions)))
         until = self._end + len(positions)
@@ -329,7 +329,7 @@ class _Inside:
         self._begin += count
 
     def _move(self, room: int) -> None:
-        """What is left to the front of arrays with more room."""
+        """Move the events that are left to the front of larger arrays."""
         count, times, positions = len(self), self.times, self.positions
         self._positions = np.empty(room, np.int64)
         self._positions[:count] = positions

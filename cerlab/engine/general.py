@@ -45,7 +45,7 @@ MOST = k.NO_LIMIT - 1
 
 
 def limit_of(plan: Plan) -> int:
-    """How many answers each end may have."""
+    """Return the maximum number of answers of each end."""
     return min(plan.limit.per_end, MOST) if plan.limit else k.NO_LIMIT
 
 
@@ -242,7 +242,7 @@ class Tecs:
         self.parts = fresh
 
     def arrays(self, count: int) -> dict[str, Any]:
-        """What `engine.state` keeps of the first `count` partitions; after `forget`."""
+        """Return the arrays that a state keeps of the first `count` partitions; after `forget`."""
         parts = self.parts
         length = parts.length[:count]
         before = np.cumsum(length) - length
@@ -297,7 +297,7 @@ def _scratch(entries: int, longest: int) -> k.Scratch:
 
 
 FEW = 32
-"""Up to so many events cost less one by one than as columns."""
+"""Up to this many events cost less one by one than as columns."""
 
 
 class GeneralEvaluation:
@@ -332,7 +332,7 @@ class GeneralEvaluation:
         width = min(plan.window.width, SAFE) if isinstance(plan.window, EventWindow) else NONE
         self._tecs = Tecs(plan, self._tables, width, arena=arena, answers=answers)
         self.position = 0
-        """How many events of the stream have been read: the position of the next one."""
+        """The number of events read: the position of the next one."""
         self._enough_keys = KEYS_KEPT
         if before is not None:
             self._resume(*before)
@@ -349,7 +349,7 @@ class GeneralEvaluation:
 
     @property
     def lowest(self) -> int:
-        """Answers to come start here or later; 0 where nothing says so."""
+        """The lowest start of answers to come; 0 where it is unknown."""
         window = self._plan.window
         if isinstance(window, EventWindow):
             alone = self._keys is None and not self._plan.streams

@@ -1,4 +1,4 @@
-"""How kernels are compiled, and the arrays that they work on.
+"""Decorators that compile kernels, and the arrays that kernels work on.
 
 Everything is an integer: node ids, states, symbols, partitions, positions. A kernel that finds no
 room, or a cell of the table that is not determinised yet, returns a status and has changed nothing:
@@ -49,7 +49,7 @@ Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
 NO_LIMIT = np.iinfo(np.int64).max
-"""The limit that is none."""
+"""Sentinel: no LIMIT."""
 
 
 NONE = -1
@@ -61,7 +61,7 @@ UNKNOWN = -2
 
 
 DONE, NEED_CELL, NEED_ARENA, NEED_SCRATCH, NEED_POOL, NEED_STACK, FULL = range(7)
-"""What a kernel returns: finished, or what it lacks; `FULL` is the output buffer."""
+"""The status that a kernel returns: finished, or its lack; `FULL` is the output buffer."""
 
 
 class Arena(NamedTuple):
@@ -102,7 +102,7 @@ class Partitions(NamedTuple):
 
 
 class Ops(NamedTuple):
-    """What the actions of a program do: action a has the ops ``first[a] .. first[a + 1]``.
+    """The ops of the actions of a program: action a has ``first[a] .. first[a + 1]``.
 
     The runs in state `source` go on in `target`, NONE for nowhere, taking the event if `marks`, and
     are answers if `accepts`. `source` is NONE for the run that starts.
@@ -116,7 +116,7 @@ class Ops(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """A program: what each action does with the runs that start, and with those that go on.
+    """A program: the ops of each action on runs that start and on runs that go on.
 
     `begin` has its ops by idle state and action, at ``idle * actions + action``. `leave` lists the
     states that an action empties, laid out as ops.
@@ -132,19 +132,19 @@ class Moves(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What the clauses bound."""
+    """The bounds that clauses set."""
 
     limit: int
     """The most answers of one end."""
     consume: int
-    """What an answer consumes: KEEP, RESET_PARTITION or RESET_ALL."""
+    """The effect of an answer: KEEP, RESET_PARTITION or RESET_ALL."""
     width: int
     """The width of the window: of one in events that partitions count, else NONE; in a scan that of
     time, where it is an integer."""
 
 
 class CopySteps(NamedTuple):
-    """What the actions of a chained program do to the latest starts, each in as many steps.
+    """The copies of latest starts by the actions of a chained program, in equally many steps.
 
     The latest starts are in cells: `BEGINNING` has the event being read, `SPARE` is for steps that
     do nothing, `NEVER` holds NONE, and state q has cell ``3 + q``. Action a copies cell
@@ -224,8 +224,8 @@ where the nodes below them begin in the stack; how many registers there are."""
 
 
 READING, LISTING = 0, 1
-"""What is being done with an event."""
+"""The phases of an event."""
 
 
 KEEP, RESET_PARTITION, RESET_ALL = 0, 1, 2
-"""What an answer consumes."""
+"""The effects of an answer (CONSUME BY)."""

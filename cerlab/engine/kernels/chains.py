@@ -38,7 +38,7 @@ class Search(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """What list_chains works on; all but the answers is its own between calls."""
+    """The state of `list_chains`, kept between calls; drivers read the answers alone."""
 
     records: Records
     heads: Int32s  # (partitions * states,): the newest record of state q of p at p * states + q
@@ -49,7 +49,7 @@ class Chains(NamedTuple):
 
 
 class Events(NamedTuple):
-    """The relevant events, and those that end answers."""
+    """The relevant events, and the events that end answers."""
 
     actions: Symbols  # (events,)
     codes: Int32s  # (events,), the partition of each, NONE for none
@@ -84,7 +84,7 @@ READING, ACCEPTING, SEARCHING = 0, 1, 2
 
 @kernel
 def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains) -> int:
-    """List the answers that end at the events `ends`; DONE, or what is lacking.
+    """List the answers that end at the events `ends`; return DONE or the lack.
 
     Only the events in the windows of those are read. Called again with the same registers it goes
     on.
@@ -123,7 +123,7 @@ def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains
 
 @inline
 def renew(moves: k.Moves, chains: Chains, p: int) -> None:
-    """Empty the states of a partition that was last read before what has been reset since."""
+    """Empty the states of a partition that was last read before a reset."""
     chains.epoch[p] = chains.reg[EPOCH]
     for q in range(p * moves.states, p * moves.states + moves.states):
         chains.heads[q] = k.NONE
@@ -131,7 +131,7 @@ def renew(moves: k.Moves, chains: Chains, p: int) -> None:
 
 @inline
 def read_until(moves: k.Moves, events: Events, chains: Chains, end: int) -> bool:
-    """Read the events from register AT to before `end`; False if there is no room."""
+    """Read the events from register AT to before `end`; return False without room."""
     reg = chains.reg
     for i in range(reg[AT], end):
         p = events.codes[i]
@@ -148,7 +148,7 @@ def read_until(moves: k.Moves, events: Events, chains: Chains, end: int) -> bool
 
 @inline
 def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
-    """The records of an event; False if there is no room for them, and nothing is changed."""
+    """Append the records of an event; without room return False and change nothing."""
     begin, move, records, heads = moves.begin, moves.move, chains.records, chains.heads
     row, head = p * moves.states, chains.reg[HEAD]
     low, high = move.first[a], move.first[a + 1]
@@ -182,7 +182,7 @@ def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
 
 @inline
 def list_end(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains, end: int) -> int:
-    """The answers of the runs that an event accepts: those that it starts first."""
+    """List the answers of the runs that an event accepts, first of runs that it starts."""
     begin, move, reg = moves.begin, moves.move, chains.reg
     a, row = events.actions[end], events.codes[end] * moves.states
     starts = begin.first[a + 1] - begin.first[a]

@@ -138,7 +138,7 @@ def list_latest(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
 
 @inline
 def roots(tecs: k.Tecs, p: int, lowest: int) -> bool:
-    """The first level: the nodes of the final active states; False if there is no room."""
+    """Begin with the nodes of the final active states; return False without room."""
     reg, pool, parts, node = tecs.reg, tecs.pool, tecs.parts, tecs.stack.node
     at, stop = parts.start[p], parts.start[p] + parts.length[p]
     if stop - at >= node.shape[0]:
@@ -160,7 +160,7 @@ def roots(tecs: k.Tecs, p: int, lowest: int) -> bool:
 def descend(
     arena: k.Arena, reg: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
 ) -> bool:
-    """Take the latest position of the level: a level for what is below, or the answer that begins.
+    """Take the latest position of the level: begin the level below it, or list its answer.
 
     False if there is no room; the level is then as large a set of nodes, with the same answers.
     """
@@ -302,7 +302,7 @@ def collect(
 def _mark_roots(
     arena: Arena, parts: Partitions, pool: Int32s, p: int, lowest: int, number: Int64s
 ) -> None:
-    """Mark the nodes of a partition's lists; what is outside the window leaves the lists."""
+    """Mark the nodes of a partition's lists; drop nodes outside the window from the lists."""
     at, end, to = parts.start[p], parts.start[p] + parts.length[p], parts.start[p]
     active = 0
     while at < end:
@@ -344,7 +344,7 @@ FINE = -1
 
 @kernel
 def misplaced_node(arena: Arena, latest: NDArray[np.int64]) -> int:
-    """The first node that is no bottom, output or union in time order; FINE if all are.
+    """Return the first node that is not a bottom, output or union in time order, or FINE.
 
     Children are in range and before their parents. `latest` is int64 (nodes,): written with the
     latest position at or below each node. Below an output all is earlier, but for a bottom at the

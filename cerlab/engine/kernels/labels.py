@@ -170,7 +170,7 @@ def label_answer(
 
 @inline
 def list_row(marks: Int32s, steps: int, length: int, rows: Rows, reg: Int64s) -> bool:
-    """One more row, of the `length` marks among the first `steps`; False if there is no room.
+    """Append the row of the `length` marks among the first `steps`; return False without room.
 
     The others are NONE: those of events that are not taken.
     """
@@ -248,7 +248,7 @@ def hold(
 
 
 CONFIGURATIONS, LAYERS, STAMP, ALL = range(REGISTERS, REGISTERS + 4)
-"""Registers besides those of `labelling`: configurations and layers of the answer being read, sets
+"""More registers than `labelling` has: configurations and layers of the answer being read, sets
 made so far; how many registers there are."""
 
 

@@ -62,7 +62,7 @@ def register_answers(
     reference: Callable[[], Iterator[ComplexEvent]],
     time: TimeAxis | None = None,
 ) -> Iterator[ComplexEvent]:
-    """The answers of a plan on a stream, each once, by end; by `reference` what is not taken here.
+    """Yield the answers of a plan on a stream, each once, by end; `reference` takes other plans.
 
     Raises `BadData` for a time that is missing or goes back, after the answers before it.
     """

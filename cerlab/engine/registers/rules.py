@@ -188,7 +188,7 @@ def _waits(move: Move, fill: Sequence[int], own: Sequence[int]) -> bool:
 
 
 def _key(names: Names, rule: Rule) -> tuple[int, int]:
-    """A slot and a value of the event that the rule wants to be equal; nothing if there is none."""
+    """Return a slot and a value of the event that the rule compares for equality, or nothing."""
     if len(rule.clauses) == 1:
         (clause,) = rule.clauses
         for literal in sorted(clause, key=repr):
