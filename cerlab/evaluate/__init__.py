@@ -126,6 +126,10 @@ def quickest(pattern: AnyPattern, stream: Stream) -> Evaluator:
     worth = protocol.WORTH_COLUMNS if stream.is_columnar else protocol.WORTH_A_KERNEL
     if pattern.has_automaton:
         short = len(stream) <= (worth if has_kernels else protocol.SHORT)
+        if not (short or has_kernels) and len(stream) <= protocol.COLD:
+            from cerlab.kernel_cache.entries import some_are_kept
+
+            short = not some_are_kept()
         return EVALUATORS["tecs" if short else "compiled"]
     return evaluator_for(pattern)
 

@@ -18,6 +18,9 @@ from cerlab.model.stream import Stream, TimeAxis, clock_for
 SHORT = 4_000
 """Up to so many events no kernels are loaded, unless it is asked for: a third of a second."""
 
+COLD = 16_000
+"""The same where kernels have to be compiled first: 1.3 s (80 us an event) against 3 s."""
+
 TECS_ORDER = 20_000
 """Up to so many events many answers have the order of the tECS, where each is found by number."""
 

@@ -121,6 +121,11 @@ def directory() -> Path:
     return user / "machine-code"
 
 
+def some_are_kept() -> bool:
+    """Return whether any kernel has been compiled on this machine."""
+    return next(directory().glob("cerlab.engine.*"), None) is not None
+
+
 def read(name: str) -> bytes | None:
     """Return the content of an entry; None for a missing, damaged or foreign one."""
     entry = directory() / name

@@ -20,6 +20,9 @@ import pytest
 from numba.core.errors import NumbaError
 
 import cerlab
+from cerlab.compile.pattern import any_pattern
+from cerlab.evaluate import quickest
+from cerlab.evaluate.protocol import COLD, SHORT
 from cerlab.kernel_cache import RepeatedCalls, entries
 from cerlab.kernel_cache import kernel as kernels_on_disk
 from cerlab.kernel_cache.kernel import CompiledKernel
@@ -317,6 +320,21 @@ for n in range(2):
     for process in running:
         assert process.communicate() == (2 * "(25.0, 4, True) 0\n", "")
     assert sorted(entry.name[0] for entry in cache.iterdir()) == ["r", "r"]
+
+
+def test_auto_does_not_compile_for_what_python_does_in_less(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = cerlab.Stream.from_events([{"type": "A"}] * (SHORT + 1))
+    pattern = any_pattern("SELECT * WHERE A WITHIN 1 EVENTS")
+    monkeypatch.delitem(sys.modules, "cerlab.engine.whole_stream", raising=False)
+    assert quickest(pattern, stream).name == "tecs"
+    cache.mkdir(mode=0o700)
+    (cache / "cerlab.engine.kernels.chains.list_chains-0").touch()
+    assert quickest(pattern, stream).name == "compiled"
+    long = cerlab.Stream.from_events([{"type": "A"}] * (COLD + 1))
+    (cache / "cerlab.engine.kernels.chains.list_chains-0").unlink()
+    assert quickest(pattern, long).name == "compiled"
 
 
 PROGRAM = """
