@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cerlab.rows.recognise import explain_rows, match_recognize, parse_rows
+from cerlab import explain_rows, match_recognize, parse_rows
 from proofs_tests.benchmarks.peers import beside_flink, flink
 from proofs_tests.benchmarks.timing import Row, medians, rounds
 

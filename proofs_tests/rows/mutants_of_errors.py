@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from cerlab import match_recognize, parse_rows
 from cerlab.errors import BadData, CerlabError, IllFormed, Unsupported
 from cerlab.rows import builder, parser, semantics, types
 from cerlab.rows import builder as pattern_builder
@@ -18,7 +19,6 @@ from cerlab.rows import syntax as check
 from cerlab.rows import syntax as rp
 from cerlab.rows import text as printed
 from cerlab.rows.builder import ExpressionBuilder, _PatternBuilder
-from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.rows.syntax import CODES
 from proofs_tests.mutants.driver import Judge, Mutant, Place, mutant, on_rows
 from proofs_tests.rows import test_data, test_errors, test_scan, test_text, test_types

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cerlab import match_recognize, parse_rows
 from cerlab.errors import CerlabError
 from cerlab.rows import parser as clauses
 from cerlab.rows import semantics, types
 from cerlab.rows import syntax as rp
 from cerlab.rows.builder import ExpressionBuilder, parse_pattern
 from cerlab.rows.evaluation import Partition
-from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.rows.semantics import Start, match_at
 from cerlab.rows.syntax import ill_formed
 from cerlab.rows.tokens import Cursor

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.rows.recognise import RowEvaluator, RowPattern, match_recognize, parse_rows
+from cerlab import RowPattern, match_recognize, parse_rows
+from cerlab.rows.recognise import RowEvaluator
 
 EVALUATORS: tuple[RowEvaluator, ...] = ("reference", "search", "auto")
 """In these tests ``"auto"`` is a compiled evaluator wherever one accepts the query."""

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from cerlab import explain_rows
 from cerlab.errors import ResourceLimit
 from cerlab.rows import columns as row_order
 from cerlab.rows import engine as register_search
@@ -22,7 +23,6 @@ from cerlab.rows import value_kernels as row_values
 from cerlab.rows.columns import ranks, spread
 from cerlab.rows.engine import RegisterSearch
 from cerlab.rows.programs import Label
-from cerlab.rows.recognise import explain_rows
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.rows.tables import rows_of
 from proofs_tests.rows.test_walk import agree, walk_of

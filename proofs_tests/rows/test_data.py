@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.rows.recognise import RowEvaluator, match_recognize
+from cerlab import match_recognize
+from cerlab.rows.recognise import RowEvaluator
 from proofs_tests.rows.tables import EVALUATORS, letters, results_of, rows_of
 
 DATA, NAMES, ROWS = (results_of(section) for section in ("DATA", "NAMES", "ROWS"))

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
+from cerlab import parse_rows
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
 from cerlab.rows import decide as row_patterns
 from cerlab.rows import decide as row_scans
@@ -18,7 +19,6 @@ from cerlab.rows import regions as row_regions
 from cerlab.rows import syntax as rp
 from cerlab.rows.decide import Same, contained, equivalent, row_remarks, satisfiable
 from cerlab.rows.evaluation import Partition
-from cerlab.rows.recognise import parse_rows
 from cerlab.rows.semantics import Scan, scan
 from cerlab.testing.rows import random_row_pattern, random_row_regex
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from cerlab import match_recognize, parse_rows
 from cerlab.errors import (
     CerlabError,
     IllFormed,
@@ -16,7 +17,6 @@ from cerlab.errors import (
     TypeMismatch,
     Unsupported,
 )
-from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.rows.syntax import CODES
 from proofs_tests.rows.tables import numbers, sections
 

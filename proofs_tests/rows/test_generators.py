@@ -6,10 +6,10 @@ from collections import Counter
 from itertools import product
 from random import Random
 
+from cerlab import match_recognize, parse_rows
 from cerlab.errors import CerlabError
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.rows.syntax import check_row_pattern
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from proofs_tests.rows.tables import typed_table

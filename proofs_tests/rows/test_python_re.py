@@ -10,8 +10,9 @@ import re
 from itertools import combinations
 from random import Random
 
+from cerlab import match_recognize
 from cerlab.rows import syntax as rp
-from cerlab.rows.recognise import RowEvaluator, match_recognize
+from cerlab.rows.recognise import RowEvaluator
 from cerlab.testing.rows import VARIABLES, random_row_regex
 from proofs_tests.rows.tables import EVALUATORS, letters
 from proofs_tests.suite import Suite

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
+from cerlab import match_recognize, parse_rows
 from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.rows import compile as rows_to_prioritised
 from cerlab.rows import compile as rows_to_search
@@ -16,14 +17,7 @@ from cerlab.rows import machine as row_search
 from cerlab.rows import syntax as rp
 from cerlab.rows.compile import Loop, Stack, Todo, machine, prioritised_automaton
 from cerlab.rows.machine import ACCEPT, GrowingMapping, Memory, Search, Step
-from cerlab.rows.recognise import (
-    RowEvaluator,
-    as_table,
-    column_kinds,
-    match_recognize,
-    parse_rows,
-    value_columns,
-)
+from cerlab.rows.recognise import RowEvaluator, as_table, column_kinds, value_columns
 from cerlab.rows.types import bind
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds

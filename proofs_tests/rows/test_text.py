@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from cerlab import QuerySyntaxError, ResourceLimit
+from cerlab import QuerySyntaxError, ResourceLimit, parse_rows
 from cerlab.model.clauses import TimeWindow
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.recognise import parse_rows
 from cerlab.rows.text import expression_text, pattern_text
 from proofs_tests.rows import test_data, test_expressions, test_patterns, test_scan
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from cerlab.rows.recognise import RowEvaluator, match_recognize
+from cerlab import match_recognize
+from cerlab.rows.recognise import RowEvaluator
 
 TYPES = [
     ("COUNT(*)", pa.int64()), ("MATCH_NUMBER()", pa.int64()), ("AVG(i)", pa.float64()),

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pyarrow as pa
 import pytest
 
+from cerlab import RowPattern, explain_rows, match_recognize, parse_rows
 from cerlab.errors import Unsupported
 from cerlab.rows import columns as row_columns
 from cerlab.rows import columns as row_order
@@ -18,14 +19,7 @@ from cerlab.rows import measures as row_measures
 from cerlab.rows import scan as rows_to_walk
 from cerlab.rows.compile import machine
 from cerlab.rows.engine import RegisterSearch, Walk
-from cerlab.rows.recognise import (
-    RowPattern,
-    as_table,
-    column_kinds,
-    explain_rows,
-    match_recognize,
-    parse_rows,
-)
+from cerlab.rows.recognise import as_table, column_kinds
 from cerlab.rows.types import bind
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cerlab import parse_rows
 from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
-from cerlab.rows.recognise import parse_rows
 from cerlab.trial.adapters import Absent, adapter, running
 from cerlab.trial.children.flink_child import failure
 from cerlab.trial.languages import Case

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from cerlab import flinkcep as flink
+from cerlab import match_recognize, parse_rows
 from cerlab.flinkcep.pattern import FlinkPattern
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.trial.adapters import adapter
 from cerlab.trial.languages import Case, arrow
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cerlab import parse_rows
 from cerlab.rows import syntax as rp
-from cerlab.rows.recognise import parse_rows
 
 FOLDER = Path(__file__).parents[2] / "examples" / "trial"
 REPORT = FOLDER / "pandas-match-recognize" / "trial.json"

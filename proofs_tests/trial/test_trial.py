@@ -15,11 +15,11 @@ from typing import Any, cast
 
 import pytest
 
+from cerlab import match_recognize, parse_rows
 from cerlab.cli import main
 from cerlab.errors import UsageError
 from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
 from cerlab.rows import syntax as rp
-from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.testing.rows import random_row_pattern, smaller_rows
 from cerlab.trial import Trial, Verdict, adapter, judgement_of, size, trial
 from cerlab.trial.adapters import ADAPTERS, Running, running
