@@ -1,4 +1,4 @@
-"""Satisfiable, equivalent, contained: decided on all streams, with a shortest witness (DESIGN 2.1).
+"""Decisions over all streams (satisfiable, equivalent, contained), with a shortest witness.
 
 A witness is recomputed before it is given: by the reference, or where that refuses the size, by two
 other evaluators. Outside the decidable class small streams are searched, and if they show nothing
@@ -188,7 +188,7 @@ def _agrees(
 
 
 MAX_BRANCHES = 64
-"""How many branches are looked at."""
+"""Branches of OR to check, one decision each."""
 
 
 def dead_branches(query: Pattern) -> list[str]:
@@ -218,7 +218,7 @@ def dead_branches(query: Pattern) -> list[str]:
 
 
 def _branches(phi: Formula, path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Where the branches of OR stand, outermost first."""
+    """Yield the paths of the branches of OR, outermost first."""
     below = children(phi)
     if isinstance(phi, Or):
         yield from ((*path, k) for k in range(2))

@@ -191,7 +191,7 @@ def _has_arithmetic(P: Predicate) -> bool:
 
 
 MAX_KEYS = 200
-"""How many kinds of keys of PARTITION BY are looked at one by one."""
+"""Kinds of PARTITION BY keys that are decided one by one before `ResourceLimit`."""
 
 
 def outside(queries: Sequence[Pattern]) -> str | None:
@@ -254,7 +254,7 @@ def schema_of(queries: Sequence[Pattern]) -> Schema | None:
 
 
 def timestamp_of(schema: Schema) -> str | None:
-    """The only attribute that is declared as a timestamp, None if there are none or several."""
+    """Return the single attribute declared as a timestamp, None without exactly one."""
     names = {a.name for a in schema.attributes() if a.type is AttributeType.TIMESTAMP}
     return names.pop() if len(names) == 1 else None
 

@@ -24,7 +24,7 @@ from cerlab.predicates.syntax import Predicate, TypeIs
 from cerlab.predicates.truth import kind_of
 
 MAX_TRIED = 2_000
-"""How many small streams are searched outside the decidable class."""
+"""Small streams to search outside the decidable class, by the reference."""
 
 
 MAX_LENGTH = 7
@@ -63,7 +63,7 @@ def _by_example(witness: Witness, right: Pattern | None, reason: str) -> Verdict
 
 
 class _Question(NamedTuple):
-    """What is asked of a stream: an answer of one of `sides` that the other side lacks."""
+    """Question about a stream: an answer of one of `sides` that the other side lacks."""
 
     left: Pattern
     right: Pattern | None
@@ -156,11 +156,11 @@ Row: TypeAlias = dict[str, Any]
 
 
 MAX_EXAMPLES = 24
-"""How many events there are that the tests tell apart."""
+"""Events in the pool, one for each outcome of the tests."""
 
 
 MAX_POOL = 40
-"""How many events there are with the values that conditions over several events compare."""
+"""Events in the pool with the values that conditions over several events compare."""
 
 
 _NUMBERS: tuple[Value, ...] = (0, 1, 2)
@@ -178,7 +178,7 @@ class Pool(NamedTuple):
     schema: Schema | None
 
     def values(self, row: Row, name: str) -> list[Value]:
-        """What an attribute of an event may hold: first its own value and that value's neighbours.
+        """Return values for an attribute of an event: first its own value and the neighbours of it.
 
         Then what compared attributes of other events hold, and a few more. With a schema all are
         of the declared type, and there are none where the attribute is not declared.
@@ -193,7 +193,7 @@ class Pool(NamedTuple):
         return list({(kind_of(v), v): v for v in candidates if v is not None}.values())
 
     def random_variant(self, row: Row, rng: Random) -> Row:
-        """The event with other values, or NULL where it may be, of what is compared."""
+        """Return the event with other values, or NULL if allowed, in compared attributes."""
         again = dict(row)
         for name in self.attributes:
             if (values := self.values(row, name)) and rng.random() < 0.5:

@@ -69,7 +69,7 @@ def wanted(text: str) -> frozenset[str]:
 
 
 def features(query: CeqlQuery) -> frozenset[str]:
-    """What a query has.
+    """Return the features of a query.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> sorted(features(parse_ceql("SELECT LAST * WHERE A AS x ; B WITHIN 3 EVENTS")[0]))
@@ -143,12 +143,12 @@ _OFTEN = 8
 
 
 _DRAWS = 20_000
-"""So many queries are drawn before the features that are asked for are too few."""
+"""Queries drawn in search of one with the features asked for, before a `UsageError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How many cases there were, and the first difference, made as small as it can be.
+    """Counts of a search, and the first difference, made as small as possible.
 
     Of the cases `answered` had answers by the reference and were compared, of which `composite` had
     an operator that joins or repeats parts; the engine refused `refused`, the last one for a
@@ -304,7 +304,7 @@ class Difference:
 
 
 def reference(query: CeqlQuery, events: Sequence[Event]) -> list[ComplexEvent]:
-    """What the semantics says."""
+    """Return the answers by the semantics."""
     return list(query_answers(query, Stream(events, time=TIME)))
 
 
@@ -314,7 +314,7 @@ def difference(
     expected: Sequence[ComplexEvent],
     rows: Sequence[dict[str, Any]],
 ) -> Difference | None:
-    """What differs, None for nothing; rows without an interval are compared by their positions."""
+    """Return the difference, or None; rows without an interval are compared by positions."""
     by_interval = all("start" in row and "end" in row for row in rows)
     answers = {_key(m.start, m.end, m.positions, by_interval): m for m in expected}
     counts = Counter(
@@ -343,7 +343,7 @@ def _row(key: _Key) -> dict[str, Any]:
 
 
 def _lines(one: Difference) -> Iterator[str]:
-    """The case, and what is wrong with the reason that the semantics gives."""
+    """Yield the case, then each wrong answer with the reason that the semantics gives."""
     yield query_text(one.query)
     yield f"on {len(one.events)} event{'' if len(one.events) == 1 else 's'}:"
     yield from (f"  {json.dumps(as_dict(event))}" for event in one.events)

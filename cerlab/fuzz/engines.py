@@ -1,4 +1,4 @@
-"""Engines in processes of their own: how they are asked, and what they may answer.
+"""Engines in other processes: how to ask them, and the replies they may give.
 
 A command with ``{query}`` and ``{events}`` is started for each case. It finds the query (CEQL) and
 the events (a JSON object a line) in these files, and writes its answers to standard output as
@@ -48,7 +48,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The engine failed: it crashed, said nothing in time (`hung`), or what is no answer."""
+    """Failure of an engine: a crash, no reply in time (`hung`), or an unreadable reply."""
 
     how: str
     hung: bool = False
@@ -61,7 +61,7 @@ class Engine(Protocol):
     """Something that answers queries on events."""
 
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
-        """What it says of a query."""
+        """Return the engine's outcome for a query on events."""
 
 
 @contextmanager
@@ -93,7 +93,7 @@ class ProcessPerCase:
         self._seconds = seconds
 
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
-        """What it says of a query."""
+        """Return the engine's outcome for a query on events."""
         self._query.write_text(query, encoding="utf-8")
         self._events.write_text("".join(json.dumps(event) + "\n" for event in events))
         try:
@@ -139,7 +139,7 @@ class ServerProcess:
         self._lines: SimpleQueue[str] = SimpleQueue()
 
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
-        """What it says of a query."""
+        """Return the engine's outcome for a query on events."""
         answer = self.exchange({"query": query, "events": list(events)}, self._seconds)
         return answer if isinstance(answer, Failure) else reply(answer)
 
@@ -209,7 +209,7 @@ def _limit(memory: int) -> None:
 
 
 def _how_it_ended(status: int) -> str:
-    """How a process ended: a negative status is the signal that killed it."""
+    """Return how a process ended: a negative status is the signal that killed it."""
     if status < 0:
         return f"it was killed by {signal.Signals(-status).name}"
     return f"it ended with exit status {status}"
@@ -220,7 +220,7 @@ def _timeout(seconds: float) -> Failure:
 
 
 def reply(line: str) -> Outcome:
-    """What a line of JSON says."""
+    """Return the outcome in a line of JSON."""
     try:
         answer = json.loads(line)
     except json.JSONDecodeError:

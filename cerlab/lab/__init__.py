@@ -30,7 +30,7 @@ Reply: TypeAlias = dict[str, Any]
 
 
 MOST_ANSWERS = 200
-"""So many answers are listed."""
+"""Answers that the page lists; more are counted only."""
 
 
 MOST_EVENTS = 60
@@ -38,7 +38,7 @@ MOST_EVENTS = 60
 
 
 MOST_STEPS = 40
-"""So many events are followed step by step."""
+"""Events that the page follows step by step."""
 
 
 def answer(request: Request) -> Reply:
@@ -66,7 +66,7 @@ def answer(request: Request) -> Reply:
 
 
 def view(request: Request) -> Reply:
-    """The reply, or what is raised on the way: any `CerlabError`, `ImportError`."""
+    """Return the reply; raises any `CerlabError`, and `ImportError` for what the browser lacks."""
     if not isinstance(request, Mapping):
         raise _unknown("request", request, ("objects",))
     panel, positions = request.get("panel"), request.get("positions", ())
@@ -204,7 +204,7 @@ def _as_query(text: str) -> str:
 
 
 def _html(value: Any) -> str:
-    """What a notebook shows of a value."""
+    """Return the value as a notebook shows it."""
     bundle = value._repr_mimebundle_()
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     for form in ("text/html", "image/svg+xml"):

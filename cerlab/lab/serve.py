@@ -73,7 +73,7 @@ class _Handler(SimpleHTTPRequestHandler):
         super().__init__(*arguments, directory=str(PAGE), **options)
 
     def do_POST(self) -> None:
-        """Reply to a request of the page, JSON for JSON; what is no such request gets a status."""
+        """Reply to a request of the page, JSON for JSON; other requests get an error status."""
         is_own_host = self.headers.get("Host", "") == f"127.0.0.1:{self.server.server_port}"
         token = self.headers.get("X-Token", "").encode()
         length = self.headers.get("Content-Length", "")

@@ -169,7 +169,7 @@ class Case(NamedTuple):
         return f"Case(\n    {json.dumps(self.query)},\n    {listed},\n    # {_words(self)}\n)"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the representation, indented as what is around it."""
+        """Print the representation at the current indentation."""
         for n, line in enumerate(repr(self).split("\n")):
             if n:
                 printer.break_()
@@ -177,7 +177,7 @@ class Case(NamedTuple):
 
 
 _MOST_ANSWERS = 8
-"""The answers that a printed case lists: more do not help to see what is wrong."""
+"""Answers that a printed case lists; the first few show what an engine does wrong."""
 
 
 def _words(case: Case) -> str:
@@ -330,7 +330,7 @@ def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -
 
 @cache
 def _load() -> None:
-    """Do what is done once for all examples, so that no example misses its deadline for it."""
+    """Load printers and libraries before the first example, lest it miss its deadline."""
     from hypothesis.vendor.pretty import for_type_by_name
 
     def print_call(value: Any, printer: Any, cycle: bool) -> None:

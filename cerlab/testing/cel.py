@@ -276,11 +276,11 @@ def with_limit(query: CeqlQuery, per_end: int) -> CeqlQuery:
 
 
 COLUMNS = frozenset(("v", "w", "k", "t", "stream"))
-"""What events may have besides a type."""
+"""Attributes of random events, and their stream."""
 
 
 def columns_of(query: CeqlQuery) -> frozenset[str]:
-    """Return what a query reads of events besides the type."""
+    """Return the attributes that a query reads, and "stream" if it names streams."""
     formulas = list(cel.subformulas(query.formula))
     conditions = [each for phi in formulas for each in _conditions(phi)]
     atoms = [

@@ -35,7 +35,7 @@ class Shape:
     """The size and the variety of random formulas, queries and streams."""
 
     depth: int = 3
-    """How deep operators nest."""
+    """The nesting depth of operators."""
     events: int = 6
     """The length of the longest stream."""
     rich: bool = True
@@ -82,7 +82,7 @@ def likely(rng: Choices, probability: float) -> bool:
 
 
 def nests(rng: Choices, depth: int, probability: float) -> bool:
-    """Return whether a part has parts of its own: likely, and never at depth 0.
+    """Return whether a part has operands: with that probability, and never at depth 0.
 
     Draws are the same at each depth, so that a part without parts can stand for any other.
     """

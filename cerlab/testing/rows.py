@@ -17,7 +17,7 @@ from cerlab.testing.choices import Choices, likely
 from cerlab.testing.smaller import fewer
 
 Reach: TypeAlias = Literal["row", "partition", "match"]
-"""What conditions read: the row under test, PREV and NEXT of it besides, or the whole mapping."""
+"""Reach of conditions: the row under test, also PREV and NEXT of it, or the whole mapping."""
 
 
 VARIABLES = ("A", "B", "C")
@@ -32,7 +32,7 @@ _COMPARISONS = tuple(ex.ComparisonOperator)
 def random_row_pattern(
     rng: Choices, reach: Reach = "match", *, depth: int = 3, pattern: rp.Pattern | None = None
 ) -> RowPattern:
-    """Return a well-formed query of a pattern without exclusions, else of one that is no deeper."""
+    """Return a well-formed query of a given pattern, or of a random one of at most this depth."""
     assert reach in get_args(Reach)
     rows = rng.choice(tuple(rp.Rows))
     if pattern is None:
@@ -170,7 +170,7 @@ def _of_labels(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
 
 
 def _measure(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
-    """What a measure shows: labels, numbers of the mapping, steps, final and running."""
+    """Return a measure: labels, numbers of the mapping, steps, final and running."""
     reading = _reading(rng, names)
     if isinstance(reading, ex.First | ex.Last):
         reading = type(reading)(reading.body, reading.offset, likely(rng, 0.3))

@@ -20,7 +20,7 @@ from cerlab.testing.cel import random_predicate
 from cerlab.testing.choices import ATTRIBUTES, TYPES, Choices, Shape, likely, nests, part
 
 SremoKind: TypeAlias = Literal["all", "core", "unary"]
-"""``"core"`` has the operators of SRT Def. 15 only, ``"unary"`` no registers besides."""
+"""Kinds of expressions: ``"core"`` has only SRT Def. 15's operators, ``"unary"`` no registers."""
 
 REGISTERS = ("r", "s")
 
@@ -33,7 +33,7 @@ _REST = (
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a subexpression may be: its depth, what may have been written, what it may write."""
+    """Limits of a subexpression: its depth, the registers it may read, those it may write."""
 
     shape: Shape
     kind: SremoKind

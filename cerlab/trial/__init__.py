@@ -28,7 +28,7 @@ __all__ = ["ADAPTERS", "Cause", "Tally", "Trial", "Verdict", "adapter", "trial"]
 
 
 _ROUND = 25
-"""So many queries are drawn at once."""
+"""Queries in one round: drawn together, so engines that take many are asked in batches."""
 
 
 @dataclass(slots=True)
@@ -214,14 +214,14 @@ def _lack(engine: Running, case: Case) -> str:
 
 
 def _on(engine: Running, case: Case) -> Judgement:
-    """What another engine does on a case."""
+    """Return the judgement of another engine on a case."""
     if lack := _lack(engine, case):
         return Judgement(Verdict.REFUSED, message=lack)
     return judge(engine, [case])[0][1]
 
 
 _AT_ONCE = 12
-"""So many smaller cases are asked together of an engine that takes many, at about a second each."""
+"""Smaller cases in one batch, to an engine that needs about a second for each batch."""
 
 
 @dataclass(slots=True)
@@ -233,7 +233,7 @@ class Cause:
     case: Case
     judgement: Judgement
     others: dict[str, Judgement]
-    """What other engines of the language do on the case."""
+    """Judgements of the other engines of the language on the case."""
     after: float
     """The second of the trial at which it was small."""
     count: int = 1
@@ -244,7 +244,7 @@ class Cause:
 
 
 def judge(engine: Running, cases: Sequence[Case]) -> list[tuple[Case, Judgement]]:
-    """What an engine does on cases; those to which the reference has no answer are left out."""
+    """Return an engine's judgements of cases, as far as the reference answers them."""
     expected = [(case, answers) for case in cases if (answers := _answers(case)) is not None]
     outcomes = engine.ask([case for case, _ in expected])
     return [
@@ -275,7 +275,7 @@ def smallest_case(
 def _failing(
     engine: Running, case: Case, verdict: Verdict, in_time: Callable[[], bool]
 ) -> Iterator[tuple[Case, Judgement]]:
-    """Smaller cases with a verdict: of those that are asked together, the smallest first."""
+    """Yield smaller cases that have the verdict; of one batch, the smallest first."""
     for together in _batches(LANGUAGES[case.language].smaller(case), engine.adapter.batch):
         if not in_time():
             return
@@ -307,11 +307,11 @@ class Verdict(Enum):
     ORDER = "order"
     """The answers, in another order than is specified."""
     CRASH = "crash"
-    """An error that is none of the query, an end of the process, or no answer that can be read."""
+    """A crash: an error that the query did not cause, an exit, or an unreadable reply."""
     HANG = "hang"
     """No answer in time."""
     REFUSED = "refused"
-    """The engine does not take the query, and says so."""
+    """A refusal: the engine reports that it does not support the query."""
 
 
 FAULTS = frozenset(Verdict) - {Verdict.SAME, Verdict.REFUSED}
@@ -330,7 +330,7 @@ class Judgement:
 def judgement_of(
     case: Case, expected: Sequence[Any], outcome: Outcome, has_order: bool
 ) -> Judgement:
-    """What an outcome is worth; `has_order` says whether the order of answers counts."""
+    """Return the judgement of an outcome; with `has_order` the order of answers counts."""
     match outcome:
         case Refusal(why):
             return Judgement(Verdict.REFUSED, message=why)

@@ -34,15 +34,15 @@ GIGABYTE = 1 << 30
 
 
 class Adapter(Protocol):
-    """How an engine is started and asked."""
+    """Interface of an engine: how to start it and how to ask it."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the engine."""
 
     @property
     def language(self) -> str:
-        """What it reads: ``"rows"`` or ``"ceql"``."""
+        """The language that it reads: ``"rows"`` or ``"ceql"``."""
 
     @property
     def takes(self) -> frozenset[str]:
@@ -50,11 +50,11 @@ class Adapter(Protocol):
 
     @property
     def batch(self) -> int:
-        """How many cases it is given at once."""
+        """The number of cases in one request."""
 
     @property
     def memory(self) -> int | None:
-        """How many bytes its process may take; None where a machine of its own sets a limit."""
+        """The memory limit of its process in bytes; None where the engine sets one itself."""
 
     def command(self) -> list[str]:
         """The words of the command that starts it."""
@@ -66,12 +66,12 @@ class Adapter(Protocol):
         """Whether the order of its rows means something."""
 
     def question(self, case: Case) -> dict[str, Any]:
-        """What its process is sent."""
+        """Return the request to its process."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """What most adapters have in common; `place` is an interpreter or a program."""
+    """Defaults of most adapters; `place` is an interpreter or a program."""
 
     place: str | None = None
 
@@ -89,12 +89,12 @@ class _Common:
         return True
 
     def question(self, case: Case) -> dict[str, Any]:
-        """The clause as it stands, in ``SELECT * FROM T``."""
+        """Return the unchanged clause in ``SELECT * FROM T``."""
         return {"query": f"SELECT * FROM T {case.text}", "rows": case.rows}
 
 
 def _python(place: str | None, *programs: str) -> str:
-    """An interpreter: the one that is given, else the first of these on PATH, else ours."""
+    """Return the given interpreter, else the first of the programs on PATH, else this one."""
     paths = (shutil.which(program) for program in programs)
     return place or next(filter(None, paths), sys.executable)
 
@@ -185,7 +185,7 @@ class Flink(_Common):
         return [_python(self.place), str(CHILDREN / "flink_child.py")]
 
     def refuses(self, case: Case) -> str | None:
-        """What its planner refuses: it is said here, as a job of many patterns fails as one."""
+        """Return why its planner refuses a case; one refused pattern would fail the whole job."""
         flat = [p for p in rp.subpatterns(case.query.pattern) if not rp.children(p)]
         if len({p.name for p in flat if isinstance(p, rp.Variable)}) < len(flat):
             return "a variable may stand in a pattern once"
@@ -313,7 +313,7 @@ PACKAGES = {
     "flink": "apache-flink",
     "duckdb": "duckdb",
 }
-"""What an environment of an engine needs."""
+"""Packages that an engine's environment needs."""
 
 
 def adapter(text: str) -> Adapter:
@@ -343,7 +343,7 @@ class Running:
     log: IO[str] = field(repr=False)
 
     def ask(self, cases: Sequence[Case]) -> list[Outcome]:
-        """What it says of each case; those that it does not take are refused without asking."""
+        """Return the outcome of each case; unsupported ones are refused without asking."""
         outcomes: list[Outcome | None] = [
             None if (why := self.adapter.refuses(case)) is None else Refusal(why) for case in cases
         ]
@@ -375,7 +375,7 @@ class Running:
         return [*self._exchange(cases[:half]), *self._exchange(cases[half:])]
 
     def _last_line(self) -> str:
-        """What it has written to standard error last."""
+        """Return the last line that it wrote to standard error."""
         end = self.log.tell()
         self.log.seek(max(0, end - 2_000))
         lines = self.log.read().strip().splitlines()

@@ -1,4 +1,4 @@
-"""The languages of a trial: random cases, what is right, and what is smaller.
+"""Languages of a trial: random cases, right answers, smaller cases.
 
 Row patterns are asked on tables with the columns g, t, x, s, where t is the number of the row, and
 CEQL queries on streams whose events all have v, w, k, t, integers.
@@ -39,11 +39,11 @@ PATTERN = (
     *("A B", "|", "PERMUTE", "{- -}", "()", "^", "$", "group"),
     *("*", "+", "?", "{n}", "*?", "+?", "??", "{n}?"),
 )
-"""Of patterns; a `group` is a quantifier around more than a variable."""
+"""Features of patterns; a `group` is a quantifier around more than a variable."""
 
 
 FAMILY_ONLY = frozenset(FAMILY)
-"""Of CEQL, what the automata of CORE do not have."""
+"""Features of CEQL that the automata of CORE lack."""
 
 
 SKIP = ("SKIP TO NEXT", "SKIP TO FIRST", "SKIP TO LAST")
@@ -60,7 +60,7 @@ READINGS = (
     *("FIRST", "LAST", "PREV", "NEXT", "COUNT", "SUM", "AVG", "MIN", "MAX"),
     *("CLASSIFIER", "MATCH_NUMBER", "FINAL", "v.x"),
 )
-"""Of MEASURES, and of DEFINE with that word before them: `v.x` is a column, there if qualified."""
+"""Features of MEASURES, and of DEFINE with that word in front; `v.x` is a qualified column."""
 
 
 OPERATORS = (
@@ -83,7 +83,7 @@ ROW_FEATURES = (
 
 
 def row_features(query: RowPattern, table: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """What a row pattern and its table have.
+    """Return the features of a row pattern and its table.
 
     >>> from cerlab.rows.parser import parse_rows
     >>> clause = "MATCH_RECOGNIZE (MEASURES A.x AS m PATTERN (A* B) DEFINE A AS x > PREV(x))"
@@ -173,7 +173,7 @@ def _of_expression(e: ex.Expression | ex.AllRows, where: str) -> Iterator[str]:
 
 
 def ceql_features(query: CeqlQuery) -> frozenset[str]:
-    """What a CEQL query has: the features of `cerlab fuzz`, and arithmetic, as ``v / w``."""
+    """Return the features of a CEQL query: those of `cerlab fuzz`, and arithmetic, as ``v / w``."""
     filters = (phi for phi in cel.subformulas(query.formula) if isinstance(phi, cel.Filter))
     atomics = (each for phi in filters for each in cond.atomics(phi.condition))
     atoms = (a for each in atomics if isinstance(each, cond.On) for a in pred.atoms(each.predicate))
@@ -215,7 +215,7 @@ class Case:
 
 
 class Language(Protocol):
-    """What a trial has to know of a language."""
+    """Interface of a language: cases, their features, right answers, smaller cases."""
 
     features: frozenset[str]
 
@@ -223,7 +223,7 @@ class Language(Protocol):
         """A random query with no features but these, on some data; none if it is not to be had."""
 
     def features_of(self, case: Case) -> frozenset[str]:
-        """What a case has."""
+        """Return the features of a case."""
 
     def answers(self, case: Case) -> Sequence[Any]:
         """The answers by the reference; raises `CerlabError` where it has none to give."""
@@ -231,7 +231,7 @@ class Language(Protocol):
     def compare(
         self, case: Case, expected: Sequence[Any], answers: Sequence[Row], has_order: bool
     ) -> tuple[list[Any], list[Any], bool]:
-        """Answers that are missing, those that are too many, and whether the order is right."""
+        """Return the missing answers, the extra answers, and whether the order is right."""
 
     def smaller(self, case: Case) -> Iterator[Case]:
         """Cases that are smaller in one thing; some may be ill-formed."""
@@ -263,7 +263,7 @@ class RowPatterns:
         return ()
 
     def features_of(self, case: Case) -> frozenset[str]:
-        """What a case has."""
+        """Return the features of a case."""
         return row_features(case.query, case.data)
 
     def answers(self, case: Case) -> Sequence[Any]:
@@ -277,7 +277,7 @@ class RowPatterns:
     def compare(
         self, case: Case, expected: Sequence[Any], answers: Sequence[Row], has_order: bool
     ) -> tuple[list[Any], list[Any], bool]:
-        """What is missing, what is too many, and whether the order is right."""
+        """Return the missing answers, the extra answers, and whether the order is right."""
         names = list(expected[0]) if expected else list(answers[0]) if answers else []
         left, right = [_key(row, names) for row in expected], [_key(row, names) for row in answers]
         missing, extra = surplus(left, right), surplus(right, left)
@@ -320,7 +320,7 @@ def _table(rng: Random) -> tuple[Row, ...]:
 
 
 def _has_answer(case: Case, rng: Random) -> bool:
-    """Whether the reference has an answer; sometimes also where there is none to find."""
+    """Return whether the reference can answer; True also for some cases without a match."""
     try:
         return bool(ROWS.answers(case)) or likely(rng, 0.3)
     except CerlabError:
@@ -347,7 +347,7 @@ def _plain(value: Any) -> Any:
 
 
 def surplus(left: Sequence[K], right: Sequence[K]) -> list[K]:
-    """What the left has more of, in its order."""
+    """Return the elements of the left that the right lacks, counted, in order."""
     rest = list(right)
     more = []
     for key in left:
@@ -382,7 +382,7 @@ class CeqlQueries:
         return ()
 
     def features_of(self, case: Case) -> frozenset[str]:
-        """What a case has."""
+        """Return the features of a case."""
         return ceql_features(case.query)
 
     def answers(self, case: Case) -> Sequence[Any]:
@@ -394,7 +394,7 @@ class CeqlQueries:
     def compare(
         self, case: Case, expected: Sequence[Any], answers: Sequence[Row], has_order: bool
     ) -> tuple[list[Any], list[Any], bool]:
-        """What is missing, what is too many, and whether the order is right."""
+        """Return the missing answers, the extra answers, and whether the order is right."""
         gap = difference(case.query, case.data, expected, answers)
         if gap is None:
             return [], [], True

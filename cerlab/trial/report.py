@@ -138,7 +138,7 @@ def _engine(tally: Tally) -> Iterator[str]:
 
 
 def cause_text(cause: Cause) -> str:
-    """A cause for a terminal: the case, what is wrong, what other engines do."""
+    """Return a cause as text: the case, the wrong answers, the other engines' judgements."""
     return "\n".join(
         (
             cause.case.text,
@@ -200,7 +200,7 @@ class RecordCheck:
     verdict: Verdict
     message: str = ""
     clause: str = ""
-    """What settles that the answer is another one."""
+    """Settlement of a disputed answer, with its source."""
     lacks: str = ""
     """The file that it needs and that is not there."""
 

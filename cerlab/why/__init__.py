@@ -132,7 +132,7 @@ class Why:
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        """What, alone, makes the positions an answer; none where one repair is not enough.
+        """The single repairs that make the positions an answer; empty where one is not enough.
 
         Each has been carried out, and the positions are an answer then. Where it is another event,
         or one more, some event does it; one is not offered if none is found soon.
@@ -321,7 +321,7 @@ def why_to_json(why: Why) -> dict[str, Any]:
 
 
 def why_none_to_json(why: WhyNone) -> dict[str, Any]:
-    """Why there is no answer: what no event has, and the changes each of which gives one."""
+    """Return absent names, and changes that give an answer, as JSON."""
     return {
         "events": why.events,
         "answer": None if why.answer is None else _answer(why.answer),

@@ -1,4 +1,4 @@
-"""Derivations that may be an answer, and the one that is nearest to it (CORE Sec. 2.2)."""
+"""Derivations that may be an answer, and the nearest one (CORE Sec. 2.2; SRT Def. 32)."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ Region: TypeAlias = tuple[int, int]
 
 
 FURTHER = 256
-"""How many events before and after the positions are searched first for unmarked ends."""
+"""Events before and after the positions in the first search for unmarked ends; it grows 8-fold."""
 
 
 NEAR = 64
-"""So many of them are looked at outside the window too, to say how far outside it an answer is."""
+"""Events searched outside the window too, to tell how far outside it the nearest answer is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Candidate:
 
 
 def regions(question: Question) -> Iterator[Region]:
-    """Where to search: from the first to the last position, and beyond where ends may be unmarked.
+    """Yield the regions to search: the positions, then further out where ends may be unmarked.
 
     Outside the last one nothing can matter.
     """
@@ -111,7 +111,7 @@ def _out_of_window(question: Question) -> Callable[[int, int], bool]:
 
 
 def candidates(question: Question, region: Region, allowance: int) -> list[Candidate]:
-    """Those that cost no more than the allowance, the cheapest first.
+    """Return the candidates that cost no more than the allowance, the cheapest first.
 
     Of those that cost the same, one that blames fewest events is first, then one in the substream
     of the first position, then the shortest.
@@ -155,7 +155,7 @@ def _in_place(question: Question, place: Place, allowance: int) -> Iterator[Cand
 
 
 def _search_interval(question: Question, place: Place, meter: Meter, near: int) -> tuple[int, int]:
-    """Where a valuation may be: the anchors, and as far beyond as the window allows.
+    """Return the interval to search: the anchors, and as far beyond as the window allows.
 
     So many events near to it are looked at in any case.
     """
@@ -183,7 +183,7 @@ def not_strict(question: Question, place: Place) -> tuple[Failure, ...]:
 
 
 def nearest(question: Question, region: Region) -> Candidate:
-    """The candidate that costs least to mend; there is always one, without any event at worst."""
+    """Return the candidate that is cheapest to repair; at worst it has no event at all."""
     batches = (candidates(question, region, allowance) for allowance in passes())
     return next(some for some in batches if some)[0]
 
@@ -240,7 +240,7 @@ def exact(question: SremoQuestion, lo: int) -> SremoDerivation | None:
 
 
 def nearest_reading(question: SremoQuestion) -> SremoCandidate | Failure:
-    """The derivation that costs least to mend, with all that it fails; or that all fail too much.
+    """Return the derivation that is cheapest to repair, or a failure if all cost too much.
 
     Of those that cost the same, the one that blames fewest events is first, then the shortest.
     """
@@ -253,7 +253,7 @@ def nearest_reading(question: SremoQuestion) -> SremoCandidate | Failure:
 
 
 def _rank(candidate: SremoCandidate) -> tuple[int, ...]:
-    """What it costs to mend; no event at all is never shown, so that is the last resort."""
+    """Return a sort key, cheapest first; no stream shows a match without events: it is last."""
     d, failures = candidate
     r = d.valuation
     price = cost(failures) + (0 if r.end > r.start or d.failures else 2 * HEAVY)
@@ -294,7 +294,7 @@ def _at_an_end(root: SremoPart, failure: Failure) -> Failure:
 
 
 def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
-    """The failures, where what mends one event of a terminal in an iteration mends all of them."""
+    """Return the failures; of an iterated terminal only repairs that suit all its events."""
 
     def repairs_of_all(failure: Failure) -> Iterator[Repair]:
         same = [f for f in failures if (f.kind, f.path) == (failure.kind, failure.path)]
@@ -312,7 +312,7 @@ def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tu
 
 
 def _weakest(failures: list[Failure]) -> Guard:
-    """What is left of a guard for all the events that it fails on."""
+    """Return the conjuncts of a guard that hold on all the events that it fails on."""
     ways = [
         list(conjuncts(repair.into.guard))
         for failure in failures
@@ -332,7 +332,7 @@ def _events_taken(d: SremoDerivation, path: Path) -> set[int]:
 def _failures_of_shown(
     d: SremoDerivation, failures: tuple[Failure, ...]
 ) -> tuple[Failure, ...] | None:
-    """The failures of a derivation that a stream shows once they are mended; None of others.
+    """Return the failures if a stream shows the derivation once they are repaired, else None.
 
     Its last event is marked then (SRT Def. 32).
     """

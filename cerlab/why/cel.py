@@ -100,7 +100,7 @@ def _clause(here: Part) -> Iterator[CelDerivation]:
 
 
 def relabelled(phi: cel.As | cel.Project | cel.Rename, V: Valuation | None) -> Valuation | None:
-    """What an operator that only touches labels makes of a valuation."""
+    """Return the valuation after an operator that changes labels only."""
     if V is None:
         return None
     labels = dict(V.labels)
@@ -182,7 +182,7 @@ def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
 def _longer(
     here: Part, before: CelDerivation, by_start: Mapping[int, Sequence[CelDerivation]]
 ) -> Iterator[CelDerivation]:
-    """A derivation with each of those that start after it, and what is wrong with the gap."""
+    """Yield a derivation joined with each one that starts after it; a wrong gap is a failure."""
     if before.valuation is None:
         return
     goal, end, starts = here.goal, before.valuation.end, list(by_start)
@@ -330,7 +330,7 @@ def selection(
 
 
 class Part(NamedTuple):
-    """A part of a formula: where it is, what is looked for, and what is above it."""
+    """A part of a formula at its path, with the goal and the context above it."""
 
     goal: Goal
     phi: Formula
@@ -345,7 +345,7 @@ class Part(NamedTuple):
     def above(
         self, d: CelDerivation, V: Valuation | None, own: Iterable[Failure] = ()
     ) -> CelDerivation:
-        """A node with one child, and what it fails besides."""
+        """Return a node with one child; `own` are the failures of the node itself."""
         return Derivation(self.phi, self.path, V, (d,), (*d.failures, *own))
 
 
@@ -366,7 +366,7 @@ def item(context: Context, d: CelDerivation) -> Hashable:
 
 
 def _outside(here: Part, d: CelDerivation) -> int:
-    """What it costs that a part which begins or ends the whole does it at the wrong place."""
+    """Return the cost of beginning or ending the whole match at the wrong place."""
     goal, context, V = here.goal, here.context, d.valuation
     marks = goal.marks or ()
     if V is None or context.loose:
@@ -382,7 +382,7 @@ def _outside(here: Part, d: CelDerivation) -> int:
 
 
 def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
-    """Every event that may be the atom's; with an allowance those that fail to be, and no event."""
+    """Yield each event that the atom may take; with an allowance also wrong ones, and no event."""
     goal, _, path, context = here
     visible = phi.type in context.visible
     for i in _candidates(goal) if visible else range(goal.lo, goal.hi + 1):
@@ -402,7 +402,7 @@ def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
 
 
 def _candidates(goal: Goal) -> Iterable[int]:
-    """Where an atom may take an event that is in the answer."""
+    """Return the positions where a visible atom may take an event."""
     marks = goal.marks or ()
     if goal.allowance < HEAVY:
         return marks
@@ -413,7 +413,7 @@ def _candidates(goal: Goal) -> Iterable[int]:
 
 
 def _wrong(goal: Goal, phi: cel.Atom, path: Path, i: int) -> tuple[Failure, ...]:
-    """What keeps an event from being the atom's."""
+    """Return the failure of an event of another type or stream than the atom asks for."""
     t, p = goal.events[i], goal.at[i]
     if t.type != phi.type:
         words = f"event {p} is {t.type}, {phi.type} was asked"

@@ -1,4 +1,4 @@
-"""The clauses after the formula: CONSUME BY, the strategy, LIMIT (DESIGN 3.7-3.9).
+"""Clauses after the formula (CONSUME BY, the strategy, LIMIT), and what automata say of marks.
 
 Each is asked of an evaluator: what it answers is what stands in the way.
 """
@@ -38,7 +38,7 @@ from cerlab.why.question import Meter, Question, places, unmarked_ends
 def first_passing(
     question: Question, exact: Sequence[Candidate]
 ) -> tuple[Candidate, tuple[Failure, ...]]:
-    """The first candidate that is an answer of the query, else the one that came furthest.
+    """Return the first candidate that passes all clauses, else the one that fails last.
 
     `exact` are those without failures; with it comes the clause that stops it, if any does.
     """
@@ -64,7 +64,7 @@ class Checks:
         self._preferences: dict[tuple[Key, int], Failure | None] = {}
 
     def _answers(self, ast: CeqlQuery) -> list[ComplexEvent]:
-        """What an evaluator answers up to the last end, in its order."""
+        """Return the answers up to the last end, in the evaluator's order."""
         question = self._question
         every = answers(ast, question.stream, first_order=question.first_order)
         return list(takewhile(lambda answer: answer.end <= self._last, every))
@@ -169,7 +169,7 @@ class Checks:
 
 
 def answers(ast: CeqlQuery, stream: Stream, *, first_order: bool = False) -> Iterator[ComplexEvent]:
-    """What the best evaluator that there is answers, by end."""
+    """Yield the answers of the best evaluator that takes the query, by end."""
     return answers_of(Pattern(ast, logic="fo" if first_order else "so"), stream)
 
 

@@ -19,7 +19,7 @@ from cerlab.why.deduction import Contents
 from cerlab.why.failure import Alter, Repair, Retype
 
 MOST_EXAMPLES = 3
-"""How many events or pairs of events are written out."""
+"""Events, or pairs of events, that a message lists: three are enough to see the pattern."""
 
 
 class WhyFalse(NamedTuple):
@@ -127,7 +127,7 @@ GuardAtom: TypeAlias = pred.Everything | pred.Atom | pred.RegisterComparison
 
 
 class WhyGuardFalse(NamedTuple):
-    """The words for a guard that does not hold, what is left of it, and events to alter."""
+    """Words for a guard that does not hold, its conjuncts that do hold, and events to alter."""
 
     words: str
     weaker: pred.Guard
@@ -150,7 +150,7 @@ def may_hold(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) 
 def _truths(
     guard: pred.Guard, t: Event, v: Mapping[str, Event], unknown: frozenset[str]
 ) -> frozenset[bool]:
-    """What a guard may be, each atom with an unknown register for itself."""
+    """Return the possible truth values of a guard; an atom on an unknown register may be either."""
     match guard:
         case pred.Not(operand):
             return frozenset(not truth for truth in _truths(operand, t, v, unknown))
@@ -186,7 +186,7 @@ def why_guard_false(
 
 
 def conjuncts(guard: pred.Guard) -> Iterator[pred.Guard]:
-    """The sides of AND, from left to right; TRUE is none."""
+    """Yield the conjuncts from left to right; TRUE has none."""
     if isinstance(guard, pred.And):
         yield from conjuncts(guard.left)
         yield from conjuncts(guard.right)

@@ -25,7 +25,7 @@ from cerlab.why import failure as mend
 from cerlab.why.failure import HEAVY, LIGHT, Failure, Kind, Path, blame, cost, missing_words
 
 MAX_STEPS = 120_000
-"""How many derivations, of all parts, a deduction may make."""
+"""Partial derivations that one deduction may make, of all parts, before `ResourceLimit`."""
 
 NARROW = 64
 """In intervals of up to so many events, unmarked events are blamed too."""
@@ -34,7 +34,7 @@ NEARBY = 8
 """In longer ones, an event that should be marked is looked for so near to a marked one."""
 
 LONGEST = 60
-"""How long the text of a part may be inside a sentence."""
+"""Characters of a part's text inside a sentence; longer ones are cut."""
 
 Contents: TypeAlias = tuple[tuple[str, int | None], ...]
 """Which event each register holds, by register; None is one that a part should have stored, for
@@ -43,7 +43,7 @@ which no event is there. Registers that are not listed are empty."""
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a SREMO takes: the events from `start` to before `end`, with its marks among them.
+    """Reading of a SREMO: the events from `start` to before `end`, and the marks among them.
 
     `registers` is what those hold after it that some guard reads: one ``(e, S, i, j, M, v) |- v'``
     (SRT Def. 17).
@@ -115,7 +115,7 @@ def derivations() -> Budget:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Positions `marks` of some events, to be those that a derivation between lo and hi marks.
+    """Goal of a deduction: a derivation between `lo` and `hi` that marks exactly `marks`.
 
     `at` has the positions in the whole stream of the `events`; everything else counts in these.
     `marks` is None where any marks will do, as inside a negation. `start` and `end` are those of
@@ -179,7 +179,7 @@ class Chart(Generic[D]):
         self._best: dict[Hashable, tuple[tuple[int, int], D]] = {}
 
     def offer(self, d: D) -> bool:
-        """Keep a derivation if it is allowed and better than what is there of its item."""
+        """Keep a derivation if the goal allows it and its item has no better one."""
         spend(own=self._goal.budget)
         price = cost(d.failures)
         if price + self._surcharge(d) > self._goal.allowance:
@@ -210,7 +210,7 @@ def concatenation(
     valuation: V,
     at: Sequence[int],
 ) -> Derivation[P, V]:
-    """A chain with one part more; what is missing at the seam is placed between its sides."""
+    """Return a chain with one more part; a missing event at the seam gets its neighbours."""
     last, first = _ends(before.valuation), _ends(d.valuation)
     earlier = _with_neighbours(before.failures, before=at[first[0]]) if first else before.failures
     later = _with_neighbours(d.failures, after=at[last[1]]) if last else d.failures

@@ -1,4 +1,4 @@
-"""What can stand between positions and a match, and what would mend it.
+"""Failures: unmet obligations between positions and a match, and the repairs that meet them.
 
 A failure is one obligation of a query that the positions do not meet. It carries its words, with
 the values that decide, and as data the repairs each of which meets it.
@@ -25,7 +25,7 @@ from cerlab.model.event import Event
 from cerlab.predicates.text import positions_text
 
 Path: TypeAlias = tuple[int, ...]
-"""Where a part of a formula is: the number of the child at each step down from the root."""
+"""Place of a part of a formula: the number of the child at each step down from the root."""
 
 
 class Kind(Enum):
@@ -122,7 +122,7 @@ class Relax:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Write the terminal at a path with a mark, or without the one that it has."""
+    """Toggle the mark of the terminal at a path."""
 
     path: Path
     into: Terminal
@@ -167,24 +167,24 @@ class Failure:
 
 
 CHANGES_THE_QUESTION = (Kind.MISSING, Kind.UNMARKED, Kind.LEFTOVER, Kind.INTERVAL)
-"""Failures that are mended by asking for other positions; they are blamed last."""
+"""Failures whose repair asks for other positions; they are blamed last."""
 
 
 LIGHT, HEAVY = 2, 3
-"""What a repair costs: of an event or the query, and of the positions that are asked for."""
+"""Costs of a repair: LIGHT changes an event or the query, HEAVY the positions asked for."""
 
 
 FURTHER_AWAY = {Kind.MISSING: 2, Kind.GAP: 1}
-"""As how many events more a failure counts, where others cost as much to mend."""
+"""Events to add to a failure's count when two failures cost the same to repair."""
 
 
 def weight(failure: Failure) -> int:
-    """What it costs to mend one failure."""
+    """Return the cost of repairing one failure."""
     return HEAVY if failure.kind in CHANGES_THE_QUESTION else LIGHT
 
 
 def cost(failures: Sequence[Failure]) -> int:
-    """What it costs to mend all: repairs are taken greedily, the one that mends most first.
+    """Return the cost of repairing all: greedily, the repair of most failures first.
 
     >>> both = [Failure(Kind.TYPE, "", repairs=(Retype(4, "A"), Alter(4))),
     ...         Failure(Kind.FILTER, "", repairs=(Alter(4),))]
@@ -203,7 +203,7 @@ def cost(failures: Sequence[Failure]) -> int:
 
 
 def blame(failures: Sequence[Failure]) -> int:
-    """How many events the failures are about; of two that cost the same, the fewer is nearer.
+    """Return the number of events that the failures are about; it breaks ties of cost.
 
     An event that is not there is further than one that is, and a gap blames what is in it too.
     """
@@ -211,14 +211,14 @@ def blame(failures: Sequence[Failure]) -> int:
 
 
 def single_repairs(failures: Sequence[Failure]) -> tuple[Repair, ...]:
-    """The repairs each of which mends all failures; none if one is not enough."""
+    """Return the repairs that each repair all failures; empty if no single one does."""
     if not failures:
         return ()
     return tuple(r for r in failures[0].repairs if all(r in f.repairs for f in failures))
 
 
 def missing(path: Path, part: str, others: tuple[Repair, ...] = ()) -> Failure:
-    """No event is there for a part; `others` meet that too, besides one more event."""
+    """Return the failure of a part without an event; `others` are further repairs of it."""
     words = missing_words(part, None, None)
     return Failure(Kind.MISSING, words, part, path, repairs=(Insert(path), *others))
 
@@ -310,7 +310,7 @@ def dropped_for(
 
 
 def _rival_words(strategy: Strategy, rival: ComplexEvent) -> str:
-    """Why a strategy drops an answer: what is there instead."""
+    """Return the words for an answer that a strategy drops in favour of a rival."""
     positions = positions_text(rival.positions)
     match strategy:
         case Strategy.MAX:

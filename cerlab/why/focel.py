@@ -41,7 +41,7 @@ Choice: TypeAlias = Mapping[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where filters look their variables up: the choice of nu beforehand.
+    """Events that are chosen for variables before the search, where filters look them up.
 
     `shared_variables` are on both sides of some ``;``, `types` are the event types of the formula,
     which are labels as variables are.
@@ -95,7 +95,7 @@ def bindings_item(d: CelDerivation, scope: Scope) -> tuple[tuple[str, int | None
 
 
 def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
-    """Those of a formula that binds variables of its own, for each choice of events for them."""
+    """Yield derivations of a formula that binds variables, for each choice of their events."""
     goal, phi, *_ = here
     own = vdef_plus(phi)
     names = sorted(x for x in own if _needs_lookup(phi, x, outside.types))

@@ -91,7 +91,7 @@ def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
 def _enough(
     candidates: Iterator[Weaker], stream: Stream
 ) -> tuple[list[Change], list[tuple[str, str]]]:
-    """The changes that give an answer, and those that cannot be tried, with the reason."""
+    """Return the changes that give an answer, and those no evaluator takes, with the reason."""
     changes, untried = [], []
     for words, repair, query in candidates:
         try:
@@ -148,7 +148,7 @@ def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
 
 
 def why_none_text(why: WhyNone) -> str:
-    """What there is to say, a line each."""
+    """Return the reasons as text, a line each."""
     count = f"{why.events:,} event{'' if why.events == 1 else 's'}"
     if why.answer is not None:
         return f"there is an answer on {count}: {_answer(why.answer)}"
@@ -267,7 +267,7 @@ def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
 
 
 def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
-    """One operand alone; operands that are such a formula have places of their own."""
+    """Yield each operand to leave out, with the rest; nested sequences are visited separately."""
     if not isinstance(phi, cel.Seq | cel.Concat | cel.All):
         return
     for operand, rest in ((phi.left, phi.right), (phi.right, phi.left)):
@@ -276,7 +276,7 @@ def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
 
 
 def _weaker_conditions(condition: Condition) -> Iterator[tuple[str, Condition | None]]:
-    """The condition without one of those that it is the conjunction of; None is no condition."""
+    """Yield the text of each conjunct and the condition without it; None if nothing is left."""
     match condition:
         case pred.And(left, right):
             for text, rest in _weaker_conditions(left):
@@ -292,7 +292,7 @@ def _weaker_conditions(condition: Condition) -> Iterator[tuple[str, Condition | 
 
 
 def _conjuncts(predicate: Predicate) -> Iterator[tuple[Predicate, Predicate | None]]:
-    """Each part of a conjunction, and what is left without it."""
+    """Yield each conjunct, and the predicate without it."""
     if not isinstance(predicate, pred.And):
         yield predicate, None
         return

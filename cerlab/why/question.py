@@ -1,4 +1,4 @@
-"""The question whether positions are an answer of a query, and its substreams (DESIGN 3.1)."""
+"""The question whether positions are an answer of a query; its substreams, labels and windows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Question:
 
     @property
     def path(self) -> Path:
-        """Where `formula` is in the query's formula."""
+        """The path of `formula` in the query's formula."""
         return (0,) if self._root_strategy else ()
 
     @property
@@ -79,7 +79,7 @@ class Question:
 
     @property
     def context(self) -> Context:
-        """What the formula has above it: SELECT, which chooses labels."""
+        """The context of the whole formula: SELECT, which chooses labels."""
         every = labels_in(self.ast.formula)
         if self.ast.items is None:
             return Context(every, every)
@@ -114,7 +114,7 @@ def out_of_stream(positions: Positions, stream: Stream) -> tuple[Failure, ...]:
 def other_interval(
     real: tuple[int, int], start: int | None, end: int | None
 ) -> tuple[Failure, ...]:
-    """Another interval than the one that was asked for."""
+    """Return the failure of an interval that differs from the `start` and `end` asked for."""
     goal = (real[0] if start is None else start, real[1] if end is None else end)
     if goal == real:
         return ()
@@ -124,7 +124,7 @@ def other_interval(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A substream in which the positions are looked for, as if those that are not in it were.
+    """Substream to search for the positions; those outside it are searched as if they were inside.
 
     `failures` are the clauses that keep some of the positions out.
     """
@@ -160,7 +160,7 @@ def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
 
 
 def _left_out(question: Question) -> tuple[Failure, ...]:
-    """What FROM leaves out."""
+    """Return the failures of positions whose events FROM leaves out."""
     streams = ", ".join(map(name_text, question.ast.streams))
     return tuple(
         Failure(
@@ -207,7 +207,7 @@ def compares_with_all(phi: Formula) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is above a subformula.
+    """Context of a subformula: what the formula around it does with its labels and its ends.
 
     `every` are all labels of the formula, `visible` those whose events are in the answer, `read`
     those that something above looks at. `leading` and `trailing`: it begins or ends the whole.
@@ -343,7 +343,7 @@ class Meter:
         return self.window is None or self.span(start, end) <= _width(self.window)
 
     def failures(self, start: int, end: int) -> tuple[Failure, ...]:
-        """How far the interval is outside the window."""
+        """Return the failure of an interval outside the window, with the excess."""
         if self.window is None or self.fits(start, end):
             return ()
         at, span = self._substream.positions, self.span(start, end)

@@ -32,10 +32,10 @@ from cerlab.why.question import Question, compares_with_all, other_interval
 AnyQuestion: TypeAlias = Question | SremoQuestion
 
 MAX_TRIES = 400
-"""How many questions are tried for another event, those that differ in least first."""
+"""Questions tried to find another event, those with the fewest changes first."""
 
 PLACES = 8
-"""How many places are tried for one event more, and the last that there is."""
+"""Places tried for one more event, the last possible place included."""
 
 
 def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[Repair, ...]:

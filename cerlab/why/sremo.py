@@ -160,7 +160,7 @@ def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[Sre
 
 
 def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """Where the next part may start, and what is wrong with the gap before it."""
+    """Yield each start of the next part, with the failures of the gap before it."""
     goal = link.part.goal
     match link.operator.e:
         case sre.SkipAny():
@@ -185,7 +185,7 @@ def _any_gap(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...
 def _without_instance(
     before: Reading, link: Link, e: sre.SkipNext
 ) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """The gaps that hold no instance of the next part, which runs with what is stored."""
+    """Yield the gaps without an instance of the next part, which runs with the stored registers."""
     part = link.part._replace(v=before.registers)
     instances: list[Reading] = []
     for k, failures in _any_gap(part.goal, before.end):
@@ -198,7 +198,7 @@ def _without_instance(
 
 
 def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tuple[Failure, ...]:
-    """What is wrong with a gap that holds instances of what comes next."""
+    """Return the failure of a gap that holds instances of the next part."""
     if not instances:
         return ()
     first, path = min(instances, key=lambda r: (r.end, -r.start)), link.operator.path
@@ -241,7 +241,7 @@ def _gap(operator: Part, end: int, start: int) -> Failure:
 
 
 def _without_marks(part: Part) -> list[SremoDerivation]:
-    """What is negated, with any marks and no failure: they count only where a part measures them.
+    """Return derivations of the negated part without failures; marks count only where measured.
 
     There is none where a register is read of which it is not known what it holds.
     """
@@ -279,7 +279,7 @@ def _negation_failure(here: Part, reading: Reading) -> Failure:
 
 
 def rival_of(r: Reading) -> ComplexEvent | None:
-    """What should not have been there, if it has an event."""
+    """Return the forbidden reading as an answer, if it has an event."""
     return ComplexEvent(r.start, r.end - 1, r.marks) if r.end > r.start else None
 
 
@@ -296,7 +296,7 @@ def _events_text(r: Reading) -> str:
 def _agreeing(
     here: Part, e: sre.Intersection, lefts: list[SremoDerivation], rights: list[SremoDerivation]
 ) -> Iterator[SremoDerivation]:
-    """What both sides take with the same marks; with an allowance what one of them does."""
+    """Yield readings that both sides have with the same marks; with an allowance, of one side."""
     for a in lefts:
         for b in rights:
             r, other = a.valuation, b.valuation
@@ -381,7 +381,7 @@ class MarkGoal(Goal):
         return Chart(self, self.item)
 
     def item(self, d: SremoDerivation) -> Hashable:
-        """What a derivation looks like from above."""
+        """Return the item of a derivation: all that a part above can see of it."""
         r = d.valuation
         return (r.end, r.registers, r.marks if self.by_marks else ())
 
@@ -407,7 +407,7 @@ class Part(NamedTuple):
         return Derivation(self.e, self.path, Reading(self.i, end, marks, self.v), (), failures)
 
     def above(self, d: SremoDerivation, own: Iterable[Failure] = ()) -> SremoDerivation:
-        """A node with one child, and what it fails besides."""
+        """Return a node with one child; `own` are the failures of the node itself."""
         return Derivation(self.e, self.path, d.valuation, (d,), (*d.failures, *own))
 
 

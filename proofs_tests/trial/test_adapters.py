@@ -1,4 +1,4 @@
-"""The adapters of `cerlab trial`: what engines are asked, what is refused for them."""
+"""Adapters of `cerlab trial`: the requests to engines, and the cases refused for them."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def sequence(query: rp.RowPattern) -> FlinkPattern:
 
 
 def truths_of(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
-    """Of each row which variables may take it, as 0 and 1."""
+    """Return for each row the variables that may take it, as 0 and 1."""
     truths: list[Row] = [{} for _ in rows]
     conditions = {each.variable: each for each in query.define}
     for v in rp.variables(query.pattern):

@@ -46,7 +46,7 @@ class Wrong:
     fault: str
 
     def exchange(self, question: Any, seconds: float) -> str | Failure:
-        """What the reference says, or something else where the fault shows."""
+        """Return the reference's answers, or wrong ones where the fault shows."""
         query = parse_rows(question["query"].partition("FROM T ")[2])
         parts = list(rp.subpatterns(query.pattern))
         rows: Answers = match_recognize(query, arrow(question["rows"])).to_pylist()
@@ -186,7 +186,7 @@ def test_the_page_and_the_files_to_run_again(
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours has no fault; what is not there is said."""
+    """No fault of ours, and a report of absent engines."""
     words = ["--engine", "cerlab-ceql", "--engine", "flink=/no/such/python"]
     assert main(["trial", *words, "--cases", "20"]) == 0
     assert "not there: flink: " in capsys.readouterr().err
@@ -243,7 +243,7 @@ OUTCOMES = (Refusal("no"), Failure("it ended"), Failure("no answer", hung=True))
 
 
 def test_all_pairs_of_features_are_drawn() -> None:
-    """Each two of pattern, SKIP and output modes, but those that do not go together."""
+    """Pairs of pattern, SKIP and output modes, all that are compatible."""
     pairs = {
         frozenset((a, b))
         for first, second in combinations((PATTERN, SKIP, OUTPUT), 2)

@@ -1,4 +1,4 @@
-"""How blames are judged: what they say is true, and one repair of nearly each is enough."""
+"""Judge of blames: their statements are true, and nearly each has one sufficient repair."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AnyQuestion(Protocol):
     """A question whether some positions match."""
 
     def holds(self) -> bool:
-        """What the reference says."""
+        """Return the answers of the reference."""
 
 
 Q = TypeVar("Q", bound=AnyQuestion)
@@ -36,7 +36,7 @@ class Blames(Generic[Q]):
     mend: Callable[[Q, Repair], Iterable[Q]]
 
     def is_right(self, rng: Random) -> bool | None:
-        """Whether a repair that is said to be enough is; None where there is no question.
+        """Return whether a repair suffices as claimed; None where the repair leaves no question.
 
         Fails where a statement is not true.
         """

@@ -1,4 +1,4 @@
-"""What a failure states, checked against the events and the reference: nothing said is false."""
+"""Checks of each statement in a failure, against the events and the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One change to a query or a stream after which an answer is none any more."""
+"""Single changes to a query or a stream that take an answer away."""
 
 from __future__ import annotations
 

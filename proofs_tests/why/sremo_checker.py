@@ -22,7 +22,7 @@ Stream = Sequence[Event]
 
 
 def check(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]) -> None:
-    """One ``(e, S, i, j, M, v) |- v'``, and all below it; of the registers those that are read."""
+    """Check one ``(e, S, i, j, M, v) |- v'`` and all below it, on the registers that are read."""
     assert not node.failures
     reading = node.valuation
     assert 0 <= reading.start <= reading.end <= len(S)

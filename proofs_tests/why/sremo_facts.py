@@ -1,4 +1,4 @@
-"""What a failure of a SREMO states, checked against the events and the reference."""
+"""Checks of each statement in a failure of a SREMO, against the events and the reference."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _values_are_right(q: Question, p: int, words: str, v: Contents) -> bool:
 
 
 def _is_there(q: Question, failure: Failure, part: Sremo, root: SremoDerivation) -> bool:
-    """What is negated, or skipped, is really there."""
+    """Check that a negated or skipped part has an instance there."""
     rival, S = failure.rival, q.stream.events
     for node, v in nodes_with_registers(root):
         if node.path != failure.path:

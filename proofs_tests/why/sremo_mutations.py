@@ -1,4 +1,4 @@
-"""One change to an expression, a stream or the positions after which a match is none any more."""
+"""Single changes to an expression, a stream or the positions that take a match away."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def alter(rng: Random, q: Question) -> Question:
 
 
 def delete(rng: Random, q: Question) -> Question:
-    """Without one event; a marked one is no longer asked for."""
+    """Leave one event out, and its position if it is marked."""
     p = rng.choice(q.positions) if rng.random() < 0.7 else rng.randrange(len(q.stream))
     rest = tuple(i - (i > p) for i in q.positions if i != p)
     events = [*q.stream.events[:p], *q.stream.events[p + 1 :]]
@@ -135,7 +135,7 @@ def flip_mark(rng: Random, q: Question) -> Question:
 
 
 def contiguous(rng: Random, q: Question) -> Question:
-    """Gaps are no longer allowed at one place, or not those with an instance of what is next."""
+    """Forbid gaps at one place, or gaps that hold an instance of the next part."""
 
     def change(e: Sremo) -> Sremo:
         match e:

@@ -34,7 +34,7 @@ def all_events(x: str, d: CelDerivation, scope: focel.Scope) -> Positions:
 
 
 def any_event(d: CelDerivation, nu: focel.Choice) -> bool:
-    """The event that is chosen for a variable need not be the one that it has."""
+    """Variable whose chosen event may differ from the event that it binds."""
     return True
 
 
@@ -44,7 +44,7 @@ def kept_inside(phi: Any) -> frozenset[str]:
 
 
 def labels_only(d: CelDerivation, scope: focel.Scope) -> Any:
-    """It does not matter from above which variables are bound."""
+    """Items that ignore which variables are bound."""
     return ()
 
 

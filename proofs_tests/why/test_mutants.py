@@ -90,7 +90,7 @@ _WRONG = cel_atoms._wrong
 
 
 def same_window(window: Window, span: Any) -> Window:
-    """The window that is said to hold is the one that does not."""
+    """Repair that proposes the window that is too small."""
     return window
 
 
@@ -163,7 +163,7 @@ def test_it_blames_the_wrong_place(
 
 
 def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two labellings one is kept, which is not the one that holds; the automaton objects.
+    """Keep one of two labellings, the wrong one: the automaton objects.
 
     It is too rare among random cases.
     """

@@ -1,4 +1,4 @@
-"""Why there is no answer: the changes that are enough are so by the reference, and are all."""
+"""Reasons for no answer: the sufficient changes are exactly those that the reference confirms."""
 
 from __future__ import annotations
 

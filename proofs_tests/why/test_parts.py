@@ -69,7 +69,7 @@ def test_each_cost_of_one_or_two_failures_has_a_pass() -> None:
 
 
 def test_to_write_one_part_weaker_costs_once() -> None:
-    """Whatever is written there in the end has to mend both."""
+    """Require that one terminal repairs both failures."""
     ways = (Relax((0,), cerlab.parse_formula(text)) for text in ("A", "B"))
     assert cost([Failure(Kind.FILTER, "", repairs=(way,)) for way in ways]) == LIGHT
 

@@ -17,7 +17,7 @@ from proofs_tests.core.test_real_stream import S3
 
 ANSWER = ComplexEvent(199_914, 200_021, (199_914, 200_020, 200_021))
 STEPS = 20_000
-"""How many partial derivations are enough, of 224,473 events."""
+"""Partial derivations that suffice on 224,473 events."""
 
 
 @pytest.fixture(scope="module")

@@ -61,7 +61,7 @@ def prove(e: Sremo, stream: Stream, answer: ComplexEvent, explanation: Why) -> N
 
 
 def some_positions(rng: Random, n: int) -> set[tuple[int, ...]]:
-    """At random, which is none of the answers mostly."""
+    """Return random positions, which are mostly no answer."""
     return {tuple(p for p in range(n) if rng.random() < 0.4)} - {()}
 
 

@@ -210,7 +210,7 @@ def test_a_search_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_positions_far_from_any_match() -> None:
-    """The search for what is nearest ends somewhere, also where much is missing."""
+    """Search for the nearest reading ends even where much is missing."""
     text = "_^ . (" * 40 + "_^" + ")" * 40
     explanation = explain(text, "AB", (0, 1))
     assert (explanation.holds, explanation.derivation) == (False, None)

@@ -92,7 +92,7 @@ AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]
 
 
 def same_window(e: Window, span: Any) -> Window:
-    """The window that is said to hold is the one that does not."""
+    """Repair that proposes the window that is too small."""
     return e
 
 
@@ -117,7 +117,7 @@ _GUARD = sremo_terminals._guard_failure
 
 
 def last_rival(reading: Reading) -> Any:
-    """What is negated is said to end one event later."""
+    """Negated readings that end one event too late."""
     rival = _RIVAL(reading)
     return None if rival is None else replace(rival, end=rival.end + 1)
 

@@ -32,7 +32,7 @@ def wrong_question(rng: Random, shape: Shape) -> Question | None:
 
 
 def is_well_formed(e: Sremo) -> bool:
-    """What changes one side of & may write what the other side uses."""
+    """Return whether a change of one side of & writes a register that the other side reads."""
     try:
         check_sremo(e)
     except IllFormed:

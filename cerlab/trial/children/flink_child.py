@@ -108,7 +108,7 @@ class Flink:
 
 
 def failure(text: str) -> Reply:
-    """A refusal where the planner says so, else a crash, each with the cause that is said last.
+    """Return a refusal by the planner, else a crash, with the innermost cause.
 
     Where there is one exception only, its line begins with a colon.
     """

@@ -1,4 +1,4 @@
-"""cerlab in a process of its own: the engines that users run, not the reference."""
+"""cerlab in a separate process: the engines that users run, not the reference."""
 
 from __future__ import annotations
 
