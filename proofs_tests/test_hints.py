@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import cerlab
 from cerlab.catalogue import entries
+from cerlab.evaluate import EVALUATORS
 
 ERRORS = {
     name
@@ -50,3 +55,30 @@ def test_every_code_has_an_entry_in_the_catalogue_and_no_entry_is_left_over() ->
     texts = (path.read_text(encoding="utf-8") for path in root.rglob("*.py"))
     codes = {code for text in texts for code in re.findall(r"CER\d{4}", text)}
     assert codes == set(entries())
+
+
+KINDS = (
+    "A ; B",
+    "SELECT * WHERE A : B PARTITION BY [k]",
+    "A AS a ; B AS b FILTER a.v < b.v",
+    "MAX(A+) ; B",
+    "SELECT * WHERE A ; B CONSUME BY ANY",
+    "<type = 'A'>^ . <TRUE>* . <type = 'B'>^",
+)
+
+
+@pytest.mark.parametrize("text", KINDS)
+@pytest.mark.parametrize("ask", [cerlab.evaluate, cerlab.valuations])
+def test_an_evaluator_that_a_limit_names_takes_the_query(text: str, ask: Any) -> None:
+    """Tried, it does not refuse what it is said to take."""
+    events = [{"type": t, "v": n} for n, t in enumerate("AB" * 150)]
+    for evaluator in (*EVALUATORS, "auto"):
+        try:
+            ask(text, events, evaluator=evaluator)
+        except cerlab.ResourceLimit as error:
+            for named in re.findall(r'evaluator="(\w+)"', error.hint):
+                assert named != evaluator
+                with contextlib.suppress(cerlab.ResourceLimit):
+                    ask(text, events[:20], evaluator=named)
+        except cerlab.Unsupported:
+            pass

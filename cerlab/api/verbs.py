@@ -50,8 +50,8 @@ def evaluate(
         raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
     pattern = any_pattern(what, language, logic=logic)
     stream = io.as_stream(events, **how)
-    by = quickest(pattern, stream) if evaluator == AUTO.name else None
-    every = by.answers(pattern, stream) if by else answers_of(pattern, stream, evaluator)
+    by = quickest(pattern, stream).name if evaluator == AUTO.name else evaluator
+    every = answers_of(pattern, stream, by)
     answers = in_order(every, None if limit is None else min(limit, sys.maxsize))
     warn_about_answers(pattern, stream, None if limit == 0 else len(answers))
     return answers

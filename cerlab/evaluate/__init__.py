@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal, TypeAlias, TypeVar
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.by_number import Access, BatchAccess
-from cerlab.errors import BadData, Unsupported, UsageError, nearest
+from cerlab.errors import BadData, ResourceLimit, Unsupported, UsageError, nearest
 from cerlab.evaluate import protocol
 from cerlab.evaluate.compiled import CompiledEvaluator, Registers
 from cerlab.evaluate.labelled import has_labels, labelled_valuations
@@ -21,6 +23,8 @@ from cerlab.model.stream import Stream, TimeAxis
 EvaluatorName: TypeAlias = Literal[
     "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
 ]
+
+T = TypeVar("T")
 
 EVALUATORS: dict[str, Evaluator] = {
     each.name: each
@@ -156,31 +160,56 @@ def evaluators_for(pattern: AnyPattern) -> tuple[str, ...]:
     return tuple(name for name, each in EVALUATORS.items() if each.takes(pattern))
 
 
-def answers_of(
-    pattern: AnyPattern, stream: Stream, name: EvaluatorName = "auto"
-) -> Iterator[ComplexEvent]:
-    """The answers by one evaluator, by end, as they are found.
+def answers_of(pattern: AnyPattern, stream: Stream, name: str = "auto") -> Iterator[ComplexEvent]:
+    """Yield the answers by one evaluator, by end, as they are found.
 
     Raises `Unsupported`, with the names of those that take the pattern, for one that does not.
     """
+
+    def takers() -> Sequence[str]:
+        return evaluators_for(pattern)
+
     try:
-        return evaluator_of(name).answers(pattern, stream)
+        with _true_hints(takers, name):
+            answers = evaluator_of(name).answers(pattern, stream)
     except Unsupported as error:
-        error.hint = f"evaluators that take it: {', '.join(evaluators_for(pattern))}"
+        error.hint = f"evaluators that take it: {', '.join(takers())}"
         raise
+    return _each(answers, takers, name)
 
 
-def valuations_of(
-    pattern: AnyPattern, stream: Stream, name: EvaluatorName = "auto"
-) -> Iterator[Valuation]:
-    """The valuations by one evaluator, by end, as they are found.
+def valuations_of(pattern: AnyPattern, stream: Stream, name: str = "auto") -> Iterator[Valuation]:
+    """Yield the valuations by one evaluator, by end, as they are found.
 
     Raises `Unsupported`, with the names of those that give the labels, for one that does not.
     """
+
+    def givers() -> Sequence[str]:
+        return [each for each in evaluators_for(pattern) if each in _LABELLING]
+
     try:
-        return evaluator_of(name).valuations(pattern, stream, stream.time)
+        with _true_hints(givers, name):
+            answers = evaluator_of(name).valuations(pattern, stream, stream.time)
     except Unsupported as error:
-        givers = [each for each in evaluators_for(pattern) if each in _LABELLING]
-        if isinstance(pattern, Pattern) and name not in givers:
-            error.hint = f"evaluators that give its labels: {', '.join(givers)}"
+        if isinstance(pattern, Pattern) and name not in givers():
+            error.hint = f"evaluators that give its labels: {', '.join(givers())}"
+        raise
+    return _each(answers, givers, name)
+
+
+def _each(answers: Iterable[T], takers: Callable[[], Sequence[str]], name: str) -> Iterator[T]:
+    with _true_hints(takers, name):
+        yield from answers
+
+
+@contextmanager
+def _true_hints(takers: Callable[[], Sequence[str]], name: str) -> Iterator[None]:
+    """Let the hint of a limit name only evaluators that take the pattern, and another one."""
+    try:
+        yield
+    except ResourceLimit as error:
+        named = set(re.findall(r'evaluator="(\w+)"', error.hint))
+        if named - {*takers(), "auto"} or name in named:
+            others = [each for each in takers() if each not in ("reference", name)]
+            error.hint = f'use evaluator="{others[0]}"' if others else "use a shorter stream"
         raise
