@@ -12,7 +12,17 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import row_text
 from cerlab.io.conversion import Reading, conform_event, duplicate_column, no_type, no_type_column
 from cerlab.io.sources import FEATHER_1, STREAM_MAGIC
-from cerlab.model.columns import decoded, encode_text, is_moment, is_text, nanoseconds, values_of
+from cerlab.model.columns import (
+    Columns,
+    constant_text,
+    decoded,
+    encode_text,
+    is_moment,
+    is_text,
+    nanoseconds,
+    values_of,
+    without_views,
+)
 from cerlab.model.event import Event, TypeColumn, Value, type_of_all
 
 _ROWS = 1 << 16
@@ -33,22 +43,48 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
         raise no_type(names, reading.place())
     row = before
     for batch in table.to_batches(max_chunksize=_ROWS):
-        columns = {
-            name: _values(batch.column(k), reading.place(None, name))
-            for k, name in enumerate(names)
-        }
+        columns, errors = {}, {}
+        for k, name in enumerate(names):
+            try:
+                columns[name] = _values(batch.column(k), reading.place(None, name))
+            except BadData as error:
+                if reading.schema is not None or name in ("type", "stream"):
+                    raise
+                errors[name] = error
         types = columns.pop("type", None) or [type_of_all(type_name)] * batch.num_rows
         streams = columns.pop("stream", None) or [None] * batch.num_rows
         rows = zip(*columns.values(), strict=True) if columns else [()] * batch.num_rows
         for event_type, stream, values in zip(types, streams, rows, strict=True):
             row += 1
             attributes = dict(zip(columns, values, strict=True))
+            if errors:
+                attributes = _ReadableAttributes(attributes, errors)
             try:
                 event = _event(event_type, stream, attributes, reading, row)
                 yield conform_event(event, reading, row)
             except BadData as error:
                 text = row_text({"type": event_type, "stream": stream, **attributes})
                 reading.reject(text, error)
+
+
+class _ReadableAttributes(dict[str, Value]):
+    """Attributes of an event without columns that hold no values: to ask for one is an error."""
+
+    def __init__(self, values: dict[str, Value], errors: dict[str, BadData]) -> None:
+        super().__init__(values)
+        self.errors = errors
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a value; raises `BadData` for a column that holds none."""
+        if name in self.errors:
+            raise self.errors[name]
+        return super().get(name, default)
+
+    def __missing__(self, name: str) -> Value:
+        raise self.errors.get(name) or KeyError(name)
+
+    def __reduce__(self) -> Any:
+        return _ReadableAttributes, (dict(self), self.errors)
 
 
 def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
@@ -82,38 +118,48 @@ def _event(
 
 
 def _values(column: Any, place: DataPlace) -> Sequence[Value]:
+    name = place.column or "?"
     try:
-        return values_of(column, place.column or "?")
+        return values_of(column, name)
     except BadData as error:
         error.place = place
         raise
+    except OverflowError:  # of durations that Python does not have
+        raise BadData(
+            "CER0741",
+            f"column '{name}' of {column.type} holds no values of events",
+            place=place,
+            hint="cast it to numbers, or drop it",
+        ) from None
 
 
-def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
-    """The columns of a table whose rows are events as they are, None where each has to be read.
+def plain_columns(table: Any, type_name: str | None, file: str) -> Columns | None:
+    """Return the columns of a table, each made at its first use; None for rows read one by one.
 
-    Without a schema, with a text in every ``type``, and columns of booleans, integers of up to 64
-    signed bits, floats, texts and moments.
+    The latter where some event has no type. Raises `BadData` at the use of a column that holds no
+    values of events.
     """
     import pyarrow as pa
 
     names = names_of(table, type_name, "the table")
     if len(set(names)) < len(names):
         return None
-    columns = {}
-    for name, column in zip(names, table.columns, strict=True):
-        if (plain := _plain(column)) is None:
-            return None
-        columns[name] = plain
-    if type_name is not None and "type" not in columns:
-        columns["type"] = pa.chunked_array([pa.repeat(type_name, table.num_rows)])
-    types, streams = columns.get("type"), columns.get("stream")
+    sources = dict(zip(names, table.columns, strict=True))
+    types, streams = sources.get("type"), sources.get("stream")
+    if types is None and type_name is not None:
+        types = constant_text(str(type_name), table.num_rows)
     if types is None or not is_text(types.type):
         return None
     if streams is not None and not (is_text(streams.type) or pa.types.is_null(streams.type)):
         return None
-    columns["type"] = types = encode_text(types)
-    return None if types.null_count or _has_text(types, "") else columns
+    types = encode_text(without_views(types))
+    if types.null_count or _has_text(types, ""):
+        return None
+
+    def column(name: str) -> Any:
+        return types if name == "type" else _plain(sources[name], DataPlace(file, None, name))
+
+    return Columns(dict.fromkeys([*names, "type"]), column)
 
 
 def _has_text(column: Any, text: str) -> bool:
@@ -123,32 +169,29 @@ def _has_text(column: Any, text: str) -> bool:
     return bool({text, None} & set(column.unique().to_pylist()))
 
 
-def is_readable(kind: Any) -> bool:
-    """Whether `_plain` takes each column of an Arrow type, but for moments out of range."""
-    import pyarrow as pa
+def _plain(column: Any, place: DataPlace) -> Any:
+    """Return a column as numbers of one kind, text, moments in nanoseconds, or a list of values.
 
-    if pa.types.is_dictionary(kind):
-        return is_readable(kind.value_type)
-    return is_moment(kind) or pa.types.is_string_view(kind) or _is_plain(kind)
-
-
-def _plain(column: Any) -> Any | None:
-    """A column as numbers of one kind, text, or moments in nanoseconds; None if it is another."""
+    Raises `BadData` for a type that holds no values of events.
+    """
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_dictionary(kind):
         if pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type):
             return column
-        return _plain(decoded(column))
+        return _plain(decoded(column), place)
     if pa.types.is_string_view(kind):
         return column.cast(pa.large_string())
-    if is_moment(kind) and kind != pa.timestamp("ns"):
-        try:
-            return nanoseconds(column, "?").cast(pa.timestamp("ns"))
-        except BadData:  # the reader of rows says where
-            return None
-    return column if _is_plain(kind) else None
+    if _is_plain(kind):
+        return column
+    if not is_moment(kind):
+        return _values(column, place)
+    try:
+        return nanoseconds(column, place.column or "?").cast(pa.timestamp("ns"))
+    except BadData as error:
+        error.place = place
+        raise
 
 
 def _is_plain(kind: Any) -> bool:
@@ -282,6 +325,13 @@ def _as_table(frame: Any) -> Any | None:
         return frame
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
+    if module == "polars" and any("\0" in name for name in getattr(frame, "columns", ())):
+        raise BadData(
+            "CER0746",
+            "the name of a column holds a NUL byte",
+            place=DataPlace("the table"),
+            hint="rename it: polars cannot give such a column to others",
+        )
     if module == "pandas":
         if not frame.columns.is_unique:
             raise duplicate_column([str(name) for name in frame.columns], "the table")
@@ -352,18 +402,11 @@ def no_rows(fields: Any) -> Any:
     return pa.Table.from_batches([], schema=fields)
 
 
-def readable_apart(fields: Any, names: Collection[str]) -> list[str] | None:
-    """The columns to read of a file for some `names` of them; None where all have to be read.
-
-    Those that hold no values of events are errors, and moments may be out of range, so that these
-    are read too.
-    """
-    import pyarrow as pa
-
-    if len(set(fields.names)) < len(fields) or not all(is_readable(f.type) for f in fields):
+def columns_to_read(fields: Any, names: Collection[str]) -> list[str] | None:
+    """Return those of some `names` that a file has; None where two columns have one name."""
+    if len(set(fields.names)) < len(fields):
         return None
-    exact = pa.timestamp("ns")
-    return [f.name for f in fields if f.name in names or (is_moment(f.type) and f.type != exact)]
+    return [field.name for field in fields if field.name in names]
 
 
 def arrow_schema(path: Path, kind: str) -> Any:

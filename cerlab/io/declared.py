@@ -36,14 +36,15 @@ def declared_types(schema: Schema) -> dict[str, AttributeType] | None:
 
 
 def table_columns(table: Any, reading: Reading) -> Mapping[str, Column] | None:
-    """The columns of the events of a table; None where the reader of rows has to look at them."""
-    columns = arrow.plain_columns(table, reading.type_name)
+    """Return the columns of the events of a table; None where the reader of rows has to look."""
+    columns = arrow.plain_columns(table, reading.type_name, reading.file)
     if columns is None or reading.schema is None:
         return columns
     names = tuple(name for name in columns if name not in ("type", "stream"))
     try:
-        return declared_rows(Rows(columns, table.num_rows, (names,)), reading.schema).columns
-    except Refused:
+        rows = Rows(dict(columns), table.num_rows, (names,))
+        return declared_rows(rows, reading.schema).columns
+    except (BadData, Refused):
         return None
 
 

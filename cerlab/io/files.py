@@ -244,11 +244,15 @@ def _table_parts(path: Path, kind: str, reading: Reading) -> Iterator[Part]:
     """Yield the rows of a file of columns: by columns where all can be, else row by row."""
     table = arrow.read_file(path, kind)
     columns = table_columns(table, reading)
-    if columns is None:
+    try:
+        arrays = None if columns is None else dict(columns)
+    except BadData:  # a column that perhaps nobody reads
+        arrays = None
+    if arrays is None:
         yield from batched(arrow.table_events(table, reading), SIZE)
         return
-    names = tuple(name for name in columns if name not in ("type", "stream"))
-    yield Rows(dict(columns), table.num_rows, (names,))
+    names = tuple(name for name in arrays if name not in ("type", "stream"))
+    yield Rows(arrays, table.num_rows, (names,))
 
 
 def arriving_parts(
@@ -340,7 +344,7 @@ def _of_columns(
     before = 0
     fields = arrow.arrow_schema(path, form)
     next(arrow.table_events(arrow.no_rows(fields), reading), None)  # is there a type?
-    to_read = None if names is None else arrow.readable_apart(fields, names)
+    to_read = None if names is None else arrow.columns_to_read(fields, names)
     for batch in arrow.record_batches(path, form, size, to_read or None):
         poll()
         table = arrow.as_table(batch, reading.file)

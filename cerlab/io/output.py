@@ -24,6 +24,9 @@ AnyPath: TypeAlias = str | PathLike[str]
 ESCAPE = "cerlab.escaped"
 """The handler of `codecs` that writes ``\\u00e9`` where an encoding has no é: inside JSON it is."""
 
+_LINKS = 40
+"""Links that the system follows from one name."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
@@ -38,6 +41,7 @@ def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
     """
     if "\0" in os.fspath(path):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), os.fspath(path))
+    _check_folder(path)
     file_path = os.path.realpath(path)
     try:
         now = os.stat(path) if os.path.exists(path) else None
@@ -57,6 +61,23 @@ def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
         if error.filename == file_path or error.errno in _FULL:
             error.filename = os.fspath(path)
         raise
+
+
+def _check_folder(path: AnyPath) -> None:
+    """Raise `OSError` where the system finds no folder for a file.
+
+    ``e.csv/../e.csv`` and ``none/../e.csv`` are no files, though `realpath` finds one.
+    """
+    target = os.fspath(path)
+    for _ in range(_LINKS):
+        try:
+            os.stat(os.path.join(os.path.dirname(target) or os.curdir, ""))
+        except OSError as error:
+            error.filename = os.fspath(path)
+            raise
+        if not os.path.islink(target):
+            return
+        target = os.path.join(os.path.dirname(target), os.readlink(target))
 
 
 def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> Iterator[BinaryIO]:

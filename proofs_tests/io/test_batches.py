@@ -342,18 +342,20 @@ def test_columns_that_are_not_needed_are_not_read(suffix: str, tmp_path: Path) -
     ("column", "code"),
     [(pa.array([[1]]), "CER0741"), (pa.array([2**53], pa.timestamp("s")), "CER0740")],
 )
-def test_what_is_wrong_with_a_column_that_is_not_needed_is_said(
+def test_what_is_wrong_with_a_column_is_said_to_who_reads_it(
     column: Any, code: str, suffix: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"e.{suffix}"
     write_table(pa.table({"type": ["A"], "v": [1], "w": column}), path)
-    errors = []
-    for attributes in (None, {"v"}):
-        with pytest.raises(cerlab.BadData) as caught:
-            list(batches(path, attributes=attributes))
-        errors.append((caught.value.code, str(caught.value.place), caught.value.message))
-    assert errors[0] == errors[1]
-    assert errors[0][0] == code
+    for attributes in (None, {"v"}, {"w"}):
+        (batch,) = batches(path, attributes=attributes)
+        assert values_of(batch.columns["type"], "type") == ["A"]
+        if "w" in batch.columns:
+            with pytest.raises(cerlab.BadData, match=code) as caught:
+                batch.columns["w"]
+            assert caught.value.place == cerlab.errors.DataPlace(str(path), None, "w")
+            with pytest.raises(cerlab.BadData, match=code):
+                batch.events[0].attributes["w"]
 
 
 def write_table(table: Any, path: Path) -> None:

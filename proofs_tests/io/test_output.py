@@ -188,17 +188,22 @@ def test_a_descriptor_as_a_file(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "out").read_text() == "first second last"
 
 
-@pytest.mark.parametrize("name", [".", "no/such/folder/out", "e.core/out", "a\0b"])
+@pytest.mark.parametrize(
+    "name",
+    [".", "no/such/folder/out", "e.core/out", "a\0b", "none/../e.core", "e.core/../e.core", "link"],
+)
 def test_a_place_that_cannot_be_written_is_named(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "e.core").write_text("A()\n")
+    (tmp_path / "link").symlink_to("none/../e.core")
     place = str(tmp_path / name)
     with pytest.raises(OSError, match=r"Is a|No such|Not a|Invalid") as caught, whole_file(place):
         pass
     assert caught.value.filename == place
     assert main(["run", "A", str(tmp_path / "e.core"), "-o", place]) == 2
     assert place in capsys.readouterr().err
+    assert (tmp_path / "e.core").read_text() == "A()\n"
 
 
 def test_a_file_that_may_not_be_written_stays(

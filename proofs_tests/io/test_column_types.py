@@ -1,0 +1,173 @@
+"""The types of columns of text: a table by hand, however text comes, and pandas on random files."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pytest
+
+import cerlab
+from cerlab.io import Stream, batches
+from proofs_tests.io.test_text import EVERY
+from proofs_tests.suite import Suite
+
+TYPES = {"int64": int, "double": float, "boolean": bool, "timestamp": cerlab.Timestamp, "text": str}
+
+
+class Case(NamedTuple):
+    """A column of text, and what it is read as."""
+
+    is_csv: bool
+    cells: list[str]
+    type: str
+    values: list[str]
+
+
+def cases() -> Iterator[Case]:
+    for line in Path(__file__).with_name("column_types.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            match = re.fullmatch(r"(csv )?\|(.*?) {2,}(\w+) {2,}(.*)", line)
+            assert match is not None, line
+            cells = [cell[1:] if cell[:1] == " " else cell for cell in match[2].split("|")]
+            cells = [cell.rstrip(" ") if not match[1] else cell.rstrip() for cell in cells]
+            values = match[4].split(" ")
+            if values == ["="]:
+                values = [repr(cell) for cell in cells]
+            elif match[3] == "text":
+                values = [repr(value.replace("_", " ")) for value in values]
+            yield Case(match[1] is not None, cells, match[3], values)
+
+
+CASES = list(cases())
+
+
+def csv_lines(cells: list[str]) -> list[str]:
+    return ["type,v,w", *(f"A,{cell},x" for cell in cells)]
+
+
+def core_lines(cells: list[str]) -> list[str]:
+    return [f"A(v={cell},w=x)" for cell in cells]
+
+
+FORMATS = {"csv": csv_lines, "core": core_lines}
+
+
+def check(case: Case, values: list[Any]) -> None:
+    shown = [v if isinstance(v, str) else str(v) for v in values]
+    if case.type == "text":
+        shown = [repr(v) for v in values]
+    assert shown == case.values
+    assert {type(v) for v in values} - {type(None)} <= {TYPES.get(case.type, int)}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.cells)[:40])
+def test_by_hand(case: Case, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole, in batches of 1 and 7, and from a pipe that gives everything at once."""
+    if case.is_csv and kind == "core":
+        return
+    text = "\n".join(FORMATS[kind](case.cells)) + "\n"
+    path = tmp_path / f"e.{kind}"
+    path.write_text(text)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    streams = [[Stream.read(path)], batches(path, size=1), batches(path, size=7), batches("-")]
+    for stream in streams:
+        check(case, [event.attributes["v"] for part in stream for event in part])
+
+
+def test_blanks_around_values_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("type,v,b,t,n\nA, 7 ,true ,\t2020-01-02, x \nA,8,FALSE,,y\n")
+    first, _ = Stream.read(tmp_path / "e.csv")
+    moment = cerlab.Timestamp(1_577_923_200 * 10**9)
+    assert first.attributes == {"v": 7, "b": True, "t": moment, "n": " x "}
+
+
+FROM_A_PIPE = [
+    (["1", "2.5"], [1, 2.5]),
+    (["1", "", "3"], [1, None, 3]),
+    (["", "x"], [None, "x"]),
+    (["x", "7"], ["x", "7"]),
+    (["2.5", "7"], [2.5, 7.0]),
+    (["1", "x"], None),
+    (["true", "1"], None),
+    (["2020-01-02", "2020-01-02T00:00:00Z"], None),
+    (["1", "2.5", "true"], None),
+]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize(("cells", "values"), FROM_A_PIPE)
+def test_from_a_pipe_line_by_line(
+    cells: list[str], values: list[Any] | None, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first batch settles the type; then integers may become doubles, and nothing else."""
+    lines = [line + "\n" for line in FORMATS[kind](cells)]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(lines)))
+    events: list[Any] = []
+    if values is None:
+        with pytest.raises(cerlab.BadData, match="CER0725") as caught:
+            events.extend(e for part in batches("-") for e in part)
+        assert (caught.value.row, caught.value.column) == (len(lines), "v")
+        assert "--schema" in caught.value.hint
+        assert len(events) == len(cells) - 1
+        return
+    events.extend(e for part in batches("-") for e in part)
+    assert [event.attributes["v"] for event in events] == values
+
+
+CELLS = [
+    cell
+    for cell in EVERY
+    if cell.isprintable() and cell.strip() == cell and not set(cell) & set(",\"'`()\\\r\n")
+]
+POOLS = (
+    ("0", "7", "-12", "+5", "007", "123456789012345678"),
+    ("0.5", "27.8500", "-1e-3", "3.", ".25", "1e23", "0.1234567890123456789", "7"),
+    ("TRUE", "false", "True"),
+    ("INTC", "a b", "é", "x=y", "12a", "12:30", "-x"),
+    CELLS,
+)
+ODD = re.compile(r"(?i)[+-]?nan|\d{4}-\d\d-\d\d.*|[+-]?\d{19,}")
+"""Cells that pandas reads otherwise, as the manual lists: NaN, times, integers beyond 64 bits."""
+
+
+def test_random_files_are_read_as_by_pandas(tmp_path: Path, suite: Suite) -> None:
+    """With the same NULLs and the same rounding of decimals."""
+
+    def case(rng: Random) -> bool:
+        path = tmp_path / "e.csv"
+        names = rng.sample(("v", "w", "größe", "id"), rng.randrange(1, 4))
+        pools = [[c for c in rng.choice(POOLS) if not ODD.fullmatch(c)] for _ in names]
+        rows = [
+            [rng.choice(pool) if rng.random() < 0.9 else "" for pool in pools]
+            for _ in range(rng.randrange(12))
+        ]
+        text = "\n".join([",".join(["type", *names]), *(",".join(["A", *row]) for row in rows)])
+        path.write_text(text + "\n")
+        frame = pd.read_csv(
+            path, na_values=[""], keep_default_na=False, float_precision="round_trip"
+        )
+        for part in (Stream.read(path), *batches(path, size=3)):
+            for event in part:
+                assert set(event.attributes) == set(names)
+        for name in names:
+            ours = [event.attributes[name] for event in Stream.read(path)]
+            assert list(map(same, ours)) == list(map(same, frame[name].tolist())), text
+        return bool(rows)
+
+    suite.run(case, deep_count=5_000)
+
+
+def same(value: Any) -> Any:
+    """A value as both have it: pandas has doubles where integers are missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value if isinstance(value, str) else (isinstance(value, bool), float(value))
