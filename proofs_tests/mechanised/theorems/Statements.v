@@ -1,8 +1,8 @@
 (** What is proved, a definition each: [Theorems] has the proofs and says what they assume. *)
 
-Require Import List NArith.
+Require Import List NArith Arith Permutation.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics.
-Require Import Mechanised.Query Mechanised.Automaton Mechanised.Strategies.
+Require Import Mechanised.Query Mechanised.OpenEvents Mechanised.Tecs Mechanised.Automaton Mechanised.Strategies.
 Require Import Mechanised.Evaluate Mechanised.EvaluateQuery Mechanised.Compile Mechanised.Determinise.
 
 (** The evaluator is sound and complete for the table (CORE Table 2, SOCEL Table 1, FOUND Sec. 4). *)
@@ -54,3 +54,23 @@ Definition Printed_wrong (x : strategy) : Prop := exists (A : cea unit) dec s w,
   selected x A s w /\ ~ printed_recognises A dec x s w.
 Definition Printed_nxt_wrong : Prop := Printed_wrong Nxt.
 Definition Printed_last_wrong : Prop := Printed_wrong Formula.Last.
+
+(** Union of safe nodes, insertion into union-lists (E11) and their merge keep the invariants of a tECS,
+    and denote the union (CORE Sec. 4.2). *)
+Definition Unite_correct : Prop := forall m n, good m -> good n -> max_start m = max_start n ->
+  good (unite m n) /\ max_start (unite m n) = max_start m /\
+  Permutation (paths (unite m n)) (paths m ++ paths n).
+Definition Insert_correct : Prop := forall n ns, union_list ns -> good n -> max_start n <= head_max ns ->
+  union_list (insert n ns) /\ head_max (insert n ns) = head_max ns /\
+  Permutation (all_paths (insert n ns)) (paths n ++ all_paths ns).
+Definition Merge_correct : Prop := forall ns, union_list ns ->
+  good (merge ns) /\ max_start (merge ns) = head_max ns /\ Permutation (paths (merge ns)) (all_paths ns).
+
+(** Algorithm 2 lists the paths that start late enough, each as often as it is there (CORE Thm. 3). *)
+Definition Algorithm2_correct : Prop := forall lowest n, time_ordered n ->
+  listed_from lowest n = filter (fun '(i, _) => lowest <=? i) (paths n).
+
+(** Algorithm 1 outputs the complex events that end at the latest event, each once (CORE Thm. 4). *)
+Definition Algorithm1_correct : Prop := forall D (A : deterministic D) lowest s C,
+  In C (outputs A lowest s) <-> lowest <= fst C /\ exists q, OpenEvents.final A q = true /\ open A s C q.
+Definition Algorithm1_once : Prop := forall D (A : deterministic D) lowest s, NoDup (outputs A lowest s).

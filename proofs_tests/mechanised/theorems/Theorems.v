@@ -4,6 +4,7 @@ Require Import Mechanised.Statements.
 Require Mechanised.EvaluateProofs Mechanised.QueryProofs.
 Require Mechanised.CompileProofs Mechanised.CeaProofs.
 Require Mechanised.WordProofs Mechanised.StrategyProofs Mechanised.PrintedProofs.
+Require Mechanised.TecsProofs Mechanised.AlgorithmProofs.
 
 Theorem evaluate_correct : Evaluate_correct.
 Proof. intros D S phi. exact (EvaluateProofs.evaluate_correct phi S). Qed.
@@ -68,3 +69,27 @@ Print Assumptions printed_nxt_wrong.
 Theorem printed_last_wrong : Printed_last_wrong.
 Proof. exact PrintedProofs.printed_last_wrong. Qed.
 Print Assumptions printed_last_wrong.
+
+Theorem unite_correct : Unite_correct.
+Proof. exact TecsProofs.unite_correct. Qed.
+Print Assumptions unite_correct.
+
+Theorem insert_correct : Insert_correct.
+Proof. exact TecsProofs.insert_correct. Qed.
+Print Assumptions insert_correct.
+
+Theorem merge_correct : Merge_correct.
+Proof. exact TecsProofs.merge_correct. Qed.
+Print Assumptions merge_correct.
+
+Theorem algorithm2_correct : Algorithm2_correct.
+Proof. exact TecsProofs.listed_correct. Qed.
+Print Assumptions algorithm2_correct.
+
+Theorem algorithm1_correct : Algorithm1_correct.
+Proof. exact @AlgorithmProofs.outputs_correct. Qed.
+Print Assumptions algorithm1_correct.
+
+Theorem algorithm1_once : Algorithm1_once.
+Proof. exact @AlgorithmProofs.outputs_once. Qed.
+Print Assumptions algorithm1_once.
