@@ -110,14 +110,15 @@ def by_window(axes: Any, rows: Rows) -> None:
 
 
 def other_operators(axis: Axes, rows: Rows) -> None:
-    """Bars for Q1 to Q7 on stocks."""
+    """Points for Q1 to Q7 on stocks: a bar on a logarithmic axis has no length to compare."""
     names = [f"Q{n}" for n in range(1, 8)]
     some = [rows["stocks", f"{name} ANY 1000"] for name in names]
     for k, (name, (figure_of, colour, _)) in enumerate(SERIES.items()):
         heights = [figure_of(row) for row in some]
         if all(heights):
-            places = [n + 0.27 * (k - 1) for n in range(len(names))]
-            axis.bar(places, heights, width=0.25, color=colour, label=name)
+            places = [n + 0.15 * (k - 1) for n in range(len(names))]
+            axis.plot(places, heights, "soD"[k], markersize=5, color=colour, label=name)
+    axis.grid(axis="x", color=GRAY)
     axis.set_yscale("log")
     axis.set_xticks(range(len(names)), names)
     axis.tick_params(labelsize=7)

@@ -111,16 +111,12 @@ def nested(axis: Axes, title: str, rows: Rows, figure_of: Callable[[Row], float]
 
 
 def other_operators(axis: Axes, rows: Rows) -> None:
-    """Bars for q1 to q5."""
+    """Points for q1 to q5: a bar on a logarithmic axis has no length to compare."""
     names = [f"q{n}" for n in range(1, 6)]
     some = [rows[name, 1_000] for name in names]
-    for shift, figure_of, style in ((-0.2, cerlab, ENGINE), (0.2, algorithm_1, RUNS)):
-        places = [n + shift for n in range(len(names))]
-        hatch = "" if figure_of is cerlab else "////"
-        heights = [figure_of(row) for row in some]
-        bar = {"color": style["color"], "label": style["label"], "hatch": hatch}
-        axis.bar(places, heights, width=0.38, edgecolor="white", linewidth=0, **bar)
-    axis.set_xticks(range(len(names)), names)
+    for figure_of, style in ((cerlab, ENGINE), (algorithm_1, RUNS)):
+        plot(axis, names, some, figure_of, style | {"linestyle": "none"})
+    axis.margins(x=0.15)
     labelled(axis, "Other operators, 1 s (Fig. 5)", "pattern")
 
 

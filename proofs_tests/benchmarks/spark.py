@@ -104,7 +104,7 @@ def measure_spark(
                         "answers": found,
                         "local_cpu": reading,
                         "cold_cpu": cold,
-                        "cold_share": reading / (cold - start),
+                        "cold_share": reading / (cold - start) if cold > start else None,
                         "cpu": cpu,
                         "wall": wall,
                         "share": reading / cpu,

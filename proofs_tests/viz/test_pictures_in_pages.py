@@ -17,6 +17,7 @@ LONG = cerlab.parse_query(
     "b[name = 'INTC'] AND c[volume >= 1000]"
 )
 MAXIMAL = cerlab.parse_query("SELECT MAX * WHERE (A OR B)+ AS a ; C AS c")
+ITERATED = cerlab.parse_query("SELECT * WHERE A AS a ; B+ AS b ; C AS c")
 EVENTS = [{"type": kind, "price": n} for n, kind in enumerate("ABBCABCD")]
 VALUES: dict[str, Any] = {
     "query": LONG,
@@ -27,6 +28,7 @@ VALUES: dict[str, Any] = {
     "table": LONG.table,
     "steps": cerlab.step(LONG, EVENTS),
     "maximal steps": cerlab.step(MAXIMAL, EVENTS),
+    "iterated steps": cerlab.step(ITERATED, EVENTS),
     "timeline": cerlab.timeline(LONG.formula, EVENTS),
 }
 
@@ -68,7 +70,7 @@ def test_nothing_is_cut_without_a_cue(name: str, width: int, chromium: Any) -> N
     page.close()
 
 
-@pytest.mark.parametrize("name", ["steps", "maximal steps"])
+@pytest.mark.parametrize("name", ["steps", "maximal steps", "iterated steps"])
 def test_words_of_a_step_leave_less_than_a_hundred_pixels_above_the_machine(name: str) -> None:
     """All frames have the height for the longest words, which a short step leaves empty."""
     steps = VALUES[name]
