@@ -90,9 +90,8 @@ def joined(parts: Sequence[Stream]) -> Stream:
     def column(name: str) -> Any:
         import pyarrow as pa
 
-        return concat_columns(
-            [p.columns[name] if name in p.columns else pa.nulls(len(p)) for p in parts]
-        )
+        columns = (p.columns[name] if name in p.columns else pa.nulls(len(p)) for p in parts)
+        return concat_columns([chunk for c in columns for chunk in getattr(c, "chunks", [c])])
 
     names = dict.fromkeys(name for part in parts for name in part.columns)
     length = sum(map(len, parts))
@@ -389,13 +388,13 @@ class Answers:
         """Give out what the events so far have completed; answers to come start at `lowest`.
 
         Where nothing bounds these, answers wait for a while: giving out costs all events that are
-        kept, and so it is done when these are a quarter more.
+        kept, and so it is done when these are twice as many.
         """
         self._gather()
         if self.recent is None:
             return
         kept = self.recent.length - self.recent.offset
-        if final or lowest > self.recent.offset or self.recent.length - self._settled >= kept // 4:
+        if final or lowest > self.recent.offset or self.recent.length - self._settled >= kept // 2:
             self._give_out()
             self._settled = self.recent.length
         if not self._pending:
@@ -456,11 +455,10 @@ class Answers:
             yield rows_of_part(query, stream, at, answers, self._columns), len(answers)
             return
         near = answers.shift_positions(-at)
-        if self._per_end is not None:
+        (rows,) = labelled_answers(query, stream, [near])
+        table = table_of_rows(rows, at)
+        if self._per_end is not None and _most_at_an_end(rows.end) > self._per_end:
             table = _shifted(arrow_table(labelled_valuations(query, stream, near), labels=True), at)
-        else:
-            (rows,) = labelled_answers(query, stream, [near])
-            table = table_of_rows(rows, at)
         if self._events:
             table = table.append_column("events", self._event_objects(_answers(table), stream, at))
         yield table, table.num_rows
@@ -495,6 +493,13 @@ def _answers(table: Any) -> AnswerBatch:
     offsets = lists.offsets.to_numpy().astype(np.int64)
     start, end = (table.column(name).to_numpy() for name in ("start", "end"))
     return AnswerBatch(start, end, offsets, lists.values.to_numpy())
+
+
+def _most_at_an_end(ends: Any) -> int:
+    """How many rows the end with most of them has; ends do not decrease."""
+    import numpy as np
+
+    return int(np.unique(ends, return_counts=True)[1].max(initial=0))
 
 
 def _shifted(table: Any, by: int) -> Any:

@@ -146,12 +146,13 @@ class AnswerColumns:
         at = events.offsets[1:] - 1 if column.function == "last" else events.offsets[:-1]
         missing = counts == 0
         if not missing.any():
-            positions = pa.array(
+            positions = array_from(
                 events.positions if len(events.positions) == len(at) else events.positions[at]
             )
         else:
             with_zero = np.concatenate([events.positions, [0]])
-            positions = pa.array(with_zero[np.where(missing, len(with_zero) - 1, at)], mask=missing)
+            rows = np.where(missing, len(with_zero) - 1, at)
+            positions = array_from(with_zero[rows], missing)
         return self._values(column, positions)
 
     def _values(self, column: NamedColumn, positions: Any) -> Any:
