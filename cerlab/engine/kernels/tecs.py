@@ -268,7 +268,8 @@ def _commit(tecs: k.Tecs, p: int, count: int) -> bool:
         for i in range(scratch.length[entry]):
             pool[at + 2 + i] = scratch.nodes[entry, i]
         at += 2 + scratch.length[entry]
-        active |= 1 << min(scratch.state[entry], 63)
+        state = scratch.state[entry]
+        active |= 1 << (state if state < 63 else 63)
     parts.length[p] = length
     parts.active[p] = active
     return True
