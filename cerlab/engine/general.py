@@ -204,6 +204,7 @@ class Tecs:
         self.forget(lowest)
         now = (self._batches, int(self._reg[k.EVENT]))
         again, self._collected_at = self._collected_at == now, now
+        # less than half free would soon be full again, and each collection reads the whole arena
         if again or 2 * self._reg[k.HEAD] > self.nodes:
             self._arena = double_room(self._arena)
 

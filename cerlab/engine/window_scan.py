@@ -123,6 +123,7 @@ class WindowScan(ABC, Generic[Result]):
         self._carry_over()
         self._pending.append(batch)
         before = len(self._window_before.symbols) if self._window_before else 0
+        # a scan reads the window again: with as much that is new, events are read twice on average
         if sum(len(batch.symbols) for batch in self._pending) >= before:
             yield from self._scan()
 

@@ -155,6 +155,7 @@ def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
     if head + high - low + 2 > records.event.shape[0]:
         return False
     lowest = head
+    # all heads are read before one is written: an op may start from the target of another
     for o in range(low, high):
         source, target = heads[row + move.source[o]], move.target[o]
         if target != k.NONE and source != k.NONE:

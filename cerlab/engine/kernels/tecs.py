@@ -256,6 +256,7 @@ def _commit(tecs: k.Tecs, p: int, count: int) -> bool:
     for entry in range(count):
         length += 2 + scratch.length[entry]
     if length > parts.room[p]:
+        # twice the room, so a row that grows moves a logarithmic number of times
         if reg[k.POOL_END] + 2 * length > pool.shape[0]:
             return False
         parts.start[p] = reg[k.POOL_END]
