@@ -67,6 +67,7 @@ def iteration(A: M, *, gaps: bool) -> M:
     w = A.states
     wait = [A.step(w, *A.skip, w)] if gaps else []
     leave = ends_in(A, {w})
+    # Also the last transitions are first ones of a next round: a body of one event iterates (E9).
     again = (t._replace(source=w) for t in (*A.Delta, *leave) if t.source in A.I)
     return replace(A, states=w + 1, Delta=(*A.Delta, *wait, *distinct((*leave, *again))))
 

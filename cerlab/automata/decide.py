@@ -112,6 +112,7 @@ def shortest_difference(
     with fewer than `below` events.
     Raises `ResourceLimit` where the search takes too many steps.
     """
+    # Runs beyond every window fit none of them, so their lengths need not be told apart.
     cap = 2 + max((w.events for w in (left, right) if w.events is not None), default=0)
     start = _Node(left.machine.idle, right.machine.idle, 0)
     steps: dict[_Node, _Step] = {start: _Step(None, -1, None)}

@@ -136,7 +136,7 @@ class Nothing:
     final: Sequence[bool] = ()
 
     def symbol(self, event: Event) -> int:
-        """Return 0: there is no predicate."""
+        """Return 0, the only symbol without predicates."""
         return 0
 
     def begin(self, idle: int, symbol: int) -> Moves:
@@ -171,6 +171,7 @@ class Numbering(Generic[Macro]):
 
     def of(self, macro: Macro) -> int:
         """The number of a macro-state, a new one if it is new."""
+        # Read without the lock: a number is stored only when both lists have its place.
         number = self._numbers.get(macro)
         if number is not None:
             return number

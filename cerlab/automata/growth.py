@@ -70,6 +70,7 @@ def growth_of(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
         return None
     with step_budget("the growth of a query"):
         loops = [each for each in strong_components(graph.nodes, graph.next) if each.loops]
+        # Chains of pairs end only where the machine is not exponential.
         if any(_is_exponential(graph, each.members) for each in loops):
             return Growth(None)
         return Growth(_degree(graph, [each.members for each in loops]))

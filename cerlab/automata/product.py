@@ -85,6 +85,7 @@ def remember(
             for label, after in follow(memory, t):
                 yield label, (t.target, after)
 
+    # Several initial states become one fresh state, so that the memory begins once.
     q0 = A.q0 if A.single else START
     return explore((q0, start), moves, lambda state: state[0] in A.F, kind, R=R)
 

@@ -119,7 +119,7 @@ class Pattern:
 
     @cached_property
     def plan(self) -> Plan:
-        """The compiled plan that engines run; raises `Unsupported` where there is no automaton."""
+        """The compiled plan that engines run; raises `Unsupported` without an automaton."""
         ast = self.ast
         if self.logic == "fo":
             ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)

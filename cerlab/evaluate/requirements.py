@@ -1,4 +1,4 @@
-"""The names and values that a pattern needs of events, and warnings of those that no event has.
+"""The names and values that a pattern needs of events, and warnings of absent ones.
 
 Names of types, streams and attributes, values of a kind that a comparison can hold for, texts that
 are compared with. Each is looked for until it is there, so that most streams cost a look at their
@@ -67,7 +67,7 @@ class Absent:
 
 @dataclass(eq=False)
 class Requirements:
-    """The names and values that a pattern still needs, and those that events had so far."""
+    """The open needs of a pattern, and the names and values of the events so far."""
 
     types: dict[str, None] = field(default_factory=dict)
     streams: dict[str, None] = field(default_factory=dict)
@@ -201,7 +201,7 @@ class Requirements:
                 yield Absent("text", f"{name} = '{text}'", f"did you mean '{value}'?")
 
     def warn(self, some: bool, answers: int | None, ask: str) -> None:
-        """Warn of each absent name, and that there is no answer.
+        """Warn of each absent name, and of a query without answers.
 
         `some` says whether there are events at all; `answers` is how many answers there are, None
         where that is not known; `ask` is how to ask why.
@@ -210,7 +210,7 @@ class Requirements:
 
 
 def warn_of(absent: Iterable[Absent], some: bool, answers: int | None, ask: str) -> None:
-    """Warn of each absent name, and that there is no answer, as `Requirements.warn`."""
+    """Warn of each absent name, and of a query without answers, as `Requirements.warn`."""
     lines = [f"{CODES[each.kind]}: {each}" for each in absent] if some else []
     if answers == 0:
         lines.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))

@@ -241,7 +241,7 @@ def _float(node: JsonNode) -> float:
 
 
 class Codec(NamedTuple):
-    """How a part of a value is written as JSON, and how it is read, at a depth of nesting."""
+    """The writer of a part of a value as JSON, and its reader, at a depth of nesting."""
 
     write: Callable[[Any], Any]
     read: Callable[[JsonNode, int], Any]

@@ -61,7 +61,7 @@ def add_edge(
     e: E,
     either: Callable[[E, E], E],
 ) -> None:
-    """Join an edge with those that connect the same two states."""
+    """Join an edge with the one between the same two states."""
     edges[edge] = either(edges[edge], e) if edge in edges else e
 
 

@@ -51,7 +51,7 @@ def habit_hint(text: str, at: int) -> str:
 
 
 def _of_whole(text: str, before: str, rest: str) -> str:
-    """Return the hint for texts that are no query, or begin or end wrongly."""
+    """Return the hint for a text that is not a query, or begins or ends wrongly."""
     if text.lstrip().startswith("{") or re.fullmatch(
         r"\s*\S+\.(?:csv|ndjson|jsonl?|parquet)\s*", text
     ):
