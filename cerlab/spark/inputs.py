@@ -122,7 +122,7 @@ def _look(cell: Column) -> Column:
     """Return the kind of each cell, NULL for an empty one, as `cerlab.io.conversion.infer` does."""
     from pyspark.sql import functions as fn
 
-    look = fn.when(cell.isNull() | (fn.upper(cell) == "NULL"), fn.lit(None))
+    look = fn.when(cell.isNull(), fn.lit(None))
     for name, pattern in _LOOKS.items():
         look = look.when(cell.rlike(pattern), fn.lit(name))
     return look.otherwise(fn.lit("text"))
@@ -143,11 +143,9 @@ def _kind(looks: set[str], path: str, name: str) -> str:
 
 
 def _of_kind(cell: Column, kind: str) -> Column:
-    from pyspark.sql import functions as fn
 
-    plain = fn.when(fn.upper(cell) != "NULL", cell)
     types = {"integer": "bigint", "decimal": "double", "boolean": "boolean", "text": "string"}
-    return plain.cast(types[kind])
+    return cell.cast(types[kind])
 
 
 def _ndjson(spark: SparkSession, path: str) -> DataFrame:
