@@ -199,6 +199,7 @@ def fuzz(
     for n in range(cases):
         watch(n)
         choice = takes - set(outcome.shunned)
+        # Each case has its own generator, so case n does not depend on how much the others drew.
         query, events, expected = _case(Random(f"{seed} {n}"), choice, shape)
         here = features(query)
         reply = _compare(child, query, events, expected)

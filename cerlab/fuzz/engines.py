@@ -155,6 +155,7 @@ class ServerProcess:
             self.stop()
             assert seconds is not None
             return _timeout(seconds)
+        # The process ended before it read the question, as if its output had ended.
         except BrokenPipeError:
             line = ""
         if not line:

@@ -74,6 +74,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Reply to a request of the page, JSON for JSON; other requests get an error status."""
+        # The token keeps other pages of the browser out, the host's name a rebound address.
         is_own_host = self.headers.get("Host", "") == f"127.0.0.1:{self.server.server_port}"
         token = self.headers.get("X-Token", "").encode()
         length = self.headers.get("Content-Length", "")

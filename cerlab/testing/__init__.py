@@ -320,6 +320,7 @@ def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -
     from hypothesis.control import cleanup
 
     _load()
+    # The first draw of an example sets the filter, and its cleanup restores the ones before.
     if ("ignore", None, CerlabWarning, None, 0) not in warnings.filters:
         catching = warnings.catch_warnings()
         catching.__enter__()

@@ -184,6 +184,7 @@ def not_strict(question: Question, place: Place) -> tuple[Failure, ...]:
 
 def nearest(question: Question, region: Region) -> Candidate:
     """Return the candidate that is cheapest to repair; at worst it has no event at all."""
+    # Allowances grow, so the first pass with a candidate has the cheapest one.
     batches = (candidates(question, region, allowance) for allowance in passes())
     return next(some for some in batches if some)[0]
 

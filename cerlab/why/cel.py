@@ -164,6 +164,7 @@ def sequences(
 def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]:
     """One round, two rounds, ..: the children of a derivation are its rounds."""
     by_start = _by_start(once)
+    # Another round may follow each round, so its end is not yet the end of the whole.
     more_may_follow = replace(here.context, trailing=False)
     rounds = chart(here._replace(context=more_may_follow))
     first = [d for d in (here.above(d, d.valuation) for d in once) if rounds.offer(d)]
@@ -194,6 +195,7 @@ def _longer(
             gap = (_gap(here, here.phi, end, start),)
         if not here.context.loose:
             marks = goal.between(end, start)
+            # Starts are sorted: each further one leaves out these marks too.
             if HEAVY * len(marks) > goal.allowance:
                 return
             gap += goal.leftover(marks)

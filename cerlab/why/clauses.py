@@ -217,6 +217,7 @@ def larger_answer(
     """
     goal = frozenset(marks)
     first = min(marks, default=len(events) - 1)
+    # Runs in one state can go on alike: of those that took more one is kept, and of the others.
     runs: dict[tuple[int, bool], Run] = {}
     for i, t in enumerate(events):
         step: dict[tuple[int, bool], Run] = {}

@@ -118,6 +118,7 @@ def _wider(ast: CeqlQuery, stream: Stream) -> Change | None:
     def attempt(steps: int) -> ComplexEvent | None:
         return _first(replace(ast, window=window_of(steps)), stream)
 
+    # Doubling ends: without a window there is an answer.
     low, high = width, max(1, 2 * width)
     while (wide := attempt(high)) is None:
         low, high = high, 2 * high

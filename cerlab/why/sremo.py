@@ -53,6 +53,7 @@ def readings(here: Part) -> list[SremoDerivation]:
     Raises `ResourceLimit` where there are too many partial ones.
     """
     goal, _, path, i, v = here
+    # A part reads nothing else of its surroundings, so one search serves all chains that reach i.
     key = (goal.marks is None, goal.by_marks, path, i, v)
     if key not in goal.cache:
         goal.cache[key] = goal.chart().all(_rule(here))
@@ -177,6 +178,7 @@ def _any_gap(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...
     """Any gap, as long as it leaves out no more marked positions than allowed."""
     for k in range(end, goal.stop + 1):
         failures = goal.leftover_between(end, k)
+        # Each longer gap leaves out these marks too.
         if HEAVY * len(failures) > goal.allowance:
             return
         yield k, failures
