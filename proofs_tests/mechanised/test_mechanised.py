@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cerlab.fuzz import FEATURES, engine, fuzz
+from cerlab.fuzz import CEL, FEATURES, engine, fuzz
 from cerlab.testing import ATTRIBUTES, SMALL, Shape
 from proofs_tests.suite import Suite
 
@@ -128,12 +128,21 @@ def test_a_wrong_definition_breaks_a_proof(wrong: Wrong, built: Path, tmp_path: 
 
 @needs_coq
 @pytest.mark.services
-@pytest.mark.parametrize("shape", [SMALL, ATTRIBUTES], ids=["few values", "all values"])
+@pytest.mark.parametrize(
+    ("judge", "takes", "shape"),
+    [
+        ("judge", FEATURES, SMALL),
+        ("judge", FEATURES, ATTRIBUTES),
+        ("judge tecs", (*CEL, "SELECT"), SMALL),
+    ],
+    ids=["few values", "all values", "tecs"],
+)
 def test_the_extracted_judge_agrees_with_the_reference(
-    shape: Shape, built: Path, suite: Suite
+    judge: str, takes: tuple[str, ...], shape: Shape, built: Path, suite: Suite
 ) -> None:
-    with engine(str(built / "judge"), seconds=60) as child:
-        takes = frozenset(FEATURES)
-        summary = fuzz(child, cases=suite.profile.cases(50_000), seed=7, takes=takes, shape=shape)
+    with engine(f"{built}/{judge}", seconds=60) as child:
+        summary = fuzz(
+            child, cases=suite.profile.cases(50_000), seed=7, takes=frozenset(takes), shape=shape
+        )
     assert summary.difference is None, summary.difference
     assert not summary.doubt, summary.doubt

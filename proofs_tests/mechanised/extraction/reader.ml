@@ -1,7 +1,8 @@
 (* The reader of the judge: JSON lines in, JSON lines out, for `cerlab fuzz`.
 
    A line {"query": CEQL, "events": [{"type": .., ..}, ..]} is answered with {"answers": [..]} or
-   {"refused": why}. All answers are computed by `Proved`, which Coq extracts; what is here (JSON,
+   {"refused": why}. `judge` evaluates by the semantics; `judge tecs` compiles the formula and runs Algorithm 1
+   and 2, for the formulas that a CEA has the answers of. All answers are computed by `Proved`, which Coq extracts; what is here (JSON,
    the grammar of CEQL, comparisons of values) is trusted, not proved. *)
 
 open Proved
@@ -441,6 +442,15 @@ let answer_text ((start, stop), positions) =
   Printf.sprintf {|{"start": %d, "end": %d, "positions": [%s]}|} start stop
     (String.concat ", " (List.map string_of_int positions))
 
+let by_tecs = Array.length Sys.argv > 1 && Sys.argv.(1) = "tecs"
+
+(* Algorithm 1 reads one substream, and the query has no clause but SELECT. *)
+let tecs query stream =
+  let whole t = query.reads t && query.key t = Some N0 in
+  if query.consume <> KeepAll || not (List.for_all whole stream) then refuse "clauses";
+  if not (regular query.pattern) then refuse "this operator";
+  tecs_answers stream query.pattern
+
 let reply line =
   match json_of line with
   | Object fields ->
@@ -449,7 +459,8 @@ let reply line =
            (try
               let number = numbering () in
               let query = query_of number text in
-              let answers = query_answers query (List.map (event_of number) events) in
+              let stream = List.map (event_of number) events in
+              let answers = if by_tecs then tecs query stream else query_answers query stream in
               Printf.sprintf {|{"answers": [%s]}|} (String.concat ", " (List.map answer_text answers))
             with Refused why -> Printf.sprintf {|{"refused": "%s"}|} (String.escaped why))
        | _ -> failwith "no question")

@@ -4,6 +4,7 @@ Require Import List NArith Arith Permutation.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics.
 Require Import Mechanised.Query Mechanised.OpenEvents Mechanised.Tecs Mechanised.Automaton Mechanised.Strategies.
 Require Import Mechanised.Evaluate Mechanised.EvaluateQuery Mechanised.Compile Mechanised.Determinise.
+Require Import Mechanised.Engine.
 
 (** The evaluator is sound and complete for the table (CORE Table 2, SOCEL Table 1, FOUND Sec. 4). *)
 Definition Evaluate_correct : Prop := forall D (S : stream D) phi V,
@@ -74,3 +75,8 @@ Definition Algorithm2_correct : Prop := forall lowest n, time_ordered n ->
 Definition Algorithm1_correct : Prop := forall D (A : deterministic D) lowest s C,
   In C (outputs A lowest s) <-> lowest <= fst C /\ exists q, OpenEvents.final A q = true /\ open A s C q.
 Definition Algorithm1_once : Prop := forall D (A : deterministic D) lowest s, NoDup (outputs A lowest s).
+
+(** Both algorithms on the CEA of a formula list its complex events, each once (CORE Thm. 2 to 4). *)
+Definition Tecs_answers_correct : Prop := forall D (S : stream D) phi C, regular phi = true ->
+  In C (tecs_answers S phi) <-> answer S phi C.
+Definition Tecs_answers_once : Prop := forall D (S : stream D) phi, NoDup (tecs_answers S phi).

@@ -4,7 +4,7 @@ Require Import Mechanised.Statements.
 Require Mechanised.EvaluateProofs Mechanised.QueryProofs.
 Require Mechanised.CompileProofs Mechanised.CeaProofs.
 Require Mechanised.WordProofs Mechanised.StrategyProofs Mechanised.PrintedProofs.
-Require Mechanised.TecsProofs Mechanised.AlgorithmProofs.
+Require Mechanised.TecsProofs Mechanised.AlgorithmProofs Mechanised.EngineProofs.
 
 Theorem evaluate_correct : Evaluate_correct.
 Proof. intros D S phi. exact (EvaluateProofs.evaluate_correct phi S). Qed.
@@ -93,3 +93,11 @@ Print Assumptions algorithm1_correct.
 Theorem algorithm1_once : Algorithm1_once.
 Proof. exact @AlgorithmProofs.outputs_once. Qed.
 Print Assumptions algorithm1_once.
+
+Theorem tecs_answers_correct : Tecs_answers_correct.
+Proof. exact @EngineProofs.tecs_answers_correct. Qed.
+Print Assumptions tecs_answers_correct.
+
+Theorem tecs_answers_once : Tecs_answers_once.
+Proof. exact @EngineProofs.tecs_answers_once. Qed.
+Print Assumptions tecs_answers_once.
