@@ -96,12 +96,22 @@ class CerlabError(Exception):
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make the same error in another process, whatever its class asks for."""
+        return _same_error, (type(self), self.args, vars(self).copy())
+
     def _render_traceback_(self) -> list[str]:
         """Return the text that IPython shows for an error in a cell: the place in the query."""
         return [f"{type(self).__name__}: {self}"]
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(f'{type(self).__name__}: {self}')}</pre>"
+
+
+def _same_error(kind: type[CerlabError], words: tuple[Any, ...], state: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *words)
+    vars(error).update(state)
+    return error
 
 
 class QuerySyntaxError(CerlabError):

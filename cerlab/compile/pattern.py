@@ -90,6 +90,10 @@ class Pattern:
         if schema is not None:
             check_query(ast, schema, self.source)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made of; its stages are compiled anew."""
+        return {name: vars(self)[name] for name in ("ast", "schema", "source", "logic")}
+
     @cached_property
     def first_order(self) -> Pattern:
         """The same query read as FO-CEL."""
