@@ -40,7 +40,7 @@ class LineColumns(NamedTuple):
     names: tuple[tuple[str, ...], ...]
     """The attributes of lines, by their shape."""
     shape: Any = None
-    """The shape of each line, uint8; None where there is one."""
+    """The shape of each line, integers; None where there is one."""
 
 
 def line_columns(data: bytes) -> LineColumns:

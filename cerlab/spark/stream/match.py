@@ -285,14 +285,13 @@ def read_stream(
 
 
 def _plain(frame: DataFrame, field: Any) -> Column:
-    """A column of text as `cerlab.spark.inputs` reads it: empty cells and NULL are NULL."""
+    """Return a column of text as `cerlab.spark.inputs` reads it: empty cells are NULL."""
     from pyspark.sql import functions as fn
 
     cell = frame[quoted(field.name)]
     if field.dataType.simpleString() != "string":
         return cell
-    empty = (cell == "") | (fn.upper(cell) == "NULL")
-    return fn.when(~empty, cell).alias(field.name)
+    return fn.when(cell != "", cell).alias(field.name)
 
 
 def write_stream(
