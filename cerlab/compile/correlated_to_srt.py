@@ -274,7 +274,8 @@ def correlated_to_srt(phi: cel.Formula) -> Srt:
 
 
 def _transducer(A: LabelledSrt) -> Srt:
-    return quotient(coalesce(quotient(labels_to_marks(A))))
+    T = quotient(labels_to_marks(A))
+    return quotient(coalesce(T)) if T.R else T
 
 
 def correlated_to_labelled_srt(phi: cel.Formula) -> LabelledSrt:
