@@ -107,7 +107,7 @@ _HOMES = {
     "cerlab.rows.why": "WhyRows",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
-"""Where each public name is defined; its module is imported when the name is first used."""
+"""Module of each public name; it is imported when the name is first used."""
 
 _MODULES = {"flink": "cerlab.flinkcep", "spark": "cerlab.spark"}
 """Public modules, imported when they are first used."""

@@ -32,7 +32,7 @@ _OPTION = re.compile(r"--(\w[\w-]*)(?:\s*=\s*|\s+)?(\S+)?\s*")
 
 
 Result = Query | Sremo | Matches | Answers
-"""What a cell gives."""
+"""The result of a cell."""
 
 
 def register(shell: Any) -> None:
@@ -50,7 +50,7 @@ def register(shell: Any) -> None:
 
 
 def ceql_magic(names: MutableMapping[str, Any], line: str, cell: str | None) -> Result:
-    """What ``%%ceql line`` over `cell` gives among the variables `names`.
+    """Return the result of ``%%ceql line`` over `cell` among the variables `names`.
 
     Raises `UsageError` for options and variables that are not there, and what reading and
     evaluating the query raise.
@@ -73,7 +73,7 @@ def ceql_magic(names: MutableMapping[str, Any], line: str, cell: str | None) -> 
 
 
 def _options(line: str, *, in_cell: bool) -> tuple[dict[str, str], str]:
-    """The options before a query, or before and after the variable of a cell; and what is left."""
+    """Return the options before a query, or around the variable of a cell; and the rest."""
     options: dict[str, str] = {}
     rest = line.strip()
     variable = re.match(r"[^\W\d]\w*\s+(?=--)", rest) if in_cell else None

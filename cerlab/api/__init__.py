@@ -1,4 +1,4 @@
-"""The front door: queries, their answers, and the verbs (DESIGN 2.1).
+"""The public functions and values: queries, their answers, and the verbs.
 
 `cerlab` gives its names out; nothing but commands, magics and measurements imports it.
 """

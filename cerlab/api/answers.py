@@ -1,4 +1,4 @@
-"""The answers of a query on a stream, evaluated when they are asked for (DESIGN 2.1)."""
+"""The answers of a query on a stream, evaluated on demand."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Matches:
         self._warn(0 if first is None else None)
 
     def _warn(self, answers: int | None, *, as_list: bool = True) -> None:
-        """Warn, once, of what the stream lacks, and that there is no answer if that is known."""
+        """Warn, once, of names that the stream lacks, and of an empty result."""
         if not self._warned:
             self._warned = True
             warn_about_answers(self.query, self.stream, answers, as_list=as_list)
@@ -80,7 +80,7 @@ class Matches:
         return self._access.answer(index(k))
 
     def count(self) -> int:
-        """How many answers there are, without listing them: exact, of any size.
+        """Return the number of answers, without listing them: exact, of any size.
 
         Where filters compare labels up to 2^53, and `ResourceLimit` beyond.
         """
@@ -208,7 +208,7 @@ class Matches:
 @rich_display
 @dataclass(frozen=True, repr=False)
 class Answers:
-    """What one evaluator answered on a stream, as a list: by end, then start, then positions."""
+    """The answers of one evaluator on a stream, as a list: by end, then start, then positions."""
 
     stream: Stream
     answers: tuple[ComplexEvent, ...]
@@ -226,14 +226,14 @@ class Answers:
         return f"<{len(self.answers):,} answers on {len(self.stream):,} events>"
 
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of answers."""
         return len(self.answers)
 
 
 def warn_about_answers(
     pattern: AnyPattern, stream: Stream, answers: int | None, *, as_list: bool = True
 ) -> None:
-    """Warn of what a stream lacks for a pattern, and that there are no answers on it.
+    """Warn of names that a pattern needs and a stream lacks, and of an empty result.
 
     And that aggregates in SELECT say nothing of answers that come `as_list`.
     """

@@ -1,4 +1,4 @@
-"""A query with the verbs as methods, as users hold it (DESIGN 2.1)."""
+"""A query with the verbs as methods, as users hold it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Query(Pattern):
 
     @property
     def table(self) -> MintermTable:
-        """What `machine` does on each kind of event, explored; raises `ResourceLimit`."""
+        """The moves of `machine` on each kind of event, explored; raises `ResourceLimit`."""
         from cerlab.viz.deterministic import minterm_table
 
         return minterm_table(self.machine)
 
     def explain(self, events: Any = None, **how: Unpack[io.HowToRead]) -> Explanation:
-        """How the compiled engine goes about the query, on streams such as `events`.
+        """Explain how the compiled engine evaluates the query on streams such as `events`.
 
         Raises `Unsupported` for what has no automaton.
 
@@ -79,7 +79,7 @@ class Query(Pattern):
         return why(self, events, positions, start, end, logic=logic, **how)
 
     def why_none(self, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
-        """Why there is no answer on a stream, and what would give one (`cerlab.why_none`).
+        """Explain why a stream has no answer, and the changes that give one (`cerlab.why_none`).
 
         >>> print(parse_query("SELECT * WHERE A : B").why_none([{"type": kind} for kind in "ACB"]))
         no answer on 3 events; each of these changes alone gives one:

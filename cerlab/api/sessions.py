@@ -29,25 +29,25 @@ Result = TypeVar("Result")
 
 
 class _Session(ABC, Generic[Result]):
-    """What sessions have in common; `Result` is what a push gives."""
+    """Common part of sessions; `Result` is the result of a push."""
 
     _run: OpenRun | RunningTotals
     _nothing: Callable[[], Any] = tuple
-    """What a batch that is no events completes."""
+    """Result of a batch without events."""
     _before = 0
-    """How many events a state that the session goes on from has read."""
+    """Number of events that the state had read before this session went on from it."""
 
     def __init__(self) -> None:
         self._stopped = False
 
     @property
     def pushed(self) -> int:
-        """How many events were read here."""
+        """The number of events read in this session."""
         return self._run.position - self._before
 
     @abstractmethod
     def _read(self, stream: Stream) -> Result:
-        """What the events complete; raises `BadData` with what those before a bad one do."""
+        """Return the results of the events; `BadData` has those before a bad event."""
 
     @abstractmethod
     def _bytes(self) -> bytes:

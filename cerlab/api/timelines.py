@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 MOST_ANSWERS = 10_000
-"""How many answers of a row are listed at most; beyond, rows are compared as far as that goes."""
+"""Most answers of a row that are listed; rows are compared up to there."""
 
 
 STRATEGIES: dict[str, Strategy | None] = {
@@ -57,7 +57,7 @@ Answer: TypeAlias = ComplexEvent | Valuation
 
 
 TimelineInput: TypeAlias = AnyWhat | Matches | Mapping[str, Iterable[Answer]] | Iterable[Answer]
-"""What has a timeline: a query, a SREMO, its answers, any answers, or several lists by name."""
+"""Inputs of a timeline: a query, a SREMO, its answers, any answers, or several lists by name."""
 
 
 def step(
@@ -68,7 +68,7 @@ def step(
     last: int | None = None,
     **how: Unpack[io.HowToRead],
 ) -> Steps:
-    """What Algorithm 1 does at each event: runs, tECS, answers (CORE Alg. 1).
+    """Follow Algorithm 1 event by event: runs, tECS, answers (CORE Alg. 1).
 
     With `first` and `last`, at those events only; the ones before them are read too, as by
     `cerlab.evaluate`. Raises
@@ -175,7 +175,7 @@ WHAT = (
     *("ast", "vcea", "cea", "det", *_STRATEGIES, "srt"),
     *("table", "minterms", *_OF_EVENTS),
 )
-"""What is shown of a query; the last two are of a query and events."""
+"""Stages of a query that `show` draws; the last two need events."""
 
 
 def show(
@@ -189,7 +189,7 @@ def show(
     unit: str | None = None,
     **options: Any,
 ) -> Any:
-    """A stage of a query as a value that a notebook draws, the one that ``cerlab show`` writes.
+    """Return a stage of a query as a value that a notebook draws, as ``cerlab show`` writes it.
 
     `what` is ``"ast"``, a machine (``"vcea"``, ``"cea"``, ``"det"``, ``"strict"``, ``"nxt"``,
     ``"last"``, ``"max"``, ``"srt"``), its ``"table"`` or ``"minterms"``; with `events` it is
@@ -234,7 +234,7 @@ def stage(
     read: Callable[[], Stream] | None = None,
     **options: Any,
 ) -> Any:
-    """What `show` gives of a query that has been read; `read` gives its events, if there are any.
+    """Return the value that `show` gives for a parsed query; `read` gives its events.
 
     Raises as `show`, before anything is read.
     """

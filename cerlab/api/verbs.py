@@ -1,4 +1,4 @@
-"""The functions that users call on anything that can be evaluated (DESIGN 2.1)."""
+"""The functions that users call on anything that can be evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line (DESIGN 2.2): data to stdout, everything else to stderr.
+"""The command line: data to stdout, everything else to stderr.
 
 Exit status: 0, or 1 for a "no"; 2 for bad usage, queries, data and limits; 130 on interrupt, 143
 when terminated; 70 for an internal error.
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _stopped_by_exceptions() -> Iterator[None]:
-    """What would end the process at once ends it as an exception: unfinished files are removed."""
+    """Turn signals that end the process into exceptions, so unfinished files are removed."""
 
     def stop(number: int, _: Any) -> None:
         raise SystemExit(128 + number)

@@ -496,7 +496,7 @@ def _answers(table: Any) -> AnswerBatch:
 
 
 def _most_at_an_end(ends: Any) -> int:
-    """How many rows the end with most of them has; ends do not decrease."""
+    """Return the largest number of rows of one end; ends do not decrease."""
     import numpy as np
 
     return int(np.unique(ends, return_counts=True)[1].max(initial=0))

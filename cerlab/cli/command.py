@@ -1,4 +1,4 @@
-"""What all commands share before others load: exit statuses, limits, examples of ``--help``."""
+"""Common parts of all commands: exit statuses, limits, examples of ``--help``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BETWEEN_ALARMS = 0.25
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """What the command may take."""
+    """Add the options that bound a command's time and memory."""
     parser.add_argument(
         "--time-limit", type=float, metavar="SECONDS", help="stop after so many seconds, exit 2"
     )
@@ -59,7 +59,7 @@ def _with_timer() -> Iterator[None]:
 
 @contextmanager
 def _with_thread() -> Iterator[None]:
-    """The same where there is no timer: a thread looks, and at a limit interrupts this one."""
+    """Enforce the limit without a timer: a thread looks, and at a limit interrupts this one."""
     over = Event()
 
     def look() -> None:
@@ -134,4 +134,4 @@ EXAMPLES = {
   cerlab completion zsh > ~/.zsh/completions/_cerlab
 """,
 }
-"""By command; those that are not here have theirs among their own words."""
+"""Examples by command; the other commands have theirs in their docstrings."""

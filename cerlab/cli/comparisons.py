@@ -229,7 +229,7 @@ def _sqllogictest(folder: Path, file: str | None) -> int:
 
 
 def _watch(cases: int, seconds: float) -> None:
-    """How far it is, on a terminal."""
+    """Print the progress, on a terminal."""
     if sys.stderr.isatty():
         print(f"\r{cases:,} cases, {seconds:,.0f} s", end="", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""``cerlab check``, ``equivalent`` and ``contained``: what is decided of queries without events."""
+"""``cerlab check``, ``equivalent`` and ``contained``: decisions about queries, without events."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _print_check(lines: list[tuple[str, str]], verdict: Verdict) -> None:
 
 
 def _transducer(query: Pattern) -> str:
-    """The transducer of a query that has no automaton, or why there is none."""
+    """Describe the transducer of a query without an automaton, or say why none exists."""
     try:
         T = query.registers.srt
     except (Unsupported, ResourceLimit) as error:
@@ -102,7 +102,7 @@ def _transducer(query: Pattern) -> str:
 
 
 def _growth(query: Pattern) -> str:
-    """How the number of answers per event grows with the number of events so far."""
+    """Return a line on how the number of answers per event grows with the stream."""
     plan = query.plan
     try:
         symbols = [m.symbol for m in minterms(query.machine.predicates, schema=query.schema)]

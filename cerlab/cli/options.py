@@ -54,7 +54,7 @@ def _text(argument: str) -> str:
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """How to read EVENTS."""
+    """Add the options that say how to read EVENTS."""
     parser.add_argument(
         "--type", type=_text, metavar="NAME", help="the event type, if no column has it"
     )
@@ -80,7 +80,7 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
 
 
 def read_query(arguments: argparse.Namespace, argument: str | None = None) -> Pattern:
-    """The query of the command line, which is no SREMO; see `read_pattern`."""
+    """Return the query of the command line, a CEQL or CEL one; see `read_pattern`."""
     query = read_pattern(arguments, argument)
     if isinstance(query, SremoPattern):
         raise _no_sremo()
@@ -153,7 +153,7 @@ def query_file(argument: str) -> Path | None:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file; raises `BadData` where it is none."""
+    """Return the text of a file; raises `BadData` for bytes that are not UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -172,7 +172,7 @@ def _schema(arguments: argparse.Namespace) -> Schema | None:
 
 
 def input_options(arguments: argparse.Namespace, query: AnyPattern | None) -> dict[str, Any]:
-    """What `cerlab.io` takes of them; the schema is that of the query, else ``--schema`` alone."""
+    """Return the options for `cerlab.io`; the schema is the query's, else ``--schema``'s."""
     return {
         "type": arguments.type,
         "schema": query.schema if isinstance(query, Pattern) else _schema(arguments),
@@ -193,7 +193,7 @@ def time_option(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
 
 @contextmanager
 def output(path: str | None) -> Iterator[TextIO]:
-    """The file of ``-o``, which is there at the end if there is no error; else standard output."""
+    """Open the file of ``-o``, which gets its name after success; else standard output."""
     if path is None:
         yield sys.stdout
         return

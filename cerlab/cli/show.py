@@ -75,7 +75,7 @@ _KINDS: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
     ((RowPattern,), "a row pattern", {"text": row_pattern_text}),
     ((Timeline,), "a timeline", {"text": str}),
 ]
-"""What is shown, what it is called, and how it is written; most of it is drawn as well."""
+"""Kinds of values, their names, and their writers by format; most are drawn too."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -127,7 +127,7 @@ def _write(value: Any, arguments: argparse.Namespace) -> int:
 
 
 def _render(value: Any, form: Any, theme: Any) -> str | bytes:
-    """The value in a format: text, or bytes where that is none."""
+    """Return the value in a format: text, or bytes for binary formats."""
     if form == "svg" and isinstance(value, Timeline):
         return value.svg(theme or "light")
     name, writers = next((n, w) for kinds, n, w in _KINDS if isinstance(value, kinds))
@@ -144,7 +144,7 @@ def _render(value: Any, form: Any, theme: Any) -> str | bytes:
 
 
 def _write_bytes(data: bytes, arguments: argparse.Namespace) -> None:
-    """To the file of ``-o``, else to standard output where that is no terminal."""
+    """Write to the file of ``-o``, else to standard output unless it is a terminal."""
     if arguments.output is not None:
         with whole_file(arguments.output) as file:
             file.write(data)

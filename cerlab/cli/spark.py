@@ -103,7 +103,7 @@ SMALL = 256 << 20
 """Inputs of less bytes are for the local engine."""
 
 _BYTES_A_SECOND = 100e6
-"""What the local engine reads at least."""
+"""Bytes a second that the local engine reads at least."""
 
 
 def _is_small(path: str) -> bool:
@@ -265,7 +265,7 @@ _CODE = re.compile(r"(CER\d{4}): (.*)")
 
 @contextmanager
 def _errors_of_spark(*places: str | None) -> Iterator[None]:
-    """What Spark raises as errors of ours: those of a task in its own words, others in one line.
+    """Turn Spark's exceptions into cerlab's: a task's error as it is, others in one line.
 
     `places` are those of events and answers.
     """

@@ -46,7 +46,7 @@ def explain_options(parser: argparse.ArgumentParser) -> None:
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """``cerlab explain``: cause, example and mend of each code; without one, a line for each."""
+    """``cerlab explain``: cause, example and fix of each code; without one, a line for each."""
     if arguments.codes:
         print("\n\n".join(entry_text(entry_of(code)) for code in arguments.codes))
         return OK

@@ -1,4 +1,4 @@
-"""``cerlab why``: a derivation of a match, or what is not met; or why there is none at all."""
+"""``cerlab why``: a derivation of a match, or the unmet parts; or why a stream has no match."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """``cerlab why``: exit 0 for a match, 1 if the positions are none, or nothing is."""
+    """``cerlab why``: exit 0 for a match, 1 otherwise."""
     positions = None if arguments.positions is None else _positions(arguments.positions)
     if positions is None and not arguments.start is arguments.end is None:
         hint = 'write --positions "" for the empty answer'
@@ -62,7 +62,7 @@ def _print(
 
 
 def _why_rows(query: RowPattern, arguments: argparse.Namespace, rows: list[int] | None) -> int:
-    """Of a row pattern, on the rows of a file."""
+    """Explain a row pattern on the rows of a file."""
     refuse_options(
         {
             "--start": arguments.start is not None,

@@ -40,7 +40,7 @@ EVALUATORS: dict[str, Evaluator] = {
 """All but ``"auto"``, by name."""
 
 _LABELLING = ("reference", "automaton", "compiled", "registers")
-"""Those that give labels."""
+"""Names of the evaluators that give labels."""
 
 
 class Auto(Evaluator):
@@ -53,7 +53,7 @@ class Auto(Evaluator):
         return True
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers of the one that `evaluator_for` chooses."""
+        """Yield the answers of the evaluator that `evaluator_for` chooses."""
         return evaluator_for(pattern, stream).answers(pattern, stream)
 
     def live(
@@ -63,7 +63,7 @@ class Auto(Evaluator):
         return evaluator_for(pattern).live(pattern, events, time)
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
-        """The numbers of the one that `evaluator_for` chooses."""
+        """Return the access by number of the evaluator that `evaluator_for` chooses."""
         return evaluator_for(pattern, stream).by_number(pattern, stream, workers=workers)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:

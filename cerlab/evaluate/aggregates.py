@@ -31,11 +31,11 @@ KEY = "key"
 
 
 PLACES = ("end", "start")
-"""What every answer has, in `group_by`."""
+"""`group_by` keys that every answer has."""
 
 
 class Aggregates(TypedDict, total=False):
-    """What `Matches.aggregate` takes, which says what it means."""
+    """Parameters of `Matches.aggregate`, documented there."""
 
     count: bool
     sum: str | Iterable[str]
@@ -55,7 +55,7 @@ class Measure:
 
     @property
     def name(self) -> str:
-        """What its column is called."""
+        """The name of its column."""
         return f"{self.function}({self.column.name})"
 
     @property
@@ -71,12 +71,12 @@ class Request:
     count: bool
     measures: tuple[Measure, ...]
     groups: tuple[str, ...]
-    """What rows are grouped by: ends, starts, attributes of `key`, names of `labelled`."""
+    """Keys of the groups: ends, starts, attributes of `key`, names of `labelled`."""
     key: tuple[str, ...]
     """The attributes of PARTITION BY among them."""
     labelled: tuple[NamedColumn, ...]
     window: Window | None
-    """What slides over the ends, if something does."""
+    """The window that slides over the ends, or None."""
 
     @property
     def summands(self) -> tuple[tuple[str, str], ...]:
@@ -118,7 +118,7 @@ def request_of(
 
 
 def selected_request(pattern: Pattern, sliding: str | None = None) -> Request:
-    """What ``SELECT COUNT(*), SUM(x.attr) .. GROUP BY ..`` asks for; raises as `request_of`."""
+    """Return the request of ``SELECT COUNT(*), SUM(x.attr) ..``; raises as `request_of`."""
     query = pattern.ast
     measures = [
         Measure(each.function, read_column(group_text((each.label, each.attribute))))
@@ -185,7 +185,7 @@ def _check_query(pattern: Pattern) -> None:
 
 
 def _window(text: str | None, names: Collection[str]) -> Window | None:
-    """The window that ``sliding=`` names, as after WITHIN; raises `UsageError` for what is none."""
+    """Return the window of ``sliding=``, as after WITHIN; raises `UsageError` for others."""
     if text is None:
         return None
     try:

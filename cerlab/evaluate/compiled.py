@@ -42,7 +42,7 @@ class Registers(LabelsOfAnswers):
         return _runs(pattern, events, time)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
-        """How many answers there are; raises `ResourceLimit` for 2^53 and more."""
+        """Return the number of answers; raises `ResourceLimit` for 2^53 and more."""
         from cerlab.engine.registers.evaluation import register_count  # Numba loads here
 
         plan = pattern.registers
@@ -77,7 +77,7 @@ def _runs(
 
 
 class CompiledEvaluator(LabelsOfAnswers):
-    """The tECS of automata, and the runs of transducers where there is no automaton."""
+    """The compiled engines: the tECS of automata, else the runs of transducers."""
 
     name = "compiled"
 
@@ -116,7 +116,7 @@ class CompiledEvaluator(LabelsOfAnswers):
         return BatchAccess(cea_query.plan, cea_query.learned, stream, workers=workers)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
-        """How many answers there are; on registers as `Registers.count`."""
+        """Return the number of answers; on registers as `Registers.count`."""
         if with_automaton(pattern) is None:
             return Registers().count(pattern, stream)
         return super().count(pattern, stream)

@@ -1,4 +1,4 @@
-"""Answers with their labels: rows for tables and for valuations, whatever answered (DESIGN 2.1).
+"""Answers with their labels: rows for tables and for valuations, for every evaluator.
 
 An answer has a row for each way to give its positions their labels, ways that differ only in labels
 that are not asked for being one; so it has one row at least.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _SOME = 1 << 12
-"""So many answers are labelled at once where they come one by one."""
+"""Answers labelled at once if an evaluator gives them one by one."""
 
 
 class LabelsOfAnswers(Evaluator, Protocol):
@@ -183,7 +183,7 @@ def answer_columns(
     *,
     positions: Int64s | None = None,
 ) -> tuple[AnswerColumns, frozenset[str]]:
-    """What makes a table of rows, and the labels that it asks for; `columns` None is `default`.
+    """Return the maker of a table of rows, and the labels it needs; `columns` None is `default`.
 
     ``start``, ``end`` and the partition's key are there anyhow; `positions` are those of the events
     where `stream` is a part of a longer one, which may lack attributes. Raises `UsageError` for a
@@ -215,7 +215,7 @@ def named_columns(
 
 
 def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColumn]:
-    """What SELECT names: the attributes in brackets, all of a label without; of ``*`` all labels.
+    """Return the columns of SELECT: attributes in brackets, else all of a label; ``*``: all labels.
 
     These are the variables; the event types where there are no variables.
     """
@@ -301,7 +301,7 @@ def event_texts(
 def _shown(
     items: Sequence[SelectItem], labels: frozenset[str], stream: Any
 ) -> frozenset[str] | None:
-    """What SELECT chooses of an event with some labels; None for all of it.
+    """Return the attributes that SELECT shows of an event with these labels; None for all.
 
     An event of several labels shows what any of them chooses, one of a label without brackets all.
     """

@@ -30,11 +30,11 @@ class OpenRun(Protocol):
 
     @property
     def position(self) -> int:
-        """How many events of the stream have been read: the position of the next one."""
+        """The number of events read: the position of the next one."""
 
     @property
     def lowest(self) -> int:
-        """Answers to come start here or later; 0 where nothing says so."""
+        """Least start of answers to come; 0 if unknown."""
 
     def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
         """Read more events; raises `BadData` after the answers on those before a bad one."""
@@ -70,7 +70,7 @@ class Evaluation(Protocol):
 
     @property
     def lowest(self) -> int:
-        """Answers to come start here or later; 0 where nothing says so."""
+        """Least start of answers to come; 0 if unknown."""
 
     def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
         """Read more events; raises `BadData` after the answers on those before a bad one."""
@@ -120,7 +120,7 @@ class OpenRegisters:
 
     @property
     def position(self) -> int:
-        """How many events of the stream have been read."""
+        """The number of events read."""
         return self._run.position
 
     @property

@@ -1,4 +1,4 @@
-"""What an evaluator is: one protocol for CEQL, FO-CEL and SREMO alike."""
+"""Protocol of an evaluator: the same for CEQL, FO-CEL and SREMO."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, clock_for
 
 SHORT = 4_000
-"""Up to so many events no kernels are loaded, unless it is asked for: a third of a second."""
+"""Up to this many events `auto` loads no kernels: loading costs a third of a second."""
 
 COLD = 16_000
 """The same where kernels have to be compiled first: 1.3 s (80 us an event) against 3 s."""
 
 TECS_ORDER = 20_000
-"""Up to so many events many answers have the order of the tECS, where each is found by number."""
+"""Up to this many events many answers come in the order of the tECS, found by number."""
 
 FEW_ANSWERS = 1 << 20
-"""So many answers are few enough to pass over all of them on the way to one."""
+"""Up to this many answers, passing over all of them to reach one is fast enough."""
 
 WORTH_A_KERNEL = 70
-"""From so many events on kernels are faster, once they are loaded."""
+"""From this many events on kernels are faster, once they are loaded."""
 
 WORTH_COLUMNS = 30
 """The same where the events are columns already (by ``--lengths`` of the benchmarks)."""
@@ -66,7 +66,7 @@ class Evaluator(Protocol):
         return ListAccess(list(self.answers(pattern, stream)))
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
-        """How many answers there are; not listed where there is another way."""
+        """Return the number of answers, without a list if the evaluator can."""
         return self.by_number(pattern, stream).total
 
     def valuations(

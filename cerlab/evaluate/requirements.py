@@ -1,4 +1,4 @@
-"""The names and values that a pattern needs of events, and warnings of absent ones.
+"""Names and values that a pattern needs of events, and warnings of the missing ones.
 
 Names of types, streams and attributes, values of a kind that a comparison can hold for, texts that
 are compared with. Each is looked for until it is there, so that most streams cost a look at their

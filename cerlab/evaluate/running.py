@@ -95,7 +95,7 @@ class RunningTotals:
         self._rows: dict[Row, Total] = {}
         self._queues: dict[Row, Sliding] = {}
         self.position = 0
-        """How many events have been read."""
+        """Number of events read."""
         if body is not None:
             self._resume(body)
 
@@ -292,7 +292,7 @@ class _Ends:
         return self._now, None if self._pointer is None else self._pointer.state()
 
     def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises ValueError and TypeError for what is none."""
+        """Go on from a `state`; raises ValueError and TypeError for anything else."""
         self._now, pointer = state
         if self._pointer is not None:
             self._pointer.resume(pointer)

@@ -32,7 +32,7 @@ VERSION = 1
 
 
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
-"""What a body that is not as it was written may raise."""
+"""Exceptions that a damaged body may raise."""
 
 
 def state_to_bytes(kind: str, plan: str, time: TimeAxis | None, body: Any, **about: str) -> bytes:
@@ -133,7 +133,7 @@ def rows_to_bytes(query: Pattern, run: bytes, offset: int, events: Sequence[Even
 
 
 def rows_from_bytes(query: Pattern, state: bytes) -> tuple[bytes, int, list[Event]]:
-    """What `rows_to_bytes` was given; raises `BadData` for other bytes."""
+    """Return the argument of `rows_to_bytes`; raises `BadData` for other bytes."""
     _, body = state_from_bytes("rows", pattern_digest(query), state)
     try:
         run, offset, rows = body

@@ -25,7 +25,7 @@ from cerlab.model.stream import Stream, TimeAxis
 
 
 class Reference(Evaluator):
-    """The semantics as it is written (DESIGN 3)."""
+    """The semantics, evaluated literally."""
 
     name = "reference"
 
@@ -57,7 +57,7 @@ class Reference(Evaluator):
     def valuations(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[Valuation]:
-        """The valuations; under ``"fo"`` of a variable those that its own atoms gave it."""
+        """The valuations; under ``"fo"`` a variable has the positions of its own atoms."""
         if isinstance(pattern, SremoPattern):
             raise Unsupported(
                 "CER0482",
@@ -110,7 +110,7 @@ class TecsEvaluator(StepByStep):
 
 
 class Lists(StepByStep):
-    """What Foundations defines: a formula of its operators and a strategy, without clauses."""
+    """The evaluators of Foundations: a formula of its operators and a strategy, without clauses."""
 
     name = "lists"
 

@@ -299,7 +299,7 @@ def _may_end(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
 def _apply_skip(
     pattern: FlinkPattern, partials: list[Partial], waiting: list[Valuation]
 ) -> tuple[list[Partial], list[Valuation], list[Valuation]]:
-    """Return the partial matches that stay, the matches given out, and those that wait.
+    """Return the remaining partial matches, the completed matches, and the waiting ones.
 
     The match that begins first is given out as soon as no partial match began before; what it
     prunes is neither given out nor followed. Of matches that begin and end together it is the one

@@ -237,7 +237,7 @@ def parquet_file(path: Path, **options: Any) -> Any:
 
 @contextmanager
 def reading(path: Path, kind: str) -> Iterator[None]:
-    """What pyarrow says of a file that it cannot read, as `BadData` with the file."""
+    """Return pyarrow's error about an unreadable file as `BadData` with the file."""
     import pyarrow as pa
 
     try:
@@ -249,7 +249,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 
 
 _MAX_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
-"""Of decimals of so many bits; pyarrow makes no numbers of others."""
+"""Largest scale of decimals by their bits; pyarrow converts no others."""
 
 
 def sound_table(table: Any, file: str) -> Any:
@@ -297,7 +297,7 @@ def is_streamed(path: Path) -> bool:
 
 
 def unreadable(path: Path | str, kind: str, error: Exception) -> BadData:
-    """The error that a file is none of its kind."""
+    """Return the error that a file is not of its kind."""
     return BadData(
         "CER0742",
         f"this is no {kind} file: {error}",
@@ -346,7 +346,7 @@ def _as_table(frame: Any) -> Any | None:
 
 
 _PAGES = 1 << 20
-"""How many bytes of a column of Parquet are read ahead, however long its row groups are."""
+"""Bytes of a column of Parquet that are read ahead, however long its row groups are."""
 
 
 def record_batches(
@@ -432,7 +432,7 @@ def _arrow_schema(path: Path, kind: str) -> Any:
 
 
 def row_count(path: Path, kind: str) -> int:
-    """How many rows a file says that it has; raises as `record_batches`.
+    """Return the number of rows in a file's footer; raises as `record_batches`.
 
     Arrow IPC says it batch by batch, so that all of them are passed, with one column.
     """

@@ -64,7 +64,7 @@ class ColumnTypes:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Take back what was read inside where an error ends it."""
+        """Undo the reads inside the block after an error."""
         kinds, read_again = dict(self.kinds), self.read_again
         try:
             yield
@@ -182,7 +182,7 @@ def typed(texts: Any) -> Any:
 
 
 def _numbers(texts: Any) -> Any | None:
-    """Return cells as integers, else as doubles; None where one is no number."""
+    """Return cells as integers, else as doubles; None if one is not a number."""
     if (integers := _cast(texts, INTEGER)) is not None and not _hold(texts, b"xX"):
         return integers
     if (doubles := _cast(texts, DOUBLE)) is None:  # as of hexadecimals, which integers may be

@@ -17,7 +17,7 @@ OnBadRow = Callable[[str, BadData], None]
 """A handler of a row that cannot be read: takes its text and the error."""
 
 Place: TypeAlias = Callable[[], DataPlace]
-"""Where a cell is, for the error only."""
+"""Place of a cell, for errors only."""
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class Reading:
             check_text(text, self.place(row))
 
     def reject(self, row: str, error: BadData) -> None:
-        """Do with a bad row what is done with them; raises its error where that is nothing."""
+        """Handle a bad row: write it aside, or raise its error."""
         if self.on_bad_row is None:
             raise error
         self.on_bad_row(row, error)
@@ -58,7 +58,7 @@ _DIGITS = 4000
 
 
 def check_text(text: str, place: DataPlace) -> None:
-    """Raise `BadData` for NUL, and for bytes that are no UTF-8 and were read as lone surrogates."""
+    """Raise `BadData` for NUL, and for bytes outside UTF-8, read as lone surrogates."""
     if "\0" in text:
         raise BadData(
             "CER0746",
@@ -164,7 +164,7 @@ def _wrong_type(text: str, kind: AttributeType, place: DataPlace) -> BadData:
 
 
 def declared_event(schema: Schema, name: str, stream: str | None, place: Place) -> EventDeclaration:
-    """The declaration of a row's event type; raises `BadData` if there is none."""
+    """Return the declaration of a row's event type; raises `BadData` for an undeclared one."""
     declaration = schema.event(name, stream)
     if declaration is None:
         raise BadData(

@@ -178,7 +178,7 @@ def _codes(column: Any) -> tuple[list[str], Any]:
 
 
 def _nulls(column: Any) -> Any:
-    """Where a column is NULL."""
+    """Return the places where a column is NULL."""
     import pyarrow as pa
 
     nulls = column.is_null()

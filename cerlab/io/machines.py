@@ -176,7 +176,7 @@ def _json_text(P: pred.Predicate | None) -> str:
 
 
 def _ceql_atom(text: str) -> pred.Predicate | None:
-    """The predicate that a text is in CEQL, None if it is none."""
+    """Return the predicate of a text in CEQL, None if it does not parse."""
     match parse_cel(f"A FILTER A[{text}]")[0]:
         case cel.Filter(cel.Atom("A", None), On("A", P)):
             pass

@@ -1,4 +1,4 @@
-"""Rows of answers as an Arrow table: columns by label and attribute (DESIGN 2.1)."""
+"""Rows of answers as an Arrow table: columns by label and attribute."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NamedColumn:
 
 
 def read_column(text: str) -> NamedColumn:
-    """A column of its text; raises `UsageError` for what is none.
+    """Return the column that a text names; raises `UsageError` for other texts.
 
     >>> read_column("first(b.price)")
     NamedColumn(name='first(b.price)', label='b', attribute='price', function='first')
@@ -238,7 +238,7 @@ def _one_shape(rows: LabelledAnswers) -> list[int] | None:
 def _label_events(
     rows: LabelledAnswers, shape: list[int] | None, label: str, offsets_of: Callable[[int], Int64s]
 ) -> _LabelEvents:
-    """Of rows of one `shape` all have as many; ``offsets_of(n)`` are those of n each."""
+    """Return the events of a label in each row; rows of one `shape` have equally many."""
     import numpy as np
 
     from cerlab.engine.kernels.labels import hold

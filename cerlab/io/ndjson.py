@@ -253,7 +253,7 @@ def _no_array(reason: str, reading: Reading) -> BadData:
 
 
 def _next(text: str, at: int) -> int:
-    """Return the index of the next character that is no space."""
+    """Return the index of the next character other than a space."""
     while text[at : at + 1] and text[at] in _SPACE:
         at += 1
     return at

@@ -33,7 +33,7 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 @contextmanager
 def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
-    """A binary file that gets the name `path` when the context ends; after an error there is none.
+    """Yield a binary file that gets the name `path` after success, and vanishes after an error.
 
     Until then what has the name stays as it is. A link stays one: what it points to is replaced.
     Pipes and devices are written to as they are, and so is a descriptor (``/dev/stdout``). Raises

@@ -51,7 +51,7 @@ _SHAPES = 256
 
 
 class Stream(Events):
-    """A stream as users hold it, with the ways to read one (DESIGN 2.1)."""
+    """A stream as users hold it, with the ways to read one."""
 
     __slots__ = ()
 
@@ -331,7 +331,7 @@ def _of_table(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
 
 
 def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
-    """A stream of anything that holds events (DESIGN 2.1).
+    """Return a stream of anything that holds events.
 
     A `Stream`, dicts or `Event` values, a pyarrow Table, a pandas or polars data frame, a path.
     Of a stream `time` and `unit` replace its own time attribute.
@@ -350,7 +350,7 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
 
 
 def _no_events(value: Any) -> UsageError:
-    """The error for what is no sequence of events."""
+    """Return the error for values that are not sequences of events."""
     return UsageError(
         "CER0812",
         f"{type(value).__name__} holds no events",

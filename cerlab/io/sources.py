@@ -42,7 +42,7 @@ COMPRESSED = (".gz", ".zst")
 
 
 STREAM_MAGIC = b"\xff\xff\xff\xff"
-"""What a message of Arrow's streaming format begins with."""
+"""First bytes of a message of Arrow's streaming format."""
 
 
 FEATHER_1 = b"FEA1"
@@ -134,7 +134,7 @@ def looks_like(line: str) -> str:
 
 
 class HowToRead(TypedDict, total=False):
-    """What verbs take beside events that are no stream yet.
+    """Options of verbs for events that are not a stream yet.
 
     `type` is that of events that have none; `time` and `unit` name the time attribute.
     """
@@ -164,7 +164,7 @@ class HowToReadFile(HowToReadTable, total=False):
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """`HowToReadTable`; a keyword that is none of its own raises TypeError."""
+    """`HowToReadTable`; an unknown keyword raises TypeError."""
 
     type: str | None = None
     time: str | None = None
@@ -177,7 +177,7 @@ class TableOptions:
         return axis_of_options(self.time, self.unit)
 
     def reading(self, source: str, on_bad_row: OnBadRow | None = None) -> Reading:
-        """What readers of rows take; `source` is named in errors."""
+        """Options of readers of rows; `source` is named in errors."""
         return Reading(source, as_schema(self.schema), on_bad_row, self.type)
 
 
@@ -190,7 +190,7 @@ class FileOptions(TableOptions):
 
 
 Quarantine: TypeAlias = AnyPath | OnBadRow
-"""A file for rows that cannot be read, or what is called with each of them and its error."""
+"""A file for unreadable rows, or a function called with each of them and its error."""
 
 
 @contextmanager

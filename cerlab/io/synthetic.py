@@ -43,7 +43,7 @@ _LOTS_IN_COLUMNS = (
 
 
 BATCH = 1 << 17
-"""How many events a record batch has, by default."""
+"""Events of a record batch, by default."""
 
 
 def event_batches(events: Iterable[Event], schema: Schema, *, batch: int = BATCH) -> Iterator[Any]:
@@ -358,7 +358,7 @@ _REGULARS = (
 
 
 _REGULAR_SHARE = 0.0016
-"""Of all trips, those on one of the routes that the queries ask for; few others are."""
+"""Share of trips on one of the routes that the queries ask for."""
 
 
 _TAXIS = 5_000

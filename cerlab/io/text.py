@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
 
 BLOCK = 1 << 22
-"""Bytes of a block: larger ones are no faster, and limits are looked at between two."""
+"""Bytes of a block: larger ones are not faster, and limits are polled between two."""
 
 SHORT = 1 << 16
 """Bytes of a block that is not halved: some milliseconds line by line."""
@@ -149,7 +149,7 @@ def _parts(format: _Format, data: bytes, before: int, *, last: bool) -> Iterator
 
 
 def _lines(data: bytes, before: int, reading: Reading) -> Iterator[str]:
-    """Yield the lines after `before` others; raises `BadData` for bytes that are no text.
+    """Yield the lines after the first `before`; raises `BadData` for bytes that are not text.
 
     Where bad rows are set aside, that is left to the readers, who know which lines are a row.
     """
@@ -237,7 +237,7 @@ class _Cells:
                 self._reading.reject(row.text, error)
 
     def _of_cells(self, rows: Sequence[TextRow]) -> Iterator[Part]:
-        """Yield rows by columns; those that do not fit settled types are bad rows."""
+        """Yield rows by columns; rows that do not fit settled types are bad rows."""
         from cerlab.io.column_types import Misfit, is_quoted, text_array
 
         while rows:

@@ -99,7 +99,7 @@ def event_lines(
     offset: int,
     shown: Sequence[frozenset[str] | None] | None,
 ) -> Any:
-    """Some events as JSON objects with their positions, and of each what is `shown`, None for all.
+    """Return events as JSON objects with their positions and the `shown` attributes of each.
 
     An array of large_binary, which `ndjson_rows` takes for JSON.
     """

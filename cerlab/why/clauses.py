@@ -38,7 +38,7 @@ from cerlab.why.question import Meter, Question, places, unmarked_ends
 def first_passing(
     question: Question, exact: Sequence[Candidate]
 ) -> tuple[Candidate, tuple[Failure, ...]]:
-    """Return the first candidate that passes all clauses, else the one that fails last.
+    """Return the first candidate that passes all clauses, else the last to fail.
 
     `exact` are those without failures; with it comes the clause that stops it, if any does.
     """

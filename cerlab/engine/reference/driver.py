@@ -115,7 +115,7 @@ class WindowPointer:
         return self._events, list(self._inside)
 
     def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises ValueError and TypeError for other values."""
+        """Go on from a `state`; raises ValueError and TypeError for anything else."""
         self._events, inside = state
         self._inside = deque((time, position) for time, position in inside)
 

@@ -202,7 +202,7 @@ class Sliding:
         return self._new, self._newest, self._old
 
     def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises ValueError and TypeError for other values."""
+        """Go on from a `state`; raises ValueError and TypeError for anything else."""
         new, newest, old = state
         self._new, self._old = ([(end, Total(*t)) for end, t in each] for each in (new, old))
         self._newest = None if newest is None else Total(*newest)
