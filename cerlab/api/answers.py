@@ -9,16 +9,16 @@ from itertools import chain
 from operator import index
 from typing import TYPE_CHECKING, Any, Unpack
 from warnings import warn
+from weakref import WeakKeyDictionary
 
 from cerlab import io
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
 from cerlab.errors import AnswerWarning, stacklevel_of_caller
-from cerlab.evaluate import AUTO
+from cerlab.evaluate import AUTO, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
-from cerlab.evaluate.requirements import absent_of, warn_of
 from cerlab.io.answers import ROWS, table_of_batches
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
@@ -244,4 +244,8 @@ def warn_about_answers(
         hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
         warn(AnswerWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
-    warn_of(absent_of(pattern, stream), len(stream) > 0, answers, f"{whose} says why")
+    known = requirements.ABSENT.setdefault(pattern, WeakKeyDictionary())
+    if (absent := known.get(stream)) is None:
+        absent = tuple(requirements.requirements_of(pattern).read(stream).absent())
+        known[stream] = absent
+    requirements.warn_of(absent, len(stream) > 0, answers, f"{whose} says why")

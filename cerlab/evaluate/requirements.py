@@ -218,17 +218,9 @@ def warn_of(absent: Iterable[Absent], some: bool, answers: int | None, ask: str)
         warn(AnswerWarning(line), stacklevel=stacklevel_of_caller())
 
 
-_ABSENT: WeakKeyDictionary[AnyPattern, WeakKeyDictionary[Stream, tuple[Absent, ...]]]
-_ABSENT = WeakKeyDictionary()
+ABSENT: WeakKeyDictionary[AnyPattern, WeakKeyDictionary[Stream, tuple[Absent, ...]]]
+ABSENT = WeakKeyDictionary()
 """Names that patterns lack in streams; both are immutable, so repeated runs look once."""
-
-
-def absent_of(pattern: AnyPattern, stream: Stream) -> tuple[Absent, ...]:
-    """Return what a pattern names and a whole stream does not have."""
-    known = _ABSENT.setdefault(pattern, WeakKeyDictionary())
-    if (absent := known.get(stream)) is None:
-        absent = known[stream] = tuple(requirements_of(pattern).read(stream).absent())
-    return absent
 
 
 def requirements_of(pattern: AnyPattern) -> Requirements:
