@@ -207,8 +207,8 @@ def _is_plain(kind: Any) -> bool:
     )
 
 
-def read_file(path: Path, kind: str) -> Any:
-    """Return the table of a Parquet or Arrow IPC file, text of Parquet coded in dictionaries.
+def read_file(path: Path, kind: str, *, coded: bool = True) -> Any:
+    """Return the table of a Parquet or Arrow IPC file, text of Parquet `coded` in dictionaries.
 
     Raises `BadData` if it cannot be read, `ResourceLimit` where a limit is reached.
     """
@@ -217,7 +217,7 @@ def read_file(path: Path, kind: str) -> Any:
     batches = []
     with reading(path, kind):
         fields = _arrow_schema(path, kind)
-        texts = [field.name for field in fields if is_text(field.type)]
+        texts = [field.name for field in fields if coded and is_text(field.type)]
         read = (
             _parquet_batches(path, _ROWS, None, texts) if kind == "parquet" else _ipc_batches(path)
         )
@@ -325,7 +325,9 @@ def _as_table(frame: Any) -> Any | None:
         return frame
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
-    if module == "polars" and any("\0" in name for name in getattr(frame, "columns", ())):
+    # the names of a lazy frame would be computed: it has no `to_arrow`, and is refused below
+    names = frame.columns if module == "polars" and hasattr(frame, "to_arrow") else ()
+    if any("\0" in name for name in names if isinstance(name, str)):
         raise BadData(
             "CER0746",
             "the name of a column holds a NUL byte",

@@ -241,7 +241,7 @@ def _read(path: str | PathLike[str]) -> Any:
         return _of_text(utf_8(whole_pipe(path), name), name, None)
     file = existing(path)
     if (kind := format_of(file)) in COLUMNAR:
-        return _distinct(arrow.read_file(file, kind))
+        return _distinct(arrow.read_file(file, kind, coded=False))
     return _of_text(utf_8(file.read_bytes(), name), name, kind)
 
 

@@ -79,7 +79,14 @@ def test_lines_of_answers(
             return None
         text, time = query_text(drawn.ast), ["--time", "t:s"]
         compiled = lines(capsys, text, str(file), *time, *FORMS[form], "--evaluator", "compiled")
-        expected = lines(capsys, text, str(file), *time, *FORMS[form], "--evaluator", "reference")
+        try:
+            expected = lines(
+                capsys, text, str(file), *time, *FORMS[form], "--evaluator", "reference"
+            )
+        except AssertionError as error:
+            if "CER0605" in str(error):  # too many steps for the reference: not judged
+                return None
+            raise
         assert in_order(compiled) == in_order(expected), drawn.describe()
         return bool(expected)
 
