@@ -122,15 +122,15 @@ def stream_of(text: str, time: str = "") -> cerlab.Stream:
     if re.match(r"\s*(\w+\s*>\s*)?\w+\s*\(", first):
         form, text = "core", "\n".join(re.split(r"(?<=\))[ \t]+", text))
     text = f"{text}\n" if text else "type\n"
-    axis = {"time": attribute or None, "unit": unit or None}
+    name, measure = attribute or None, unit or None
     try:
         import pyarrow  # noqa: F401  # the readers of files need it
     except ImportError:
-        return cerlab.Stream(list(_events(text, form)), **axis)
+        return cerlab.Stream(list(_events(text, form)), time=name, unit=measure)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"events.{form}"
         path.write_text(text, encoding="utf-8")
-        stream = cerlab.Stream.read(path, **axis)
+        stream = cerlab.Stream.read(path, time=name, unit=measure)
         list(islice(stream, 1))
     return stream
 
