@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Literal, TypeAlias, TypeVar
 
 from cerlab.compile.pattern import AnyPattern, Pattern
@@ -174,6 +173,9 @@ def answers_of(pattern: AnyPattern, stream: Stream, name: str = "auto") -> Itera
     except Unsupported as error:
         error.hint = f"evaluators that take it: {', '.join(takers())}"
         raise
+    except ResourceLimit as error:
+        _name_takers(error, takers(), name)
+        raise
     return answers if name in _FAST else _each(answers, takers, name)
 
 
@@ -192,6 +194,9 @@ def valuations_of(pattern: AnyPattern, stream: Stream, name: str = "auto") -> It
         if isinstance(pattern, Pattern) and name not in givers():
             error.hint = f"evaluators that give its labels: {', '.join(givers())}"
         raise
+    except ResourceLimit as error:
+        _name_takers(error, givers(), name)
+        raise
     return answers if name in _FAST else _each(answers, givers, name)
 
 
@@ -200,18 +205,16 @@ _FAST = ("tecs", "compiled")
 
 
 def _each(answers: Iterable[T], takers: Callable[[], Sequence[str]], name: str) -> Iterator[T]:
-    with _true_hints(takers, name):
-        yield from answers
-
-
-@contextmanager
-def _true_hints(takers: Callable[[], Sequence[str]], name: str) -> Iterator[None]:
-    """Let the hint of a limit name only evaluators that take the pattern, and another one."""
     try:
-        yield
+        yield from answers
     except ResourceLimit as error:
-        named = set(re.findall(r'evaluator="(\w+)"', error.hint))
-        if named - {*takers(), "auto"} or name in named:
-            others = [each for each in takers() if each not in ("reference", name)]
-            error.hint = f'use evaluator="{others[0]}"' if others else "use a shorter stream"
+        _name_takers(error, takers(), name)
         raise
+
+
+def _name_takers(error: ResourceLimit, takers: Sequence[str], name: str) -> None:
+    """Let the hint of a limit name only evaluators that take the pattern, and another one."""
+    named = set(re.findall(r'evaluator="(\w+)"', error.hint))
+    if named - {*takers, "auto"} or name in named:
+        others = [each for each in takers if each not in ("reference", name)]
+        error.hint = f'use evaluator="{others[0]}"' if others else "use a shorter stream"
