@@ -173,7 +173,8 @@ def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
     for start in range(0, length, BATCH):
         poll()
         size = min(BATCH, length - start)
-        yield from evaluation.push(slice_columns(columns, start, size), size)
+        part = columns if size == length else slice_columns(columns, start, size)
+        yield from evaluation.push(part, size)
     yield from evaluation.finish()
 
 

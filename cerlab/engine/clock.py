@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.windowed import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
-from cerlab.model.columns import is_arrow, nanoseconds, numbers_of, room, values_of
+from cerlab.model.columns import Columns, is_arrow, nanoseconds, numbers_of, values_of
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, TimeAxis, TimeUnit, check_order, clock_for
 
@@ -54,7 +54,7 @@ class TimeColumn:
         """
         if not length:
             return np.zeros(0, np.int64)
-        pair = self._whole(columns.get(self._attribute))
+        pair = self._whole(columns)
         if pair is None:
             return self._flat(self._one_by_one(columns, length, place))
         whole, back = pair
@@ -71,7 +71,7 @@ class TimeColumn:
         """The instants of events in any order; raises `BadData` for one that is missing."""
         if not length:
             return np.zeros(0, np.int64)
-        if (pair := self._whole(columns.get(self._attribute))) is not None:
+        if (pair := self._whole(columns)) is not None:
             whole, _ = pair
             return whole
         events = self._events(columns, length)
@@ -114,7 +114,7 @@ class TimeColumn:
         whole = all(isinstance(time, int) and abs(time) < SAFE for time in (*times, self.width))
         return np.array(times, np.int64) if whole else times
 
-    def _whole(self, column: Any) -> tuple[Int64s, int] | None:
+    def _whole(self, columns: Mapping[str, Any]) -> tuple[Int64s, int] | None:
         """The instants as int64, where the column is one of integers or moments without NULL.
 
         With the index of one that goes back, or -1. None where 64 bits might not hold the instants
@@ -122,6 +122,7 @@ class TimeColumn:
         """
         import pyarrow as pa
 
+        column: Any = columns.get(self._attribute)
         if not is_arrow(column) or column.null_count:
             return None
         if not isinstance(self.width, int) or self.width >= SAFE:
@@ -130,16 +131,16 @@ class TimeColumn:
         unit = self._unit()
         if moment != isinstance(self._window, TimeWindow) and unit is None:
             return None
+        whole_number = pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type)
+        if not moment and not whole_number:
+            return None
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+            if isinstance(columns, Columns):  # so the next run of this stream joins nothing
+                columns.keep(self._attribute, column)
         if moment:
             column = nanoseconds(column, self._attribute)
-        elif not pa.types.is_integer(column.type) or pa.types.is_uint64(column.type):
-            return None
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        parts = [numbers_of(chunk) for chunk in chunks]
-        values = parts[0]
-        if len(parts) > 1:
-            values = np.concatenate(parts, out=room(len(column), values.dtype))
-        values = values.astype(np.int64, copy=False)
+        values = numbers_of(column).astype(np.int64, copy=False)
         back = goes_back(values)
         least, most = (values[0], values[-1]) if back < 0 else (values.min(), values.max())
         factor = 1 if moment or unit is None else unit.value

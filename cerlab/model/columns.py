@@ -291,6 +291,10 @@ class Columns(Mapping[str, Column]):
             column = self._columns[name] = self._make_column(name)
         return column
 
+    def keep(self, name: str, column: Column) -> None:
+        """Keep a column for the next use, which holds what was there in another form."""
+        self._columns[name] = column
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 

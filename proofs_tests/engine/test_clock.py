@@ -56,6 +56,22 @@ def test_a_time_that_overflows_in_the_middle_is_not_between_the_others() -> None
         _push(IN_SECONDS, times, "s")
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.int32(), pa.timestamp("s"), pa.timestamp("ns")])
+def test_a_time_in_chunks_is_joined_by_the_first_run_of_its_stream(kind: Any) -> None:
+    times = pa.chunked_array([pa.array(part, pa.int64()) for part in ([0, 5], [], [10, 30])])
+    table = pa.table({"type": ["A"] * 4, "t": times.cast(kind)})
+    options: dict[str, Any] = {} if pa.types.is_timestamp(kind) else {"unit": "s"}
+    stream = cerlab.Stream.from_arrow(table, time="t", **options)
+    expected = cerlab.evaluate(
+        IN_SECONDS, table.to_pylist(), evaluator="reference", time="t", **options
+    )
+    first = cerlab.evaluate(IN_SECONDS, stream, evaluator="compiled")
+    joined = stream.columns["t"]
+    assert isinstance(joined, pa.Array)
+    assert first == expected == cerlab.evaluate(IN_SECONDS, stream, evaluator="compiled")
+    assert stream.columns["t"] is joined
+
+
 def test_large_times_anywhere_in_a_column(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         times = [rng.choice(TIMES) for _ in range(rng.randrange(1, 6))]
