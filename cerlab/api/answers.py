@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 @drawable
 class Matches:
-    """The answers of a query on a stream, lazily: by end, inside one end in a fixed order."""
+    """The answers of a query on a stream, lazily: by end, inside one end in a fixed order.
+
+    Threads may share it; each iterates by an iterator of its own.
+    """
 
     def __init__(self, query: Pattern, stream: Stream, *, workers: int = 1) -> None:
         self.query = query

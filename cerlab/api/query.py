@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Query(Pattern):
-    """A CEQL query: its stages (`Pattern`), and what can be done with it."""
+    """A CEQL query: its stages (`Pattern`), and what can be done with it.
+
+    Threads may share it.
+    """
 
     @property
     def table(self) -> MintermTable:

@@ -3,12 +3,14 @@
 Answers, rows and aggregates are three outputs of one session. A push takes nothing over before all
 of it is there: while it runs the session counts as stopped, and it is whole again in the same step
 that gives the result out. So after an interrupt or a limit a session is where it was, or refuses.
+A thread that comes while another one is in a session is refused.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from cerlab import io
@@ -39,6 +41,22 @@ class _Session(ABC, Generic[Result]):
 
     def __init__(self) -> None:
         self._stopped = False
+        self._user: dict[str, int] = {}
+        """The thread that is in the session."""
+
+    def _enter(self) -> None:
+        """Note the thread; raises `UsageError` if another one is in the session."""
+        thread = get_ident()
+        # One step: no other thread comes between the look and the note.
+        if self._user.setdefault("thread", thread) != thread:
+            raise UsageError(
+                "CER0833",
+                "another thread is in this session",
+                hint="push from one thread, or under a lock of your own",
+            )
+        if self._stopped:
+            self._user.clear()
+            raise _stopped()
 
     @property
     def pushed(self) -> int:
@@ -54,25 +72,28 @@ class _Session(ABC, Generic[Result]):
         """The state."""
 
     def _push(self, batch: Any, how: io.HowToRead) -> Result:
-        if self._stopped:
-            raise _stopped()
+        self._enter()
         try:
-            stream = _stream(batch, **how)
-        except BadData as error:
-            error.matches = self._nothing()
-            raise
-        before, self._stopped = self._run.position, True
-        try:
-            result = self._read(stream)
-        except BadData:  # the events before the bad one are read, and what they complete is on it
+            try:
+                stream = _stream(batch, **how)
+            except BadData as error:
+                error.matches = self._nothing()
+                raise
+            before, self._stopped = self._run.position, True
+            try:
+                result = self._read(stream)
+            except BadData:  # the events before the bad one are read; it has what they complete
+                self._stopped = False
+                raise
+            except (UsageError, TypeMismatch):
+                self._stopped = self._run.position != before
+                raise
+            # No call from here to the caller: after those Python looks for signals.
             self._stopped = False
-            raise
-        except (UsageError, TypeMismatch):
-            self._stopped = self._run.position != before
-            raise
-        # No call by ** from here to the caller: after those Python looks for signals.
-        self._stopped = False
-        return result
+            return result
+        finally:
+            if "thread" in self._user:  # a push inside this one has left already
+                del self._user["thread"]
 
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: what opens the query takes it.
@@ -80,12 +101,15 @@ class _Session(ABC, Generic[Result]):
         A documented, versioned format that runs no code when it is read. A state from somebody else
         cannot do harm, but decides which answers come.
         """
-        if self._stopped:
-            raise _stopped()
-        self._stopped = True
-        state = self._bytes()
-        self._stopped = False
-        return state
+        self._enter()
+        try:
+            self._stopped = True
+            state = self._bytes()
+            self._stopped = False
+            return state
+        finally:
+            if "thread" in self._user:
+                del self._user["thread"]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.pushed:,} events pushed>"
@@ -111,7 +135,8 @@ class Session(_Session[list[ComplexEvent]]):
     """The compiled engine on a stream that is still arriving; made by ``Query.open``.
 
     Positions count all events pushed so far, also before a `state` that it was resumed from.
-    `pushed` counts the events pushed here, `answered` what they completed.
+    `pushed` counts the events pushed here, `answered` what they completed. One thread at a time
+    uses a session: during a push others are refused by `UsageError`.
     """
 
     _nothing = list
@@ -168,7 +193,7 @@ class RowSession(_Session[Any]):
     """Rows with names on a stream that is still arriving; made by ``Query.tabulating``.
 
     It keeps the events that answers may still have: those of the window; without WITHIN, and with
-    WITHIN n EVENTS under PARTITION BY or FROM, all of them.
+    WITHIN n EVENTS under PARTITION BY or FROM, all of them. Threads are refused as by `Session`.
     """
 
     def __init__(
@@ -240,7 +265,8 @@ class RowSession(_Session[Any]):
 class AggregateSession(_Session[Any]):
     """Aggregates on a stream that is still arriving; made by ``Query.aggregating``.
 
-    `pushed` counts the events pushed, also before a `state` that it was resumed from.
+    `pushed` counts the events pushed, also before a `state` that it was resumed from. Threads are
+    refused as by `Session`.
     """
 
     def __init__(self, totals: RunningTotals) -> None:

@@ -61,7 +61,10 @@ class Witness:
 @drawable
 @dataclass(frozen=True)
 class Verdict:
-    """The answer to a question about all streams; `holds` is None where it is not decided."""
+    """The answer to a question about all streams; `holds` is None where it is not decided.
+
+    Threads may share it.
+    """
 
     holds: bool | None
     witness: Witness | None

@@ -2,7 +2,8 @@
 
 Each keeps where it is, so that going on from there costs what lies between; going back to an
 earlier answer starts again, and so does what was interrupted. Numbers asked for in increasing order
-are one pass over the stream.
+are one pass over the stream. Threads may share an access: it looks up one answer at a time, because
+the place of a lookup is where the next one begins.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from random import Random
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from cerlab.automata.plan import Plan
@@ -120,6 +122,7 @@ class TecsAccess:
         self._plan = plan
         self._machine = machine
         self._stream = stream
+        self._looking = Lock()
         self._ends = Ends(lambda: driver.counts(plan, machine, stream, stream.time))
         self._walk = TecsWalk(plan, machine, stream)
         self._weights: Weights[Node] = Weights()
@@ -132,13 +135,14 @@ class TecsAccess:
     def answer(self, k: int) -> ComplexEvent:
         """The k-th; raises `ResourceLimit` where the numbers on the way to it are too long."""
         _check_natural(k)
-        if (place := self._ends.find(k)) is None:
-            raise _no_answer(k, self._ends.total)
-        end, inside = place
-        dag = self._walk.to(end)
-        if self._plan.limit is not None:
-            return next(islice(dag.latest_first(), inside, None))
-        return self._weights.answer(dag, inside)
+        with self._looking:
+            if (place := self._ends.find(k)) is None:
+                raise _no_answer(k, self._ends.total)
+            end, inside = place
+            dag = self._walk.to(end)
+            if self._plan.limit is not None:
+                return next(islice(dag.latest_first(), inside, None))
+            return self._weights.answer(dag, inside)
 
 
 class BatchAccess:
@@ -154,6 +158,7 @@ class BatchAccess:
         self._tables = tables
         self._stream = stream
         self._workers = workers
+        self._looking = Lock()
         self._start()
 
     def _start(self) -> None:
@@ -194,6 +199,10 @@ class BatchAccess:
         _check_natural(k)
         if k > MAX_PASSED:
             raise _too_far(k) if k < self.total else _no_answer(k, self.total)
+        with self._looking:
+            return self._answer(k)
+
+    def _answer(self, k: int) -> ComplexEvent:
         if k < self._first:
             self._start()
         while k >= (after := self._first + (len(self._batch) if self._batch else 0)):

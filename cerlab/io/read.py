@@ -51,7 +51,7 @@ _SHAPES = 256
 
 
 class Stream(Events):
-    """A stream as users hold it, with the ways to read one."""
+    """A stream as users hold it, with the ways to read one. Threads may share it."""
 
     __slots__ = ()
 
