@@ -172,7 +172,8 @@ class Matches:
                                     holds several events all of these count, NULL and NaN do not
         ``group_by``                ``"start"``, ``"end"``, ``"key"`` (or attributes of PARTITION
                                     BY), and attributes of labels that hold one event: a row for
-                                    each group, in the order of their first ends; without, one row
+                                    each group, in the order of their first ends; without, one
+                                    row. NULL is a group, and NaN is another
         ``sliding``                 a window as after WITHIN, with ``"end"`` among the groups: each
                                     row is over the answers of the rest of its group that end so
                                     far back at most; EVENTS count in the whole stream

@@ -135,7 +135,7 @@ def _scale(doubles: NDArray[np.float64], present: Int64s) -> tuple[Integers, Int
 
 
 def ranks(column: Any, name: str) -> Ranks:
-    """The values of an Arrow column by rank; NaN is as NULL."""
+    """The values of an Arrow column by rank; NaN is as NULL, since it has no place in an order."""
     values = values_of(column, name)
     first: dict[Any, int] = {}
     for n, value in enumerate(values):
@@ -145,6 +145,17 @@ def ranks(column: Any, name: str) -> Ranks:
     number = {value: rank for rank, value in enumerate(distinct)}
     codes = [number[v] if v is not None and v == v else -1 for v in values]
     return Ranks(np.array(codes, np.int64), np.array([first[v] for v in distinct], np.int64))
+
+
+def group_ranks(column: Any, name: str) -> Ranks:
+    """The values of an Arrow column by rank, NaN among them as the last: a group of its own."""
+    ordered = ranks(column, name)
+    odd = [n for n, value in enumerate(values_of(column, name)) if value != value]
+    if not odd:
+        return ordered
+    codes = ordered.ranks.copy()
+    codes[odd] = ordered.size
+    return Ranks(codes, np.append(ordered.first, odd[0]))
 
 
 def limbs(integers: Integers, bits: int) -> list[Int64s]:

@@ -258,6 +258,7 @@ class GroupTotals:
         self._request, self._stream, self._positions = request, stream, positions
         self._source = cache(lambda attribute: one_array(stream, attribute))
         self._rank = cache(self._ranks_of)
+        self._group_rank = cache(self._group_ranks_of)
         self._numbers = {place: self._numbers_of(place[1]) for place in request.summands}
         windows = (request.window, plan.window)
         time = next(filter(None, (axis_for(w, stream, stream.time) for w in windows)), None)
@@ -286,13 +287,18 @@ class GroupTotals:
 
         return ranks(self._source(attribute), attribute)
 
+    def _group_ranks_of(self, attribute: str) -> Ranks:
+        from cerlab.engine.measures import group_ranks
+
+        return group_ranks(self._source(attribute), attribute)
+
     def _inputs(self) -> AggregateInputs:
         """The integers that runs carry."""
         from cerlab.engine.measures import AggregateInputs
 
         request = self._request
         extreme_ranks = [(m, self._rank(m.place[1])) for m in request.extremes]
-        by = [(c.label, self._rank(str(c.attribute))) for c in request.labelled]
+        by = [(c.label, self._group_rank(str(c.attribute))) for c in request.labelled]
         return AggregateInputs(
             sums=tuple(
                 (label, column)
@@ -330,7 +336,7 @@ class GroupTotals:
             return self._source(name).take(pa.array(self.totals.end))
         stride = 1
         for column in self._request.labelled:
-            ranks = self._rank(str(column.attribute))
+            ranks = self._group_rank(str(column.attribute))
             if column.name == name:
                 digits = self.totals.group // stride % (ranks.size + 1) - 1
                 return self._source(str(column.attribute)).take(ranks.examples(digits))

@@ -59,6 +59,11 @@ class Row(NamedTuple):
     group: int
 
 
+def _one_nan(value: Value) -> Value:
+    """A value as a key of a dict, which finds NaN only as the same object."""
+    return math.nan if value != value else value
+
+
 class RunningTotals:
     """The totals of the answers so far; made anew for each stream."""
 
@@ -120,7 +125,7 @@ class RunningTotals:
             self.position, driver, codes, kinds, doubles, keys, rows, queues, ends = body
             expect(type(self.position) is int, "how many events were read")
             self._driver.resume(driver, RunTotals.resume)
-            self._codes = [{value: n for n, value in enumerate(each)} for each in codes]
+            self._codes = [{_one_nan(value): n for n, value in enumerate(each)} for each in codes]
             expect(len(self._codes) == len(self._request.labelled), "the groups")
             self._kinds, self._doubles, self._keys = dict(kinds), set(doubles), dict(keys)
             self._rows = {Row(*row): Total(*total) for row, total in rows}
@@ -212,8 +217,7 @@ class RunningTotals:
         least = [self._lower(m, event) if m.place[0] in labels else None for m in extremes]
         for n, (column, codes) in enumerate(zip(label_columns, self._codes, strict=True)):
             if column.label in labels:
-                value = value_of(event, str(column.attribute))
-                value = None if value != value else value
+                value = _one_nan(value_of(event, str(column.attribute)))
                 group += codes.setdefault(value, len(codes)) << _CODE * n
         return Gain(sums, least, group)
 

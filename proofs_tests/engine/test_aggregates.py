@@ -52,22 +52,21 @@ def _group_value(stream: Stream, V: Valuation, group: str, key: Sequence[str]) -
     if group in ("start", "end"):
         return V.start if group == "start" else V.end
     if group in key:
-        return _plain(value_of(stream[V.end], group))
+        return value_of(stream[V.end], group)
     label, _, attribute = group.partition(".")
-    values = _values(stream, V, label, attribute, nulls=True)
-    return values[0] if values else None
+    values = [value_of(stream[p], attribute) for p in V.labels.get(label, ())]
+    return _comparable(values[0]) if values else None
 
 
-def _values(
-    stream: Stream, V: Valuation, label: str, attribute: str, *, nulls: bool = False
-) -> tuple[Value, ...]:
-    values = [_plain(value_of(stream[p], attribute)) for p in V.labels.get(label, ())]
-    return tuple(value for value in values if nulls or value is not None)
+def _values(stream: Stream, V: Valuation, label: str, attribute: str) -> tuple[Value, ...]:
+    """The values of a label that have a total: no NULL, no NaN."""
+    values = [value_of(stream[p], attribute) for p in V.labels.get(label, ())]
+    return tuple(value for value in values if value is not None and value == value)
 
 
-def _plain(value: Value) -> Value:
-    """NaN as NULL, integers as the doubles that they stand among."""
-    return None if value != value else value
+def _comparable(value: Value) -> Value:
+    """A value that equals itself: NaN is a group of its own, and no other value is this text."""
+    return "not a number" if value != value else value
 
 
 FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
@@ -84,7 +83,7 @@ Aggregate = Callable[..., dict[Group, dict[str, Any]]]
 
 def of_matches(query: cerlab.Query, stream: Stream, group_by: list[str], **measures: Any) -> Any:
     table = query.run(stream).aggregate(group_by=group_by, **measures)
-    by_group = {tuple(row[g] for g in group_by): row for row in table.to_pylist()}
+    by_group = {tuple(_comparable(row[g]) for g in group_by): row for row in table.to_pylist()}
     assert len(by_group) == table.num_rows
     return by_group
 
@@ -169,7 +168,7 @@ def by_session(rng: Random) -> Aggregate:
         while session.pushed < len(stream):
             size = 1 + rng.randrange(4)
             for row in session.push(stream[session.pushed :][:size]).to_pylist():
-                group = tuple(row[g] for g in group_by)
+                group = tuple(_comparable(row[g]) for g in group_by)
                 assert "end" not in group_by or group not in by_group
                 by_group[group] = row
             if rng.random() < 0.1:
