@@ -41,6 +41,10 @@ class Matches:
         self._workers = workers
         self._warned = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made of; its answers are evaluated anew."""
+        return {name: vars(self)[name] for name in ("query", "stream", "_workers", "_warned")}
+
     def __iter__(self) -> Iterator[ComplexEvent]:
         answers: Iterator[ComplexEvent]
         access = self._access if self._workers > 1 else vars(self).get("_access")

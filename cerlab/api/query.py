@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
@@ -24,8 +25,23 @@ if TYPE_CHECKING:
 class Query(Pattern):
     """A CEQL query: its stages (`Pattern`), and what can be done with it.
 
-    Threads may share it.
+    Threads may share it. Queries are equal that say the same: by canonical text, logic and schema.
     """
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Query):
+            return NotImplemented
+        same = (self._said, self.logic, self.schema) == (other._said, other.logic, other.schema)
+        return same and self.ast == other.ast  # predicates from Python may share a name
+
+    def __hash__(self) -> int:
+        return hash((self._said, self.logic))
+
+    @cached_property
+    def _said(self) -> str:
+        return self.text
 
     @property
     def table(self) -> MintermTable:

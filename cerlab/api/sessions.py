@@ -24,6 +24,7 @@ from cerlab.model.stream import Stream, TimeAxis, events_of_dicts
 
 if TYPE_CHECKING:
     from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
+    from cerlab.evaluate.aggregates import Request
     from cerlab.evaluate.open_runs import OpenRun
     from cerlab.evaluate.running import RunningTotals
 
@@ -57,6 +58,18 @@ class _Session(ABC, Generic[Result]):
         if self._stopped:
             self._user.clear()
             raise _stopped()
+
+    @abstractmethod
+    def _reopened(self, state: bytes) -> tuple[Any, ...]:
+        """Return a function and its arguments that open the session again with its state."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy goes on from the state; raises as `state`."""
+        opened = self._reopened(self.state())
+        return *opened, {name: getattr(self, name) for name in self._counted}
+
+    _counted: tuple[str, ...] = ("_before",)
+    """Names of the counters that are not in the state."""
 
     @property
     def pushed(self) -> int:
@@ -140,17 +153,22 @@ class Session(_Session[list[ComplexEvent]]):
     """
 
     _nothing = list
+    _counted = ("_before", "answered")
 
     def __init__(self, query: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
         from cerlab.evaluate.open_runs import open_run
 
         super().__init__()
+        self._query = query
         self._run: OpenRun = open_run(query, time, state)
         self._before = self._run.position
         self.plan: Plan | CorrelatedPlan | RegisterPlan = (
             query.plan if isinstance(query, Pattern) and query.has_automaton else query.registers
         )
         self.answered = 0
+
+    def _reopened(self, state: bytes) -> tuple[Any, ...]:
+        return type(self), (self._query, None, state)
 
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> list[ComplexEvent]:
         """Read more events (anything that `cerlab.evaluate` takes): the answers they complete.
@@ -218,6 +236,9 @@ class RowSession(_Session[Any]):
         self._before = self._run.position
         answer_columns(query, Stream(()), self._columns)
 
+    def _reopened(self, state: bytes) -> tuple[Any, ...]:
+        return type(self), (self._query, self._columns, None, state)
+
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
         """Read more events: a pyarrow Table of the answers they complete, as ``Matches.table``.
 
@@ -273,6 +294,9 @@ class AggregateSession(_Session[Any]):
         super().__init__()
         self._run: RunningTotals = totals
 
+    def _reopened(self, state: bytes) -> tuple[Any, ...]:
+        return _aggregating, (*self._run.asked, state)
+
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
         """Read more events: a pyarrow Table of the groups that they changed, as they are then.
 
@@ -295,3 +319,10 @@ class AggregateSession(_Session[Any]):
 
     def _bytes(self) -> bytes:
         return self._run.state()
+
+
+def _aggregating(query: Pattern, request: Request, state: bytes) -> AggregateSession:
+    """Return the session of a pickle."""
+    from cerlab.evaluate.running import RunningTotals
+
+    return AggregateSession(RunningTotals(query, request, None, state))

@@ -229,6 +229,10 @@ class SremoPattern:
     def __init__(self, ast: Sremo) -> None:
         self.ast = ast
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made of; its transducer is compiled anew."""
+        return {"ast": self.ast}
+
     @cached_property
     def registers(self) -> RegisterPlan:
         """The plan of streaming detection; raises `Unsupported` and `ResourceLimit`."""

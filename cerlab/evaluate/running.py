@@ -84,6 +84,8 @@ class RunningTotals:
         self._time = time
         plan = self._plan = pattern.plan
         self._request = request
+        self.asked = pattern, request
+        """The query and the request."""
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
         self._ends = _Ends(request.window, plan.streams, time)
         self._machine = LabelledMachine(

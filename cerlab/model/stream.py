@@ -207,6 +207,28 @@ class Stream:
         self.time = time
         self.schema = schema
 
+    def __copy__(self) -> Self:
+        stream = object.__new__(type(self))
+        for name in Stream.__slots__[:-1]:  # all but the references to it
+            setattr(stream, name, getattr(self, name))
+        return stream
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self  # immutable
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """Return the events, and the columns that are there: the types of tables stay."""
+        columns = self._columns
+        kept = None if columns is None else {name: columns[name] for name in columns}
+        return self.events, kept, self.time, self.schema
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._events, columns, self.time, self.schema = state
+        self._lists = self._load = self._columns = None
+        self._length = len(self.events)
+        if columns is not None:
+            self._columns = Columns(columns, lambda name: as_arrow(columns[name]))
+
     @classmethod
     def from_columns(
         cls,
