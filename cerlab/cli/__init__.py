@@ -21,7 +21,7 @@ from typing import Any
 
 from cerlab import __version__
 from cerlab.cli.command import BAD, EXAMPLES, INTERNAL, INTERRUPTED, OK, add_limits, within_limits
-from cerlab.errors import CerlabError, CerlabWarning
+from cerlab.errors import CerlabError, CerlabWarning, nearest
 
 __all__ = ["main"]
 
@@ -30,6 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
     try:
         words = sys.argv[1:] if argv is None else argv
+        if not words:
+            parser_of(()).print_help(sys.stderr)
+            return BAD
         names = [word for word in words if not word.startswith("-")][:1]
         arguments = parser_of(names).parse_args(words)
     except SystemExit as stop:  # argparse has printed its own message
@@ -152,9 +155,23 @@ COMMANDS = {
 """The commands: the module of each, what adds its options, what runs it, and its purpose."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names what is near to an option or a command that there is not."""
+
+    def parse_args(self, *args: Any, **kwargs: Any) -> Any:
+        arguments, unknown = self.parse_known_args(*args, **kwargs)
+        if unknown:
+            of_commands = next(a for a in self._actions if a.dest == "called")
+            command = dict(of_commands.choices or ())[arguments.called]
+            hint = nearest(unknown[0].partition("=")[0], command._option_string_actions)
+            said = hint if hint.startswith("did you") else f"see {command.prog} --help"
+            command.error(f"unrecognized arguments: {' '.join(unknown)}\nhint: {said}")
+        return arguments
+
+
 def parser_of(names: Collection[str]) -> argparse.ArgumentParser:
     """The parser; of the commands only these are imported."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="cerlab", description="A research workbench for complex event recognition."
     )
     parser.add_argument("--version", action="version", version=f"cerlab {__version__}")

@@ -64,12 +64,15 @@ class Engine(Protocol):
         """Return the engine's outcome for a query on events."""
 
 
+_COMMAND = "write what a shell starts, in quotes: cerlab fuzz 'python3 engine.py'"
+
+
 @contextmanager
 def engine(command: str, seconds: float) -> Iterator[Engine]:
     """The engine of a command, which has so many seconds for a case."""
     words = shlex.split(command)
     if not words:
-        raise UsageError("CER0851", "there is no command", hint="see cerlab fuzz --help")
+        raise UsageError("CER0851", "there is no command", hint=_COMMAND)
     if "{query}" in command:
         with TemporaryDirectory(prefix="cerlab-fuzz-") as folder:
             yield ProcessPerCase(words, Path(folder), seconds)
@@ -250,6 +253,4 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _no_such(word: str, error: OSError) -> UsageError:
-    return UsageError(
-        "CER0851", f"'{word}' cannot be started: {error.strerror}", hint="see cerlab fuzz --help"
-    )
+    return UsageError("CER0851", f"'{word}' cannot be started: {error.strerror}", hint=_COMMAND)

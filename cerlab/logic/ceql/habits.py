@@ -44,7 +44,7 @@ def habit_hint(text: str, at: int) -> str:
     'write price IN {1..3}'
     """
     before, rest = text[:at].rstrip(), text[at:]
-    for hint_of in (_of_whole, _of_sql, _of_filters, _of_clauses):
+    for hint_of in (_of_whole, _of_sql, _of_attributes, _of_filters, _of_windows, _of_clauses):
         if hint := hint_of(text, before, rest):
             return hint
     return next((hint for pattern, hint in _AT if re.match(pattern, rest)), "")
@@ -81,6 +81,21 @@ def _of_sql(text: str, before: str, rest: str) -> str:
     return ""
 
 
+def _of_attributes(text: str, before: str, rest: str) -> str:
+    """``a.price``, which stands in SUM(..) and in comparisons of labels alone."""
+    attribute = re.match(r"\.\s*([^\W\d]\w*)", rest)
+    if attribute is None:
+        return ""
+    if re.fullmatch(r"(?i)\s*select\s+(?:(?!where|from)[\w\s,\[\]])*", before):
+        return f"write {_word(before)}[{attribute[1]}]"
+    inside = re.search(r"(\w+)\[\s*(\w+)\s*([<>=!]+)\s*(\w+)$", before)
+    if inside is None:
+        return ""
+    label, own, op, other = inside.groups()
+    comparison = f"{label}.{own} {op} {other}.{attribute[1]}"
+    return f"labels are compared outside brackets: write FILTER {comparison}"
+
+
 def _of_filters(text: str, before: str, rest: str) -> str:
     """A condition that does not say whose, and NOT for absence."""
     bare = re.search(r"(?i)(\w+)\s+filter\s+(\w+)\s*([<>=!]*)$", before)
@@ -94,6 +109,20 @@ def _of_filters(text: str, before: str, rest: str) -> str:
     return ""
 
 
+def _of_windows(text: str, before: str, rest: str) -> str:
+    """A window in quotes, or a negative one."""
+    if not re.search(r"(?i)\bwithin$", before):
+        return ""
+    if quoted := re.match(r"'\s*([\d.]+)\s*([^\W\d]+)\s*'", rest):
+        word = quoted[2].upper()
+        units = [u for u in ("EVENTS", "SECONDS", "MINUTES", "HOURS") if u.startswith(word)]
+        return f"write WITHIN {quoted[1]} {units[0] if units else 'MINUTES'}, without quotes"
+    if negative := re.match(r"-\s*([\d.]+)\s*([^\W\d]*)", rest):
+        unit = negative[2].upper() or "EVENTS"
+        return f"a window looks back from its last event: write WITHIN {negative[1]} {unit}"
+    return ""
+
+
 def _of_clauses(text: str, before: str, rest: str) -> str:
     """Clauses without brackets or units, in another order, or behind a formula."""
     if re.search(r"(?i)\bpartition\s+by$", before):
@@ -102,21 +131,38 @@ def _of_clauses(text: str, before: str, rest: str) -> str:
         return unit
     if re.search(r"(?i)\border$", before):
         return "answers come by their end; leave ORDER BY out"
+    has_where = re.search(_clause_pattern("WHERE"), before)
+    if re.match(r"(?i)filter\b", rest) and not has_where and re.match(r"(?i)\s*select\b", text):
+        return "FILTER stands behind what it filters: SELECT * WHERE A FILTER A[price > 3]"
     clause = next((each for each in _CLAUSES if re.match(_clause_pattern(each), rest)), None)
     if clause is None:
         return ""
     if not re.match(r"(?i)\s*(?:select|create|declare|--|/\*)", text):
+        if re.search(r"(?i)\bselect\b", rest):
+            return "SELECT stands first: begin with SELECT * WHERE"
         return "a formula has no clauses: begin with SELECT * WHERE"
     if re.search(_clause_pattern(clause), before):
         return f"{clause} stands once; a condition is FILTER" if clause == "WHERE" else ""
     later = _CLAUSES[_CLAUSES.index(clause) + 1 :]
     early = [each for each in later if re.search(_clause_pattern(each), before)]
     order = f"clauses come in this order: {', '.join(_CLAUSES)}"
+    if not has_where and clause not in ("FROM", "WHERE"):
+        return f"{order}; move {clause} behind WHERE and its formula"
     return order + (f"; move {clause} before {early[0]}" if early else "")
 
 
 def _clause_pattern(clause: str) -> str:
     return rf"(?i)\b{clause.replace(' ', chr(92) + 's+')}\b"
+
+
+def two_names_hint(text: str, at: int) -> str:
+    """Return the hint for a type and a name with nothing between them, else the empty text."""
+    before, rest = text[:at].rstrip(), text[at:]
+    kind = re.search(r"(?i)(?:\bwhere|[;:(]|\bor|\band|\ball|\bunless)\s*([^\W\d]\w*)$", before)
+    name = re.match(r"[^\W\d]\w*", rest)
+    if kind is None or name is None:
+        return ""
+    return f"for a label write {kind[1]} AS {name[0]}, for 'then' {kind[1]} ; {name[0]}"
 
 
 def _word(before: str) -> str:

@@ -17,7 +17,7 @@ from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.condition_builder import MAX_DEPTH, ConditionBuilder, constant, node
-from cerlab.logic.ceql.habits import habit_hint
+from cerlab.logic.ceql.habits import habit_hint, two_names_hint
 from cerlab.logic.ceql.syntax import Aggregate, CeqlQuery, SelectItem
 from cerlab.logic.reading import Language, Rule, build, place_at, read, value
 from cerlab.model.clauses import (
@@ -346,7 +346,7 @@ def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
             return f"{word} is a keyword here; write `{word}` to use it as a name"
     if match := re.compile(r"\w+").match(text, at):
         close = nearest(match[0].upper(), [each for each in expected if each.isalpha()])
-        return close if close.startswith("did you mean") else ""
+        return close if close.startswith("did you mean") else two_names_hint(text, at)
     return ""
 
 
