@@ -23,9 +23,6 @@ from numba.np.numpy_support import as_dtype
 
 from cerlab.kernel_cache.entries import write
 
-PROGRAMS = {"cerlab.cli", "ipykernel"}
-"""Modules of programs whose user waits: standard error says that kernels are compiled."""
-
 _PACKED = {"d": "d", "f": "f4x", "L": "Q", "P": "Q"}
 """The letters of `struct` for eight bytes each; other integers are signed."""
 
@@ -163,5 +160,14 @@ def _announce(number: int | None) -> None:
     if sys.stderr is not None and sys.stderr.isatty():
         text = f"compiling kernels for this machine, once: {number}" if number else ""
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-    elif number == 1 and PROGRAMS & sys.modules.keys():
+    elif number == 1 and _someone_waits():
         print("compiling kernels for this machine, once", file=sys.stderr)
+
+
+def _someone_waits() -> bool:
+    """Return whether a person runs this program or cell; a build of pages wants no such line."""
+    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return "cerlab.cli" in sys.modules
+    return bool(kernel.get_parent("shell").get("content", {}).get("allow_stdin"))

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import copytree, ignore_patterns
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -515,14 +515,24 @@ def test_a_terminal_and_a_program_are_told_that_kernels_are_compiled(
 ) -> None:
     from cerlab.kernel_cache import compiler
 
-    monkeypatch.setattr(compiler, "_numbers", iter([1, 1, 2, 3]))
-    monkeypatch.setattr(compiler, "PROGRAMS", set())
+    def in_notebook(person: bool) -> object:
+        kernel = SimpleNamespace(get_parent=lambda _: {"content": {"allow_stdin": person}})
+        return SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=kernel))
+
+    said = "compiling kernels for this machine, once\n"
+    monkeypatch.setattr(compiler, "_numbers", iter([1, 1, 1, 1, 2, 3]))
+    monkeypatch.delitem(sys.modules, "cerlab.cli", raising=False)
     records.first(np.arange(3))
     assert capsys.readouterr().err == "", "a library is silent"
-    monkeypatch.setattr(compiler, "PROGRAMS", {"pytest"})
+    monkeypatch.setitem(sys.modules, "cerlab.cli", cerlab)
     records.first(np.arange(3.0))
+    assert capsys.readouterr().err == said
+    for number, person in enumerate([False, True]):
+        monkeypatch.setitem(sys.modules, "IPython", in_notebook(person))
+        records.first((1,) * (3 + number))
+        assert capsys.readouterr().err == said * person, "the build of a page is silent"
     records.first((1, 2))
-    assert capsys.readouterr().err == "compiling kernels for this machine, once\n"
+    assert capsys.readouterr().err == "", "once"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     records.first((1, 2.0))
     assert capsys.readouterr().err.split("\r\x1b[K") == [
