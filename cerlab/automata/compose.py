@@ -6,7 +6,7 @@ they make are such machines. `cerlab.automata.epsilon` has the same by empty mov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from cerlab.automata.automaton import (
     outgoing,
 )
 from cerlab.automata.explore import coarsest, strong_components
-from cerlab.budget import spend, spend_over
+from cerlab.budget import TRANSITION, spend, spend_over
 from cerlab.predicates.syntax import EVERYTHING
 
 M = TypeVar("M", bound=Automaton[Any])
@@ -62,14 +62,38 @@ def sequence(A: M, B: M, *, gaps: bool) -> M:
     return replace(A, states=B.states, Delta=(*A.Delta, *more), F=B.F, R=A.R | B.R)
 
 
-def iteration(A: M, *, gaps: bool) -> M:
-    """Runs of A one after the other; the fresh state w is "between two iterations"."""
-    w = A.states
-    wait = [A.step(w, *A.skip, w)] if gaps else []
+def iteration(A: M, least: int = 1, most: int | None = None, *, gaps: bool) -> M:
+    """Runs of A one after the other, from `least` to `most` of them; None allows any number.
+
+    Each run has a copy of A, and a fresh state w, "between this run and the next", from which the
+    next copy begins. Without `most` the last copy is also the one after itself. Copies share the
+    registers of A, whose runs write each before they read it. Linear in the number of copies.
+    """
+    w, copies = A.states, most or least
     leave = ends_in(A, {w})
-    # Also the last transitions are first ones of a next round: a body of one event iterates (E9).
-    again = (t._replace(source=w) for t in (*A.Delta, *leave) if t.source in A.I)
-    return replace(A, states=w + 1, Delta=(*A.Delta, *wait, *distinct((*leave, *again))))
+    spend(TRANSITION * copies * (len(A.Delta) + len(leave)))
+
+    def copy(steps: Iterable[Any], k: int, start: int | None) -> Iterator[Any]:
+        by = k * (w + 1)
+        for t in steps:
+            enters = start is not None and t.source in A.I
+            yield t._replace(source=start if enters else t.source + by, target=t.target + by)
+
+    Delta: list[Any] = []
+    before = None
+    for k in range(copies):
+        Delta += distinct(copy(A.Delta, k, before))
+        between = k * (w + 1) + w
+        if most is None or k + 1 < copies:
+            Delta += [A.step(between, *A.skip, between)] if gaps else []
+            Delta += distinct(copy(leave, k, before))
+        before = between
+    if most is None:
+        # Also the last transitions are first ones of a next run: a body of one event iterates (E9).
+        first = (t for t in (*A.Delta, *leave) if t.source in A.I)
+        Delta += distinct(copy(first, copies - 1, before))
+    F = frozenset(k * (w + 1) + q for k in range(least - 1, copies) for q in A.F)
+    return replace(A, states=copies * (w + 1), Delta=tuple(Delta), F=F)
 
 
 MAX_REDUCED = 500

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from cerlab.automata.automaton import Automaton, EmptyMove, Mark, outgoing
@@ -22,6 +23,7 @@ from cerlab.automata.registers import (
     label,
     prune,
 )
+from cerlab.budget import TRANSITION, spend
 from cerlab.errors import ResourceLimit
 from cerlab.predicates.syntax import Guard
 
@@ -46,6 +48,22 @@ def choice(A: M, B: M) -> M:
 def plus(A: M) -> M:
     """A one or more times: empty moves from the end back to the beginning."""
     return replace(A, moves=(*A.moves, *_moves(A.F, A.I)))
+
+
+def repeat(A: M, least: int, most: int | None) -> M:
+    """A from `least` to `most` times: empty moves from each copy to the next.
+
+    Without `most` the last copy repeats. Linear in the number of copies.
+    """
+    copies = most or least
+    spend(TRANSITION * copies * (A.states + len(A.Delta) + len(A.moves)))
+    *before, last = (shift(A, k * A.states) for k in range(copies))
+    parts = (*before, plus(last) if most is None else last)
+    links = (move for a, b in pairwise(parts) for move in _moves(a.F, b.I))
+    moves = (*(move for part in parts for move in part.moves), *links)
+    Delta = tuple(t for part in parts for t in part.Delta)
+    F = frozenset[int]().union(*(part.F for part in parts[least - 1 :]))
+    return replace(A, states=parts[-1].states, Delta=Delta, F=F, moves=moves)
 
 
 def star(A: M) -> M:

@@ -50,6 +50,7 @@ Composition: TypeAlias = (
     | cel.Concat
     | cel.Plus
     | cel.ConcatPlus
+    | cel.Count
     | cel.Project
     | cel.Rename
 )
@@ -75,6 +76,8 @@ def compose(
             return iteration(machine(body), gaps=True)
         case cel.ConcatPlus(body):
             return iteration(machine(body), gaps=False)
+        case cel.Count(body, least, most, gaps):
+            return iteration(machine(body), least, most, gaps=gaps)
         case cel.Project(_, body):
             A = machine(body)
             cases = ((t, P, L) for t in A.Delta for P, L in _cases(phi, t.labels))

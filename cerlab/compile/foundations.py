@@ -6,11 +6,22 @@ from typing import NoReturn
 
 from cerlab.automata.automaton import AnchoredCea, EpsilonCea, Mark, Transition
 from cerlab.automata.compose import anchor
-from cerlab.automata.epsilon import choice, plus, sequence, without_moves
+from cerlab.automata.epsilon import choice, plus, repeat, sequence, without_moves
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Select, Seq, subformulas
+from cerlab.logic.cel.syntax import (
+    As,
+    Atom,
+    Count,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Select,
+    Seq,
+    subformulas,
+)
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
@@ -79,6 +90,8 @@ def _construct(psi: Formula) -> EpsilonCea:
             return sequence(_construct(left), _construct(right))
         case Plus(body):
             return plus(_construct(body))
+        case Count(body, least, most, gaps=True):
+            return repeat(_construct(body), least, most)
         case _:
             raise AssertionError(f"not a unary formula in safe LP-normal form: {psi}")
 
@@ -91,6 +104,10 @@ def _atom(atom: Atom, P: pred.Predicate) -> EpsilonCea:
     return EpsilonCea(
         2, (wait, Transition(0, is_atom, Mark.TAKE, 1)), frozenset({0}), frozenset({1}), moves=()
     )
+
+
+_OPERATORS = (cel.Atom, cel.As, cel.Filter, cel.Or, cel.Seq, cel.Plus, cel.Count)
+"""The operators of Foundations, and counts, which are made of them."""
 
 
 def anchored_query(query: CeqlQuery, *, first_order: bool) -> tuple[AnchoredCea, Strategy | None]:
@@ -114,7 +131,7 @@ def anchored_query(query: CeqlQuery, *, first_order: bool) -> tuple[AnchoredCea,
     if strategy is None and isinstance(formula, cel.Select):
         strategy, formula = formula.strategy, formula.body
     for psi in cel.subformulas(formula):
-        if not isinstance(psi, cel.Atom | cel.As | cel.Filter | cel.Or | cel.Seq | cel.Plus):
+        if not isinstance(psi, _OPERATORS) or (isinstance(psi, cel.Count) and not psi.gaps):
             _refuse(node_text(psi))
         if isinstance(psi, cel.Atom) and psi.stream is not None:
             _refuse(f"a stream, as in {psi.stream}>{psi.type}")

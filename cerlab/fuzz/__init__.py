@@ -91,6 +91,8 @@ def _operators(phi: Formula) -> Iterable[str]:
             return ("+",)
         case cel.ConcatPlus():
             return (":+",)
+        case cel.Count(_, _, _, gaps):
+            return ("{n}",) if gaps else (":{n}",)
         case cel.Filter(_, condition):
             return ("FILTER", "x.v=y.v") if _compares(condition) else ("FILTER",)
         case cel.Select(strategy, _):

@@ -421,6 +421,10 @@ def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> 
         case cel.Plus(body) | cel.ConcatPlus(body):
             times = rng.choice((1, 1, 2, 2, 3))
             return [event for _ in range(times) for event in _word(rng, body, shape, columns)]
+        case cel.Count(body, least, most):
+            times = rng.choice((least, least + 1)) if most is None else most
+            times = rng.choice((least, times))
+            return [event for _ in range(times) for event in _word(rng, body, shape, columns)]
         case _:
             assert_never(phi)
 

@@ -18,6 +18,7 @@ from cerlab.budget import spend
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds, valuations
 from cerlab.logic.cel.syntax import Formula, children
+from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.semantics import Meaning
 from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.clauses import Strategy
@@ -77,7 +78,7 @@ def _clause(here: Part) -> Iterator[CelDerivation]:
             yield from (here.above(d, d.valuation) for d in (*of(0), *of(1)))
         case cel.Seq() | cel.Concat():
             yield from sequences(here, of(0), of(1))
-        case cel.Plus() | cel.ConcatPlus():
+        case cel.Plus() | cel.ConcatPlus() | cel.Count():
             yield from iterations(here, of())
         case cel.Not() as phi:
             yield from of_not(here, phi)
@@ -164,11 +165,45 @@ def sequences(
 def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]:
     """One round, two rounds, ..: the children of a derivation are its rounds."""
     by_start = _by_start(once)
+    phi = here.phi
+    least, most = (phi.least, phi.most) if isinstance(phi, cel.Count) else (1, None)
+    # From these numbers of rounds on, more of them make no difference.
+    alike = least if most is None else most + 1
+
+    def longer(d: CelDerivation) -> Iterable[CelDerivation]:
+        is_last = len(d.children) == most and here.goal.allowance < LIGHT
+        return () if is_last else _longer(here, d, by_start)
+
     # Another round may follow each round, so its end is not yet the end of the whole.
     more_may_follow = replace(here.context, trailing=False)
-    rounds = chart(here._replace(context=more_may_follow))
+    rounds = chart(here._replace(context=more_may_follow), lambda d: min(len(d.children), alike))
     first = [d for d in (here.above(d, d.valuation) for d in once) if rounds.offer(d)]
-    return rounds.rounds_of(first, lambda d: _longer(here, d, by_start))
+    found = rounds.rounds_of(first, longer)
+    if not isinstance(phi, cel.Count):
+        return found
+    return [replace(d, failures=(*d.failures, *_miscounted(here, phi, d))) for d in found]
+
+
+def _miscounted(here: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failure]:
+    """Yield the failure of fewer or more rounds than a count asks for."""
+    rounds = len(d.children)
+    there = f"{rounds} {'is' if rounds == 1 else 'are'} there"
+    V = d.valuation
+    positions = () if V is None else tuple(here.goal.at[i] for i in complex_event(V).positions)
+    if rounds < phi.least:
+        bound = "at least " * (phi.most != phi.least)
+        words = f"{part_text(phi)} asks for {bound}{phi.least}, and {there}"
+    elif phi.most is not None and rounds > phi.most:
+        words = f"{part_text(phi)} allows {phi.most}, and {there}"
+    else:
+        return
+    weaker = replace(
+        phi,
+        least=min(rounds, phi.least),
+        most=None if phi.most is None else max(rounds, phi.most),
+    )
+    repairs = (Relax(here.path, weaker),)
+    yield Failure(Kind.COUNT, words, part_text(phi), here.path, positions, repairs)
 
 
 def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
@@ -189,10 +224,10 @@ def _longer(
     goal, end, starts = here.goal, before.valuation.end, list(by_start)
     for start in starts[bisect_right(starts, end) :]:
         gap: tuple[Failure, ...] = ()
-        if isinstance(here.phi, cel.Concat | cel.ConcatPlus) and start != end + 1:
+        if _is_contiguous(here.phi) and start != end + 1:
             if goal.allowance < LIGHT:
                 return
-            gap = (_gap(here, here.phi, end, start),)
+            gap = (_gap(here, end, start),)
         if not here.context.loose:
             marks = goal.between(end, start)
             # Starts are sorted: each further one leaves out these marks too.
@@ -204,13 +239,20 @@ def _longer(
             yield concatenation(before, gap, d, union(before.valuation, d.valuation), goal.at)
 
 
-def _gap(here: Part, phi: cel.Concat | cel.ConcatPlus, end: int, start: int) -> Failure:
-    """There are events where `:` or `:+` allows none."""
-    at, path = here.goal.at, here.path
+def _is_contiguous(phi: Formula) -> bool:
+    return isinstance(phi, cel.Concat | cel.ConcatPlus) or (
+        isinstance(phi, cel.Count) and not phi.gaps
+    )
+
+
+def _gap(here: Part, end: int, start: int) -> Failure:
+    """There are events where `:`, `:+` or `:{n}` allows none."""
+    at, path, phi = here.goal.at, here.path, here.phi
     n, ends = start - end - 1, (at[end], at[start])
-    word = ":+" if isinstance(phi, cel.ConcatPlus) else ":"
-    words = f"gap of {n} event{'s' * (n > 1)} at '{word}', between {ends[0]} and {ends[1]}"
-    weaker = cel.Plus(phi.body) if isinstance(phi, cel.ConcatPlus) else cel.Seq(phi.left, phi.right)
+    words = (
+        f"gap of {n} event{'s' * (n > 1)} at '{node_text(phi)}', between {ends[0]} and {ends[1]}"
+    )
+    weaker = cel.with_gaps(phi)
     repairs = (Relax(path, weaker), Remove(tuple(at[end + 1 : start])))
     return Failure(Kind.GAP, words, str(phi), path, ends, repairs)
 

@@ -43,6 +43,7 @@ class Kind(Enum):
     FILTER = "filter"
     VARIABLE = "variable"
     GAP = "gap"
+    COUNT = "count"
     MISSING = "missing"
     UNMARKED = "unmarked"
     LEFTOVER = "leftover"

@@ -75,7 +75,7 @@ def _clause(here: Part, scope: Scope) -> Iterator[CelDerivation]:
         case cel.Seq():
             for d in sequences(here, of(0), of(1)):
                 yield from _one_event_each(here.goal, d, scope)
-        case cel.Plus():
+        case cel.Plus() | cel.Count():
             yield from iterations(here, _choosing(here.below(), scope))
         case cel.Select() as phi:
             for d in of():
@@ -117,7 +117,7 @@ def _takes(d: CelDerivation, nu: Choice) -> bool:
 
 def _on_both_sides(phi: Formula) -> frozenset[str]:
     """The variables that both sides of some ``;`` bind, outside every ``+``."""
-    if isinstance(phi, cel.As | cel.Atom | cel.Plus):
+    if isinstance(phi, cel.As | cel.Atom | cel.Plus | cel.Count):
         return frozenset()
     here = vdef_plus(phi.left) & vdef_plus(phi.right) if isinstance(phi, cel.Seq) else frozenset()
     return here.union(*map(_on_both_sides, children(phi)))
@@ -132,10 +132,11 @@ def _needs_lookup(phi: Formula, x: str, types: frozenset[str]) -> bool:
     match phi:
         case cel.Filter(body, condition) if x in labels_of(condition):
             rebound = any(
-                isinstance(psi, cel.Plus) and x in vdef_plus(psi.body) for psi in subformulas(body)
+                isinstance(psi, cel.Plus | cel.Count) and x in vdef_plus(psi.body)
+                for psi in subformulas(body)
             )
             return x in types or rebound or x not in bound(body) or _needs_lookup(body, x, types)
-        case cel.Plus(body) if x in vdef_plus(body):
+        case cel.Plus(body) | cel.Count(body) if x in vdef_plus(body):
             return False
         case cel.As() | cel.Atom():
             return False
@@ -184,7 +185,7 @@ def _event(node: CelDerivation) -> int | None:
 
 def _bindings(d: CelDerivation, names: Collection[str]) -> dict[str, CelDerivation]:
     """The node that binds each of some variables, outside every ``+``; of several the last."""
-    if not names or isinstance(d.part, cel.Plus):
+    if not names or isinstance(d.part, cel.Plus | cel.Count):
         return {}
     if isinstance(d.part, cel.As):
         return {d.part.label: d} if d.part.label in names else {}

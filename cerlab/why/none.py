@@ -14,7 +14,7 @@ from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate.requirements import Absent, requirements_of
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children, with_part
-from cerlab.logic.cel.text import formula_text
+from cerlab.logic.cel.text import formula_text, node_text
 from cerlab.logic.ceql.syntax import CeqlQuery, window_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
@@ -259,6 +259,11 @@ def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
             yield f"leave out UNLESS {formula_text(right)}", left
         case cel.ConcatPlus(body):
             yield f"'+' for ':+' after {formula_text(body)}", cel.Plus(body)
+        case cel.Count(body, _, _, gaps):
+            any_number: Formula = cel.Plus(body) if gaps else cel.ConcatPlus(body)
+            for weaker in (any_number,) if gaps else (cel.with_gaps(phi), any_number):
+                words = f"'{node_text(weaker)}' for '{node_text(phi)}'"
+                yield f"{words} after {formula_text(body)}", weaker
         case cel.Select(strategy, body):
             yield f"leave out {strategy.value}(..)", body
         case cel.Atom(name, stream) if stream is not None:

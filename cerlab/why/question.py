@@ -281,7 +281,7 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
             return (above, above)
         case cel.Seq() | cel.Concat():
             return (replace(above, trailing=False), replace(above, leading=False))
-        case cel.Plus() | cel.ConcatPlus():
+        case cel.Plus() | cel.ConcatPlus() | cel.Count():
             return (replace(above, leading=False, trailing=False),)
         case cel.Not():
             return (above,)

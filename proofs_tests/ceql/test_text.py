@@ -49,6 +49,9 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         lambda phi: cel.Select(Strategy.LAST, phi),
         lambda phi: cel.Project(frozenset({"and", "x"}), phi),
         lambda phi: cel.As(phi, "two words"),
+        lambda phi: cel.Count(phi, 2, 2),
+        lambda phi: cel.Count(phi, 1, None),
+        lambda phi: cel.Count(phi, 2, 11, gaps=False),
         lambda phi: cel.Filter(phi, CORRELATION),
     )
 
@@ -76,6 +79,14 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         ("A ; B ; C", cel.Seq(cel.Seq(A, B), C)),
         ("A ; B+", cel.Seq(A, cel.Plus(B))),
         ("A:+ : B", cel.Concat(cel.ConcatPlus(A), B)),
+        ("A ; B{2}", cel.Seq(A, cel.Count(B, 2, 2))),
+        ("A:{2,} : B", cel.Concat(cel.Count(A, 2, None, gaps=False), B)),
+        ("A AS x{1 , 3}+", cel.Plus(cel.Count(cel.As(A, "x"), 1, 3))),
+        (
+            "A{2}{3}:{4} AS x",
+            cel.As(cel.Count(cel.Count(cel.Count(A, 2, 2), 3, 3), 4, 4, False), "x"),
+        ),
+        ("(A OR B){007,7}", cel.Count(cel.Or(A, B), 7, 7)),
         ("(A OR B)+ AS x", cel.As(cel.Plus(cel.Or(A, B)), "x")),
         ("A AS x+", cel.Plus(cel.As(A, "x"))),
         ("a ; A", cel.Seq(cel.Atom("a"), A)),

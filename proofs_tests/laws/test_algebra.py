@@ -6,6 +6,7 @@ Each law is an equality of sets of valuations on random formulas and streams (CO
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from random import Random
 
 import pytest
@@ -147,11 +148,56 @@ def sequence_by_contiguity(
     return cel.Seq(f, g), cel.Or(cel.Concat(f, g), cel.Concat(cel.Concat(f, gap), g))
 
 
+def random_count(rng: Random) -> tuple[int, int | None]:
+    """Least and most of a count."""
+    least = rng.choice((1, 1, 2, 2, 3))
+    return least, rng.choice((None, least, least, least + 1, least + 2))
+
+
+def counts_multiply(
+    rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
+) -> tuple[cel.Formula, cel.Formula]:
+    m, k = rng.choice((1, 2)), rng.choice((1, 2, 3))
+    gaps = rng.random() < 0.7
+    return cel.Count(cel.Count(f, m, m, gaps), k, k, gaps), cel.Count(f, m * k, m * k, gaps)
+
+
+def count_of_plus(
+    rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
+) -> tuple[cel.Formula, cel.Formula]:
+    m, gaps = rng.choice((1, 2, 3)), rng.random() < 0.7
+    some = cel.Plus(f) if gaps else cel.ConcatPlus(f)
+    return cel.Count(some, m, m, gaps), cel.Count(f, m, None, gaps)
+
+
+def count_of_one(
+    rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
+) -> tuple[cel.Formula, cel.Formula]:
+    return cel.Count(f, 1, 1, rng.random() < 0.5), f
+
+
+def count_written_out(
+    rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
+) -> tuple[cel.Formula, cel.Formula]:
+    least, most = random_count(rng)
+    gaps = rng.random() < 0.7
+    join = cel.Seq if gaps else cel.Concat
+    times: list[cel.Formula] = [reduce(join, [f] * k) for k in range(1, (most or least) + 1)]
+    if most is None:
+        some = cel.Plus(f) if gaps else cel.ConcatPlus(f)
+        times.append(join(times[-1], some))
+    return cel.Count(f, least, most, gaps), reduce(cel.Or, times[least - 1 :])
+
+
 LAWS: dict[str, Law] = {
     "(f+)+ = f+": plus_twice,
     "(f:+):+ = f:+": star_twice,
     "f+ = f OR f ; f+": plus_unfolded,
     "f+ = f OR f+ ; f": plus_unfolded_at_the_end,
+    "f{m}{k} = f{mk}": counts_multiply,
+    "f+{m} = f{m,}": count_of_plus,
+    "f{1} = f": count_of_one,
+    "f{n,m} is the OR of f ; .. ; f": count_written_out,
     "; is associative": associative(cel.Seq),
     ": is associative": associative(cel.Concat),
     "OR is associative": associative(cel.Or),

@@ -59,7 +59,7 @@ def _paths(node: CelDerivation) -> list[tuple[int, ...]]:
         case cel.Or():
             assert node.children[0].path in ((*node.path, 0), (*node.path, 1))
             return [node.children[0].path]
-        case cel.Plus() | cel.ConcatPlus():
+        case cel.Plus() | cel.ConcatPlus() | cel.Count():
             return [(*node.path, 0)] * len(node.children)
         case cel.Unless():
             return [(*node.path, 0)]
@@ -100,6 +100,11 @@ def _follows(phi: cel.Formula, V: Valuation, below: list[Valuation], S: Substrea
         case cel.Concat() | cel.ConcatPlus():
             in_order = all(a.end + 1 == b.start for a, b in pairwise(below))
             return in_order and reduce(_together, below) == V
+        case cel.Count(_, least, most, gaps):
+            is_counted = least <= len(below) <= (most or len(below))
+            steps = [b.start - a.end for a, b in pairwise(below)]
+            in_order = all(step >= 1 if gaps else step == 1 for step in steps)
+            return is_counted and in_order and reduce(_together, below) == V
         case cel.All():
             return reduce(_together, below) == V
         case cel.Unless(_, right):

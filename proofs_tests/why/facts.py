@@ -73,6 +73,10 @@ def is_true(q: Question, why: Why, failure: Failure) -> bool:
             at = Substream(q.ast, q.stream, first).at
             n = sum(1 for p in at if first < p < last)
             return n > 0 and f"gap of {n} event" in failure.words
+        case Kind.COUNT:
+            assert isinstance(part, cel.Count)
+            rounds = {len(node.children) for node in nodes(why, failure.path)}
+            return any(n < part.least or n > (part.most or n) for n in rounds)
         case Kind.MISSING:
             return any(node.valuation is None for node in nodes(why, failure.path))
         case Kind.UNMARKED:

@@ -100,10 +100,26 @@ def tighten(rng: Random, q: Question, m: ComplexEvent) -> Question:
                 return cel.Concat(left, right)
             case cel.Plus(body):
                 return cel.ConcatPlus(body)
+            case cel.Count(gaps=True):
+                return replace(phi, gaps=False)
             case _:
                 return phi
 
     return _at_some_place(rng, q, tighter)
+
+
+def count(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """Iterations that are counted, and counts that are others, at one place."""
+    least = rng.choice((1, 2, 2, 3))
+    most = rng.choice((None, least, least, least + 1))
+
+    def counted(phi: Formula) -> Formula:
+        if isinstance(phi, cel.Plus | cel.ConcatPlus | cel.Count):
+            gaps = isinstance(phi, cel.Plus) or (isinstance(phi, cel.Count) and phi.gaps)
+            return cel.Count(phi.body, least, most, gaps)
+        return phi
+
+    return _at_some_place(rng, q, counted)
 
 
 def add_filter(rng: Random, q: Question, m: ComplexEvent) -> Question:

@@ -94,11 +94,11 @@ def same_window(window: Window, span: Any) -> Window:
     return window
 
 
-def next_position(here: cel_atoms.Part, phi: Any, end: int, start: int) -> Failure:
+def next_position(here: cel_atoms.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
     at, n = here.goal.at, start - end
     words = f"gap of {n} events between {at[end]} and {at[start]}"
-    return replace(_GAP(here, phi, end, start), words=words)
+    return replace(_GAP(here, end, start), words=words)
 
 
 _GAP = table._gap

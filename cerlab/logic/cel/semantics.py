@@ -132,6 +132,9 @@ def _clause(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
             return _product(valuations(left, S), valuations(right, S), _immediately_before)
         case cel.ConcatPlus(psi):
             return _iterate(valuations(psi, S), _immediately_before)
+        case cel.Count(psi, least, most, gaps):
+            precedes = _before if gaps else _immediately_before
+            return _repeat(valuations(psi, S), least, most, precedes)
         case cel.And(left, right):
             return valuations(left, S) & valuations(right, S)
         case cel.All(left, right):
@@ -238,6 +241,20 @@ def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
             new = _concatenations(once, new, precedes) - M
             M = _affordable(M | new)
     return M
+
+
+def _repeat(once: Valuations, least: int, most: int | None, precedes: Precedes) -> Valuations:
+    """The union of ``once . once .. once``, k times, for each k from `least` to `most`."""
+    result: Valuations = frozenset()
+    k, times = 1, once
+    with step_budget("a count by the reference", TECS_HINT, own=1):
+        while times and (
+            most is None or k <= most
+        ):  # each time takes an event: at last none is left
+            if k >= least:
+                result = _affordable(result | times)
+            k, times = k + 1, _concatenations(times, once, precedes)
+    return result
 
 
 def _affordable(V: Valuations) -> Valuations:

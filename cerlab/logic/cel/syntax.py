@@ -122,6 +122,20 @@ class ConcatPlus:
 
 @drawable
 @dataclass(frozen=True, slots=True)
+class Count:
+    """``body{least,most}``: so many times, gaps allowed; contiguous ``body:{least,most}`` without.
+
+    `most` is None for ``body{least,}``.
+    """
+
+    body: Formula
+    least: int
+    most: int | None
+    gaps: bool = True
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
 class Project:
     """``PROJECT[x, S>y](body)``: the other labels are emptied, the interval is kept.
 
@@ -153,7 +167,7 @@ class Select:
 
 
 Binary: TypeAlias = Or | And | All | Unless | Seq | Concat
-Unary: TypeAlias = Not | As | Filter | Plus | ConcatPlus | Project | Rename | Select
+Unary: TypeAlias = Not | As | Filter | Plus | ConcatPlus | Count | Project | Rename | Select
 Formula: TypeAlias = Atom | Unary | Binary
 
 
@@ -217,6 +231,19 @@ def subformulas(phi: Formula) -> Iterator[Formula]:
 def size(phi: Formula) -> int:
     """The number of nodes of the formula (its conditions not counted)."""
     return sum(1 for _ in subformulas(phi))
+
+
+def with_gaps(phi: Formula) -> Formula:
+    """The formula with gaps allowed, if it is a sequence, an iteration or a count without."""
+    match phi:
+        case Concat(left, right):
+            return Seq(left, right)
+        case ConcatPlus(body):
+            return Plus(body)
+        case Count():
+            return replace(phi, gaps=True)
+        case _:
+            return phi
 
 
 def kept_labels(phi: Project) -> frozenset[str]:

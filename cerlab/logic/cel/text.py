@@ -35,7 +35,7 @@ def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = Tru
         case cel.Filter(body):
             text = f"{formula_text(body)} FILTER {predicate_text(phi.condition, 1)}"
             return text if leftmost else f"({text})"
-        case cel.As(body) | cel.Plus(body) | cel.ConcatPlus(body):
+        case cel.As(body) | cel.Plus(body) | cel.ConcatPlus(body) | cel.Count(body):
             space = " " * isinstance(phi, cel.As)
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}{space}{node_text(phi)}"
         case cel.Not() | cel.Project() | cel.Rename() | cel.Select():
@@ -84,6 +84,9 @@ def node_text(phi: cel.Formula) -> str:
             return "+"
         case cel.ConcatPlus():
             return ":+"
+        case cel.Count(_, least, most, gaps):
+            times = f"{least}" if least == most else f"{least},{'' if most is None else most}"
+            return f"{'' if gaps else ':'}{{{times}}}"
         case cel.Project(labels, _, of_streams):
             pairs = [(None, label) for label in sorted(labels)] + sorted(of_streams)
             return f"PROJECT[{', '.join(starmap(label_text, pairs))}]"

@@ -22,7 +22,7 @@ _AT: tuple[tuple[str, str], ...] = (
     (r"\.\.?", "for 'directly after' write :, as in A : B"),
     (r"\*", "there is no A*; write A+ for one or more, and OR for without: B OR (A+ ; B)"),
     (r"\?", "there is no A?; write OR, as in B OR (A ; B)"),
-    (r"\{", "there is no A{n}; write A ; A, or A+ with WITHIN"),
+    (r"\{", "a count stands behind what it counts, as in A{2,5}"),
     (r"#", "a comment begins with --, or stands in /* .. */"),
     (r"//", "a comment begins with --, or stands in /* .. */"),
     (r"<>", "write !="),
@@ -44,7 +44,15 @@ def habit_hint(text: str, at: int) -> str:
     'write price IN {1..3}'
     """
     before, rest = text[:at].rstrip(), text[at:]
-    for hint_of in (_of_whole, _of_sql, _of_attributes, _of_filters, _of_windows, _of_clauses):
+    for hint_of in (
+        _of_whole,
+        _of_counts,
+        _of_sql,
+        _of_attributes,
+        _of_filters,
+        _of_windows,
+        _of_clauses,
+    ):
         if hint := hint_of(text, before, rest):
             return hint
     return next((hint for pattern, hint in _AT if re.match(pattern, rest)), "")
@@ -60,6 +68,13 @@ def _of_whole(text: str, before: str, rest: str) -> str:
         return "a query does not end with ;, which joins two parts: leave the last one out"
     if re.fullmatch(r"(?i)\s*(?:where|pattern|every|match|find)", before):
         return "begin with SELECT * WHERE"
+    return ""
+
+
+def _of_counts(text: str, before: str, rest: str) -> str:
+    """Return the hint for a count that is written otherwise than ``{2}``, ``{2,}`` or ``{2,5}``."""
+    if re.search(r"(?i)(?<!\bin)(?<!\bin\s)\{\s*\d+\s*,?\s*\d*$", before):
+        return "write a count as A{2}, A{2,} or A{2,5}"
     return ""
 
 

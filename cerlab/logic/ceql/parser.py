@@ -16,6 +16,7 @@ from cerlab import display
 from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
+from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.condition_builder import MAX_DEPTH, ConditionBuilder, constant, node
 from cerlab.logic.ceql.habits import habit_hint, two_names_hint
 from cerlab.logic.ceql.syntax import Aggregate, CeqlQuery, SelectItem
@@ -68,8 +69,28 @@ class Builder(ConditionBuilder):
     concat = node(cel.Concat)
     plus = node(cel.Plus)
     concat_plus = node(cel.ConcatPlus)
+    exactly = value(lambda times: (times, times))
+    between_times = value(lambda least, most: (least, most))
     project = node(lambda labels, body: cel.projection(labels or (), body))
     rename = node(cel.Rename)
+
+    def count(self, meta: Meta, children: list[Any], *, gaps: bool = True) -> Formula:
+        body, times = children
+        least, most = (None if n is None else self._int(meta, n) for n in times)
+        if not least:
+            text = node_text(cel.Count(body, 1, most or None, gaps))
+            hint = f"write {text}, and OR for without, as in B OR (A{text} ; B)"
+            message = "a count begins at 1, as a formula has no empty answer"
+            raise IllFormed("CER0212", message, place=self.place(meta), hint=hint)
+        if most is not None and most < least:
+            message = f"a count from {least} to {most} allows nothing"
+            text = node_text(cel.Count(body, most, least, gaps)) if most else ":"[gaps:] + "{1}"
+            hint = f"the smaller number comes first: {text}"
+            raise IllFormed("CER0212", message, place=self.place(meta), hint=hint)
+        return self._record(meta, cel.Count(body, least, most, gaps))
+
+    def concat_count(self, meta: Meta, children: list[Any]) -> Formula:
+        return self.count(meta, children, gaps=False)
 
     # -- queries -----------------------------------------------------------------------------
 

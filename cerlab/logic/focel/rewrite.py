@@ -7,7 +7,7 @@ larger; `size` says by how much. Bare types get their variables first (`with_var
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cerlab.budget import poll, spend, step_budget
@@ -52,8 +52,8 @@ def _disjuncts(phi: cel.Formula) -> list[cel.Formula]:
         case cel.Seq(left, right):
             rights = _disjuncts(right)
             disjuncts = [cel.Seq(psi, chi) for psi in _disjuncts(left) for chi in rights]
-        case cel.Plus(body):
-            disjuncts = [cel.Plus(_any_of(_disjuncts(body)))]
+        case cel.Plus(body) | cel.Count(body):
+            disjuncts = [replace(phi, body=_any_of(_disjuncts(body)))]
         case _:
             disjuncts = [phi]
     spend(sum(map(cel.size, disjuncts)))
@@ -96,9 +96,9 @@ def _safe(psi: cel.Formula) -> cel.Formula | None:
             if first is None or second is None or vdef_plus(first) & vdef_plus(second):
                 return None
             return cel.Seq(first, second)
-        case cel.Plus(body):
+        case cel.Plus(body) | cel.Count(body):
             disjuncts = _safe_disjuncts(_disjuncts(body))
-            return cel.Plus(_any_of(disjuncts)) if disjuncts else None
+            return replace(psi, body=_any_of(disjuncts)) if disjuncts else None
         case _:
             return psi
 
@@ -188,7 +188,7 @@ def _push(phi: cel.Formula, x: str, P: Predicate) -> cel.Formula:
             return cel.Filter(phi, On(x, P)) if label == x else phi
         case cel.Filter(cel.As(_, label) as atom, On(_, Q)):
             return cel.Filter(atom, On(x, conjunction(Q, P))) if label == x else phi
-        case cel.Plus():
+        case cel.Plus() | cel.Count():
             return phi
         case _:
             return cel.map_children(lambda psi: _push(psi, x, P), phi)

@@ -40,7 +40,7 @@ def _core_formula(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
             return phi
         case cel.Filter(body, condition):
             return _nest_filters(_core_formula(body, fresh), condition)
-        case cel.Or() | cel.Seq() | cel.Plus():
+        case cel.Or() | cel.Seq() | cel.Plus() | cel.Count(gaps=True):
             return cel.map_children(lambda psi: _core_formula(psi, fresh), phi)
         case _:
             _refuse(phi)
@@ -77,11 +77,11 @@ def vdef(phi: cel.Formula) -> frozenset[str]:
 
 
 def vdef_plus(phi: cel.Formula) -> frozenset[str]:
-    """The variables outside the scope of every ``+`` (FOUND Sec. 3)."""
+    """The variables outside the scope of every ``+`` and every count (FOUND Sec. 3)."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
-        case cel.Plus():
+        case cel.Plus() | cel.Count():
             return frozenset()
         case _:
             return frozenset[str]().union(*map(vdef_plus, cel.children(phi)))
@@ -94,7 +94,7 @@ def bound(phi: cel.Formula) -> frozenset[str]:
             return frozenset({x})
         case cel.Or(left, right):
             return bound(left) & bound(right)
-        case cel.Plus():
+        case cel.Plus() | cel.Count():
             return frozenset()
         case _:
             return frozenset[str]().union(*map(bound, cel.children(phi)))
@@ -120,7 +120,9 @@ def unscoped_variable(phi: cel.Formula, outside: frozenset[str] = frozenset()) -
     available = outside | bound(phi)
     if isinstance(phi, cel.Filter) and (missing := variables_of(phi.condition) - available):
         return min(missing)
-    inside = available - vdef_plus(phi.body) if isinstance(phi, cel.Plus) else available
+    inside = available
+    if isinstance(phi, cel.Plus | cel.Count):
+        inside = available - vdef_plus(phi.body)
     variables = (unscoped_variable(child, inside) for child in cel.children(phi))
     return next((variable for variable in variables if variable is not None), None)
 

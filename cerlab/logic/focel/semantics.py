@@ -94,16 +94,28 @@ def _under(phi: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[La
         case cel.Seq(left, right):
             return _concatenations(_under(left, S, nu), _under(right, S, nu))
         case cel.Plus(rho):
-            once: frozenset[LabelledEvent] = frozenset()
-            for rebound in spend_over(_assignments(vdef_plus(rho), S)):
-                once |= _under(rho, S, {**nu, **rebound})
-            M = new = once
+            M = new = once = _rebound(rho, S, nu)
             while new:
                 new = _concatenations(once, new) - M
                 M |= new
             return M
+        case cel.Count(rho, least, most, gaps=True):
+            k, times, result = 1, _rebound(rho, S, nu), frozenset[LabelledEvent]()
+            once = times
+            while times and (most is None or k <= most):
+                result |= times if k >= least else frozenset()
+                k, times = k + 1, _concatenations(times, once)
+            return result
         case _:
             raise AssertionError(f"not in FO-CEL: {phi}")
+
+
+def _rebound(rho: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[LabelledEvent]:
+    """Return one round of an iteration: its variables may stand for any events again."""
+    once: frozenset[LabelledEvent] = frozenset()
+    for rebound in spend_over(_assignments(vdef_plus(rho), S)):
+        once |= _under(rho, S, {**nu, **rebound})
+    return once
 
 
 def _concatenations(
@@ -136,13 +148,13 @@ def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
 
 
 def _free(phi: cel.Formula) -> frozenset[str]:
-    """Return the variables whose position matters: all that no ``+`` inside rebinds."""
+    """Return the variables whose position matters: all that no ``+`` or count inside rebinds."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
         case cel.Filter(rho, condition):
             return _free(rho) | variables_of(condition)
-        case cel.Plus(rho):
+        case cel.Plus(rho) | cel.Count(rho):
             return _free(rho) - vdef_plus(rho)
         case _:
             return frozenset[str]().union(*map(_free, cel.children(phi)))

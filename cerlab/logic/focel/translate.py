@@ -42,9 +42,10 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One or more iterations, each of one of the disjuncts."""
+    """Iterations as ``operator`` allows, each of one of the disjuncts."""
 
     disjuncts: tuple[Disjunct, ...]
+    operator: cel.Plus | cel.Count
 
 
 Item: TypeAlias = Binding | Iteration
@@ -138,10 +139,10 @@ def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
                 for E in rights
                 if not D.own & E.own
             )
-        case cel.Plus(body):
+        case cel.Plus(body) | cel.Count(body):
             renaming = {x: variables.fresh(x) for x in sorted(vdef_plus(body))}
             inside = _disjuncts(_rename_variables(body, renaming), variables)
-            return [Disjunct((Iteration(tuple(inside)),))] if inside else []
+            return [Disjunct((Iteration(tuple(inside), phi),))] if inside else []
         case _:
             raise Unsupported(
                 "CER0407",
@@ -157,11 +158,10 @@ def _rename_variables(phi: cel.Formula, names: Mapping[str, str]) -> cel.Formula
             return cel.As(atom, names.get(x, x))
         case cel.Filter(body, condition):
             return cel.Filter(_rename_variables(body, names), _condition(condition, names))
-        case cel.Plus(body):
+        case cel.Plus(body) | cel.Count(body):
             rebound = vdef_plus(body)
-            return cel.Plus(
-                _rename_variables(body, {x: y for x, y in names.items() if x not in rebound})
-            )
+            outer = {x: y for x, y in names.items() if x not in rebound}
+            return replace(phi, body=_rename_variables(body, outer))
         case _:
             return cel.map_children(lambda psi: _rename_variables(psi, names), phi)
 
@@ -218,7 +218,8 @@ def _ways(item: Iteration) -> list[tuple[Item, frozenset[Atomic]]]:
                     replace(E, filters=E.filters - need)
                     for E, need in zip(inside, needs, strict=True)
                     if need <= demand
-                )
+                ),
+                item.operator,
             ),
             demand,
         )
@@ -259,7 +260,7 @@ def _label_atoms(
             parts.append(cel.As(item.atom, own[item.x]))
             continue
         inside = [_label_atoms(E, label_of, labels) for E in item.disjuncts]
-        parts.append(cel.Plus(reduce(cel.Or, [phi for phi, _ in inside])))
+        parts.append(replace(item.operator, body=reduce(cel.Or, [phi for phi, _ in inside])))
         filters += [f for _, waiting in inside for f in waiting]
     outside = frozenset(outer.values())
     here = [f for f in filters if not labels_of(f) & outside]
@@ -339,7 +340,7 @@ def _without_variables(phi: cel.Formula) -> cel.Formula:
             return atom
         case cel.Filter(cel.As(cel.Atom() as atom, _), cond.On(_, P)):
             return cel.Filter(atom, cond.On(atom.type, P))
-        case cel.Or() | cel.Seq() | cel.Plus():
+        case cel.Or() | cel.Seq() | cel.Plus() | cel.Count():
             return cel.map_children(_without_variables, phi)
         case _:
             raise AssertionError(f"not a unary formula in safe LP-normal form: {phi}")
@@ -377,7 +378,7 @@ class _Translation:
                 return self._relabel(body, lambda L: L - {old} | {new} if old in L else L)
             case cel.Filter(body, condition):
                 return self._filter(self.formula(body), condition)
-            case cel.Or() | cel.Seq() | cel.Plus():
+            case cel.Or() | cel.Seq() | cel.Plus() | cel.Count(gaps=True):
                 return cel.map_children(self.formula, phi)
             case _:
                 raise Unsupported(
@@ -414,7 +415,7 @@ class _Translation:
                 if condition.label not in self.labels[x]:
                     return psi
                 return cel.Filter(atom, cond.On(x, conjunction(P, condition.predicate)))
-            case cel.Or() | cel.Seq() | cel.Plus():
+            case cel.Or() | cel.Seq() | cel.Plus() | cel.Count():
                 return cel.map_children(lambda each: self._demand(each, condition), psi)
             case _:
                 return psi

@@ -1,0 +1,284 @@
+"""Counts phi{n}, phi{n,}, phi{n,m}, contiguous phi:{n} ..: so many times, labels united."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab import ComplexEvent, IllFormed, Valuation
+from proofs_tests.clauses.tables import check_answers, check_on_registers, check_valuations, v, word
+from proofs_tests.clauses.test_focel import raw
+
+CASES = [
+    pytest.param("A{1}", word("AB"), {v(0, 0, A=(0,))}, id="once"),
+    pytest.param(
+        "B{2}",
+        word("ABBCAB"),
+        {v(1, 2, B=(1, 2)), v(1, 5, B=(1, 5)), v(2, 5, B=(2, 5))},
+        id="twice-with-gaps",
+    ),
+    pytest.param("B:{2}", word("ABBCAB"), {v(1, 2, B=(1, 2))}, id="twice-adjacent"),
+    pytest.param("A{3}", word("AA"), set(), id="too-few"),
+    pytest.param(
+        "A{2,3}",
+        word("AAA"),
+        {v(0, 1, A=(0, 1)), v(0, 2, A=(0, 2)), v(1, 2, A=(1, 2)), v(0, 2, A=(0, 1, 2))},
+        id="from-two-to-three",
+    ),
+    pytest.param(
+        "A:{2,3}",
+        word("AAAA"),
+        {
+            *(v(0, 1, A=(0, 1)), v(1, 2, A=(1, 2)), v(2, 3, A=(2, 3))),
+            *(v(0, 2, A=(0, 1, 2)), v(1, 3, A=(1, 2, 3))),
+        },
+        id="from-two-to-three-adjacent",
+    ),
+    pytest.param(
+        "A{2,}",
+        word("ABAA"),
+        {v(0, 2, A=(0, 2)), v(0, 3, A=(0, 3)), v(2, 3, A=(2, 3)), v(0, 3, A=(0, 2, 3))},
+        id="two-or-more",
+    ),
+    pytest.param(
+        "A:{2,}",
+        word("AAABA"),
+        {v(0, 1, A=(0, 1)), v(1, 2, A=(1, 2)), v(0, 2, A=(0, 1, 2))},
+        id="two-or-more-adjacent",
+    ),
+    pytest.param(
+        "A{1,}", word("AA"), {v(0, 0, A=(0,)), v(1, 1, A=(1,)), v(0, 1, A=(0, 1))}, id="is-plus"
+    ),
+    pytest.param(
+        "A{1,2}",
+        word("AAA"),
+        {
+            *(v(i, i, A=(i,)) for i in range(3)),
+            *(v(0, 1, A=(0, 1)), v(0, 2, A=(0, 2)), v(1, 2, A=(1, 2))),
+        },
+        id="at-most-two",
+    ),
+    pytest.param("(A ; B){2}", word("AABB"), set(), id="rounds-do-not-interleave"),
+    pytest.param(
+        "(A : B){2}",
+        word("ABCAB"),
+        {v(0, 4, A=(0, 3), B=(1, 4))},
+        id="gaps-between-contiguous-rounds",
+    ),
+    pytest.param(
+        "(A ; B):{2}",
+        word("ACBAB"),
+        {v(0, 4, A=(0, 3), B=(2, 4))},
+        id="adjacent-rounds-with-gaps-inside",
+    ),
+    pytest.param("A{2}{2}", word("AAAA"), {v(0, 3, A=(0, 1, 2, 3))}, id="nested-counts-multiply"),
+    pytest.param(
+        "A:{2}{2}",
+        word("AACAA"),
+        {v(0, 4, A=(0, 1, 3, 4))},
+        id="pairs-without-gaps-and-gaps-between-the-pairs",
+    ),
+    pytest.param(
+        "A{2,3}{2}",
+        word("AAAAA"),
+        {
+            v(0, 4, A=(0, 1, 2, 3, 4)),
+            *(v(D[0], D[-1], A=D) for D in ((0, 1, 2, 3), (0, 1, 2, 4), (0, 1, 3, 4))),
+            *(v(D[0], D[-1], A=D) for D in ((0, 2, 3, 4), (1, 2, 3, 4))),
+        },
+        id="nested-ranges",
+    ),
+    pytest.param(
+        "(A OR B){2}",
+        word("AB"),
+        {v(0, 1, A=(0,), B=(1,))},
+        id="each-round-chooses",
+    ),
+    pytest.param(
+        "(A FILTER A[v = 0] OR A[v = 1]){2}",
+        word("AA", v="01"),
+        {v(0, 1, A=(0, 1))},
+        id="a-filter-inside-decides-each-round",
+    ),
+    pytest.param(
+        "A{2} FILTER A[v = 0] OR A[v = 1]",
+        word("AAA", v="010"),
+        {v(0, 2, A=(0, 2))},
+        id="a-filter-outside-decides-all-rounds-together",
+    ),
+    pytest.param(
+        "A ; B FILTER B[v = 1]{2}",
+        word("ABAB", v="1101"),
+        {v(0, 3, A=(0, 2), B=(1, 3))},
+        id="behind-a-filter-it-counts-what-is-filtered",
+    ),
+    pytest.param(
+        "(A AS x ; B){2} AS y",
+        word("ABAB"),
+        {v(0, 3, A=(0, 2), B=(1, 3), x=(0, 2), y=(0, 1, 2, 3))},
+        id="labels-unite",
+    ),
+    pytest.param("PROJECT[](A){2}", word("ABA"), {v(0, 2)}, id="of-what-sets-nothing"),
+    pytest.param(
+        "PROJECT[A](A ; B){2}",
+        word("ABAB"),
+        {v(0, 3, A=(0, 2))},
+        id="counts-intervals-not-marks",
+    ),
+    pytest.param(
+        "A : PROJECT[](A OR NOT(A)):{2}",
+        word("ABCA"),
+        {v(0, 2, A=(0,))},
+        id="two-events-later",
+    ),
+    pytest.param(
+        "A{2} ; B{2}",
+        word("AABB"),
+        {v(0, 3, A=(0, 1), B=(2, 3))},
+        id="one-after-the-other",
+    ),
+    pytest.param(
+        "B OR (A{1,2} ; B)",
+        word("AB"),
+        {v(1, 1, B=(1,)), v(0, 1, A=(0,), B=(1,))},
+        id="or-for-none",
+    ),
+]
+
+
+@pytest.mark.parametrize(("formula", "events", "expected"), CASES)
+def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
+    check_valuations(formula, events, expected)
+
+
+@pytest.mark.parametrize(
+    ("formula", "events", "expected"),
+    [
+        pytest.param(
+            "(A AS x ; B AS y FILTER x.v = y.v){2}",
+            word("ABAB", v="0011"),
+            {v(0, 3, A=(0, 2), B=(1, 3), x=(0, 2), y=(1, 3))},
+            id="inside-each-round-has-registers-again",
+        ),
+        pytest.param(
+            "(A AS x ; B AS y){2} FILTER x.v = y.v",
+            word("ABAB", v="0011"),
+            set(),
+            id="outside-all-rounds-compare",
+        ),
+        pytest.param(
+            "A{2} AS x ; B AS y FILTER x.v != y.v",
+            word("AAB", v="120"),
+            {v(0, 2, A=(0, 1), B=(2,), x=(0, 1), y=(2,))},
+            id="a-register-for-each-counted-event",  # A+ would need any number of them
+        ),
+    ],
+)
+def test_comparisons(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
+    check_on_registers(formula, events, expected)
+
+
+def test_under_clauses() -> None:
+    events = [{"type": "A", "k": k} for k in (0, 1, 0, 1, 0)]
+    table: dict[str, list[tuple[int, ...]]] = {
+        "SELECT * WHERE A{2} PARTITION BY [k]": [(0, 2), (1, 3), (0, 4), (2, 4)],
+        "SELECT * WHERE A:{2} PARTITION BY [k] WITHIN 1 EVENTS": [(0, 2), (1, 3), (2, 4)],
+        "SELECT * WHERE A{2} WITHIN 1 EVENTS": [(0, 1), (1, 2), (2, 3), (3, 4)],
+        "SELECT NEXT * WHERE A{3}": [(0, 1, 2), (0, 1, 3), (0, 1, 4)],
+        "SELECT LAST * WHERE A{2,3}": [(0, 1), (0, 1, 2), (1, 2, 3), (2, 3, 4)],
+        "SELECT MAX * WHERE A{2,3} WITHIN 2 EVENTS": [(0, 1), (0, 1, 2), (1, 2, 3), (2, 3, 4)],
+        "SELECT STRICT * WHERE A{3}": [(0, 1, 2), (1, 2, 3), (2, 3, 4)],
+        "SELECT * WHERE A{2} CONSUME BY ANY": [(0, 1), (2, 3)],
+        "SELECT * WHERE A{2} LIMIT 1": [(0, 1), (1, 2), (2, 3), (3, 4)],
+    }
+    for query, expected in table.items():
+        answers = [ComplexEvent(D[0], D[-1], D) for D in expected]
+        check_answers(query, events, answers)
+
+
+@pytest.mark.parametrize(
+    ("formula", "events", "expected"),
+    [
+        ("A{2}", word("ABA"), {(0, 2)}),
+        ("(A AS x){2}", word("AA"), {(0, 1)}),  # A AS x ; A AS x has no answer
+        ("A AS x ; (B AS y FILTER y.v = x.v){2}", word("ABBB", v="1121"), {(0, 1, 3)}),
+        (
+            "(A AS x FILTER x[v = 1]){2,}",
+            word("AAAA", v="1011"),
+            {(0, 2), (0, 3), (2, 3), (0, 2, 3)},
+        ),
+        ("(A AS x FILTER x[v = 1] OR (A AS x FILTER x[v = 0])){2}", word("AA", v="01"), {(0, 1)}),
+        ("A AS x ; (A AS x){1}", word("AA"), {(0, 1)}),
+        (
+            "((A AS x){1,2} ; B AS y){2}",
+            word("ABAAB"),
+            {(0, 1, 2, 4), (0, 1, 3, 4), (0, 1, 2, 3, 4)},
+        ),
+    ],
+)
+def test_in_fo_cel_each_round_has_its_own_variables(
+    formula: str, events: list[dict[str, Any]], expected: set[tuple[int, ...]]
+) -> None:
+    assert raw(formula, events) == expected
+    for evaluator in ("auto", "reference"):
+        answers = cerlab.evaluate(formula, events, evaluator=evaluator, logic="fo")
+        assert {m.positions for m in answers} == expected
+
+
+@pytest.mark.parametrize("count", ["{1}", "{2}", "{1,}", "{1,3}"])
+def test_in_fo_cel_a_count_binds_nothing_outside(count: str) -> None:
+    with pytest.raises(IllFormed, match="CER0230"):
+        cerlab.evaluate(f"(A AS x){count} FILTER x[v = 1]", word("AA", v="11"), logic="fo")
+
+
+def test_contiguous_counts_are_not_in_fo_cel() -> None:
+    with pytest.raises(cerlab.Unsupported, match=r":\{2\}"):
+        cerlab.evaluate("A:{2}", word("AA"), logic="fo")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("A{0}", r"write \{1,\}, and OR for without, as in B OR \(A\{1,\} ; B\)"),
+        ("A{0,}", r"write \{1,\}, and OR"),
+        ("A{0,3}", r"write \{1,3\}, and OR for without, as in B OR \(A\{1,3\} ; B\)"),
+        ("A{,3}", r"write \{1,3\}, and OR"),
+        ("A:{,3}", r"write :\{1,3\}, and OR"),
+        ("A:{0}", r"write :\{1,\}, and OR"),
+        ("A{3,2}", r"the smaller number comes first: \{2,3\}"),
+        ("A:{5,1}", r"the smaller number comes first: :\{1,5\}"),
+        ("A{2}{0}", r"write \{1,\}"),
+    ],
+)
+def test_counts_begin_at_one_and_the_smaller_number_comes_first(text: str, hint: str) -> None:
+    with pytest.raises(IllFormed, match="CER0212") as error:
+        cerlab.parse_formula(text)
+    assert error.match(hint)
+
+
+@pytest.mark.parametrize("text", ["A{2..3}", "A{2", "A{1.5}", "A{1 2}", "A{1,2,3}"])
+def test_other_bounds_are_told_how_counts_are_written(text: str) -> None:
+    with pytest.raises(cerlab.QuerySyntaxError, match=r"A\{2\}, A\{2,\} or A\{2,5\}"):
+        cerlab.parse_formula(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A{1000000000000}", "A{1000}{1000}", "((A OR B){99}{99} ; C){99,}", "A{5,100000000}"],
+)
+def test_more_copies_than_the_budget_are_refused_at_once(text: str) -> None:
+    with cerlab.limits(seconds=5), pytest.raises(cerlab.ResourceLimit, match="CER0605"):
+        cerlab.evaluate(text, word("AB"), evaluator="automaton")
+    assert cerlab.evaluate(text, word("AB"), evaluator="reference") == []
+
+
+def test_braces_stand_where_they_stood() -> None:
+    """Declarations and sets of values have braces, too."""
+    text = """CREATE STREAM S { EVENT A { v:int }, EVENT B { v:int } }
+        SELECT * WHERE A{2} FILTER A[v IN {1..3}] AND A[v IN {2, 3}] ; B:{2,} WITHIN 9 EVENTS"""
+    query = cerlab.parse_query(text)
+    events = word("AABB", v="2300")
+    assert cerlab.evaluate(query, events) == [ComplexEvent(0, 3, (0, 1, 2, 3))]
+    assert cerlab.parse_query(str(query.ast)).ast == query.ast
