@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from cerlab.logic.sremo.syntax import Sremo as Sremo
     from cerlab.model.answer import ComplexEvent as ComplexEvent
     from cerlab.model.answer import Valuation as Valuation
+    from cerlab.model.event import Duration as Duration
     from cerlab.model.event import Event as Event
     from cerlab.model.event import Schema as Schema
     from cerlab.model.event import Timestamp as Timestamp
@@ -94,7 +95,7 @@ _HOMES = {
     "cerlab.logic.gcq.syntax": "parse_gcq",
     "cerlab.logic.sremo.syntax": "Sremo",
     "cerlab.model.answer": "ComplexEvent Valuation",
-    "cerlab.model.event": "Event Schema Timestamp TypeColumn",
+    "cerlab.model.event": "Duration Event Schema Timestamp TypeColumn",
     "cerlab.io": "Stream",
     "cerlab.predicates.condition": "predicate",
     "cerlab.rows.recognise": "RowPattern explain_rows match_recognize parse_rows",

@@ -24,7 +24,15 @@ from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
-from cerlab.model.event import AttributeType, Event, Schema, Timestamp, Value, is_of_streams
+from cerlab.model.event import (
+    AttributeType,
+    Duration,
+    Event,
+    Schema,
+    Timestamp,
+    Value,
+    is_of_streams,
+)
 from cerlab.predicates.minterms import constants, minterms, representatives
 from cerlab.predicates.syntax import Atom as AtomicTest
 from cerlab.predicates.syntax import (
@@ -286,7 +294,7 @@ def _values(name: str, queries: Sequence[Pattern]) -> list[Value]:
     schema = schema_of(queries)
     values: list[Value] = [v for v in representatives(constants(about)) if v is not None]
     if schema is not None:
-        values = [v for v in (*values, Timestamp(0)) if _is_of_type(v, name, schema)]
+        values = [v for v in (*values, Timestamp(0), Duration(0)) if _is_of_type(v, name, schema)]
     examples: dict[tuple[bool, ...], Value] = {}
     for value in values:
         event = Event("other", {name: value})
@@ -310,6 +318,7 @@ _CLASS: dict[AttributeType, tuple[type, ...]] = {
     AttributeType.STRING: (str,),
     AttributeType.BOOLEAN: (bool,),
     AttributeType.TIMESTAMP: (Timestamp,),
+    AttributeType.DURATION: (Duration,),
 }
 
 

@@ -17,7 +17,7 @@ from cerlab.evaluate import answers_of
 from cerlab.logic.cel.syntax import Atom, Filter, subformulas
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, TimeWindow
-from cerlab.model.event import Event, Schema, Timestamp, Value
+from cerlab.model.event import Duration, Event, Schema, Timestamp, Value
 from cerlab.predicates.condition import Correlation, On, SetOf, atomics
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import Predicate, TypeIs
@@ -166,7 +166,10 @@ MAX_POOL = 40
 _NUMBERS: tuple[Value, ...] = (0, 1, 2)
 
 
-_OTHERS: tuple[Value, ...] = ("a", "b", "c", False, True, Timestamp(0), Timestamp(10**9))
+_OTHERS: tuple[Value, ...] = (
+    *("a", "b", "c", False, True),
+    *(Timestamp(0), Timestamp(10**9), Duration(0), Duration(10**9)),
+)
 
 
 class Pool(NamedTuple):
@@ -254,6 +257,8 @@ def _neighbours(value: Value) -> tuple[Value, ...]:
             return (value + "a",)
         case Timestamp(nanoseconds):
             return (Timestamp(nanoseconds + 1), Timestamp(nanoseconds - 1))
+        case Duration(nanoseconds):
+            return (Duration(nanoseconds + 1), Duration(nanoseconds - 1))
         case None:
             return ()
 

@@ -19,7 +19,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.logic.sremo.syntax import Terminal, subexpressions
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.columns import Chunks, is_arrow, is_moment, is_text
+from cerlab.model.columns import Chunks, is_arrow, is_duration, is_moment, is_text
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Stream
 from cerlab.predicates import syntax as pred
@@ -48,7 +48,8 @@ _MESSAGES = {
     "text": "no event has {}",
     "mixed": "{}",
 }
-_IN_WORDS = {"number": "numbers", "text": "text", "boolean": "booleans", "timestamp": "moments"}
+_IN_WORDS = {"number": "numbers", "text": "text", "boolean": "booleans"}
+_IN_WORDS |= {"timestamp": "moments", "duration": "durations"}
 _OWN = ("type", "stream")
 
 
@@ -342,6 +343,8 @@ def _kinds(column: Any) -> set[str]:
                 kinds.add("text")
             elif is_moment(kind):
                 kinds.add("timestamp")
+            elif is_duration(kind):
+                kinds.add("duration")
             else:
                 kinds.add("boolean" if types.is_boolean(kind) else "number")
     return kinds

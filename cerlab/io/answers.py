@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.columns import array_from, array_of
-from cerlab.model.event import Timestamp, Value
+from cerlab.model.event import Duration, Timestamp, Value
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -42,8 +42,8 @@ def row_text(row: Mapping[str, Any]) -> str:
 
 
 def json_value(value: Value) -> Any:
-    """A value as JSON has it: moments, NaN and infinities as text."""
-    if isinstance(value, Timestamp):
+    """A value as JSON has it: moments, durations, NaN and infinities as text."""
+    if isinstance(value, Timestamp | Duration):
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

@@ -11,7 +11,17 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from cerlab.errors import BadData, DataPlace, nearest
-from cerlab.model.event import AttributeType, Event, EventDeclaration, Schema, Value, to_value
+from cerlab.model.event import (
+    AttributeType,
+    Duration,
+    Event,
+    EventDeclaration,
+    Schema,
+    Timestamp,
+    Value,
+    duration_of_text,
+    to_value,
+)
 
 OnBadRow = Callable[[str, BadData], None]
 """A handler of a row that cannot be read: takes its text and the error."""
@@ -126,6 +136,8 @@ def convert(raw: str, kind: AttributeType, place: Place) -> Value:
                 return raw.upper() == "TRUE"
             case AttributeType.TIMESTAMP:
                 return to_value(datetime.fromisoformat(raw))
+            case AttributeType.DURATION if (duration := duration_of_text(raw)) is not None:
+                return duration
             case _:
                 pass
     except ValueError:
@@ -134,21 +146,21 @@ def convert(raw: str, kind: AttributeType, place: Place) -> Value:
 
 
 def conform(value: Value, kind: AttributeType, place: Place) -> Value:
-    """A typed value under a declared type: an int may stand for a double, text for a timestamp."""
+    """A typed value under a declared type: an int may stand for a double, text for a time."""
     match kind, value:
         case _, None:
             return None
         case AttributeType.DOUBLE, int() if not isinstance(value, bool):
             return float(value)
-        case AttributeType.TIMESTAMP, str():
-            return convert(value, kind, place)
+        case AttributeType.TIMESTAMP | AttributeType.DURATION, str(text):
+            return convert(text, kind, place)
         case (AttributeType.BOOLEAN, bool()) | (AttributeType.STRING, str()):
             return value
         case AttributeType.DOUBLE, float():
             return value
         case AttributeType.INT, int() if not isinstance(value, bool):
             return value
-        case AttributeType.TIMESTAMP, _ if not isinstance(value, bool | int | float | str):
+        case (AttributeType.TIMESTAMP, Timestamp()) | (AttributeType.DURATION, Duration()):
             return value
         case _:
             raise _wrong_type(repr(value), kind, place())

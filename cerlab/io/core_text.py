@@ -14,7 +14,7 @@ from cerlab.errors import BadData
 from cerlab.io.conversion import Reading, twice
 from cerlab.io.rows import Quoted, Refused, TextRow, line_ends, lone_returns, one_array
 from cerlab.model.columns import array_from, array_of, encode_text
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Duration, Event, Timestamp, Value
 
 _HEAD = r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*"
 _LINE = re.compile(_HEAD + r"\((.*)\)\s*", re.DOTALL)
@@ -286,6 +286,6 @@ def _value(value: Value) -> str:
         return ""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    if isinstance(value, str | Timestamp):
+    if isinstance(value, str | Timestamp | Duration):
         return "'" + str(value).replace("'", "''") + "'"
     return repr(value)

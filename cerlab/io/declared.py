@@ -16,13 +16,14 @@ from cerlab.model.columns import (
     array_of,
     encode_text,
     is_arrow,
+    is_duration,
     is_text,
     numbers_of,
     values_of,
 )
 from cerlab.model.event import AttributeType, EventDeclaration, Schema, Value
 
-AS_WRITTEN = (AttributeType.STRING, AttributeType.TIMESTAMP)
+AS_WRITTEN = (AttributeType.STRING, AttributeType.TIMESTAMP, AttributeType.DURATION)
 """The types whose cells are text, whatever they look like."""
 
 
@@ -104,8 +105,10 @@ def _cast_column(column: Column, kind: AttributeType | None, name: str) -> Colum
             return column
         case AttributeType.TIMESTAMP if types.is_timestamp(column.type):
             return column
-        case AttributeType.TIMESTAMP if is_text(column.type):
-            return _moments(column, name)
+        case AttributeType.DURATION if is_duration(column.type):
+            return column
+        case AttributeType.TIMESTAMP | AttributeType.DURATION if is_text(column.type):
+            return _times(column, kind, name)
     raise Refused
 
 
@@ -123,12 +126,12 @@ def _is_nothing(column: Any) -> bool:
     return bool(types.is_null(column.type))
 
 
-def _moments(column: Any, name: str) -> Any:
-    """Texts as moments."""
+def _times(column: Any, kind: AttributeType, name: str) -> Any:
+    """Texts as moments or durations."""
     texts = values_of(column, name)
     try:
         moments: dict[Value, Value] = {
-            text: convert(text, AttributeType.TIMESTAMP, lambda: DataPlace("?"))
+            text: convert(text, kind, lambda: DataPlace("?"))
             for text in set(texts)
             if isinstance(text, str)
         }

@@ -56,6 +56,7 @@ def event_batches(events: Iterable[Event], schema: Schema, *, batch: int = BATCH
 
     arrow_types = {AttributeType.INT: pa.int64(), AttributeType.DOUBLE: pa.float64()}
     arrow_types |= {AttributeType.BOOLEAN: pa.bool_(), AttributeType.TIMESTAMP: pa.timestamp("ns")}
+    arrow_types |= {AttributeType.DURATION: pa.duration("ns")}
     types = {attribute.name: attribute.type for attribute in schema.attributes()}
     rows = iter(events)
     while chunk := tuple(islice(rows, batch)):

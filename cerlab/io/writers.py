@@ -16,7 +16,7 @@ from cerlab.io.core_text import format_event
 from cerlab.io.output import whole_columns, whole_text
 from cerlab.io.read import events_table
 from cerlab.model.columns import values_of
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Duration, Event, Timestamp, Value
 from cerlab.model.stream import Stream
 
 _WORD = re.compile(r"\w+")
@@ -76,7 +76,7 @@ def _column_text(values: Sequence[Value], name: str, format: str) -> list[str | 
     from cerlab.io.column_types import text_array, typed
 
     cells = [None if value is None else _cell(value) for value in values]
-    if any(isinstance(value, Timestamp) for value in values):
+    if any(isinstance(value, Timestamp | Duration) for value in values):
         return cells
     back = values_of(typed(text_array([cell or None for cell in cells])), name)
     for n, (value, read) in enumerate(zip(values, back, strict=True)):
@@ -109,7 +109,7 @@ def _core(events: list[Event], file: TextIO) -> None:
                 raise _cannot(form, text, _at(n, name))
     for name in dict.fromkeys(name for event in events for name in event.attributes):
         values = [event.attributes.get(name) for event in events]
-        in_quotes = [isinstance(value, str | Timestamp) for value in values]
+        in_quotes = [isinstance(value, str | Timestamp | Duration) for value in values]
         if not any(in_quotes):
             _column_text(values, name, form)
             continue

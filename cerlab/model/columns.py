@@ -1,7 +1,7 @@
 """Columns of events: Arrow arrays, and the values of events that they hold.
 
-A column is a pyarrow Array or ChunkedArray of booleans, numbers, text, moments, NULL or a
-dictionary of those, or a sequence of `Value` where they are of mixed types.
+A column is a pyarrow Array or ChunkedArray of booleans, numbers, text, moments, durations, NULL or
+a dictionary of those, or a sequence of `Value` where they are of mixed types.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.errors import BadData
-from cerlab.model.event import Timestamp, Value, to_value
+from cerlab.model.event import Duration, Timestamp, Value, to_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +35,15 @@ def is_moment(kind: Any) -> bool:
     return bool(types.is_timestamp(kind) or types.is_date(kind))
 
 
+def is_duration(kind: Any) -> bool:
+    """Whether an Arrow type holds durations, as they are or in a dictionary."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return is_duration(kind.value_type)
+    return bool(types.is_duration(kind))
+
+
 def is_text(kind: Any) -> bool:
     """Whether an Arrow type holds text, as it is or in a dictionary."""
     from pyarrow import types
@@ -52,21 +61,22 @@ def without_views(column: Any) -> Any:
 
 
 def nanoseconds(array: Any, name: str) -> Any:
-    """Moments as an Arrow array of int64, in nanoseconds since 1970.
+    """Moments, since 1970, or durations as an Arrow array of int64, in nanoseconds.
 
-    Raises `BadData` for moments that 64 bits do not hold.
+    Raises `BadData` for those that 64 bits do not hold.
     """
     import pyarrow as pa
 
-    exact = pa.timestamp("ns", getattr(array.type, "tz", None))
+    lengths = is_duration(array.type)
+    exact = pa.duration("ns") if lengths else pa.timestamp("ns", getattr(array.type, "tz", None))
     try:
         return array.cast(exact).cast(pa.int64())
     except pa.ArrowInvalid as error:
-        raise BadData(
-            "CER0740",
-            f"a moment out of range in column '{name}': {error}",
-            hint="moments are nanoseconds in 64 bits: the years 1678 to 2262",
-        ) from None
+        what, hint = "moment", "moments are nanoseconds in 64 bits: the years 1678 to 2262"
+        if lengths:
+            what, hint = "duration", "durations are nanoseconds in 64 bits: up to 292 years"
+        message = f"a {what} out of range in column '{name}': {error}"
+        raise BadData("CER0740", message, hint=hint) from None
 
 
 def values_of(column: Column, name: str) -> Sequence[Value]:
@@ -88,9 +98,10 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
     kind = column.type
     if types.is_dictionary(kind):
         return values_of(decoded(column), name)
-    if is_moment(kind):
+    if is_moment(kind) or types.is_duration(kind):
+        of_time = Timestamp if is_moment(kind) else Duration
         whole = nanoseconds(column, name).to_pylist()
-        return [None if n is None else Timestamp(n) for n in whole]
+        return [None if n is None else of_time(n) for n in whole]
     refuse_nested(kind, name)
     values: list[Value] = column.to_pylist()
     exact = types.is_integer(kind) or types.is_boolean(kind) or types.is_float64(kind)
@@ -105,7 +116,7 @@ def refuse_nested(kind: Any, name: str) -> None:
         raise BadData(
             "CER0741",
             f"column '{name}' of {kind} holds no values of events",
-            hint="cast it to numbers, text, booleans or moments, or drop it",
+            hint="cast it to numbers, text, booleans, moments or durations, or drop it",
         )
 
 
@@ -188,9 +199,11 @@ def array_of(values: Sequence[Value]) -> Any | None:
         return None
     kind = kinds.pop()
     try:
-        if kind is Timestamp:
-            whole = [v.nanoseconds if isinstance(v, Timestamp) else None for v in values]
-            return _array(whole, np.int64).cast(pa.timestamp("ns"))
+        if kind in (Timestamp, Duration):
+            whole = [v.nanoseconds if isinstance(v, kind) else None for v in values]
+            return _array(whole, np.int64).cast(
+                pa.timestamp("ns") if kind is Timestamp else pa.duration("ns")
+            )
         if kind is str:
             return _texts(values)
         exact: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeVar, assert_never
 
 from cerlab.errors import BadData, DataPlace, ResourceLimit, SourcePlace, Span, nearest
-from cerlab.model.event import Timestamp, Value
+from cerlab.model.event import Duration, Timestamp, Value
 
 T = TypeVar("T")
 
@@ -176,6 +176,8 @@ def value_to_json(value: Value) -> Any:
             return {"float": value if math.isfinite(value) else repr(value)}
         case Timestamp(nanoseconds):
             return {"timestamp": _integer_json(nanoseconds)}
+        case Duration(nanoseconds):
+            return {"duration": _integer_json(nanoseconds)}
         case _:
             assert_never(value)
 
@@ -212,7 +214,11 @@ def value_at(node: JsonNode) -> Value:
                 return _float(node.key("float"))
             case "timestamp":
                 return Timestamp(_integer(node.key("timestamp")))
-    raise node.error("CER0752", "a number has one of the keys 'int', 'float', 'timestamp'")
+            case "duration":
+                return Duration(_integer(node.key("duration")))
+    raise node.error(
+        "CER0752", "a number has one of the keys 'int', 'float', 'timestamp', 'duration'"
+    )
 
 
 def _integer(node: JsonNode) -> int:

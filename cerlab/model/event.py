@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -32,7 +33,102 @@ class Timestamp:
         return f"{_year(moment.year + 400 * periods)}{moment:-%m-%dT%H:%M:%S}{fraction}Z"
 
 
-Value: TypeAlias = bool | int | float | str | Timestamp | None
+@rich_display
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A length of time in whole nanoseconds, negative where it goes back; its text is ISO 8601.
+
+    >>> str(Duration(90_500_000_000)), str(Duration(-86_400 * 10**9)), str(Duration(0))
+    ('PT1M30.5S', '-P1D', 'PT0S')
+    """
+
+    nanoseconds: int
+
+    def __str__(self) -> str:
+        parts = dict(duration_parts(abs(self.nanoseconds)))
+        days = f"{parts.pop('DAY')}D" if "DAY" in parts else ""
+        hours = "".join(f"{number}{unit[0]}" for unit, number in parts.items())
+        return "-" * (self.nanoseconds < 0) + f"P{days}" + "T" * bool(hours) + hours
+
+
+UNITS = {
+    "DAY": 86_400 * 10**9,
+    "HOUR": 3600 * 10**9,
+    "MINUTE": 60 * 10**9,
+    "SECOND": 10**9,
+    "MILLISECOND": 10**6,
+}
+"""The units of durations in texts, larger first, in nanoseconds."""
+
+
+def duration_parts(nanoseconds: int) -> Iterator[tuple[str, str]]:
+    """Yield the units of a duration >= 0 with their numbers, if not 0; of no duration, 0 seconds.
+
+    >>> [*duration_parts(5_400_000_000_001)]
+    [('HOUR', '1'), ('MINUTE', '30'), ('SECOND', '0.000000001')]
+    """
+    rest = nanoseconds
+    for unit in ("DAY", "HOUR", "MINUTE"):
+        whole, rest = divmod(rest, UNITS[unit])
+        if whole:
+            yield unit, str(whole)
+    if rest or not nanoseconds:
+        seconds, nanos = divmod(rest, UNITS["SECOND"])
+        yield "SECOND", f"{seconds}" + f".{nanos:09d}".rstrip("0") * bool(nanos)
+
+
+_MOMENT = re.compile(
+    r"(\d{4}-\d\d-\d\d)"
+    r"(?:[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,](\d{1,9})0*)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def moment_of_text(text: str) -> Timestamp | None:
+    """Return the moment that a text of ISO 8601 names, to the nanosecond; None for other texts.
+
+    ``T`` or a space is between date and time of day; without a zone it is UTC, and a date alone is
+    its midnight.
+
+    >>> str(moment_of_text("2024-01-31 10:00:00.5+01:00")), moment_of_text("31.1.2024")
+    ('2024-01-31T09:00:00.5Z', None)
+    """
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        return None
+    day, minutes, seconds, fraction, zone = match.groups()
+    try:
+        moment = datetime.fromisoformat(
+            f"{day}T{minutes or '00:00'}{seconds or ':00'}{(zone or 'Z').upper()}"
+        )
+    except ValueError:  # no such day, hour or zone
+        return None
+    return Timestamp(_nanoseconds(moment) + int((fraction or "").ljust(9, "0")))
+
+
+_DURATION = re.compile(
+    r"([+-]?)P(?!$)(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d{1,9})0*)?S)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def duration_of_text(text: str) -> Duration | None:
+    """Return the duration that a text of ISO 8601 names; None for others, and for months and years.
+
+    >>> duration_of_text("PT1M30.5S"), duration_of_text("P1M")
+    (Duration(nanoseconds=90500000000), None)
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None or len(text) > 100:
+        return None
+    sign, *numbers, fraction = match.groups()
+    units = list(UNITS.values())[:4]
+    total = sum(int(number or 0) * unit for number, unit in zip(numbers, units, strict=True))
+    total += int((fraction or "").ljust(9, "0"))
+    return Duration(-total if sign == "-" else total)
+
+
+Value: TypeAlias = bool | int | float | str | Timestamp | Duration | None
 """The values of attributes; None is NULL, and an absent attribute is the same as NULL."""
 
 _EVENTS = "the events"
@@ -140,13 +236,13 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
 
 
 def to_value(raw: Any, name: str = "?") -> Value:
-    """Read a scalar as a `Value`: exact for integers, floats, text, booleans and moments.
+    """Read a scalar as a `Value`: exact for numbers, text, booleans, moments and durations.
 
     A Decimal becomes an int if it is one, else the nearest float; pandas' NaT and NA become None.
     """
     if type(raw) is str and not raw.isascii():
         return _unicode(raw, name)
-    if raw is None or type(raw) in (bool, int, float, str, Timestamp):
+    if raw is None or type(raw) in (bool, int, float, str, Timestamp, Duration):
         return raw  # type: ignore[no-any-return]  # narrowed by type(), which mypy does not follow
     if type(raw).__name__ in ("NaTType", "NAType"):
         return None
@@ -156,10 +252,12 @@ def to_value(raw: Any, name: str = "?") -> Value:
         return Timestamp(_nanoseconds(raw))
     if isinstance(raw, date):
         return Timestamp(_nanoseconds(datetime(raw.year, raw.month, raw.day)))
+    if isinstance(raw, timedelta):
+        return Duration(_length(raw))
     if isinstance(raw, Decimal):
         return int(raw) if raw.is_finite() and raw == raw.to_integral_value() else float(raw)
-    if type(raw).__name__ == "datetime64":
-        return _from_datetime64(raw)
+    if type(raw).__name__ in ("datetime64", "timedelta64"):
+        return _from_numpy(raw, type(raw).__name__)
     if hasattr(raw, "item") and getattr(raw, "shape", None) == ():
         return to_value(raw.item(), name)
     for kind in (bool, int, float, str):
@@ -169,7 +267,7 @@ def to_value(raw: Any, name: str = "?") -> Value:
         "CER0703",
         f"attribute '{name}' holds {type(raw).__name__}, which is no value of an event",
         place=DataPlace(_EVENTS, None, name),
-        hint="use numbers, text, booleans, moments or None",
+        hint="use numbers, text, booleans, moments, durations or None",
     )
 
 
@@ -189,14 +287,19 @@ def _unicode(raw: str, name: str) -> str:
 
 def _nanoseconds(moment: datetime) -> int:
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    since = aware - _EPOCH
-    micros = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
-    return micros * 1000 + int(getattr(moment, "nanosecond", 0))
+    return _length(aware - _EPOCH) + int(getattr(moment, "nanosecond", 0))
 
 
-def _from_datetime64(raw: Any) -> Value:
-    nanoseconds = raw.astype("datetime64[ns]").astype("int64").item()
-    return None if nanoseconds == -(2**63) else Timestamp(nanoseconds)
+def _length(span: timedelta) -> int:
+    micros = (span.days * 86_400 + span.seconds) * 10**6 + span.microseconds
+    return micros * 1000 + int(getattr(span, "nanoseconds", 0))  # of pandas
+
+
+def _from_numpy(raw: Any, name: str) -> Value:
+    nanoseconds = raw.astype(f"{name}[ns]").astype("int64").item()
+    if nanoseconds == -(2**63):  # NaT
+        return None
+    return Timestamp(nanoseconds) if name == "datetime64" else Duration(nanoseconds)
 
 
 class AttributeType(Enum):
@@ -207,6 +310,7 @@ class AttributeType(Enum):
     STRING = "string"
     BOOLEAN = "boolean"
     TIMESTAMP = "timestamp"
+    DURATION = "duration"
 
 
 TYPE_NAMES = {

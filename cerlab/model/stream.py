@@ -22,6 +22,7 @@ from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import Columns, as_arrow
 from cerlab.model.event import (
+    Duration,
     Event,
     Schema,
     Timestamp,
@@ -119,10 +120,11 @@ def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Cl
 
 def _number(event: Event, attribute: str, position: int) -> Instant:
     value = value_of(event, attribute)
-    if isinstance(value, Timestamp):
+    if isinstance(value, Timestamp | Duration):
+        what = "moment" if isinstance(value, Timestamp) else "duration"
         raise BadData(
             "CER0711",
-            f"'{attribute}' at position {position} is a moment, which has no unit of its own",
+            f"'{attribute}' at position {position} is a {what}, which has no unit of its own",
             hint="write the window in HOURS, MINUTES or SECONDS",
         )
     if value is None or isinstance(value, (bool, str)) or not math.isfinite(value):

@@ -10,7 +10,15 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.budget import TRANSITION, spend
-from cerlab.model.event import AttributeType, Event, EventDeclaration, Schema, Timestamp, Value
+from cerlab.model.event import (
+    AttributeType,
+    Duration,
+    Event,
+    EventDeclaration,
+    Schema,
+    Timestamp,
+    Value,
+)
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import Atom, constants, leaves_of
 from cerlab.predicates.truth import evaluate, kind_of, satisfies
@@ -61,6 +69,8 @@ def allows(name: str, domain: Domain, value: Value) -> bool:
             return isinstance(value, bool)
         case AttributeType.TIMESTAMP:
             return isinstance(value, Timestamp)
+        case AttributeType.DURATION:
+            return isinstance(value, Duration)
         case _:
             assert_never(domain.type)
 
@@ -87,6 +97,8 @@ def representatives(constants: Iterable[Value]) -> tuple[Value, ...]:
     kinds: list[AttributeType | None] = [None, AttributeType.BOOLEAN, AttributeType.STRING]
     if any(isinstance(value, Timestamp) for value in points):
         kinds.append(AttributeType.TIMESTAMP)
+    if any(isinstance(value, Duration) for value in points):
+        kinds.append(AttributeType.DURATION)
     return (*(value for kind in kinds for value in _of_type(kind, points)), None)
 
 
@@ -131,6 +143,9 @@ def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Va
         case AttributeType.TIMESTAMP:
             moments = [value.nanoseconds for value in points if isinstance(value, Timestamp)]
             return tuple(Timestamp(int(n)) for n in _points_and_gaps(moments, _integer_between))
+        case AttributeType.DURATION:
+            lengths = [value.nanoseconds for value in points if isinstance(value, Duration)]
+            return tuple(Duration(int(n)) for n in _points_and_gaps(lengths, _integer_between))
         case _:
             assert_never(kind)
 

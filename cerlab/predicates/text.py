@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from math import log10
 from typing import TypeGuard, assert_never, get_args
 
 from cerlab import display
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Duration, Event, Timestamp, Value, duration_parts
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import (
     Application,
@@ -59,6 +60,8 @@ def value_text(value: Value) -> str:
 
     >>> value_text("it's"), value_text(True), value_text(1e30)
     ("'it''s'", 'TRUE', '1e+30')
+    >>> print(value_text(Duration(5_400_000_000_000)), value_text(Timestamp(0)), sep="; ")
+    1 HOUR 30 MINUTES; TIMESTAMP '1970-01-01T00:00:00Z'
     """
     if value is None:
         return "NULL"
@@ -67,7 +70,11 @@ def value_text(value: Value) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, Timestamp):
-        return str(value)
+        return f"TIMESTAMP '{value}'"
+    if isinstance(value, Duration):
+        parts = duration_parts(abs(value.nanoseconds))
+        units = (f"{number} {unit}{'S' * (number != '1')}" for unit, number in parts)
+        return "-" * (value.nanoseconds < 0) + " ".join(units)
     return repr(value)
 
 
@@ -233,7 +240,7 @@ def event_text(event: Event, longest: int | None = 60, *, names: bool = True) ->
     >>> event_text(sale), event_text(sale, names=False), event_text(sale, 12)
     ("S>SELL(price=3, name='INTC')", "S>SELL(3, 'INTC')", 'S>SELL(pric…')
     """
-    text = value_text if longest is None else _constant
+    text = partial(_in_event, whole=longest is None)
     items = islice(event.attributes.items(), longest)
     values = ", ".join(f"{name}=" * names + text(value) for name, value in items)
     prefix = f"{event.stream}>" if event.stream else ""
@@ -241,8 +248,10 @@ def event_text(event: Event, longest: int | None = 60, *, names: bool = True) ->
     return whole if longest is None else cut(whole, longest)
 
 
-def _constant(value: Value) -> str:
-    return value_in_words(value) if _is_long(value) else value_text(value)
+def _in_event(value: Value, *, whole: bool) -> str:
+    if isinstance(value, Timestamp):
+        return str(value)
+    return value_in_words(value) if _is_long(value) and not whole else value_text(value)
 
 
 def value_in_words(value: Value) -> str:

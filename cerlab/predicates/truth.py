@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, TypeAlias, assert_never
 
-from cerlab.model.event import Event, Timestamp, Value, value_of
+from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
 from cerlab.predicates import syntax as pred
 
 RELATIONS: dict[pred.Operator, Callable[[Any, Any], bool]] = {
@@ -107,6 +108,8 @@ def kind_of(value: Value) -> str | None:
         return "text"
     if isinstance(value, Timestamp):
         return "timestamp"
+    if isinstance(value, Duration):
+        return "duration"
     return None
 
 
@@ -125,8 +128,8 @@ def compare(op: pred.Operator, left: Value, right: Value) -> bool:
 def evaluate(event: Event, expression: pred.Expression) -> Value:
     """The value of an expression; None where it is undefined.
 
-    Undefined: a missing attribute, arithmetic on what is not a number, division by zero, and an
-    integer or float that leaves 64 bits at any step.
+    Undefined: a missing attribute, arithmetic on other kinds than `compute` names, division by
+    zero, and a result that leaves 64 bits at any step.
     """
     match expression:
         case pred.Constant(value):
@@ -136,25 +139,31 @@ def evaluate(event: Event, expression: pred.Expression) -> Value:
         case pred.Computed(op, left, right):
             return compute(op, evaluate(event, left), evaluate(event, right))
         case pred.Negated(operand):
-            return compute(pred.Arithmetic.SUB, 0, evaluate(event, operand))
+            return negate(evaluate(event, operand))
         case _:
             assert_never(expression)
 
 
-def compute(op: pred.Arithmetic, left: Value, right: Value) -> int | float | None:
+def compute(op: pred.Arithmetic, left: Value, right: Value) -> Value:
     """``left op right`` in 64 bits; None where undefined.
 
-    ``/`` is true division and gives a float; ``%`` has the sign of the divisor.
+    Of numbers, ``/`` is true division and gives a float; ``%`` has the sign of the divisor. With
+    moments and durations there are the operations of `_OF_TIME`.
 
     >>> compute(pred.Arithmetic.MOD, -7, 3), compute(pred.Arithmetic.DIV, 1, 0)
     (2, None)
+    >>> compute(pred.Arithmetic.MUL, 1.5, Duration(3)), compute(pred.Arithmetic.SUB, 0, Duration(3))
+    (Duration(nanoseconds=4), None)
     """
-    if kind_of(left) != "number" or kind_of(right) != "number":
+    if not _fits(left) or not _fits(right):
+        return None
+    kinds = kind_of(left), kind_of(right)
+    if (op, *kinds) in _OF_TIME:
+        return _compute_time(op, left, right)
+    if kinds != ("number", "number"):
         return None
     assert isinstance(left, (int, float))
     assert isinstance(right, (int, float))
-    if any(isinstance(side, int) and side not in _INT64 for side in (left, right)):
-        return None
     try:
         result = _ARITHMETIC[op](left, right)
     except (ZeroDivisionError, OverflowError):
@@ -164,6 +173,68 @@ def compute(op: pred.Arithmetic, left: Value, right: Value) -> int | float | Non
     finite_in = math.isfinite(left) and math.isfinite(right)
     is_overflow = finite_in and not math.isfinite(result)
     return None if is_overflow or math.isnan(result) else result
+
+
+def negate(value: Value) -> Value:
+    """``- value`` of a number or a duration; None where undefined."""
+    if isinstance(value, Duration):
+        return compute(pred.Arithmetic.SUB, Duration(0), value)
+    return compute(pred.Arithmetic.SUB, 0, value)
+
+
+def _fits(value: Value) -> bool:
+    """Whether arithmetic takes a value: one beyond 64 bits may only be compared."""
+    if isinstance(value, Timestamp | Duration):
+        return value.nanoseconds in _INT64
+    return not isinstance(value, int) or value in _INT64
+
+
+_OF_TIME: dict[tuple[pred.Arithmetic, str | None, str | None], type[Timestamp | Duration | float]]
+_OF_TIME = {
+    (pred.Arithmetic.SUB, "timestamp", "timestamp"): Duration,
+    (pred.Arithmetic.ADD, "timestamp", "duration"): Timestamp,
+    (pred.Arithmetic.ADD, "duration", "timestamp"): Timestamp,
+    (pred.Arithmetic.SUB, "timestamp", "duration"): Timestamp,
+    (pred.Arithmetic.ADD, "duration", "duration"): Duration,
+    (pred.Arithmetic.SUB, "duration", "duration"): Duration,
+    (pred.Arithmetic.MUL, "number", "duration"): Duration,
+    (pred.Arithmetic.MUL, "duration", "number"): Duration,
+    (pred.Arithmetic.DIV, "duration", "number"): Duration,
+    (pred.Arithmetic.DIV, "duration", "duration"): float,
+}
+"""The operations with moments and durations, and the type of each result."""
+
+
+def kind_of_result(op: pred.Arithmetic, left: str | None, right: str | None) -> str | None:
+    """Return the kind of ``left op right`` by the kinds of its sides; None if it has no value.
+
+    >>> kind_of_result(pred.Arithmetic.DIV, "duration", "duration")
+    'number'
+    """
+    if left == right == "number":
+        return "number"
+    names = {Duration: "duration", Timestamp: "timestamp", float: "number", None: None}
+    return names[_OF_TIME.get((op, left, right))]
+
+
+def _compute_time(op: pred.Arithmetic, left: Value, right: Value) -> Value:
+    """``left op right`` exactly, rounded half to even at a nanosecond, or to the nearest double."""
+    try:
+        exact = _ARITHMETIC[op](_rational(left), _rational(right))
+    except (ZeroDivisionError, OverflowError):  # OverflowError: an infinity
+        return None
+    kind = _OF_TIME[op, kind_of(left), kind_of(right)]
+    if kind is float:
+        return float(exact)
+    whole = round(exact)
+    return kind(whole) if whole in _INT64 else None
+
+
+def _rational(value: Value) -> Fraction:
+    if isinstance(value, Timestamp | Duration):
+        return Fraction(value.nanoseconds)
+    assert isinstance(value, int | float)
+    return Fraction(value)
 
 
 _ARITHMETIC: dict[pred.Arithmetic, Callable[[Any, Any], Any]] = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, assert_never
 
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Duration, Event, Timestamp, Value
 from cerlab.predicates.syntax import (
     And,
     Atom,
@@ -222,8 +222,8 @@ def _comparison(op: Operator, operand: Expression, constant: Value, source: Sour
     if _is_constant(operand):
         return fn.lit(compare(op, _value(operand), constant))
     values = _values(operand, source)
-    if isinstance(constant, Timestamp):
-        raise Inexact("a moment has more digits here than in Spark")
+    if isinstance(constant, Timestamp | Duration):
+        raise Inexact("a time has more digits here than in Spark")
     kinds = {"number": ("whole", "float"), "text": ("text",), "boolean": ("boolean",)}
     if values is None or kind is None or values.kind not in kinds[kind]:
         return fn.lit(False)

@@ -40,12 +40,14 @@ from proofs_tests.suite import Suite
 
 NAMES = ("v", "w", "größe", "n_1", "id")
 MOMENTS = ("2024-01-01", "2024-02-29T10:00:00", "1969-12-31 23:59:59.5+02:00", "20240101")
+DURATIONS = ("PT30S", "-P1DT2H", "pt0.000000001s", "P1M", "PT", "PT1.5M")
 POOLS = {
     AttributeType.INT: INTEGERS,
     AttributeType.DOUBLE: (*INTEGERS, *DECIMALS, "nan"),
     AttributeType.STRING: (*TEXTS, *QUOTATIONS[:4], *INTEGERS, "TRUE", "é "),
     AttributeType.BOOLEAN: ("TRUE", "false", "True"),
     AttributeType.TIMESTAMP: MOMENTS,
+    AttributeType.DURATION: DURATIONS[:3],
 }
 JSON_POOLS = {
     AttributeType.INT: ("0", "-7", "123456789012345678"),
@@ -53,6 +55,7 @@ JSON_POOLS = {
     AttributeType.STRING: ('"x"', '"é"', '"7"', '""'),
     AttributeType.BOOLEAN: ("true", "false"),
     AttributeType.TIMESTAMP: tuple(f'"{moment}"' for moment in MOMENTS),
+    AttributeType.DURATION: tuple(f'"{duration}"' for duration in DURATIONS[:3]),
 }
 VALUES: dict[AttributeType, tuple[Any, ...]] = {
     AttributeType.INT: (0, -7, 2**62 + 1),
@@ -60,6 +63,7 @@ VALUES: dict[AttributeType, tuple[Any, ...]] = {
     AttributeType.STRING: ("x", "é", ""),
     AttributeType.BOOLEAN: (True, False),
     AttributeType.TIMESTAMP: MOMENTS,
+    AttributeType.DURATION: DURATIONS,
 }
 
 

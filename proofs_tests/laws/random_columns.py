@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Duration, Event, Timestamp, Value
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.syntax import (
     EVERYTHING,
@@ -58,9 +58,10 @@ CONSTANTS: tuple[Value, ...] = (
     *FLOATS,
     *TEXTS,
     *map(Timestamp, MOMENTS),
+    *map(Duration, MOMENTS),
     *(True, False, None),
     *(2**70, -(2**70), 10**400),
-    Timestamp(2**70),
+    *(Timestamp(2**70), Duration(2**70)),
 )
 
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -71,6 +72,7 @@ WHOLE = {
 CASES = (
     *("mixed", "mixed", "list", "null", "bool", "text", "large", "view", "date32", "date64"),
     *("whole", "whole", "whole", "float64", "float64", "float32", "float16", "moment", "moment"),
+    *("duration", "duration"),
 )
 Palette = tuple[Value, ...]
 """The constants of one case, and the values that its columns prefer."""
@@ -118,14 +120,16 @@ def random_column(rng: Random, length: int, palette: Palette) -> tuple[Any, list
             with np.errstate(over="ignore"):
                 absent = np.array([x is None for x in values], bool)
                 array = pa.array(np.array(numbers, dtype), mask=absent, from_pandas=False)
-        case "moment":
+        case "moment" | "duration":
             unit = rng.choice(sorted(UNITS))
-            times = [m.nanoseconds for m in palette if isinstance(m, Timestamp)]
+            of_time = Timestamp if case == "moment" else Duration
+            times = [m.nanoseconds for m in palette if isinstance(m, of_time)]
             choices = [n // UNITS[unit] for n in (*MOMENTS[:2], *times)]
             counts = some([n for n in choices if abs(n * UNITS[unit]) < 2**63])
-            values = [None if n is None else Timestamp(n * UNITS[unit]) for n in counts]
+            values = [None if n is None else of_time(n * UNITS[unit]) for n in counts]
             zone = rng.choice((None, "UTC", "America/Santiago"))
-            array = pa.array(counts, pa.int64()).cast(pa.timestamp(unit, zone))
+            kind = pa.timestamp(unit, zone) if case == "moment" else pa.duration(unit)
+            array = pa.array(counts, pa.int64()).cast(kind)
         case _:
             days = some((0, 1, -1, 11_574, 20_000))
             values = [None if n is None else Timestamp(n * 86_400 * 10**9) for n in days]

@@ -13,6 +13,7 @@ from cerlab.errors import ResourceLimit
 from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,
+    Duration,
     Event,
     EventDeclaration,
     Schema,
@@ -131,6 +132,7 @@ SCHEMA_VALUES: dict[AttributeType, tuple[Value, ...]] = {
     AttributeType.STRING: ("", "a", "b", "ab", "other"),
     AttributeType.BOOLEAN: (True, False),
     AttributeType.TIMESTAMP: (Timestamp(0), Timestamp(5)),
+    AttributeType.DURATION: (Duration(0), Duration(-5)),
 }
 
 
@@ -179,6 +181,7 @@ def is_declared(event: Event, schema: Schema) -> bool:
         AttributeType.STRING: str,
         AttributeType.BOOLEAN: bool,
         AttributeType.TIMESTAMP: Timestamp,
+        AttributeType.DURATION: Duration,
     }
     return all(
         each.nullable

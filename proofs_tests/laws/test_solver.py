@@ -13,7 +13,7 @@ import pytest
 import z3
 
 from cerlab.budget import STEPS
-from cerlab.model.event import AttributeType, Event, Timestamp, Value
+from cerlab.model.event import AttributeType, Duration, Event, Timestamp, Value
 from cerlab.predicates import smt as listing
 from cerlab.predicates import smt as values
 from cerlab.predicates.domains import Domain, by_representatives
@@ -46,6 +46,7 @@ INF = float("inf")
 CONSTANTS: tuple[Value, ...] = (
     *(0, 1, 1.5, -2, 2**53, 2**53 + 2, 2**64, INF, -INF, float("nan")),
     *("a", "b", "ab", "", "a\0", "a\0\0", "é", True, False, Timestamp(0), Timestamp(7)),
+    *(Duration(0), Duration(-7)),
 )
 
 
@@ -90,6 +91,8 @@ def test_z3_and_representatives_agree_where_both_decide(suite: Suite) -> None:
 
 def random_expression(rng: Random) -> Expression:
     x: Expression = rng.choice((V, V, W, Constant(rng.choice((0, 1, 2, -1)))))
+    if rng.random() < 0.2:
+        x = Constant(rng.choice((Duration(2), Duration(-1), Timestamp(3))))
     if rng.random() < 0.5:
         return x
     return Computed(rng.choice(list(Arithmetic)), x, rng.choice((V, W, Constant(2), Constant(-3))))
@@ -236,9 +239,10 @@ def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_guards(op: Arithmetic, left: Any, right: Any, E: encoding.Encoding) -> terms.Cases:
-    if left is None or right is None:
+    if "number" not in left or "number" not in right:
         return {}
-    return {"number": (z3.And(left[0], right[0]), left[1] + right[1])}
+    (here, one), (there, other) = left["number"], right["number"]
+    return {"number": (z3.And(here, there), one + other)}
 
 
 def literal_only(context: Any) -> Any:

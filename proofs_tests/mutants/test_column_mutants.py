@@ -39,9 +39,9 @@ def as_text(value: Any) -> Any:
     return value
 
 
-def rounded_constants(values: Any, *, moments: bool) -> list[int | float]:
+def rounded_constants(values: Any, of_time: Any) -> list[int | float]:
     """Constants become floats before they cut."""
-    exact = _NUMBERS_OF(values, moments=moments)
+    exact = _NUMBERS_OF(values, of_time)
     return [float(min(max(n, -(2**70)), 2**70)) for n in exact]
 
 

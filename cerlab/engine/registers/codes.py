@@ -22,11 +22,15 @@ from numpy.typing import NDArray
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.registers import KIND
 from cerlab.model.columns import Column, values_of
-from cerlab.model.event import Event, Timestamp, Value, value_of
+from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
 from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece, pieces
 from cerlab.predicates.truth import kind_of
 
-KINDS = ("boolean", "number", "text", "timestamp")
+KINDS = ("boolean", "number", "text", "timestamp", "duration")
+
+_OF_TIME: Mapping[str, type[Timestamp] | type[Duration]]
+_OF_TIME = {"timestamp": Timestamp, "duration": Duration}
+"""Kinds whose values are ordered by their nanoseconds."""
 
 NOTHING = -1
 """The code of what compares with nothing."""
@@ -125,8 +129,8 @@ class ValueCodes:
         of_code: dict[int, Value] = {}
         for name, ordered in zip(KINDS, self._kinds, strict=True):
             values, own = ordered.lists()
-            moments = map(Timestamp, values) if name == "timestamp" else values
-            of_code.update(zip(own, moments, strict=True))
+            of_time = _OF_TIME.get(name)
+            of_code.update(zip(own, map(of_time, values) if of_time else values, strict=True))
         return [of_code[code] for code in codes.tolist()]
 
     def of_values(self, values: Sequence[Value]) -> list[int]:
@@ -143,9 +147,7 @@ class ValueCodes:
     def _code(self, value: Value) -> int:
         if (name := kind_of(value)) is None:
             return NOTHING
-        kind, plain = KINDS.index(name), value
-        if isinstance(value, Timestamp):
-            plain = value.nanoseconds
+        kind, plain = KINDS.index(name), _plain(value)
         if (code := self._kinds[kind].code(plain, kind)) is None:
             self._add(kind, _sorted_array([plain]))
             code = self._kinds[kind].code(plain, kind)
@@ -285,8 +287,9 @@ def _of_one_dtype(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArr
 
 def _distinct(piece: Piece, name: str) -> _Distinct:
     match piece:
-        case Numbers(values, nulls, moments):
-            return _distinct_numbers(values, nulls, "timestamp" if moments else "number")
+        case Numbers(values, nulls, of_time):
+            kind = next((kind for kind, of in _OF_TIME.items() if of is of_time), "number")
+            return _distinct_numbers(values, nulls, kind)
         case DictionaryCodes(codes, dictionary):
             kinds, place = _distinct_values(values_of(dictionary, name))
             past = sum(len(values) for _, values in kinds)
@@ -314,6 +317,10 @@ def _distinct_numbers(
     return _Distinct([(KINDS.index(kind), distinct)], place)
 
 
+def _plain(value: Value) -> bool | int | float | str | None:
+    return value.nanoseconds if isinstance(value, Timestamp | Duration) else value
+
+
 def _distinct_values(values: Sequence[Value]) -> _Distinct:
     by_kind: list[dict[Any, None]] = [{} for _ in KINDS]
     keys: list[tuple[int, Any] | None] = []
@@ -322,7 +329,7 @@ def _distinct_values(values: Sequence[Value]) -> _Distinct:
         if name is None:
             keys.append(None)
             continue
-        key = KINDS.index(name), value.nanoseconds if isinstance(value, Timestamp) else value
+        key = KINDS.index(name), _plain(value)
         by_kind[key[0]][key[1]] = None
         keys.append(key)
     kinds, number = [], dict[tuple[int, Any] | None, int]()

@@ -20,9 +20,9 @@ from cerlab.predicates.condition import Atomic, Condition, Correlation, SetOf, l
 from cerlab.predicates.domains import KIND_OF_TYPE
 from cerlab.predicates.syntax import Like, atoms, split_stream
 from cerlab.predicates.text import expression_text, predicate_text
-from cerlab.predicates.truth import kind_of
+from cerlab.predicates.truth import kind_of, kind_of_result
 
-_SAME_KIND = "both sides must be numbers, texts, booleans or timestamps"
+_SAME_KIND = "both sides must be numbers, texts, booleans, timestamps or durations"
 
 
 def check_predicate(P: pred.Predicate, events: Sequence[EventDeclaration], source: Source) -> None:
@@ -138,11 +138,11 @@ def _kind(expression: pred.Expression, event: EventDeclaration) -> str | None:
         case pred.Attribute(name):
             declaration = event.attribute(name)
             return KIND_OF_TYPE[declaration.type] if declaration else None
-        case pred.Computed(_, left, right):
-            both = {_kind(left, event), _kind(right, event)}
-            return "number" if both == {"number"} else None
+        case pred.Computed(op, left, right):
+            return kind_of_result(op, _kind(left, event), _kind(right, event))
         case pred.Negated(operand):
-            return "number" if _kind(operand, event) == "number" else None
+            kind = _kind(operand, event)
+            return kind if kind in ("number", "duration") else None
         case _:
             assert_never(expression)
 

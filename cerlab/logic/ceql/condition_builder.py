@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeVar
 
 from lark import Token, v_args
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
-from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
+from cerlab.errors import (
+    IllFormed,
+    QuerySyntaxError,
+    ResourceLimit,
+    SourcePlace,
+    Span,
+    nearest,
+)
 from cerlab.logic.reading import Rule, place_at, value
+from cerlab.model.event import UNITS, Duration, Timestamp, moment_of_text
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import SetOf, user_predicates
@@ -25,6 +35,11 @@ T = TypeVar("T")
 def constant(of_rule: object) -> Rule:
     """A rule whose value is always the same."""
     return lambda self, meta, children: of_rule
+
+
+def measure(unit: str) -> Rule:
+    """A rule of a number and a unit of time: its nanoseconds."""
+    return lambda self, meta, children: self._nanoseconds(meta, children[0], UNITS[unit])
 
 
 def node(make: Callable[..., object]) -> Rule:
@@ -124,6 +139,62 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
     true = node(lambda: pred.Constant(True))
     false = node(lambda: pred.Constant(False))
 
+    # -- moments and durations ---------------------------------------------------------------
+
+    days, hours, minutes, seconds, milliseconds = map(measure, UNITS)
+
+    def _nanoseconds(self, meta: Meta, number: Token, unit: int) -> Fraction:
+        near = self.decimal(meta, [number])
+        if near == 0 and number.strip("0.eE+-"):  # below all doubles, and so costly to expand
+            raise self._too_fine(meta)
+        return Fraction(Decimal(number)) * unit  # as written, not as the double
+
+    def duration(self, meta: Meta, children: list[Fraction | None]) -> int:
+        total = sum((child for child in children if child is not None), Fraction(0))
+        if total.denominator != 1:
+            raise self._too_fine(meta)
+        return int(total)
+
+    def _too_fine(self, meta: Meta) -> IllFormed:
+        message, hint = "a length of time below a nanosecond", "write whole nanoseconds"
+        return IllFormed("CER0207", message, place=self.place(meta), hint=hint)
+
+    def duration_constant(self, meta: Meta, children: list[int]) -> pred.Constant:
+        # -2^63 nanoseconds are within 64 bits, so 2^63 may stand after a minus.
+        negative = self.text[: meta.start_pos].rstrip().endswith("-")
+        if children[0] >= 2**63 + negative:
+            raise self._no_time(
+                meta, "a duration beyond 64 bits of nanoseconds", "the longest are 292 years"
+            )
+        return self._record(meta, pred.Constant(Duration(children[0])))
+
+    def negative_duration(self, meta: Meta, children: list[int]) -> pred.Expression:
+        return self.negative(meta, [self.duration_constant(meta, children)])
+
+    def timestamp_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        moment = moment_of_text(_unquote(children[0]))
+        if moment is None:
+            message = f"{children[0]} is not a moment"
+            raise self._no_time(meta, message, "write TIMESTAMP '2024-01-31 10:00:00.5+01:00'")
+        return self._moment(meta, moment)
+
+    def date_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        text = _unquote(children[0])
+        moment = moment_of_text(text) if len(text) == len("2024-01-31") else None
+        if moment is None:
+            raise self._no_time(meta, f"{children[0]} is not a date", "write DATE '2024-01-31'")
+        return self._moment(meta, moment)
+
+    def _moment(self, meta: Meta, moment: Timestamp) -> pred.Constant:
+        if not -(2**63) <= moment.nanoseconds < 2**63:
+            message = "a moment beyond 64 bits of nanoseconds"
+            raise self._no_time(meta, message, "the years are 1678 to 2262")
+        return self._record(meta, pred.Constant(moment))
+
+    def _no_time(self, meta: Meta, message: str, hint: str) -> QuerySyntaxError:
+        place = self.place(meta)
+        return QuerySyntaxError("CER0102", message, place=place, expected=(), hint=hint)
+
     # -- expressions and predicates ----------------------------------------------------------
 
     attribute = node(pred.Attribute)
@@ -136,6 +207,8 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         if isinstance(operand, pred.Constant) and kind_of(operand.value) == "number":
             assert isinstance(operand.value, (int, float))
             return self._record(meta, pred.Constant(-operand.value))
+        if isinstance(operand, pred.Constant) and isinstance(operand.value, Duration):
+            return self._record(meta, pred.Constant(Duration(-operand.value.nanoseconds)))
         return self._record(meta, pred.Negated(operand), operand)
 
     def comparison(self, meta: Meta, children: list[Any]) -> pred.Comparison:

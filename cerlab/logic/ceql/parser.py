@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -32,6 +31,7 @@ from cerlab.model.clauses import (
 )
 from cerlab.model.event import (
     TYPE_NAMES,
+    UNITS,
     AttributeDeclaration,
     EventDeclaration,
     Schema,
@@ -39,8 +39,6 @@ from cerlab.model.event import (
 )
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.text import PREFIXES, name_text
-
-_NANOSECONDS = {"hours": 3600 * 10**9, "minutes": 60 * 10**9, "seconds": 10**9}
 
 _STRATEGIES = {
     "strict": Strategy.STRICT,
@@ -132,12 +130,7 @@ class Builder(ConditionBuilder):
 
     attribute_window = value(AttributeWindow)
 
-    def time_window(self, meta: Meta, children: list[Any]) -> Window:
-        total = sum((child for child in children if child is not None), Decimal(0))
-        if total != int(total):
-            message, hint = "a window of a fraction of a nanosecond", "write whole nanoseconds"
-            raise IllFormed("CER0207", message, place=self.place(meta), hint=hint)
-        return TimeWindow(int(total))
+    time_window = value(TimeWindow)
 
     def within(self, meta: Meta, children: list[Window]) -> tuple[str, Window]:
         return ("window", children[0])
@@ -163,10 +156,6 @@ class Builder(ConditionBuilder):
         return self._record(meta, CeqlQuery(**fields))
 
 
-def _length(nanoseconds: int, number: float) -> Decimal:
-    return Decimal(repr(number)) * nanoseconds  # as written
-
-
 def _rules() -> Iterator[tuple[str, Rule]]:
     """The rules that are alike but for a value."""
     for symbol in (*pred.Operator, *Consume):
@@ -174,8 +163,6 @@ def _rules() -> Iterator[tuple[str, Rule]]:
         yield f"{prefix}{symbol.name.lower()}", constant(symbol)
     for op in pred.Arithmetic:
         yield op.name.lower(), node(partial(pred.Computed, op))
-    for unit, nanoseconds in _NANOSECONDS.items():
-        yield unit, value(partial(_length, nanoseconds))
     for word, strategy in _STRATEGIES.items():
         yield word, constant(strategy)
         yield f"select_{word}", node(partial(cel.Select, strategy))
@@ -390,11 +377,24 @@ def _before_filter(word: str) -> str:
     return f"_{word}_FILTER.2: /{ahead}/i"
 
 
+def _before_text(word: str) -> str:
+    """Return the terminal of a word that is one only before a text."""
+    ahead = rf"{word}(?=(?:{_BLANK})*['\"])".replace("/", r"\/")
+    return f"_{word}.2: /{ahead}/i"
+
+
+MOMENTS = tuple(map(_before_text, ("TIMESTAMP", "DATE")))
+"""The terminals of ``TIMESTAMP '..'`` and ``DATE '..'``; elsewhere these words are names."""
+
+TIME_WORDS = {"_TIMESTAMP": "TIMESTAMP", "_DATE": "DATE"}
+TIME_WORDS |= {f"{unit}S": f"{unit}S" for unit in UNITS}
+"""The words of times as errors name them."""
+
 _CEQL = Language(
     "cerlab.logic.ceql",
     ("program", "formula", "declarations"),
     noun="query",
     hint=_hint,
-    words={"_AND_FILTER": "AND", "_OR_FILTER": "OR", "NULLABLE": "'?'"},
-    terminals=tuple(map(_before_filter, ("AND", "OR"))),
+    words={"_AND_FILTER": "AND", "_OR_FILTER": "OR", "NULLABLE": "'?'", **TIME_WORDS},
+    terminals=(*map(_before_filter, ("AND", "OR")), *MOMENTS),
 )

@@ -9,7 +9,7 @@ from lark.tree import Meta
 
 from cerlab import display
 from cerlab.logic.ceql.condition_builder import node
-from cerlab.logic.ceql.parser import Builder
+from cerlab.logic.ceql.parser import MOMENTS, TIME_WORDS, Builder
 from cerlab.logic.reading import Language, build, read, value
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import Sremo, check_sremo
@@ -91,7 +91,12 @@ def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
 
 
 _SREMO = Language(
-    "cerlab.logic.sremo", ("alternation",), noun="expression", hint=_hint, words={"ONE": "'1'"}
+    "cerlab.logic.sremo",
+    ("alternation",),
+    noun="expression",
+    hint=_hint,
+    words={"ONE": "'1'", **TIME_WORDS},
+    terminals=MOMENTS,
 )
 
 _ALTERNATION, _INTERSECTION, _CONCAT, _NEGATION, _POSTFIX = range(5)

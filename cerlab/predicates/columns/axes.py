@@ -17,13 +17,14 @@ from typing import Any, assert_never
 import numpy as np
 
 from cerlab.model.columns import Column
-from cerlab.model.event import Event, Timestamp, Value, value_of
+from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.columns.lookup_tables import BLOCK, Codes, Stretches
 from cerlab.predicates.columns.pieces import (
     DictionaryCodes,
     Lookup,
     Numbers,
+    OfTime,
     ValueList,
     columns_of,
     combinations,
@@ -53,10 +54,10 @@ def constants(atoms: Iterable[Atom]) -> list[Value] | None:
     return values
 
 
-def numbers_of(values: Iterable[Value], *, moments: bool) -> list[int | float]:
-    """The constants that a column of numbers, or of moments, compares with."""
-    if moments:
-        return [value.nanoseconds for value in values if isinstance(value, Timestamp)]
+def numbers_of(values: Iterable[Value], of_time: OfTime) -> list[int | float]:
+    """The constants that a column of numbers, of moments or of durations compares with."""
+    if of_time is not None:
+        return [value.nanoseconds for value in values if isinstance(value, of_time)]
     return [
         value for value in values if isinstance(value, (int, float)) and kind_of(value) == "number"
     ]
@@ -103,7 +104,8 @@ def _integers_from(cut: int | float) -> Sequence[int]:
 MAX_VALUES = 2**20
 """The capacity of the memory of values and their classes; when full, it starts anew."""
 
-_DTYPES = {int: "int64", float: "float64", Timestamp: "int64"}
+_DTYPES = {int: "int64", float: "float64", Timestamp: "int64", Duration: "int64"}
+_OF_TIME: dict[type, OfTime] = {Timestamp: Timestamp, Duration: Duration}
 _BEYOND = 2**63
 
 
@@ -126,7 +128,7 @@ class Axis:
             and isinstance(atom.right, pred.Attribute)
             for _, atom in atoms
         )
-        self._stretches: dict[tuple[str, bool], Stretches[Any, Any]] = {}
+        self._stretches: dict[tuple[str, OfTime], Stretches[Any, Any]] = {}
         self._scalar: dict[type, tuple[list[Any], list[int]]] = {}
         self._lookup = Lookup()
 
@@ -156,12 +158,12 @@ class Axis:
         kind = type(value)
         if kind not in _DTYPES or self._constants is None:
             return self.class_of((value,))
-        number: Any = value.nanoseconds if isinstance(value, Timestamp) else value
+        number: Any = value.nanoseconds if isinstance(value, Timestamp | Duration) else value
         if kind is not float and not -_BEYOND <= number < _BEYOND:
             return self._class_by_truth(event)
         scalar = self._scalar.get(kind)
         if scalar is None:
-            stretches = self._stretches_of(_DTYPES[kind], kind is Timestamp)
+            stretches = self._stretches_of(_DTYPES[kind], _OF_TIME.get(kind))
             scalar = self._scalar[kind] = (stretches.starts.tolist(), stretches.table.tolist())
         starts, classes = scalar
         return classes[0 if number != number else bisect_right(starts, number)]
@@ -203,18 +205,18 @@ class Axis:
                     assert_never(piece)
         return concatenate(parts)
 
-    def _stretches_of(self, dtype: str, moments: bool) -> Stretches[Any, Any]:
-        """The stretches of a dtype of numbers, or of moments, and their classes."""
-        if (dtype, moments) not in self._stretches:
-            constants = numbers_of(self._constants or (), moments=moments)
+    def _stretches_of(self, dtype: str, of_time: OfTime) -> Stretches[Any, Any]:
+        """The stretches of a dtype of numbers, moments or durations, and their classes."""
+        if (dtype, of_time) not in self._stretches:
+            constants = numbers_of(self._constants or (), of_time)
             starts = starts_of(constants, dtype)
-            firsts: list[Value] = [Timestamp(int(n)) for n in starts] if moments else [*starts]
+            firsts: list[Value] = [of_time(int(n)) for n in starts] if of_time else [*starts]
             table = narrow([self.class_of((value,)) for value in (None, *firsts)])
-            self._stretches[dtype, moments] = Stretches(np.array(starts, dtype), table)
-        return self._stretches[dtype, moments]
+            self._stretches[dtype, of_time] = Stretches(np.array(starts, dtype), table)
+        return self._stretches[dtype, of_time]
 
     def _by_stretches(self, piece: Numbers) -> Codes:
-        stretches = self._stretches_of(str(piece.values.dtype), piece.moments)
+        stretches = self._stretches_of(str(piece.values.dtype), piece.of_time)
         out = np.empty(piece.values.size, stretches.table.dtype)
         operations().regions(piece.values, stretches, out, np.empty(BLOCK, np.uint32))
         if piece.nulls is not None:
@@ -224,10 +226,10 @@ class Axis:
     def _by_order(self, left: Column, right: Column) -> Codes | None:
         """Two attributes compared with each other: below, equal, above or not comparable.
 
-        Only for two arrays of numbers of one dtype, or two of moments; else None.
+        Only for two arrays of numbers of one dtype, of moments or of durations; else None.
         """
         a, b = _one_array(left, self.names[0]), _one_array(right, self.names[1])
-        if a is None or b is None or (a.values.dtype, a.moments) != (b.values.dtype, b.moments):
+        if a is None or b is None or (a.values.dtype, a.of_time) != (b.values.dtype, b.of_time):
             return None
         order = np.zeros(a.values.size, np.uint8)
         for number, relation in ((1, np.less), (2, np.equal), (3, np.greater)):
@@ -235,7 +237,7 @@ class Axis:
         for nulls in (a.nulls, b.nulls):
             if nulls is not None:
                 order[nulls] = 0
-        zero, one = (Timestamp(0), Timestamp(1)) if a.moments else (0, 1)
+        zero, one = (a.of_time(0), a.of_time(1)) if a.of_time else (0, 1)
         examples = ((None, None), (zero, one), (zero, zero), (one, zero))
         table = narrow([self.class_of(example) for example in examples])
         return look_up(order.astype(np.uint32), table)
@@ -293,7 +295,7 @@ def _one_array(column: Column, name: str) -> Numbers | None:
     """A column of numbers in one array; None for every other column."""
     parts = [*pieces(column, name, numeric=True)]
     numbers = [part for part in parts if isinstance(part, Numbers)]
-    kinds = {(part.values.dtype, part.moments) for part in numbers}
+    kinds = {(part.values.dtype, part.of_time) for part in numbers}
     if len(kinds) != 1 or len(numbers) < len(parts):
         return None
     if len(numbers) == 1:
@@ -306,4 +308,4 @@ def _one_array(column: Column, name: str) -> Numbers | None:
                 for part in numbers
             ]
         )
-    return Numbers(np.concatenate([part.values for part in numbers]), nulls, numbers[0].moments)
+    return Numbers(np.concatenate([part.values for part in numbers]), nulls, numbers[0].of_time)

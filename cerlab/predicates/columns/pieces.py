@@ -16,13 +16,14 @@ from cerlab.model.columns import (
     array_from,
     array_of,
     is_arrow,
+    is_duration,
     is_moment,
     nanoseconds,
     numbers_of,
     room,
     values_of,
 )
-from cerlab.model.event import Value
+from cerlab.model.event import Duration, Timestamp, Value
 from cerlab.predicates.columns.lookup_tables import Codes, T
 
 MAX_KEY = 2**62
@@ -106,13 +107,17 @@ def _codes_of(key: NDArray[np.int64]) -> NDArray[np.uint32]:
     return numbers_of(array_from(key).dictionary_encode().indices).view(np.uint32)
 
 
+OfTime: TypeAlias = type[Timestamp] | type[Duration] | None
+"""The type of the values that nanoseconds stand for; None for numbers."""
+
+
 class Numbers(NamedTuple):
-    """Numbers, or moments in nanoseconds since 1970, as an array of one dimension."""
+    """Numbers, or moments or durations in nanoseconds, as an array of one dimension."""
 
     values: NDArray[Any]
     """int64, uint64 or float64; anything where the column has NULL."""
     nulls: NDArray[np.bool_] | None
-    moments: bool
+    of_time: OfTime
 
 
 class DictionaryCodes(NamedTuple):
@@ -148,8 +153,8 @@ def columns_of(
 def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
     """The column from front to back; `Numbers` only where `numeric` asks for them.
 
-    Raises `BadData` for Arrow types that hold no values of events, and for moments outside the
-    range of 64 bits of nanoseconds.
+    Raises `BadData` for Arrow types that hold no values of events, and for moments and durations
+    outside the range of 64 bits of nanoseconds.
     """
     import pyarrow as pa
 
@@ -176,7 +181,7 @@ def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
         return _dictionary_codes(chunk)
     if types.is_null(kind):
         return DictionaryCodes(np.zeros(len(chunk), np.uint32), chunk.slice(0, 0))
-    if types.is_integer(kind) or types.is_floating(kind) or is_moment(kind):
+    if types.is_integer(kind) or types.is_floating(kind) or is_moment(kind) or is_duration(kind):
         return _numbers(chunk, name) if numeric else _dictionary_codes(chunk.dictionary_encode())
     if types.is_string_view(kind):
         chunk = chunk.cast(pa.large_string())
@@ -206,8 +211,9 @@ def _nulls(chunk: Any) -> NDArray[np.bool_] | None:
 def _numbers(chunk: Any, name: str) -> Numbers:
     import pyarrow as pa
 
-    moments = is_moment(chunk.type)
-    if moments:
+    of_time: OfTime = None
+    if is_moment(chunk.type) or is_duration(chunk.type):
+        of_time = Timestamp if is_moment(chunk.type) else Duration
         chunk = nanoseconds(chunk, name)
     elif chunk.type == pa.float16():
         chunk = chunk.cast(pa.float32())
@@ -217,7 +223,7 @@ def _numbers(chunk: Any, name: str) -> Numbers:
     if values.dtype != np.uint64:
         wide = np.float64 if pa.types.is_floating(chunk.type) else np.int64
         values = values.astype(wide, copy=False)
-    return Numbers(np.ascontiguousarray(values), nulls, moments)
+    return Numbers(np.ascontiguousarray(values), nulls, of_time)
 
 
 def same(value: Value) -> tuple[type, Value] | None:

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple, TypeAlias
 import z3
 
 from cerlab.budget import TRANSITION, spend
-from cerlab.model.event import AttributeType, Timestamp, Value
+from cerlab.model.event import AttributeType, Duration, Timestamp, Value
 from cerlab.predicates.domains import INT64, Choice, Domain, candidates, event_of
 from cerlab.predicates.like import samples
 from cerlab.predicates.smt.formulas import KINDS, Encoding, encode, formula, world
@@ -150,6 +150,9 @@ def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | Non
             case 4:
                 moment = model.eval(x.moment, model_completion=True)
                 values.append((name, Timestamp(moment.as_long())))
+            case 5:
+                length = model.eval(x.length, model_completion=True)
+                values.append((name, Duration(length.as_long())))
             case _:
                 values.append((name, None if E.domains[name].nullable else math.nan))
     return tuple(values)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, assert_never
 
 import z3
 
-from cerlab.model.event import AttributeType, Timestamp, Value
+from cerlab.model.event import AttributeType, Duration, Timestamp, Value
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.domains import INT64, KIND_OF_TYPE, Domain, is_finite
 from cerlab.predicates.like import LAST_MENTIONED, least, parse
 from cerlab.predicates.smt.texts import Cell, Places, cells, every_of, places, some_of
 from cerlab.predicates.syntax import Atom, Attribute, Like, attributes_of, constants, operands
-from cerlab.predicates.truth import RELATIONS, kind_of
+from cerlab.predicates.truth import RELATIONS, kind_of, kind_of_result
 
-KINDS = {"number": 1, "text": 2, "boolean": 3, "timestamp": 4}
+KINDS = {"number": 1, "text": 2, "boolean": 3, "timestamp": 4, "duration": 5}
 """The number of each kind; 0 is for what never compares."""
 
 
@@ -31,6 +31,7 @@ class Variables(NamedTuple):
     cell: Any
     truth: Any
     moment: Any
+    length: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
                 cell=z3.Int(f"cell {name}", context),
                 truth=z3.Int(f"truth {name}", context),
                 moment=z3.Int(f"moment {name}", context),
+                length=z3.Int(f"length {name}", context),
             )
             for name, domain in of
         },
@@ -147,47 +149,83 @@ def cases(expression: pred.Expression, E: Encoding) -> Cases:
             return {} if kind is None else {kind: (always, constant_term(value, E))}
         case pred.Attribute(name):
             x = E.variables[name]
-            terms = {"number": x.number, "text": x.place, "boolean": x.truth, "timestamp": x.moment}
+            terms = {"number": x.number, "text": x.place, "boolean": x.truth}
+            terms |= {"timestamp": x.moment, "duration": x.length}
             return {kind: (x.kind == KINDS[kind], term) for kind, term in terms.items()}
         case pred.Computed(op, left, right):
             return arithmetic(op, operand_of(left, E), operand_of(right, E), E)
         case pred.Negated(inner):
-            zero = (z3.BoolVal(True, E.context), z3.IntVal(0, E.context))
-            return arithmetic(pred.Arithmetic.SUB, zero, operand_of(inner, E), E)
+            operand = operand_of(inner, E)
+            always, zero = z3.BoolVal(True, E.context), z3.IntVal(0, E.context)
+            negated: Cases = {}
+            for kind in {"number", "duration"} & set(operand):
+                of_kind = {kind: operand[kind]}
+                negated |= arithmetic(pred.Arithmetic.SUB, {kind: (always, zero)}, of_kind, E)
+            return negated
         case _:
             assert_never(expression)
 
 
-def operand_of(expression: pred.Expression, E: Encoding) -> tuple[Any, Any] | None:
-    """The number that arithmetic takes, None if it is never one (of 64 bits)."""
+def operand_of(expression: pred.Expression, E: Encoding) -> Cases:
+    """The values that arithmetic takes, none of a number that is never one of 64 bits."""
     if isinstance(expression, pred.Constant):
         value = expression.value
         if isinstance(value, int) and value not in INT64:
-            return None
-    return cases(expression, E).get("number")
+            return {}
+    return cases(expression, E)
 
 
-def arithmetic(
-    op: pred.Arithmetic, left: tuple[Any, Any] | None, right: tuple[Any, Any] | None, E: Encoding
-) -> Cases:
-    """``left op right`` over the rationals; no number where one is divided by zero."""
-    if left is None or right is None:
-        return {}
-    (here, one), (there, other) = left, right
-    both = z3.And(here, there)
+def arithmetic(op: pred.Arithmetic, left: Cases, right: Cases, E: Encoding) -> Cases:
+    """``left op right``: of numbers over the rationals, of moments and durations exactly."""
+    results: Cases = {}
+    for (kind, (here, one)), (other_kind, (there, other)) in product(left.items(), right.items()):
+        result = kind_of_result(op, kind, other_kind)
+        if result is None:
+            continue
+        times = {kind, other_kind} - {"number"}
+        when, term = z3.And(here, there), _result(op, one, other)
+        if op in (pred.Arithmetic.DIV, pred.Arithmetic.MOD):
+            when = z3.And(when, other != 0)
+        if times:
+            nanoseconds = [n for n, k in ((one, kind), (other, other_kind)) if k != "number"]
+            if result != "number":
+                term = term if z3.is_int(term) else half_even(term)
+                nanoseconds.append(term)
+            when = z3.And(when, *(_in_64_bits(n) for n in nanoseconds))
+        if result in results:  # kinds of sides exclude each other
+            before, value = results[result]
+            if z3.is_int(value) != z3.is_int(term):
+                value, term = real(value), real(term)
+            when, term = z3.Or(before, when), z3.If(before, value, term)
+        results[result] = (when, term)
+    return results
+
+
+def _result(op: pred.Arithmetic, one: Any, other: Any) -> Any:
     match op:
         case pred.Arithmetic.ADD:
-            return {"number": (both, one + other)}
+            return one + other
         case pred.Arithmetic.SUB:
-            return {"number": (both, one - other)}
+            return one - other
         case pred.Arithmetic.MUL:
-            return {"number": (both, one * other)}
+            return one * other
         case pred.Arithmetic.DIV:
-            return {"number": (z3.And(both, other != 0), real(one) / real(other))}
+            return real(one) / real(other)
         case pred.Arithmetic.MOD:
-            return {"number": (z3.And(both, other != 0), remainder(one, other))}
+            return remainder(one, other)
         case _:
             assert_never(op)
+
+
+def _in_64_bits(nanoseconds: Any) -> Any:
+    return z3.And(nanoseconds >= INT64.start, nanoseconds < INT64.stop)
+
+
+def half_even(term: Any) -> Any:
+    """The integer nearest to a real number, of two the even one."""
+    above = z3.ToInt(term + z3.Q(1, 2, term.ctx))
+    is_tie = z3.ToReal(above) == term + z3.Q(1, 2, term.ctx)
+    return z3.If(z3.And(is_tie, above % 2 == 1), above - 1, above)
 
 
 def real(term: Any) -> Any:
@@ -209,7 +247,7 @@ def constant_term(value: Value, E: Encoding) -> Any:
         return z3.IntVal(E.order.of(value), E.context)
     if isinstance(value, bool):
         return z3.IntVal(int(value), E.context)
-    if isinstance(value, Timestamp):
+    if isinstance(value, Timestamp | Duration):
         return z3.IntVal(value.nanoseconds, E.context)
     assert isinstance(value, int | float)
     if not is_finite(value):
