@@ -156,7 +156,7 @@ COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """Names what is near to an option or a command that there is not."""
+    """A parser whose errors name the option or command nearest to an unknown one."""
 
     def parse_args(self, *args: Any, **kwargs: Any) -> Any:
         arguments, unknown = self.parse_known_args(*args, **kwargs)

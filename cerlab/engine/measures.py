@@ -148,7 +148,7 @@ def ranks(column: Any, name: str) -> Ranks:
 
 
 def group_ranks(column: Any, name: str) -> Ranks:
-    """The values of an Arrow column by rank, NaN among them as the last: a group of its own."""
+    """Rank the values of an Arrow column for grouping; NaN is a value and ranks last."""
     ordered = ranks(column, name)
     odd = [n for n, value in enumerate(values_of(column, name)) if value != value]
     if not odd:

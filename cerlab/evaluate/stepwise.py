@@ -57,7 +57,7 @@ class Reference(Evaluator):
     def valuations(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[Valuation]:
-        """The valuations; under ``"fo"`` a variable has the positions of its own atoms."""
+        """Return the valuations; under ``"fo"`` a variable has the positions of its atoms only."""
         if isinstance(pattern, SremoPattern):
             raise Unsupported(
                 "CER0482",

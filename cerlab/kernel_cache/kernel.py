@@ -22,7 +22,8 @@ from cerlab.kernel_cache.entries import entry_name, fields_of, read
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-_LAYOUT = 0x1 | 0x2 | 0x100 | 0x400
+_BY_ROWS, _BY_COLUMNS = 0x1, 0x2
+_LAYOUT = _BY_ROWS | _BY_COLUMNS | 0x100 | 0x400
 """The flags of an array that its type depends on: contiguous either way, aligned, writeable."""
 
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
@@ -146,8 +147,10 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
     for each in arguments:
         kind = type(each)
         if kind is np.ndarray:
-            shape = each.shape
-            kinds += (each.dtype, len(shape), each.flags.num & _LAYOUT)
+            shape, layout = each.shape, each.flags.num & _LAYOUT
+            if layout & _BY_ROWS:  # one row, one column or nothing is contiguous either way
+                layout &= ~_BY_COLUMNS
+            kinds += (each.dtype, len(shape), layout)
             capsule = each.__array_struct__  # keeps what it says alive
             address = _address_at(_pointer(capsule, None) + _DATA).value
             parts += (0, 0, each.size, each.itemsize, address or 0, *shape, *each.strides)

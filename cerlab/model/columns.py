@@ -305,7 +305,7 @@ class Columns(Mapping[str, Column]):
         return column
 
     def keep(self, name: str, column: Column) -> None:
-        """Keep a column for the next use, which holds what was there in another form."""
+        """Keep a column for later uses, in place of an equal one in another form."""
         self._columns[name] = column
 
     def __iter__(self) -> Iterator[str]:

@@ -452,6 +452,18 @@ def test_machine_code_writes_into_arrays_and_raises_what_numba_raises(records: A
             kernel(records.Numbers(out, 1.0), np.ones((2, 2)), pair, True, 0)
 
 
+def test_a_table_of_one_row_has_the_type_of_one_of_several(records: Any, cache: Path) -> None:
+    """NumPy calls them contiguous either way; a table by columns alone is another type."""
+    arguments = (records.Numbers(np.ones(1), 1.0), (7, True), True, 2)
+    for table in (np.ones((2, 3)), np.ones((1, 3)), np.ones((3, 1)).T):
+        values = (arguments[0], table, *arguments[1:])
+        assert records.sums(*values) == records.sums.py_func(*values)
+    assert len(list(cache.glob("*sums*"))) == 1
+    values = (arguments[0], np.arange(6.0).reshape(3, 2).T, *arguments[1:])
+    assert records.sums(*values) == records.sums.py_func(*values)
+    assert len(list(cache.glob("*sums*"))) == 2
+
+
 def test_repeated_calls_see_what_is_written_and_what_is_another_array(records: Any) -> None:
     fresh(records.sums)(records.Numbers(np.ones(2), 1.0), np.ones((2, 2)), (7, True), True, 2)
     for kernel in (fresh(records.sums), records.sums.py_func):
