@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from fractions import Fraction
 from typing import Any, TypeVar
 
 from lark import Transformer, v_args
@@ -15,11 +16,11 @@ from sqlglot import exp
 
 from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.reading import Language, build, place_at, read, value
-from cerlab.model.event import Value
+from cerlab.model.event import UNITS, Duration, Timestamp, Value, moment_of_text
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import ill_formed, unsupported
-from cerlab.rows.tokens import MODE, canonical
+from cerlab.rows.tokens import LITERAL, MODE, canonical
 
 MAX_DEPTH = 200
 """The deepest expression that is read; a chain of n operators is n deep."""
@@ -72,6 +73,67 @@ _ARGUMENTS = {
     ex.Function.NULLIF: (2, 2),
 }
 """Least and greatest number of arguments of each function; None: no greatest."""
+
+_OF_MOMENTS = (
+    exp.DataType.Type.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPTZ,
+    exp.DataType.Type.DATE,
+)
+
+_FINER = {**UNITS, "MICROSECOND": 10**3, "NANOSECOND": 1}
+"""The units of INTERVAL, in nanoseconds."""
+
+
+def nanoseconds_of(number: str, unit: str) -> int | None:
+    """Return the nanoseconds of a number, maybe signed, of a unit; None if they are not whole."""
+    if not re.fullmatch(_NUMBER, number.strip(), re.ASCII):
+        return None
+    nanoseconds = Fraction(number) * _FINER[unit.upper().removesuffix("S")]
+    return int(nanoseconds) if nanoseconds.denominator == 1 else None
+
+
+_NUMBER = r"[+-]?(?=\.?\d)\d{0,40}(?:\.\d{0,40})?(?:[eE][+-]?\d{1,2})?"
+
+
+def _of_units(text: str) -> int | None:
+    """Return the nanoseconds of ``1 HOUR 30 MINUTES``: larger units first, each once."""
+    words = text.split()
+    units = [word.upper().removesuffix("S") for word in words[1::2]]
+    if units != [unit for unit in UNITS if unit in units] or not units:
+        return None
+    parts = [
+        Fraction(number) * UNITS[unit] if re.fullmatch(_NUMBER, number) else None
+        for number, unit in zip(words[::2], units, strict=True)
+    ]
+    total = sum((part for part in parts if part is not None), Fraction(0))
+    return None if None in parts or total.denominator != 1 else int(total)
+
+
+_FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
+
+
+def _of_fields(text: str, first: str, last: str) -> int | None:
+    """Return the nanoseconds of ``'1 02:30:00' DAY TO SECOND``, as SQL has it: a sign, then fields.
+
+    All fields but the first are below a whole of the field before.
+    """
+    begin, end = first.upper(), last.upper()
+    if begin not in _FIELDS or end not in _FIELDS[_FIELDS.index(begin) + 1 :]:
+        return None
+    fields = _FIELDS[_FIELDS.index(begin) : _FIELDS.index(end) + 1]
+    shapes = [r"(\d{1,9}(?:\.\d{1,9})?)" if f == "SECOND" else r"(\d{1,9})" for f in fields]
+    gaps = [" " if field == "DAY" else ":" for field in fields[:-1]]
+    pattern = "".join(shape + gap for shape, gap in zip(shapes, [*gaps, ""], strict=True))
+    match = re.fullmatch(rf"([+-]?){pattern}", text.strip(), re.ASCII)
+    if match is None:
+        return None
+    numbers = [Fraction(number) for number in match.groups()[1:]]
+    wholes = {"HOUR": 24, "MINUTE": 60, "SECOND": 60}
+    if any(n >= wholes[f] for n, f in zip(numbers[1:], fields[1:], strict=True)):
+        return None
+    total = int(sum(n * UNITS[f] for n, f in zip(numbers, fields, strict=True)))
+    return -total if match[1] == "-" else total
+
 
 _CALLS = (*_NAVIGATION, *_AGGREGATES, *_FUNCTIONS, "CLASSIFIER", "MATCH_NUMBER")
 
@@ -170,6 +232,10 @@ class ExpressionBuilder:
                 return self._column(node)
             case exp.Anonymous():
                 return self._call(node)
+            case exp.Interval(this=exp.Literal()):
+                return ex.Literal(self._interval(node))
+            case exp.Cast(this=exp.Literal(is_string=True)) if node.to.this in _OF_MOMENTS:
+                return ex.Literal(self._moment(node))
         raise unsupported(_construct_name(node), self._place(node))
 
     def _sides(self, node: exp.Expr) -> tuple[ex.Expression, ex.Expression]:
@@ -212,6 +278,44 @@ class ExpressionBuilder:
             message = f"'{digits}' does not fit into 64 bits"
             raise QuerySyntaxError("CER0101", message, place=self._around, expected=())
         return number
+
+    def _interval(self, node: exp.Interval) -> Duration:
+        """Return ``30 SECONDS``, ``INTERVAL '30' MINUTE``, ``INTERVAL '1 02:30:00' DAY TO SECOND``.
+
+        Raises `QuerySyntaxError` for what is no length of time in nanoseconds of 64 bits.
+        """
+        match node.args.get("unit"):
+            case exp.Var(this=unit) if unit == LITERAL:
+                nanoseconds = _of_units(str(node.this.this))
+            case exp.IntervalSpan(this=exp.Var() as first, expression=exp.Var() as last):
+                nanoseconds = _of_fields(str(node.this.this), first.name, last.name)
+            case exp.Var() as unit if unit.name.upper().removesuffix("S") not in _FINER:
+                raise unsupported(f"an interval in {unit.name.upper()}", self._place(node))
+            case exp.Var() as unit:
+                nanoseconds = nanoseconds_of(str(node.this.this), unit.name)
+            case _:
+                nanoseconds = None
+        if nanoseconds is None or not -(2**63) <= nanoseconds < 2**63:
+            message = f"'{node.this.this}' is no length of time in nanoseconds of 64 bits"
+            hint = "write INTERVAL '30' MINUTE, INTERVAL '1 02:30:00' DAY TO SECOND, 30 SECONDS"
+            raise self._no_time(node, message, hint)
+        return Duration(nanoseconds)
+
+    def _moment(self, node: exp.Cast) -> Timestamp:
+        text = str(node.this.this)
+        moment = moment_of_text(text)
+        is_date = node.to.this == exp.DataType.Type.DATE
+        if moment is None or (is_date and len(text) > len("2024-01-31")):
+            hint = "write TIMESTAMP '2024-01-31 10:00:00.5+01:00', DATE '2024-01-31'"
+            raise self._no_time(node, f"'{text}' is not a {'date' if is_date else 'moment'}", hint)
+        if not -(2**63) <= moment.nanoseconds < 2**63:
+            message = "a moment beyond 64 bits of nanoseconds"
+            raise self._no_time(node, message, "the years are 1678 to 2262")
+        return moment
+
+    def _no_time(self, node: exp.Expr, message: str, hint: str) -> QuerySyntaxError:
+        place = self._place(node)
+        return QuerySyntaxError("CER0102", message, place=place, expected=(), hint=hint)
 
     def _column(self, node: exp.Column) -> ex.Column:
         if node.args.get("db") is not None or not isinstance(node.this, exp.Identifier):
@@ -336,7 +440,7 @@ _CONSTRUCTS: dict[type[exp.Expr], str] = {
     exp.Distinct: "DISTINCT",
     exp.Filter: "FILTER",
     exp.Window: "OVER",
-    exp.Interval: "INTERVAL outside WITHIN",
+    exp.Interval: "an INTERVAL of something else than a text",
     exp.Ordered: "ORDER BY in an aggregate",
     exp.Order: "ORDER BY in an aggregate",
     exp.Star: "*",

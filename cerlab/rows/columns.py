@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Bytes, Int64s
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.columns import decoded, is_moment, is_text, nanoseconds
+from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanoseconds
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.search_kernels import admitted_ends
 from cerlab.rows.syntax import RowPattern
-from cerlab.rows.types import Binding
+from cerlab.rows.types import Binding, Kind, kinds_of
 
 Values: TypeAlias = Any
 """A pyarrow Array, or a Scalar for a value that all rows share."""
@@ -62,7 +62,13 @@ class OrderedRows:
     """The number of a row's partition; None if there is one."""
     table: Any
     names: Mapping[str, str]
+    kind_of: Callable[[ex.Expression], Kind]
+    """The static kind of an expression."""
     read: dict[str, Values] = field(default_factory=dict)
+    base: int = 0
+    """The nanoseconds since 1970 that moments are counted from."""
+    unit: int = 1
+    """The nanoseconds that moments and durations are counted in."""
 
     def __len__(self) -> int:
         return len(self.last)
@@ -75,9 +81,15 @@ class OrderedRows:
         return column if self.order is None else column.take(pa.array(self.order))
 
     def column(self, name: str) -> Values:
-        """Return a column as booleans, int64, doubles or text; moments are nanoseconds."""
+        """Return a column as booleans, int64, doubles or text; times are nanoseconds."""
         if name not in self.read:
-            self.read[name] = _plain(self.raw(name), name)
+            raw = self.raw(name)
+            values = _plain(raw, name)
+            if is_moment(raw.type) and self.base:
+                values = pc.subtract_checked(values, self.base)
+            if (is_moment(raw.type) or is_duration(raw.type)) and self.unit != 1:
+                values = pc.divide_checked(values, self.unit)
+            self.read[name] = values
         return self.read[name]
 
 
@@ -93,7 +105,7 @@ def _plain(column: Values, name: str) -> Values:
         return _numbers(column.cast(pa.float64()))
     if is_text(kind):
         return column.cast(pa.large_string())
-    if is_moment(kind):
+    if is_moment(kind) or is_duration(kind):
         return nanoseconds(column, name)
     raise NotColumnar
 
@@ -318,7 +330,8 @@ def _case(e: ex.Case, part: Callable[[ex.Expression], Values]) -> Values:
 def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows:
     """All partitions of a table, by first appearance; raises as `row_columns` says."""
     n = table.num_rows
-    table_rows = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names)
+    kind_of = kinds_of(query, binding)
+    table_rows = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names, kind_of)
     partition = _partitions(query, table_rows)
     keys = [key for item in query.order_by for key in _keys(item, table_rows)]
     if partition is not None:
@@ -329,7 +342,7 @@ def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows
     if partition is not None:
         partition = partition if order is None else partition[order]
         last[:-1] = partition[1:] != partition[:-1]
-    return OrderedRows(order, last, partition, table, binding.names)
+    return OrderedRows(order, last, partition, table, binding.names, kind_of)
 
 
 def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, assert_never
 
-from cerlab.model.event import Value
+from cerlab.model.event import Duration, Timestamp, Value
 from cerlab.rows import expressions as ex
 
 
@@ -145,6 +146,8 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
             return compare(operator, operand(left), operand(right))
         case ex.Negative(body):
             number: Any = operand(body)
+            if isinstance(number, Duration):
+                return arithmetic(ex.ArithmeticOperator.SUB, Duration(0), number)
             return None if number is None else -number
         case ex.Arithmetic(operator, left, right):
             return arithmetic(operator, operand(left), operand(right))
@@ -216,6 +219,8 @@ def arithmetic(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Value:
     """``a operator b``: integers are exact, ``/`` is a double, by zero NULL; % has a's sign."""
     if a is None or b is None:
         return None
+    if isinstance(a, Timestamp | Duration) or isinstance(b, Timestamp | Duration):
+        return _time_arithmetic(operator.value, a, b)
     result: Value
     try:
         match operator:
@@ -234,6 +239,41 @@ def arithmetic(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Value:
     except OverflowError:  # an integer that no double is near
         return None
     return result
+
+
+def _time_arithmetic(operator: str, a: Any, b: Any) -> Value:
+    """``a operator b`` of moments, durations and numbers: exact, rounded half to even.
+
+    NULL where a side or the result leaves 64 bits, for NaN and infinities, and over 0.
+    """
+    sides = [s.nanoseconds if isinstance(s, Timestamp | Duration) else s for s in (a, b)]
+    if any(isinstance(n, int) and not -(2**63) <= n < 2**63 for n in sides):
+        return None
+    if not all(math.isfinite(n) for n in sides) or (operator == "/" and not sides[1]):
+        return None
+    x, y = map(Fraction, sides)
+    match type(a), operator, type(b):
+        case (_, "+", _) if Timestamp in (type(a), type(b)):
+            return _of_64_bits(Timestamp, x + y)
+        case _, "+", _:
+            return _of_64_bits(Duration, x + y)
+        case _, "-", _ if type(a) is not type(b):
+            return _of_64_bits(Timestamp, x - y)
+        case _, "-", _:
+            return _of_64_bits(Duration, x - y)
+        case _, "*", _:
+            return _of_64_bits(Duration, x * y)
+        case _, "/", _ if type(a) is type(b):
+            return float(x / y)
+        case _, "/", _:
+            return _of_64_bits(Duration, x / y)
+        case _:
+            raise AssertionError("types are checked before")
+
+
+def _of_64_bits(kind: type[Timestamp] | type[Duration], exact: Fraction) -> Value:
+    nanoseconds = round(exact)  # of two as near the even one
+    return kind(nanoseconds) if -(2**63) <= nanoseconds < 2**63 else None
 
 
 def _remainder(a: int | float, b: int | float) -> int | float:
@@ -292,7 +332,9 @@ def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
         return None
     match function:
         case ex.AggregateFunction.SUM:
-            return total(present)
+            return total(present)  # type: ignore[no-any-return]
+        case ex.AggregateFunction.AVG if isinstance(present[0], Duration):
+            return Duration(round(Fraction(total(present).nanoseconds, len(present))))
         case ex.AggregateFunction.AVG:
             return arithmetic(ex.ArithmeticOperator.DIV, total(present), len(present))
         case ex.AggregateFunction.MIN:
@@ -303,8 +345,10 @@ def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
             assert_never(function)
 
 
-def total(numbers: Sequence[Any]) -> int | float:
-    """Return the sum: exact of integers, correctly rounded of doubles."""
+def total(numbers: Sequence[Any]) -> Any:
+    """Return the sum: exact of integers and durations, correctly rounded of doubles."""
+    if isinstance(numbers[0], Duration):
+        return Duration(sum(each.nanoseconds for each in numbers))
     if all(isinstance(number, int) for number in numbers):
         return int(sum(numbers))
     try:

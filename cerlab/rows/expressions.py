@@ -60,7 +60,7 @@ class AggregateFunction(Enum):
 @drawable
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """``1``, ``1.5``, ``'text'``, ``TRUE``, ``NULL``."""
+    """``1``, ``1.5``, ``'text'``, ``TRUE``, ``NULL``, ``DATE '2024-01-31'``, ``30 SECONDS``."""
 
     value: Value
 

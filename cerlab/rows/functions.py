@@ -9,9 +9,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
 
+from cerlab.model.event import Duration
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.truth import compute, negate
 from cerlab.rows import expressions as ex
 from cerlab.rows.machine import GrowingMapping
 
@@ -137,7 +141,7 @@ def _operation(
         case ex.Comparison(sign, left, right):
             return _apply(comparison(sign), (left, right), part)
         case ex.Negative(body):
-            return _apply(strict(operator.neg), (body,), part)
+            return _apply(_negative, (body,), part)
         case ex.Arithmetic(sign, left, right):
             return _apply(ARITHMETIC[sign], (left, right), part)
         case ex.Concatenation(left, right):
@@ -343,13 +347,31 @@ def remainder(a: Any, b: Any) -> Any:
     return math.nan if math.isinf(a) else math.fmod(a, b)
 
 
-ARITHMETIC: dict[ex.ArithmeticOperator, Function] = {
-    ex.ArithmeticOperator.ADD: strict(operator.add),
-    ex.ArithmeticOperator.SUB: strict(operator.sub),
-    ex.ArithmeticOperator.MUL: strict(operator.mul),
-    ex.ArithmeticOperator.DIV: strict(operator.truediv),
-    ex.ArithmeticOperator.MOD: strict(remainder),
+def _arithmetic(sign: ex.ArithmeticOperator, function: Function) -> Function:
+    """Return an operator of numbers, which also takes moments and durations."""
+    of_numbers, of_times = strict(function), pred.Arithmetic(sign.value)
+
+    def of_values(a: Any, b: Any) -> Any:
+        try:
+            return of_numbers(a, b)
+        except TypeError:  # moments and durations have no operators of Python
+            return compute(of_times, a, b)
+
+    return of_values
+
+
+_NUMBERS = {
+    ex.ArithmeticOperator.ADD: operator.add,
+    ex.ArithmeticOperator.SUB: operator.sub,
+    ex.ArithmeticOperator.MUL: operator.mul,
+    ex.ArithmeticOperator.DIV: operator.truediv,
+    ex.ArithmeticOperator.MOD: remainder,
 }
+ARITHMETIC = {sign: _arithmetic(sign, function) for sign, function in _NUMBERS.items()}
+
+
+def _negative(a: Any) -> Any:
+    return negate(a) if isinstance(a, Duration) else strict(operator.neg)(a)
 
 
 def coalesce(*values: Any) -> Any:
@@ -394,12 +416,16 @@ class Total(NamedTuple):
     whole: int = 0
     parts: tuple[float, ...] = ()
     special: float | None = None
+    of_time: bool = False
+    """True for durations, by their nanoseconds."""
 
 
 def _add(total: Total, value: Any) -> Total:
     if value is None:
         return total
-    n, whole, parts, special = total
+    n, whole, parts, special, _ = total
+    if isinstance(value, Duration):
+        return Total(n + 1, whole + value.nanoseconds, of_time=True)
     if isinstance(value, int):
         return Total(n + 1, whole + value, parts, special)
     if not math.isfinite(value):
@@ -417,7 +443,9 @@ def _add(total: Total, value: Any) -> Total:
 
 
 def _sum(total: Total) -> Any:
-    n, whole, parts, special = total
+    n, whole, parts, special, of_time = total
+    if of_time:
+        return Duration(whole)
     if special is not None:
         return special
     if parts:
@@ -436,12 +464,17 @@ def _best(takes: Function) -> Fold:
 
 _division = strict(operator.truediv)
 
+
+def _mean(total: Total) -> Any:
+    if total.of_time:
+        return Duration(round(Fraction(total.whole, total.numbers)))
+    return _division(_sum(total), total.numbers) if total.numbers else None
+
+
 FOLDS: dict[ex.AggregateFunction, Fold] = {
     ex.AggregateFunction.COUNT: Fold(0, lambda n, value: n + (value is not None), lambda n: n),
     ex.AggregateFunction.SUM: Fold(Total(), _add, _sum),
-    ex.AggregateFunction.AVG: Fold(
-        Total(), _add, lambda t: _division(_sum(t), t.numbers) if t.numbers else None
-    ),
+    ex.AggregateFunction.AVG: Fold(Total(), _add, _mean),
     ex.AggregateFunction.MIN: _best(comparison(ex.ComparisonOperator.LT)),
     ex.AggregateFunction.MAX: _best(comparison(ex.ComparisonOperator.GT)),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -14,6 +13,8 @@ from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.reading import MAX_CHARACTERS
 from cerlab.model.clauses import TimeWindow
+from cerlab.model.event import Duration
+from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.builder import ExpressionBuilder, parse_pattern
 from cerlab.rows.syntax import check_row_pattern, unsupported
@@ -293,17 +294,6 @@ def _pattern(cursor: Cursor, clauses: Clauses) -> None:
     clauses.pattern, clauses.spans, clauses.nodes = parse_pattern(cursor.text, start, end)
 
 
-_NANOSECONDS = {
-    "DAY": 86_400 * 10**9,
-    "HOUR": 3600 * 10**9,
-    "MINUTE": 60 * 10**9,
-    "SECOND": 10**9,
-    "MILLISECOND": 10**6,
-    "MICROSECOND": 10**3,
-    "NANOSECOND": 1,
-}
-
-
 def _within(cursor: Cursor, clauses: Clauses) -> None:
     place = cursor.place()
     node, _ = cursor.expression()
@@ -314,24 +304,16 @@ def _within(cursor: Cursor, clauses: Clauses) -> None:
                 clauses.within = int(digits) if digits.isdecimal() else float(digits)
             except ValueError:  # an exponent without digits
                 raise _no_duration(place) from None
-        case exp.Interval(this=exp.Literal() as number, unit=exp.Var() as unit):
-            name = unit.name.upper().removesuffix("S")
-            if name not in _NANOSECONDS:
-                raise unsupported(f"an interval in {unit.name.upper()}", place)
-            clauses.within = TimeWindow(_duration(str(number.this), _NANOSECONDS[name], place))
+        case exp.Interval(this=exp.Literal()):
+            width = ExpressionBuilder(cursor.text, (), ()).expression(node, place)
+            assert isinstance(width, ex.Literal)
+            assert isinstance(width.value, Duration)
+            if width.value.nanoseconds < 0:
+                raise _no_duration(place)
+            clauses.within = TimeWindow(width.value.nanoseconds)
         case _:
             raise _no_duration(place)
     clauses.places.append((clauses.within, place))
-
-
-def _duration(number: str, unit: int, place: SourcePlace) -> int:
-    try:
-        nanoseconds = Fraction(number) * unit
-    except ValueError:
-        raise _no_duration(place) from None
-    if nanoseconds < 0 or nanoseconds.denominator != 1:
-        raise _no_duration(place)
-    return int(nanoseconds)
 
 
 def _no_duration(place: SourcePlace) -> QuerySyntaxError:

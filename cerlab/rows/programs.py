@@ -20,6 +20,7 @@ from cerlab.rows.compile import Machine
 from cerlab.rows.engine import MatchConditions, longest_of
 from cerlab.rows.functions import of_row
 from cerlab.rows.machine import Memory
+from cerlab.rows.times import over_integers, scaled
 
 Kind: TypeAlias = Literal["boolean", "integer", "double", "ranked", "null"]
 
@@ -343,6 +344,9 @@ class Compiler:
             sizes = [code.most for code in codes]
             most = sizes[0] * sizes[1] if op == do.MUL else sum(sizes)
             within(most)
+            # beyond 64 bits of nanoseconds there is no moment and no duration
+            if self.R.unit > 1 and most * self.R.unit >= 1 << 62:
+                raise NotColumnar
         return operator_code("double" if double else "integer", *codes, op=(op, 0), most=most)
 
     def _coalesce(self, codes: list[Code]) -> Code:
@@ -369,8 +373,10 @@ class Compiler:
 def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
     """Return the conditions of a machine that read the match."""
     sets, variables = rp.members(M.query), rp.variables(M.query.pattern)
-    C = Compiler(R, sets, variables, longest_of(R.last))
     conditions = {d.variable: d.condition for d in M.query.define if d.variable in M.of_mapping}
+    R = scaled(R, conditions.values())
+    conditions = {v: over_integers(e, R) for v, e in conditions.items()}
+    C = Compiler(R, sets, variables, longest_of(R.last))
     first, ops = [0], list[tuple[int, int]]()
     for v in variables:
         if v in conditions:

@@ -17,7 +17,7 @@ from cerlab.io.conversion import duplicate_column, utf_8
 from cerlab.io.files import whole_pipe
 from cerlab.io.sources import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.model.columns import is_moment, is_text, values_of, without_views
-from cerlab.model.event import Event, Timestamp, Value, to_value
+from cerlab.model.event import Duration, Event, Timestamp, Value, to_value
 from cerlab.model.stream import Stream
 from cerlab.rows.compile import Machine, failures, machine, result_positions
 from cerlab.rows.semantics import result_rows
@@ -214,19 +214,21 @@ def _column(name: str, values: list[Value]) -> Any:
     import pyarrow as pa
 
     try:
-        if any(isinstance(value, Timestamp) for value in values):
-            moments = [
-                value.nanoseconds if isinstance(value, Timestamp) else value for value in values
-            ]
-            if not all(isinstance(value, Timestamp | NoneType) for value in values):
-                raise mismatch(f"column '{name}' mixes moments with other values")
-            return pa.array(moments, pa.timestamp("ns"))
+        for of_time, kind in ((Timestamp, pa.timestamp("ns")), (Duration, pa.duration("ns"))):
+            if any(isinstance(value, of_time) for value in values):
+                if not all(isinstance(value, of_time | NoneType) for value in values):
+                    what = "moments" if of_time is Timestamp else "durations"
+                    raise mismatch(f"column '{name}' mixes {what} with other values")
+                whole = [
+                    value.nanoseconds if isinstance(value, of_time) else None for value in values
+                ]
+                return pa.array(whole, pa.int64()).cast(kind)
         # beside floats pyarrow refuses an integer that a double does not hold exactly
         if any(isinstance(value, float) for value in values):
             return pa.array([_float(value) for value in values])
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        hint = "a column holds numbers, or texts, or booleans, or moments"
+        hint = "a column holds numbers, or texts, or booleans, or moments, or durations"
         raise mismatch(f"column '{name}': {error}", hint=hint) from None
 
 
@@ -286,6 +288,7 @@ def _kind(arrow_type: Any) -> Kind:
         Kind.DOUBLE: (types.is_floating,),
         Kind.TEXT: (is_text,),
         Kind.MOMENT: (is_moment,),
+        Kind.DURATION: (types.is_duration,),
     }.items():
         if any(test(arrow_type) for test in tests):
             return kind
@@ -329,19 +332,20 @@ def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any
 
     arrow_type = _arrow_type(measure_type, schema)
     if isinstance(values, pa.Array) and not pa.types.is_dictionary(arrow_type):
-        if measure_type.kind is Kind.MOMENT:  # nanoseconds
-            values = values.cast(pa.timestamp("ns", getattr(arrow_type, "tz", None)))
+        if measure_type.kind in _OF_TIME:  # nanoseconds
+            values = values.cast(_in_nanoseconds(arrow_type))
         return values.cast(arrow_type)
     if isinstance(values, pa.Array):
         return pa.array(values.to_pylist(), arrow_type)
-    if measure_type.kind is Kind.MOMENT:
-        moments = [v.nanoseconds if isinstance(v, Timestamp) else None for v in values]
-        zone = getattr(arrow_type, "tz", None)
-        return pa.array(moments, pa.timestamp("ns", zone)).cast(arrow_type)
+    of_time = measure_type.kind in _OF_TIME
+    if of_time:
+        values = [getattr(value, "nanoseconds", None) for value in values]
     # CASE and COALESCE may give an integer where the type of all results is a double
     if measure_type.kind is Kind.DOUBLE:
         values = [_float(value) for value in values]
     try:
+        if of_time:
+            return pa.array(values, pa.int64()).cast(_in_nanoseconds(arrow_type)).cast(arrow_type)
         return pa.array(values, arrow_type)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise BadData(
@@ -350,6 +354,18 @@ def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any
             place=DataPlace("the result", None, name),
             hint="integers of the result have 64 bits; multiply by 1.0 for doubles",
         ) from None
+
+
+_OF_TIME = (Kind.MOMENT, Kind.DURATION)
+
+
+def _in_nanoseconds(arrow_type: Any) -> Any:
+    """Return the type of the same moments or durations in nanoseconds."""
+    import pyarrow as pa
+
+    if pa.types.is_duration(arrow_type):
+        return pa.duration("ns")
+    return pa.timestamp("ns", getattr(arrow_type, "tz", None))
 
 
 def _arrow_type(measure_type: StaticType, schema: Any) -> Any:
@@ -366,5 +382,6 @@ def _arrow_type(measure_type: StaticType, schema: Any) -> Any:
         Kind.DOUBLE: pa.float64(),
         Kind.TEXT: pa.string(),
         Kind.MOMENT: pa.timestamp("ns"),
+        Kind.DURATION: pa.duration("ns"),
         Kind.NULL: pa.null(),
     }[measure_type.kind]

@@ -28,6 +28,7 @@ from cerlab.rows.machine import GrowingMapping, Letter, LiveSets, StepTable, ste
 from cerlab.rows.measures import MeasureInput, ResultRows, measure, null_where, offsets_of
 from cerlab.rows.programs import match_conditions
 from cerlab.rows.search_kernels import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, ScanOptions
+from cerlab.rows.times import over_integers
 from cerlab.rows.types import Binding
 
 _SMALL = 12
@@ -118,7 +119,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
     """Return whether the condition of a variable is TRUE, at each row."""
     R = slow.rows
     try:
-        values = spread(at_rows(definition.condition, R), len(R))
+        values = spread(at_rows(over_integers(definition.condition, R), R), len(R))
         truths: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
     except REFUSALS:
         slow.what.append(f"the condition of {definition.variable}")
@@ -241,7 +242,8 @@ def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[
     is_unmatched = M.length[result_rows.match] < 0
     for each in query.measures:
         try:
-            yield null_where(measure(each.expression, S), len(result_rows.row), is_unmatched)
+            values = measure(over_integers(each.expression, W.rows), S)
+            yield null_where(values, len(result_rows.row), is_unmatched)
         except REFUSALS:
             if (name := f"the measure {each.name}") not in W.slow.what:
                 W.slow.what.append(name)

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from cerlab import display
 from cerlab.model.clauses import TimeWindow
+from cerlab.model.event import UNITS, Duration, Timestamp
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 
@@ -184,8 +185,18 @@ def _literal_text(value: object) -> str:
             return str(value).upper()
         case str():
             return f"'{value.replace(chr(39), chr(39) * 2)}'"
+        case Timestamp():
+            return f"TIMESTAMP '{value}'"
+        case Duration(nanoseconds):
+            unit = next((u for u, n in UNITS.items() if nanoseconds % n == 0), "SECOND")
+            return f"INTERVAL '{_decimal(nanoseconds, UNITS[unit])}' {unit}"
         case _:
             return str(value)
+
+
+def _decimal(nanoseconds: int, unit: int) -> str:
+    whole, rest = divmod(abs(nanoseconds), unit)
+    return "-" * (nanoseconds < 0) + f"{whole}" + f".{rest:09d}".rstrip("0") * bool(rest)
 
 
 def row_pattern_text(query: rp.RowPattern) -> str:

@@ -18,10 +18,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from cerlab.errors import IllFormed, QuerySyntaxError, ResourceLimit, SourcePlace
 from cerlab.logic.reading import place_at
+from cerlab.model.event import UNITS
 from cerlab.rows.syntax import unsupported
 
 MODE = "mode"
 """The key of a node's ``meta`` that has RUNNING or FINAL where one is written before it."""
+
+LITERAL = "DURATION"
+"""The unit of a duration whose text has its units."""
 
 _MODES = ("RUNNING", "FINAL")
 
@@ -79,6 +83,55 @@ class RowDialect(Dialect):
                 place = place_at(self.sql, word.start, len(word.text))
                 raise unsupported("a lambda", place, "write the condition without a list")
             return super()._parse_lambda(**options)
+
+        def _parse_type(self, *options: bool, **named: bool) -> exp.Expr | None:
+            return self._parse_duration() or super()._parse_type(*options, **named)
+
+        def _parse_interval(self, *options: bool, **named: bool) -> exp.Interval | None:
+            """Return ``INTERVAL '30' MINUTE``; before anything else INTERVAL is a name.
+
+            sqlglot's own takes ``INTERVAL '1' DAY + 2`` for the sum of two intervals.
+            """
+            word, number = self._curr, self._next
+            if word is None or number is None or word.token_type != TokenType.INTERVAL:
+                return None
+            if number.token_type not in (TokenType.STRING, TokenType.NUMBER):
+                return None
+            self._advance(2)
+            node = exp.Interval(this=exp.Literal.string(number.text))
+            last, first = self._parse_field_of_time(), None
+            if last is not None and self._match_text_seq("TO"):
+                first, last = last, self._parse_field_of_time()
+            if last is not None:
+                node.set("unit", exp.IntervalSpan(this=first, expression=last) if first else last)
+            node.meta.update(start=word.start, end=self._prev.end)
+            return node
+
+        def _parse_field_of_time(self) -> exp.Var | None:
+            """Return the word here: a unit, or what an error names."""
+            if not self._curr or self._curr.token_type != TokenType.VAR:
+                return None
+            self._advance()
+            return exp.var(self._prev.text.upper())
+
+        def _parse_duration(self) -> exp.Interval | None:
+            """Return ``1 HOUR 30 MINUTES``; a word is a unit only after a number."""
+            begin, parts = self._curr, list[str]()
+            while (number := self._curr) and number.token_type == TokenType.NUMBER:
+                unit = self._next
+                if unit is None or unit.text.upper().removesuffix("S") not in UNITS:
+                    break
+                if unit.token_type == TokenType.IDENTIFIER:
+                    break
+                parts += [number.text, unit.text]
+                self._advance(2)
+            if not parts:
+                return None
+            assert begin is not None
+            text = exp.Literal.string(" ".join(parts))
+            duration = exp.Interval(this=text, unit=exp.var(LITERAL))
+            duration.meta.update(start=begin.start, end=self._prev.end)
+            return duration
 
         def _parse_unary(self) -> exp.Expr | None:
             if not self._is_mode():

@@ -5,13 +5,16 @@ Everything here is found before a row is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.errors import nearest
 from cerlab.model.clauses import TimeWindow
+from cerlab.model.event import Duration
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.truth import kind_of_result
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import RowPattern, duplicate, ill_formed, mismatch, place_of
@@ -25,6 +28,7 @@ class Kind(Enum):
     DOUBLE = "double"
     TEXT = "text"
     MOMENT = "moment"
+    DURATION = "duration"
     NULL = "NULL"
     OTHER = "no scalar"
 
@@ -33,6 +37,17 @@ Columns: TypeAlias = Mapping[str, Kind]
 """The columns of a table, in order."""
 
 _NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.NULL)
+
+_TIMES = (Kind.MOMENT, Kind.DURATION)
+
+_NAMES = {Kind.MOMENT: "timestamp", Kind.DURATION: "duration"}
+_NAMES |= {Kind.INTEGER: "number", Kind.DOUBLE: "number"}
+"""Kinds as `cerlab.predicates.truth` names them."""
+
+_LITERALS = {Kind.MOMENT: "TIMESTAMP '2024-01-31 10:00'", Kind.DURATION: "INTERVAL '5' SECOND"}
+"""A literal of each kind, for hints."""
+
+_KINDS = {"timestamp": Kind.MOMENT, "duration": Kind.DURATION, "number": Kind.DOUBLE, None: None}
 
 
 class StaticType(NamedTuple):
@@ -68,6 +83,8 @@ class Binding:
 
     names: Mapping[str, str]
     output: tuple[OutputColumn, ...]
+    kinds: Columns = field(default_factory=dict)
+    """The kind of each column of the table."""
 
 
 def bind(query: RowPattern, columns: Columns) -> Binding:
@@ -93,7 +110,13 @@ def bind(query: RowPattern, columns: Columns) -> Binding:
         scope.need(query.order_by[0].column, kinds, message)
     types = [scope.type_of(measure.expression) for measure in query.measures]
     output = _output(query, names, columns, types)
-    return Binding(names, _select(query, output))
+    return Binding(names, _select(query, output), columns)
+
+
+def kinds_of(query: RowPattern, binding: Binding) -> Callable[[ex.Expression], Kind]:
+    """Return the function that gives the static kind of an expression of a bound query."""
+    scope = _Scope(query, binding.kinds, binding.names)
+    return lambda e: scope.type_of(e).kind
 
 
 def _references(query: RowPattern) -> Iterator[ex.Column]:
@@ -187,8 +210,9 @@ class _Scope:
             kinds = {self.type_of(e).kind, self.type_of(other).kind} - {Kind.NULL}
             if len(kinds) > 1 and kinds != {Kind.INTEGER, Kind.DOUBLE}:
                 kind_names = " and ".join(sorted(kind.value for kind in kinds))
-                place = place_of(self.query, other)
-                raise mismatch(f"{kind_names} do not compare", place, "compare values of one kind")
+                hint = next((_LITERALS[k] for k in kinds if k in _LITERALS), "")
+                hint = f"write {hint}" if hint else "compare values of one kind"
+                raise mismatch(f"{kind_names} do not compare", place_of(self.query, other), hint)
 
     def common_type(self, parts: Iterable[ex.Expression]) -> StaticType:
         """Return the common kind of several expressions; numbers of both kinds are doubles."""
@@ -235,7 +259,9 @@ class _Scope:
             case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
                 return operand_type
             case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
-                self.need(body, _NUMBERS, f"{function.value} expects numbers")
+                message = f"{function.value} expects numbers or durations"
+                if self.need(body, (*_NUMBERS, Kind.DURATION), message) is Kind.DURATION:
+                    return StaticType(Kind.DURATION)
                 exact = (
                     function is ex.AggregateFunction.SUM and operand_type.kind is not Kind.DOUBLE
                 )
@@ -246,9 +272,10 @@ class _Scope:
     def _operation(self, e: ex.Operation) -> StaticType:
         match e:
             case ex.Negative(body):
-                return StaticType(self.need(body, _NUMBERS, "- expects a number"))
+                kinds = (*_NUMBERS, Kind.DURATION)
+                return StaticType(self.need(body, kinds, "- expects a number or a duration"))
             case ex.Arithmetic(operator, left, right):
-                return self._number((left, right), operator)
+                return self._arithmetic(e, operator, left, right)
             case ex.Concatenation(left, right):
                 for side in (left, right):
                     self.need(side, (Kind.TEXT, Kind.NULL), "|| expects texts")
@@ -278,6 +305,27 @@ class _Scope:
     def _booleans(self, *operands: ex.Expression) -> None:
         for operand in operands:
             self.need(operand, (Kind.BOOLEAN, Kind.NULL), "expected a truth value")
+
+    def _arithmetic(
+        self,
+        e: ex.Expression,
+        operator: ex.ArithmeticOperator,
+        left: ex.Expression,
+        right: ex.Expression,
+    ) -> StaticType:
+        kinds = self.type_of(left).kind, self.type_of(right).kind
+        if not set(kinds) & set(_TIMES):
+            return self._number((left, right), operator)
+        if Kind.NULL in kinds:
+            return StaticType(Kind.NULL)
+        names = [_NAMES.get(kind) for kind in kinds]
+        result = _KINDS[kind_of_result(pred.Arithmetic(operator.value), *names)]
+        if result is None:
+            what = " and ".join(kind.value for kind in kinds)
+            message = f"{operator.value} does not take {what}"
+            hint = "a moment and a duration, INTERVAL '30' MINUTE, give a moment"
+            raise mismatch(message, place_of(self.query, e), hint)
+        return StaticType(result)
 
     def _number(
         self, operands: tuple[ex.Expression, ...], operator: ex.ArithmeticOperator
@@ -336,5 +384,7 @@ def kind_of(value: object) -> Kind:
             return Kind.DOUBLE
         case str():
             return Kind.TEXT
+        case Duration():
+            return Kind.DURATION
         case _:
             return Kind.MOMENT

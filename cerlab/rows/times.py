@@ -1,0 +1,110 @@
+"""Moments and durations as integers, which columns and programs compute with.
+
+An expression over nanoseconds is the same expression with integers for literals, wherever that is
+exact: times an integer, and a quotient of durations. Programs compute in doubles, which hold
+integers up to 2**53: `scaled` counts moments from the earliest one, in the largest unit in which
+all times are whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from cerlab.model.event import Duration, Timestamp
+from cerlab.rows import expressions as ex
+from cerlab.rows.columns import NotColumnar, OrderedRows
+from cerlab.rows.types import Kind
+
+_TIMES = (Kind.MOMENT, Kind.DURATION)
+
+
+def over_integers(e: ex.Expression, R: OrderedRows) -> ex.Expression:
+    """Return the expression with integers in place of moments and durations.
+
+    They are nanoseconds, or counted as `R` has its columns. Raises `NotColumnar` where integers do
+    not give the same.
+    """
+    if not any(True for _ in _times(e, R)):
+        return e
+    whole: ex.Expression = _integers(e, R)
+    return whole
+
+
+def _times(e: ex.Expression, R: OrderedRows) -> Iterator[ex.Column | ex.Literal]:
+    """Yield the columns and literals of moments and durations."""
+    leaves = (part for part in ex.subexpressions(e) if isinstance(part, ex.Column | ex.Literal))
+    yield from (leaf for leaf in leaves if R.kind_of(leaf) in _TIMES)
+
+
+def _integers(e: Any, R: OrderedRows) -> Any:
+    match e:
+        case ex.Literal(Timestamp(n)):
+            return ex.Literal(_whole(n - R.base, R))
+        case ex.Literal(Duration(n)):
+            return ex.Literal(_whole(n, R))
+        case ex.Arithmetic(operator, left, right):
+            _check(operator, R.kind_of(left), R.kind_of(right))
+        case ex.Aggregate(ex.AggregateFunction.AVG) if R.kind_of(e) in _TIMES:
+            raise NotColumnar  # a mean is rounded to a nanosecond
+        case _:
+            pass
+    return _with_parts(e, lambda part: _integers(part, R))
+
+
+def _whole(nanoseconds: int, R: OrderedRows) -> int:
+    units, rest = divmod(nanoseconds, R.unit)
+    if rest or not -(2**63) <= nanoseconds + R.base < 2**63:
+        raise NotColumnar
+    return units
+
+
+def _check(operator: ex.ArithmeticOperator, left: Kind, right: Kind) -> None:
+    """Raise `NotColumnar` for arithmetic that integers do not do exactly."""
+    if not {left, right} & set(_TIMES):
+        return
+    rounds = operator is ex.ArithmeticOperator.DIV and right is not Kind.DURATION
+    if rounds or {left, right} & {Kind.DOUBLE, Kind.NULL}:
+        raise NotColumnar
+
+
+def _with_parts(e: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a node with other parts."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(changed, value))
+        return change(value) if isinstance(value, _NODES) else value
+
+    return type(e)(*(changed(getattr(e, field.name)) for field in fields(e)))
+
+
+_NODES = (*ex.Expression.__args__, ex.AllRows)
+
+
+def scaled(R: OrderedRows, conditions: Iterable[ex.Expression]) -> OrderedRows:
+    """Return the rows with times counted so that doubles hold as many of them as possible."""
+    every = [part for e in conditions for part in _times(e, R)]
+    names = dict.fromkeys(part.name for part in every if isinstance(part, ex.Column))
+    columns = [(R.column(name), R.kind_of(ex.Column(name))) for name in names]
+    ends = [pc.min_max(column).as_py()["min"] for column, kind in columns if kind is Kind.MOMENT]
+    base = min((least for least in ends if least is not None), default=0)
+    if abs(base) >= 1 << 62:  # a difference might not fit
+        return R
+    unit = 0
+    for column, kind in columns:
+        whole = pc.fill_null(column, base if kind is Kind.MOMENT else 0).to_numpy()
+        shift = base if kind is Kind.MOMENT else 0
+        unit = math.gcd(unit, int(np.gcd.reduce(whole - shift, initial=0)))
+    for part in every:
+        match part:
+            case ex.Literal(Timestamp(n)):
+                unit = math.gcd(unit, n - base)
+            case ex.Literal(Duration(n)):
+                unit = math.gcd(unit, n)
+    return replace(R, base=base, unit=unit or 1, read={})
