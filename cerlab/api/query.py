@@ -53,7 +53,7 @@ class Query(Pattern):
     def explain(self, events: Any = None, **how: Unpack[io.HowToRead]) -> Explanation:
         """Explain how the compiled engine evaluates the query on streams such as `events`.
 
-        Raises `Unsupported` for what has no automaton.
+        Raises `Unsupported` for a query that has neither an automaton nor a transducer.
 
         >>> events = [{"type": kind} for kind in "ABC"]
         >>> print(parse_query("SELECT * WHERE A ; B WITHIN 9 EVENTS").explain(events))
@@ -62,8 +62,10 @@ class Query(Pattern):
         phase one: the latest start in each of 1 states tells which events end an answer
         phase two: chains of records, as runs only gather
         """
-        from cerlab.engine.whole_stream import explain
+        from cerlab.engine.whole_stream import explain, explain_runs
 
+        if not self.has_automaton:
+            return explain_runs(self.registers)
         if events is not None:
             stream = io.as_stream(events, **how)
             self.learned.symbols(stream.columns, len(stream))

@@ -8,27 +8,30 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import islice, pairwise
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from cerlab.automata.plan import Plan
+from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
 from cerlab.automata.strategy import Machine
 from cerlab.display import Explanation
 from cerlab.engine.answers import AnswerBatch, events_of_streams, slice_columns, whole
 from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import FEW, GeneralEvaluation
 from cerlab.engine.learned import LearnedTables, learned_tables
+from cerlab.engine.registers.evaluation import why_not
+from cerlab.engine.registers.program import PARTITION, AnyPlan, register_program
+from cerlab.engine.registers.rules import event_atoms
 from cerlab.engine.window_program import BUDGET, Program, Read
 from cerlab.engine.window_scan import why_not_windowed
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy
 from cerlab.model.stream import Stream, TimeAxis
-from cerlab.predicates.syntax import atoms, attributes_of
+from cerlab.predicates.syntax import Atom, atoms, attributes_of
 
 RANGE = 1 << 20
 """The maximum number of events of a range."""
@@ -203,13 +206,30 @@ def explain(plan: Plan, tables: LearnedTables) -> Explanation:
     return Explanation((*_predicates(tables), *_machine(plan, tables), *_clauses(plan)))
 
 
-def _predicates(tables: LearnedTables) -> list[str]:
-    tests = list(dict.fromkeys(a for P in tables.machine.predicates for a in atoms(P)))
-    columns = ", ".join(sorted(attributes_of(tests))) or "none"
-    return [
-        f"predicates: {len(tests)} tests on the columns {columns};"
-        f" {tables.seen} different outcomes seen so far"
+def explain_runs(plan: AnyPlan) -> Explanation:
+    """Describe how the engine runs a transducer; raises `ResourceLimit` for too large ones."""
+    program = register_program(plan)
+    held = ", ".join(f"{s.register}.{s.attribute}" for s in program.slots if s != PARTITION)
+    size = f"{program.states} states, {len(program.moves)} moves"
+    lines = [
+        _tests(event_atoms(program)),
+        f"runs: {size}; a run holds {held or 'nothing'}",
     ]
+    if (reason := why_not(plan)) is not None:
+        lines.append(f"run by run, in Python: {reason}")
+    else:
+        lines.append("compiled: runs in the same state that hold equal values are one")
+    return Explanation((*lines, *([] if isinstance(plan, RegisterPlan) else _clauses(plan))))
+
+
+def _tests(tests: Collection[Atom]) -> str:
+    columns = ", ".join(sorted(attributes_of(tests))) or "none"
+    return f"predicates: {len(tests)} tests on the columns {columns}"
+
+
+def _predicates(tables: LearnedTables) -> list[str]:
+    tests = dict.fromkeys(a for P in tables.machine.predicates for a in atoms(P))
+    return [f"{_tests(tests)}; {tables.seen} different outcomes seen so far"]
 
 
 def _machine(plan: Plan, tables: LearnedTables) -> list[str]:
@@ -245,7 +265,7 @@ def _reading(program: Program) -> str:
     return text
 
 
-def _clauses(plan: Plan) -> list[str]:
+def _clauses(plan: Plan | CorrelatedPlan) -> list[str]:
     lines = []
     if plan.partition:
         lines.append(f"partitions: by {', '.join(plan.partition)}, side by side in one loop")
