@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from cerlab.errors import Unsupported
 from cerlab.kernel_cache.entries import entry_name, fields_of, read
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
@@ -113,11 +114,21 @@ class CompiledKernel:
         if code is None:
             types = str([fields_of(each) if isinstance(each, type) else each for each in kinds])
             with CompiledKernel._loading:
-                code = self._code.get(types) or self._load(entry_name(self, types), arguments)
+                code = self._code.get(types) or self._load(types, arguments)
                 self._code[kinds] = self._code[types] = code
         return code, code.pack(*parts)
 
-    def _load(self, name: str, arguments: tuple[Any, ...]) -> MachineCode:
+    def _load(self, types: str, arguments: tuple[Any, ...]) -> MachineCode:
+        try:
+            return self._compiled(entry_name(self, types), arguments)
+        except ImportError as error:
+            raise Unsupported(
+                "CER0422",
+                f"the compiled engine needs Numba, which is not installed: {error}",
+                hint='pip install numba; evaluator="tecs" runs without it',
+            ) from None
+
+    def _compiled(self, name: str, arguments: tuple[Any, ...]) -> MachineCode:
         if (content := read(name)) is not None:
             self.loads += 1
             return MachineCode(content)
