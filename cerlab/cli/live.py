@@ -6,13 +6,15 @@ import argparse
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, Writer
 from cerlab.cli.options import input_options
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.errors import BadData, CerlabError, TypeMismatch
+from cerlab.errors import AnswerWarning, BadData, CerlabError, TypeMismatch
 from cerlab.evaluate import evaluator_of, valuations_of
 from cerlab.evaluate.protocol import SHORT, check_clock
 from cerlab.evaluate.requirements import requirements_of
@@ -31,6 +33,9 @@ LONGEST_BACKLOG = 1 << 14
 _WHY_OPTIONS = ("language", "schema", "type", "time")
 """Options that the question why is to be asked with too."""
 
+MANY = 1 << 20
+"""From this many events a query without a window holds much: 270 bytes each, measured for A ; B."""
+
 
 class AnswerWarnings:
     """Looks at the events of a run as they pass; silent before their end."""
@@ -40,6 +45,7 @@ class AnswerWarnings:
         self._arguments = arguments
         self._requirements = requirements_of(query)
         self._some = False
+        self._read = 0 if _holds_events(query) else None
 
     def batches(self, batches: Iterable[Stream]) -> Iterator[Stream]:
         """The same batches."""
@@ -51,14 +57,30 @@ class AnswerWarnings:
         """Read a part of the stream, or all of it."""
         self._some = self._some or bool(len(stream))
         self._requirements.read(stream)
+        self._count(len(stream))
 
     def arriving(self, events: Iterator[Event]) -> Iterator[Event]:
         """The same events, one by one."""
-        for event in self._requirements.observing(events):
+        observed = self._requirements.observing(events)
+        for event in observed:
             self._some = True
             yield event
             break
-        yield from self._requirements.observing(events)
+        yield from islice(observed, MANY - 1)
+        for event in observed:
+            self._count(MANY + 1)
+            yield event
+            break
+        yield from observed
+
+    def _count(self, events: int) -> None:
+        if self._read is None:
+            return
+        self._read += events
+        if self._read > MANY:
+            self._read = None  # said once
+            text = "CER0914: without WITHIN the events of all unfinished answers stay in memory"
+            warn(AnswerWarning(f"{text}, and {MANY:,} were read"), stacklevel=2)
 
     def finish(self, answers: int | None) -> None:
         """Say what there is to say; all events were read. None for answers that nobody counted."""
@@ -83,6 +105,15 @@ class AnswerWarnings:
             return  # the rows that could be read were
         if first is not None:
             self._requirements.note(first.columns)
+
+
+def _holds_events(query: AnyPattern) -> bool:
+    """Return whether an unfinished answer may wait for ever: it has no window, and a loop."""
+    if not isinstance(query, Pattern) or query.ast.window is not None:
+        return False
+    if query.has_automaton:
+        return any(t.source == t.target for t in query.plan.vcea.Delta)
+    return query.has_registers and any(t.source == t.target for t in query.registers.srt.Delta)
 
 
 MACHINES = ("auto", "compiled", "registers")

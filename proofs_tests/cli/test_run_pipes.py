@@ -245,3 +245,33 @@ def test_a_schema_with_one_timestamp_tells_the_time_of_a_pipe(
     monkeypatch.setattr(sys, "stdin", Pieces([rows], lambda piece: None))
     assert main(["run", query, "-", "--evaluator", evaluator, "--schema", str(schema)]) == 0
     assert answers_of_lines(capsys.readouterr().out) == [ComplexEvent(0, 1, (0, 1))]
+
+
+@pytest.mark.parametrize("from_pipe", [False, True])
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("A ; A", 1),
+        ("A+", 1),
+        ("A AS x ; A AS y FILTER x.v < y.v", 1),
+        ("A", 0),
+        ("A : A", 0),
+        ("SELECT * WHERE A ; A WITHIN 9 EVENTS", 0),
+    ],
+)
+def test_a_query_that_holds_all_events_is_warned_of_once_after_many(
+    query: str,
+    said: int,
+    from_pipe: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(live, "MANY", 4)
+    for count in (4, 9):
+        lines = "".join(f'{{"type": "A", "v": {n}}}\n' for n in range(count))
+        (path := tmp_path / "e.ndjson").write_text(lines)
+        with path.open() as lines_of_file:
+            monkeypatch.setattr(sys, "stdin", lines_of_file)
+            assert main(["run", query, "-" if from_pipe else str(path)]) == 0
+        assert capsys.readouterr().err.count("CER0914") == (said if count > 4 else 0)
