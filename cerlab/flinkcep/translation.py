@@ -2,8 +2,9 @@
 
 ``next`` is ``:``, ``followedByAny`` is ``;``, and ``followedBy`` is ``:`` after any events that the
 part could not take, each of them ``NOT(R)``, which marks nothing. A loop with combinations is
-``+``, a consecutive one ``:+``, and the usual one ``:+`` with such gaps. The answers are the
-matches: their events by the names of the parts, from the first to the one where they are found.
+``+``, a consecutive one ``:+``, and the usual one ``:+`` with such gaps; with bounds they are
+counts. The answers are the matches: their events by the names of the parts, from the first to the
+one where they are found.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 
 MAX_NODES = 2_000
-"""Bounds of quantifiers are written out; so many nodes a formula may have."""
+"""The limit on the nodes of a formula: optional parts are written out, with and without each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,19 +199,13 @@ def _body(part: Part, lo: int, hi: int | None, away: tuple[EventTest, ...]) -> c
     anything = part.inner is Contiguity.ANY and not tests
     if part.inner is not Contiguity.STRICT and not anything:
         step = cel.Or(once, cel.Concat(cel.ConcatPlus(_none_of(tests)), once))
-    then, many = (cel.Seq, cel.Plus) if anything else (cel.Concat, cel.ConcatPlus)
-    if hi is None and lo == 1 and step is once:
-        return many(once)
-    body: cel.Formula = once
-    for _ in range(lo - 1):
-        body = then(body, step)
-    if hi is None:
-        return cel.Or(body, then(body, many(step)))
-    longer = body
-    for _ in range(hi - lo):
-        longer = then(longer, step)
-        body = cel.Or(body, longer)
-    return body
+    if step is once:
+        return cel.times(once, lo, hi, gaps=anything)
+    if hi == 1:
+        return once
+    more = None if hi is None else hi - 1
+    longer = cel.Concat(once, cel.times(step, max(lo - 1, 1), more, gaps=False))
+    return cel.Or(once, longer) if lo == 1 else longer
 
 
 def _once(part: Part) -> cel.Formula:

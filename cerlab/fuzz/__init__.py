@@ -34,8 +34,11 @@ from cerlab.why import why, why_text
 __all__ = ["Difference", "Summary", "engine", "fuzz", "wanted"]
 
 
-CEL = (";", ":", "+", ":+", "OR", "AS", "FILTER", "NOT", "PROJECT", "RENAME", ">")
-"""Operators that every automaton has; ``>`` is that of ``S>R``."""
+CEL = (
+    *(";", ":", "+", ":+", "{n}", ":{n}", "OR"),
+    *("AS", "FILTER", "NOT", "PROJECT", "RENAME", ">"),
+)
+"""Operators that every automaton has; ``>`` is that of ``S>R``, ``{n}`` stands for all counts."""
 
 
 FAMILY = ("AND", "ALL", "UNLESS", "STRICT()", "NEXT()", "LAST()", "MAX()", "x.v=y.v")
@@ -49,7 +52,7 @@ CLAUSES = (
 """Clauses: a projection, a strategy, .., and WITHIN in events, in time, and by an attribute."""
 
 
-COMPOSITE = frozenset((";", ":", "+", ":+", "OR", "AND", "ALL", "UNLESS"))
+COMPOSITE = frozenset((";", ":", "+", ":+", "{n}", ":{n}", "OR", "AND", "ALL", "UNLESS"))
 """Operators that join parts, or repeat one."""
 
 

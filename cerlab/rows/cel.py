@@ -1,8 +1,9 @@
 """Row patterns to CEL, where they are CEL.
 
-CEL has contiguous sequences ``:``, OR and iterations ``:+``, and gives every way to match; a row
-pattern gives one of those that begin at a row, by preference. What CEL cannot say: anchors, empty
-matches, conditions on other rows, any skip but TO NEXT ROW, which of several ends is preferred.
+CEL has contiguous sequences ``:``, OR, iterations ``:+`` and counts, and gives every way to match;
+a row pattern gives one of those that begin at a row, by preference. What CEL cannot say: anchors,
+empty matches, conditions on other rows, any skip but TO NEXT ROW, which of several ends is
+preferred.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ ROW = "row"
 """The event type of rows."""
 
 MAX_NODES = 2_000
-"""Bounds of quantifiers are written out; so many nodes a formula may have."""
+"""The limit on the nodes of a formula: optional parts are written out, with and without each."""
 
 
 class Translation(NamedTuple):
@@ -180,17 +181,12 @@ def _translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
 
 
 def _iterate(body: Translation, lo: int, hi: int | None) -> Translation:
-    """Return `lo` iterations one after the other, then any number, or up to `hi`."""
-    whole = Translation(None, True)
-    for _ in range(lo if hi is not None else lo - 1):
-        whole = _then(whole, body)
-    if hi is None:
-        many = None if body.formula is None else cel.ConcatPlus(body.formula)
-        return _then(whole, Translation(many, lo == 0 or body.empty))
-    rest = Translation(None, True)
-    for _ in range(hi - lo):
-        rest = Translation(_then(body, rest).formula, True)
-    return _then(whole, rest)
+    """Return the body `lo` to `hi` times; iterations that are empty need no formula."""
+    empty = lo == 0 or body.empty
+    if body.formula is None or hi == 0:
+        return Translation(None, empty)
+    least = 1 if empty else lo
+    return Translation(cel.times(body.formula, least, hi, gaps=False), empty)
 
 
 def _then(left: Translation, right: Translation) -> Translation:

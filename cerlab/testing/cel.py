@@ -78,7 +78,7 @@ def random_predicate(rng: Choices, shape: Shape) -> pred.Predicate:
 
 _KINDS = (
     *("seq", "seq", "concat", "or", "plus", "plus", "star"),
-    *("as", "as", "filter", "filter", "project", "rename"),
+    *("as", "as", "filter", "filter", "project", "rename", "count"),
 )
 
 
@@ -126,6 +126,9 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             return cel.Plus(random_formula(rng, smaller))
         case "star":
             return cel.ConcatPlus(random_formula(rng, smaller))
+        case "count":
+            gaps = not shape.contiguous or likely(rng, 0.7)
+            return random_count(rng, random_formula(rng, smaller), gaps=gaps)
         case "as":
             return cel.As(random_formula(rng, smaller), rng.choice(LABELS))
         case "filter":
@@ -139,6 +142,13 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             labels = sorted(cel.defined_labels(body))
             projection = frozenset(label for label in labels if likely(rng, 0.5))
             return cel.Project(projection, body)
+
+
+def random_count(rng: Choices, body: Formula, *, gaps: bool = True) -> cel.Count:
+    """A count of a formula; streams are short, so the counts are small."""
+    least = rng.choice((1, 2, 2, 3))
+    most = rng.choice((least, least, least + 1, least + 2, None))
+    return cel.Count(body, least, most, gaps)
 
 
 def _leaf(rng: Choices, shape: Shape) -> Formula:
@@ -175,13 +185,15 @@ def _draw(rng: Choices, shape: Shape, depth: int, *, binary: bool) -> Formula:
     def smaller() -> Formula:
         return _draw(rng, shape, depth - 1, binary=binary)
 
-    match rng.choice(("seq", "seq", "or", "plus", "filter", "filter")):
+    match rng.choice(("seq", "seq", "or", "plus", "filter", "filter", "count")):
         case "or":
             return cel.Or(smaller(), smaller())
         case "seq":
             return cel.Seq(smaller(), smaller())
         case "plus":
             return cel.Plus(smaller())
+        case "count":
+            return random_count(rng, smaller())
         case _:
             body, x, y = smaller(), rng.choice(VARIABLES), rng.choice(VARIABLES)
             if binary and x != y and likely(rng, 0.3):
@@ -349,10 +361,10 @@ _Keyed: TypeAlias = Sequence[tuple[Event, Mapping[str, Value]]]
 
 def _key(rng: Choices, shape: Shape) -> Mapping[str, Value]:
     """Return the key of an event: 0 or 1 mostly, NULL, or absent, which is not the same."""
-    if shape.sparse and not likely(rng, 0.9):
-        return {}
     keys: tuple[Value, ...] = (0, 0, 0, 1, 1.0, True, None)
-    return rng.choice((*({"k": key} for key in keys), {}))
+    key = rng.choice((*({"k": key} for key in keys), {}))
+    # The key is drawn also where it is absent: then draws shrink without those after it moving.
+    return key if not shape.sparse or likely(rng, 0.9) else {}
 
 
 def _with_noise(
@@ -422,8 +434,7 @@ def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> 
             times = rng.choice((1, 1, 2, 2, 3))
             return [event for _ in range(times) for event in _word(rng, body, shape, columns)]
         case cel.Count(body, least, most):
-            times = rng.choice((least, least + 1)) if most is None else most
-            times = rng.choice((least, times))
+            times = rng.choice((least, least, least + 1 if most is None else most))
             return [event for _ in range(times) for event in _word(rng, body, shape, columns)]
         case _:
             assert_never(phi)

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
-from cerlab.testing.cel import random_condition, random_events, random_formula
+from cerlab.testing.cel import random_condition, random_count, random_events, random_formula
 from cerlab.testing.choices import ATTRIBUTES, LABELS, TYPES, Choices, Shape, likely, nests
 
 _KINDS = (
-    *("seq", "seq", "seq", "concat", "or", "plus", "plus", "star"),
+    *("seq", "seq", "seq", "concat", "or", "plus", "plus", "star", "count"),
     *("as", "filter", "filter", "filter", "project", "rename", "other"),
     "each",
 )
@@ -59,7 +59,7 @@ def _parts(rng: Choices) -> Formula:
 
 def _part(rng: Choices, X: str) -> Formula:
     atom: Formula = cel.Atom(rng.choice(TYPES))
-    match rng.choice(("one", "one", "one", "each", "all", "contiguous", "either")):
+    match rng.choice(("one", "one", "one", "each", "all", "contiguous", "either", "count")):
         case "one":
             return cel.As(atom, X)
         case "each":
@@ -68,6 +68,8 @@ def _part(rng: Choices, X: str) -> Formula:
             return cel.As(cel.Plus(atom), X)
         case "contiguous":
             return cel.ConcatPlus(cel.As(atom, X))
+        case "count":
+            return random_count(rng, cel.As(atom, X), gaps=likely(rng, 0.7))
         case _:
             return cel.Or(cel.As(atom, X), cel.Atom(rng.choice(TYPES)))
 
@@ -76,7 +78,7 @@ def _around(rng: Choices, phi: Formula) -> Formula:
     """The formula, alone or in a larger one, where its filter is to see its own labels only."""
     match rng.choice(("alone", "alone", "plus", "seq", "as", "rename", "project", "or")):
         case "plus":
-            return rng.choice((cel.Plus, cel.ConcatPlus))(phi)
+            return _repeated(rng, phi)
         case "seq":
             return cel.Seq(*rng.sample([phi, _part(rng, rng.choice(LABELS))], 2))
         case "as":
@@ -90,6 +92,10 @@ def _around(rng: Choices, phi: Formula) -> Formula:
             return cel.Or(*rng.sample([phi, _part(rng, rng.choice(LABELS))], 2))
         case _:
             return phi
+
+
+def _repeated(rng: Choices, phi: Formula) -> Formula:
+    return rng.choice((cel.Plus, cel.ConcatPlus, partial(random_count, rng)))(phi)
 
 
 def _formula(rng: Choices, shape: Shape) -> Formula:
@@ -107,9 +113,11 @@ def _formula(rng: Choices, shape: Shape) -> Formula:
             return cel.Plus(_formula(rng, smaller))
         case "star":
             return cel.ConcatPlus(_formula(rng, smaller))
+        case "count":
+            return random_count(rng, _formula(rng, smaller), gaps=likely(rng, 0.7))
         case "each":
             pair = cel.Seq(*(cel.As(_leaf(rng), X) for X in LABELS))
-            return rng.choice((cel.Plus, cel.ConcatPlus))(_with_comparisons(rng, pair, shape))
+            return _repeated(rng, _with_comparisons(rng, pair, shape))
         case "as":
             return cel.As(_formula(rng, smaller), rng.choice(LABELS))
         case "filter":

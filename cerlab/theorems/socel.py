@@ -75,6 +75,10 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[L
             )
         case cel.Plus(psi):
             return between(psi, S, i, j) | between(cel.Seq(psi, phi), S, i, j)
+        case cel.Count(psi, least, most, gaps=True):
+            later = cel.Count(psi, max(least - 1, 1), None if most is None else most - 1)
+            once = between(psi, S, i, j) if least == 1 else frozenset[LabelledPositions]()
+            return once if most == 1 else once | between(cel.Seq(psi, later), S, i, j)
         case cel.And(left, right):
             return between(left, S, i, j) & between(right, S, i, j)
         case cel.All(left, right):

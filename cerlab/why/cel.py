@@ -188,8 +188,10 @@ def _miscounted(here: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failur
     """Yield the failure of fewer or more rounds than a count asks for."""
     rounds = len(d.children)
     there = f"{rounds} {'is' if rounds == 1 else 'are'} there"
-    V = d.valuation
-    positions = () if V is None else tuple(here.goal.at[i] for i in complex_event(V).positions)
+    positions: tuple[int, ...] = ()
+    if (V := d.valuation) is not None:
+        positions = tuple(sorted({here.goal.at[V.start], here.goal.at[V.end]}))
+        there += f", {'from' if len(positions) == 2 else 'at'} {' to '.join(map(str, positions))}"
     if rounds < phi.least:
         bound = "at least " * (phi.most != phi.least)
         words = f"{part_text(phi)} asks for {bound}{phi.least}, and {there}"

@@ -179,6 +179,7 @@ def test_the_generator_covers_every_operator_and_clause() -> None:
         "Concat",
         "Plus",
         "ConcatPlus",
+        "Count",
         "Project",
     )
     strategies = tuple(strategy.name for strategy in Strategy)

@@ -31,12 +31,35 @@ def test_states_are_linear_under_nested_iteration(depth: int) -> None:
     assert cel_to_vcea(phi).states <= 2 * size(phi)
 
 
+def most_states(phi: cel.Formula) -> int:
+    """Two for each event, one for each iteration, as many copies as a count asks for."""
+    here = 2 * isinstance(phi, cel.Atom) + isinstance(phi, cel.Plus | cel.ConcatPlus)
+    below = sum(map(most_states, cel.children(phi)))
+    match phi:
+        case cel.Not():
+            return 2
+        case cel.Count(_, least, most):
+            return (most or least) * (below + 1)
+        case _:
+            return here + below
+
+
 def test_states_are_two_for_each_event_and_one_for_each_iteration() -> None:
     """At most, since what leads nowhere goes; of formulas with OR between filters spelled out."""
     for seed in range(200):
         phi = random_formula(Random(seed), Shape(depth=4))
         parts = list(cel.subformulas(phi))
         if all(isinstance(psi.condition, On) for psi in parts if isinstance(psi, cel.Filter)):
-            events = sum(isinstance(psi, cel.Atom | cel.Not) for psi in parts)
-            iterations = sum(isinstance(psi, cel.Plus | cel.ConcatPlus) for psi in parts)
-            assert cel_to_vcea(phi).states <= 2 * events + iterations
+            assert cel_to_vcea(phi).states <= most_states(phi)
+
+
+@pytest.mark.parametrize("n", [1, 10, 100, 1000])
+def test_counts_are_linear_in_what_they_count_to(n: int) -> None:
+    """States and transitions of ``A{n}`` are those of ``A ; .. ; A``; nested counts multiply."""
+    assert cel_to_vcea(parse_formula(f"A{{{n}}}")).states == n + 1
+    assert len(cel_to_vcea(parse_formula(f"A{{{n}}}")).Delta) == 2 * n - 1
+    assert len(cel_to_vcea(parse_formula(f"A:{{{n}}}")).Delta) == n
+    assert cel_to_vcea(parse_formula(f"A{{1,{n}}}")).states == 2 * n
+    assert cel_to_vcea(parse_formula(f"A{{{n},}}")).states == n + 2
+    assert cel_to_vcea(parse_formula(f"(A ; B):{{{n}}}")).states <= 4 * n
+    assert cel_to_vcea(parse_formula(f"A{{{n}}}{{3}}")).states == 3 * n + 1

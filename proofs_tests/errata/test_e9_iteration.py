@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from cerlab.api import parse_formula
+from cerlab.automata import compose
 from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.compile import cel_to_vcea as operators
 from cerlab.compile.pattern import as_pattern
@@ -21,11 +22,24 @@ from cerlab.testing import Shape, random_events, random_formula
 NO_LABELS: frozenset[str] = frozenset()
 
 
-def printed_iteration(A: Vcea, *, gaps: bool, loop: bool = False, copies: bool = False) -> Vcea:
+ITERATION = compose.iteration
+
+
+def printed_iteration(
+    A: Vcea,
+    least: int = 1,
+    most: int | None = None,
+    *,
+    gaps: bool,
+    loop: bool = False,
+    copies: bool = False,
+) -> Vcea:
     """As printed: a fresh state, entered instead of F and left instead of I; nothing else.
 
-    `loop` and `copies` add the two missing parts, one at a time.
+    `loop` and `copies` add the two missing parts, one at a time. Counts are not in the paper.
     """
+    if (least, most) != (1, None):
+        return ITERATION(A, least, most, gaps=gaps)
     w = A.states
     leave = [t._replace(target=w) for t in A.Delta if t.target in A.F]
     enter = [t._replace(source=w) for t in A.Delta if t.source in A.I]

@@ -84,11 +84,18 @@ def test_both_eliminations_of_empty_moves_give_the_same_answers(suite: Suite) ->
     suite.run(case, deep_count=20_000)
 
 
+def counts(phi: cel.Formula) -> bool:
+    return any(isinstance(psi, cel.Count) for psi in cel.subformulas(phi))
+
+
 def test_with_empty_moves_it_is_linear_in_a_safe_formula_in_lp_normal_form(suite: Suite) -> None:
-    """Two states and transitions for an atom; two states and four moves for OR; one move else."""
+    """Two states and transitions for an atom; two states and four moves for OR; one move else.
+
+    Counts are not in the paper; they have a copy for each round.
+    """
 
     def case(rng: Random) -> bool:
-        while not safe(phi := lp_normal_form(random_fo_formula(rng, SMALL))):
+        while not safe(phi := lp_normal_form(random_fo_formula(rng, SMALL))) or counts(phi):
             pass
         A = focel_to_epsilon_cea(phi)
         kinds = [type(psi) for psi in cel.subformulas(phi)]

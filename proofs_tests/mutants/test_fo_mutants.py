@@ -12,6 +12,7 @@ from cerlab.logic.focel import scope, semantics
 from cerlab.logic.focel.semantics import Assignment, LabelledEvent
 from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, Correlation, On
+from proofs_tests.clauses.test_count import FO_CASES
 from proofs_tests.clauses.test_focel import CASES, raw
 from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
@@ -72,6 +73,18 @@ def plus_keeps_the_valuation(phi: cel.Plus, S: Sequence[Event], nu: Assignment) 
     return once | semantics._concatenations(once, once)
 
 
+def count_keeps_the_valuation(phi: cel.Count, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
+    """Counting that does not rebind, as if rounds were written out with their variables."""
+    written: cel.Formula = phi.body
+    for _ in range(phi.least - 1):
+        written = cel.Seq(written, phi.body)
+    return semantics._under(written, S, nu)
+
+
+def count_from_one(phi: cel.Count, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
+    return _UNDER(cel.Count(phi.body, 1, phi.most), S, nu)
+
+
 def filter_ignored(phi: cel.Filter, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     return semantics._under(phi.body, S, nu)
 
@@ -105,7 +118,7 @@ def is_right(row: Sequence[Any]) -> bool:
         return False
 
 
-ROWS = [case.values for case in CASES]
+ROWS = [case.values for case in (*CASES, *FO_CASES)]
 TABLE = on_rows(is_right, ROWS)
 
 CLAUSES: tuple[tuple[type, Callable[..., LabelledEvents]], ...] = (
@@ -116,6 +129,8 @@ CLAUSES: tuple[tuple[type, Callable[..., LabelledEvents]], ...] = (
     (cel.Seq, seq_reversed),
     (cel.Plus, plus_once),
     (cel.Plus, plus_keeps_the_valuation),
+    (cel.Count, count_keeps_the_valuation),
+    (cel.Count, count_from_one),
     (cel.Filter, filter_ignored),
 )
 

@@ -48,17 +48,19 @@ def one_alternative(condition: Any) -> Any:
 _ALTERNATIVES = alternatives
 
 
-def star_with_gaps(A: Vcea, *, gaps: bool) -> Vcea:
+def star_with_gaps(A: Vcea, *times: Any, gaps: bool) -> Vcea:
     """``:+`` that waits."""
-    return _ITERATION(A, gaps=True)
+    return _ITERATION(A, *times, gaps=gaps if times else True)
 
 
 _ITERATION = compose.iteration
 
 
-def iteration_at_most_twice(A: Vcea, *, gaps: bool) -> Vcea:
+def iteration_at_most_twice(A: Vcea, *times: Any, gaps: bool) -> Vcea:
     """``+`` without the copies for bodies of one event."""
-    B = _ITERATION(A, gaps=gaps)
+    B = _ITERATION(A, *times, gaps=gaps)
+    if times:
+        return B
     w = B.states - 1
     loops = [t for t in B.Delta if t.source == w == t.target and t.labels]
     return Vcea(B.states, tuple(t for t in B.Delta if t not in loops), B.I, B.F)

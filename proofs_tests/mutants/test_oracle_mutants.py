@@ -31,6 +31,7 @@ from proofs_tests.clauses import (
     test_concat_plus,
     test_contiguous,
     test_correlation,
+    test_count,
     test_filter,
     test_not,
     test_or,
@@ -47,7 +48,7 @@ from proofs_tests.suite import Suite
 TABLES: list[Any] = [
     *(test_atom, test_as, test_filter, test_or, test_sequence, test_contiguous, test_plus),
     *(test_concat_plus, test_project, test_not, test_rename, test_and, test_all, test_unless),
-    *(test_correlation, test_strategies),
+    *(test_correlation, test_strategies, test_count),
 ]
 CASES = [case.values for case in chain.from_iterable(table.CASES for table in TABLES)]
 
@@ -140,6 +141,39 @@ def concat_plus_skips(phi: cel.ConcatPlus, S: Sequence[Event]) -> Valuations:
     return _CLAUSE(cel.Plus(phi.body), S)
 
 
+def count_one_more(phi: cel.Count, S: Sequence[Event]) -> Valuations:
+    most = None if phi.most is None else phi.most + 1
+    return _CLAUSE(cel.Count(phi.body, phi.least + 1, most, phi.gaps), S)
+
+
+def count_from_one(phi: cel.Count, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Count(phi.body, 1, phi.most, phi.gaps), S)
+
+
+def count_without_end(phi: cel.Count, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Count(phi.body, phi.least, None, phi.gaps), S)
+
+
+def count_exactly(phi: cel.Count, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Count(phi.body, phi.least, phi.least, phi.gaps), S)
+
+
+def count_skips(phi: cel.Count, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Count(phi.body, phi.least, phi.most), S)
+
+
+def count_is_adjacent(phi: cel.Count, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Count(phi.body, phi.least, phi.most, gaps=False), S)
+
+
+def count_of_disjoint_events(phi: cel.Count, S: Sequence[Event]) -> Valuations:
+    """So many different valuations, in any order, that may overlap."""
+    found = once = valuations(phi.body, S)
+    for _ in range(phi.least - 1):
+        found = semantics._product(found, once, semantics._in_any_order)
+    return found
+
+
 def and_by_support(phi: cel.And, S: Sequence[Event]) -> Valuations:
     """AND of complex events, whatever the labels."""
     rivals = {(V.start, V.end, frozenset(semantics._support(V))) for V in valuations(phi.right, S)}
@@ -228,6 +262,9 @@ CLAUSES: tuple[tuple[type, Clause], ...] = (
     (cel.Not, not_marks),
     (cel.Concat, concat_by_marks),
     (cel.ConcatPlus, concat_plus_skips),
+    *((cel.Count, wrong) for wrong in (count_one_more, count_from_one, count_without_end)),
+    *((cel.Count, wrong) for wrong in (count_exactly, count_skips, count_is_adjacent)),
+    (cel.Count, count_of_disjoint_events),
     (cel.And, and_by_support),
     (cel.All, all_in_order),
     (cel.Unless, unless_anywhere),

@@ -88,7 +88,8 @@ REFUSALS = [
     ("TO NEXT ROW", "A B", "x < PREV(x)", "neither a column"),
     ("TO NEXT ROW", "A B", "NOT x < 1", "not a comparison"),
     ("TO NEXT ROW", "A B", "x = NULL", "neither a column"),
-    ("TO NEXT ROW", "(A{99} B{99}){99}", "x = 1", "too long"),
+    ("TO NEXT ROW", "A? B? " * 6 + "A", "x = 1", "too long"),
+    ("TO NEXT ROW", "(A{99} B{99}){99}", "x = 1", "too many states"),
 ]
 
 

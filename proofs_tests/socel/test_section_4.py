@@ -51,6 +51,19 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int, nu: Assignment
                 for C1 in between(psi, S, i, k, each)
                 for C2 in between(phi, S, k + 1, j, nu)
             )
+        case cel.Count(psi, least, most, gaps=True):
+            rounds = [{**nu, **rebound} for rebound in _assignments(vdef_plus(psi), S)]
+            last = least == 1
+            later = cel.Count(psi, max(least - 1, 1), None if most is None else most - 1)
+            return frozenset(
+                C for each in rounds if last for C in between(psi, S, i, j, each)
+            ) | frozenset(
+                C1 | C2
+                for k in range(i, j if most != 1 else i)
+                for each in rounds
+                for C1 in between(psi, S, i, k, each)
+                for C2 in between(later, S, k + 1, j, nu)
+            )
         case _:
             raise AssertionError(f"not in FO-CEL: {phi}")
 

@@ -23,9 +23,11 @@ SHAPE = Shape(depth=3, events=5, family=True)
 
 
 def in_so_cel(phi: cel.Formula) -> bool:
-    """Without ``:``, ``:+``, NOT and strategies; AND only where no projection is."""
+    """Without ``:``, ``:+``, ``:{n}``, NOT and strategies; AND only where no projection is."""
     parts = list(cel.subformulas(phi))
     if any(isinstance(psi, cel.Concat | cel.ConcatPlus | cel.Not | cel.Select) for psi in parts):
+        return False
+    if any(isinstance(psi, cel.Count) and not psi.gaps for psi in parts):
         return False
     return not (
         any(isinstance(psi, cel.And) for psi in parts)

@@ -253,6 +253,7 @@ def test_the_generator_covers_the_fragment() -> None:
         "Concat",
         "Plus",
         "ConcatPlus",
+        "Count",
         "Project",
         "Rename",
     )

@@ -120,7 +120,7 @@ def bindings(node: CelDerivation) -> list[tuple[str, int | None]]:
     """The variables that are bound outside every ``+``, with their events."""
     if isinstance(node.part, cel.As):
         return [(node.part.label, node.valuation.start if node.valuation else None)]
-    if isinstance(node.part, cel.Plus):
+    if isinstance(node.part, cel.Plus | cel.Count):
         return []
     return [each for child in node.children for each in bindings(child)]
 
@@ -130,7 +130,7 @@ def check(node: CelDerivation, S: tuple[Event, ...], nu: dict[str, int]) -> Valu
     V = node.valuation
     assert V is not None
     assert not node.failures
-    if isinstance(node.part, cel.Plus):
+    if isinstance(node.part, cel.Plus | cel.Count):
         own = vdef_plus(node.part.body)
         outer = {x: p for x, p in nu.items() if x not in own}
         rounds = [
@@ -138,6 +138,8 @@ def check(node: CelDerivation, S: tuple[Event, ...], nu: dict[str, int]) -> Valu
             for child in node.children
         ]
         assert all(a.end < b.start for a, b in pairwise(rounds))
+        if isinstance(node.part, cel.Count):
+            assert node.part.least <= len(rounds) <= (node.part.most or len(rounds))
         assert reduce(_together, rounds) == V
         return V
     below = [check(child, S, nu) for child in node.children]

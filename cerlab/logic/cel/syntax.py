@@ -233,6 +233,15 @@ def size(phi: Formula) -> int:
     return sum(1 for _ in subformulas(phi))
 
 
+def times(body: Formula, least: int, most: int | None, *, gaps: bool = True) -> Formula:
+    """The shortest formula that says `body` so many times; None is any number."""
+    if least == most == 1:
+        return body
+    if least == 1 and most is None:
+        return Plus(body) if gaps else ConcatPlus(body)
+    return Count(body, least, most, gaps)
+
+
 def with_gaps(phi: Formula) -> Formula:
     """The formula with gaps allowed, if it is a sequence, an iteration or a count without."""
     match phi:
