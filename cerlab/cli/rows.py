@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
 from warnings import warn
@@ -14,6 +14,7 @@ from cerlab.cli.answers import write_tables
 from cerlab.cli.command import OK
 from cerlab.cli.options import query_text, refuse_options
 from cerlab.errors import AnswerWarning, UsageError
+from cerlab.model.event import to_value
 from cerlab.rows.recognise import RowPattern, match_recognize
 from cerlab.rows.sql import sql
 
@@ -78,5 +79,7 @@ def _lines(tables: Iterable[Any], file: TextIO) -> None:
 
 
 def _json_text(value: Any) -> str:
-    """Moments as ISO 8601; what JSON has no form for as text."""
+    """Moments and durations as ISO 8601; what JSON has no form for as text."""
+    if isinstance(value, timedelta):
+        return str(to_value(value))
     return value.isoformat() if isinstance(value, date | datetime) else str(value)

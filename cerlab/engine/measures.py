@@ -21,7 +21,7 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.reference.totals import Place, Sliding, Total
 from cerlab.errors import BadData, TypeMismatch
 from cerlab.model.clauses import EventWindow, Window
-from cerlab.model.columns import values_of
+from cerlab.model.columns import is_duration, nanoseconds, values_of
 from cerlab.model.stream import Stream, TimeAxis
 
 Integers: TypeAlias = NDArray[Any]
@@ -36,6 +36,8 @@ class Numbers(NamedTuple):
     exponent: int
     whole: bool
     """Whether the column holds integers."""
+    durations: bool = False
+    """Whether the integers are nanoseconds of durations."""
 
 
 class Ranks(NamedTuple):
@@ -69,7 +71,7 @@ class Ranks(NamedTuple):
 
 
 def numbers(column: Any, name: str) -> Numbers:
-    """The numbers of an Arrow column; NaN is as NULL.
+    """The numbers of an Arrow column, or its durations; NaN is as NULL.
 
     Raises `TypeMismatch` for a column of something else, `BadData` for an infinity.
     """
@@ -86,6 +88,9 @@ def numbers(column: Any, name: str) -> Numbers:
     if pa.types.is_uint64(kind):
         integers = [value or 0 for value in column.to_pylist()]
         return Numbers(np.array(integers, object), present.astype(np.int64), 0, True)
+    if is_duration(kind):
+        values = np.asarray(pc.fill_null(nanoseconds(column, name), 0))
+        return Numbers(values, present.astype(np.int64), 0, True, True)
     if not pa.types.is_floating(kind):
         raise no_sum(name, kind)
     doubles = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan))
@@ -97,11 +102,11 @@ def numbers(column: Any, name: str) -> Numbers:
 
 
 def no_sum(name: str, kind: object) -> TypeMismatch:
-    """The error that a column is not of numbers."""
+    """The error that a column is not of numbers or durations."""
     return TypeMismatch(
         "CER0306",
         f"column '{name}' of {kind} has no sum",
-        hint="sums and averages are of numbers; min, max and count take every column",
+        hint="sums and averages are of numbers or durations; min, max and count take every column",
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -359,6 +360,8 @@ class GroupTotals:
         if measure in self._request.extremes:
             return self.extreme(measure)
         pairs, of = self.sums(measure.place)
+        if of.durations:
+            return duration_column(measure, pairs)
         return sum_column(measure, pairs, of.exponent, whole=of.whole)
 
 
@@ -374,6 +377,21 @@ def sum_column(
     average = measure.function == "avg"
     values = [nearest(x, n if average else 1, exponent) if n else None for x, n in pairs]
     return _double_column(values, measure.name)
+
+
+def duration_column(measure: Measure, pairs: Iterable[tuple[int, int]]) -> Any:
+    """The column of a sum or an average of durations; `pairs` are nanoseconds and their number.
+
+    An average is rounded half to even at a nanosecond. Raises `ResourceLimit` for a sum beyond 64
+    bits.
+    """
+    import pyarrow as pa
+
+    average = measure.function == "avg"
+    values = [round(Fraction(x, n if average else 1)) if n else None for x, n in pairs]
+    if any(value is not None and not -(2**63) <= value < 2**63 for value in values):
+        raise too_large(measure.name)
+    return pa.array(values, pa.int64()).cast(pa.duration("ns"))
 
 
 def _double_column(values: Sequence[float | None], name: str) -> Any:

@@ -7,9 +7,10 @@ first events; of columns the dictionaries are enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import product
+from typing import Any, assert_never
 from warnings import warn
 from weakref import WeakKeyDictionary
 
@@ -25,8 +26,8 @@ from cerlab.model.stream import Stream
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On, alternatives
 from cerlab.predicates.syntax import attributes_of, operands
-from cerlab.predicates.text import predicate_text
-from cerlab.predicates.truth import kind_of
+from cerlab.predicates.text import literal_hint, predicate_text
+from cerlab.predicates.truth import kind_of, kind_of_result
 
 CODES = {
     "type": "CER0904",
@@ -75,6 +76,8 @@ class Requirements:
     attributes: dict[str, None] = field(default_factory=dict)
     kinds: dict[tuple[str, str], pred.Atom] = field(default_factory=dict)
     texts: dict[tuple[str, str], None] = field(default_factory=dict)
+    computed: dict[pred.Atom, None] = field(default_factory=dict)
+    """Comparisons of computed values, or of attributes, that had no two values of one kind."""
     equals: dict[str, str] = field(default_factory=dict)
     """For an attribute that ``=`` compares with another attribute, the latter."""
     names: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _MESSAGES})
@@ -86,7 +89,8 @@ class Requirements:
     @property
     def open(self) -> bool:
         """Whether anything is still to be looked for."""
-        return bool(self.types or self.streams or self.attributes or self.kinds or self.texts)
+        names = self.types or self.streams or self.attributes
+        return bool(names or self.kinds or self.texts or self.computed)
 
     def read(self, stream: Stream) -> Requirements:
         """Look for the open needs in a stream or a part of one; return self."""
@@ -136,6 +140,9 @@ class Requirements:
                 self.value_kinds.setdefault(name, set()).add(kind_here)
                 if kind_here == kind:
                     del self.kinds[name, kind]
+        if self.computed:
+            present = {n: kind_of(value) for n, value in event.attributes.items()}
+            self._compute({n: {kind} for n, kind in present.items() if kind is not None})
         for name, text in [*self.texts]:
             self._text(name, text, event.attributes.get(name))
 
@@ -144,6 +151,14 @@ class Requirements:
             del self.texts[name, text]
         elif isinstance(value, str) and value.lower() == text.lower():
             self.near[name, text] = value
+
+    def _compute(self, kinds: Mapping[str, set[str]]) -> None:
+        """Strike the comparisons that have comparable values where attributes have these kinds."""
+        for atom in [*self.computed]:
+            for name in attributes_of([atom]):
+                self.value_kinds.setdefault(name, set()).update(kinds.get(name, ()))
+            if _comparable(atom, kinds):
+                del self.computed[atom]
 
     def _columns(self, stream: Stream) -> None:
         columns = stream.columns
@@ -166,6 +181,9 @@ class Requirements:
                 self.value_kinds.setdefault(name, set()).update(column_kinds)
                 if kind in column_kinds:
                     del self.kinds[name, kind]
+        if self.computed:
+            names = attributes_of(self.computed)
+            self._compute({n: _kinds(columns[n]) for n in names if n in columns})
         for name, text in [*self.texts]:
             for value in _alike(columns[name], text) if name in columns else ():
                 if (name, text) in self.texts:
@@ -192,7 +210,12 @@ class Requirements:
             if others := self.value_kinds.get(name):
                 holds = " and ".join(_IN_WORDS[each] for each in sorted(others))
                 hint = f"'{name}' holds {holds}, not {_IN_WORDS[kind]}"
+                literal = literal_hint({*others, kind}, pred.constants([atom]))
+                hint += f"; {literal}" * bool(literal)
                 yield Absent("comparison", predicate_text(atom), hint)
+        for atom in self.computed:
+            if all(self.value_kinds.get(name) for name in attributes_of([atom])):
+                yield Absent("comparison", predicate_text(atom), self._why_never(atom))
         for name, odd in self.numbers.items():
             if odd is not None and (name, "number") not in self.kinds:
                 message = f"'{name}' holds {_odd(odd)}"
@@ -200,6 +223,21 @@ class Requirements:
         for (name, text), value in self.near.items():
             if (name, text) in self.texts:
                 yield Absent("text", f"{name} = '{text}'", f"did you mean '{value}'?")
+
+    def _why_never(self, atom: pred.Atom) -> str:
+        """Return the kinds that a comparison of computed values had, and what to write instead."""
+        sides = [_kinds_of(side, self.value_kinds) for side in operands(atom)]
+        kinds = set().union(*sides)
+        if all(sides):
+            words = " with ".join(" or ".join(_IN_WORDS[k] for k in sorted(s)) for s in sides[:2])
+            hint = f"it compares {words}"
+        else:
+            of = sorted((n, k) for n in attributes_of([atom]) for k in self.value_kinds[n])
+            hint = "no such arithmetic: " + ", ".join(f"'{n}' holds {_IN_WORDS[k]}" for n, k in of)
+            kinds |= {k for _, k in of}
+            kinds |= {k for v in pred.constants([atom]) if (k := kind_of(v)) is not None}
+        literal = literal_hint(kinds, pred.constants([atom]))
+        return f"{hint}; {literal}" if literal else hint
 
     def warn(self, some: bool, answers: int | None, ask: str) -> None:
         """Warn of each absent name, and of a query without answers.
@@ -292,6 +330,8 @@ def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
         needs.kinds[names[0], kind] = atom
         if kind == "number":
             needs.numbers[names[0]] = None
+    elif names or any(isinstance(side, pred.Computed | pred.Negated) for side in sides):
+        needs.computed[atom] = None
     match atom:
         case pred.Comparison(pred.Operator.EQ, pred.Attribute(left), pred.Attribute(right)):
             needs.equals |= {right: left, left: right}
@@ -301,6 +341,30 @@ def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
                     needs.texts[names[0], side.value] = None
         case _:
             pass
+
+
+def _comparable(atom: pred.Atom, kinds: Mapping[str, set[str]]) -> bool:
+    """Whether an atom may compare two values, where attributes have values of these kinds."""
+    first, *others = (_kinds_of(side, kinds) for side in operands(atom))
+    if isinstance(atom, pred.Like):
+        return "text" in first
+    return any(first & other for other in others)
+
+
+def _kinds_of(side: pred.Expression, kinds: Mapping[str, set[str]]) -> set[str]:
+    """Return the kinds that an expression may have."""
+    match side:
+        case pred.Constant(value):
+            return {kind} if (kind := kind_of(value)) else set()
+        case pred.Attribute(name):
+            return {"text"} if name in _OWN else kinds.get(name, set())
+        case pred.Computed(op, left, right):
+            pairs = product(_kinds_of(left, kinds), _kinds_of(right, kinds))
+            return {k for one, other in pairs if (k := kind_of_result(op, one, other))}
+        case pred.Negated(inner):
+            return _kinds_of(inner, kinds) & {"number", "duration"}
+        case _:
+            assert_never(side)
 
 
 def _odd(value: Value) -> str:

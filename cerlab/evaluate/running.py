@@ -34,6 +34,7 @@ from cerlab.evaluate.aggregates import (
     PLACES,
     Measure,
     Request,
+    duration_column,
     integer_column,
     sum_column,
 )
@@ -41,7 +42,7 @@ from cerlab.evaluate.session_state import UNREADABLE, state_from_bytes, state_to
 from cerlab.io.named_columns import arrow_column, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import as_arrow
-from cerlab.model.event import Event, Value, value_of
+from cerlab.model.event import Duration, Event, Value, value_of
 from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.truth import Key, kind_of, partition_key
@@ -166,9 +167,9 @@ class RunningTotals:
                 if kind is None:
                     continue
                 if name in summands:
-                    if kind != "number" or not isinstance(value, int | float):
+                    if kind not in ("number", "duration"):
                         raise no_sum(name, kind)
-                    if math.isinf(value):
+                    if isinstance(value, float) and math.isinf(value):
                         raise infinite(name)
                 if kinds.setdefault(name, kind) != kind:
                     raise several_types(name)
@@ -263,6 +264,8 @@ class RunningTotals:
             return arrow_column(as_arrow(values), measure.name)
         at = 3 * self._request.summands.index(measure.place)
         parts = [total.sums[at : at + 3] for total in totals]
+        if self._kinds.get(measure.place[1]) == "duration":
+            return duration_column(measure, [(whole, n) for n, whole, _ in parts])
         if measure.place[1] not in self._doubles:
             return sum_column(measure, [(whole, n) for n, whole, _ in parts], 0, whole=True)
         exact = [((whole << EXPONENT) + rest, n) for n, whole, rest in parts]
@@ -312,9 +315,14 @@ class _Ends:
 
 
 def _parts(value: Value) -> tuple[int, int, int]:
-    """1 for a number, it if it is an integer, and its multiple of the least double if not."""
+    """1 for a number, it if it is an integer, and its multiple of the least double if not.
+
+    A duration is the integer of its nanoseconds.
+    """
     if value is None or value != value:
         return 0, 0, 0
+    if isinstance(value, Duration):
+        return 1, value.nanoseconds, 0
     if isinstance(value, int):
         return 1, value, 0
     assert isinstance(value, float), "the attribute has numbers only"

@@ -25,7 +25,7 @@ from cerlab.engine.state import axis_from_json, axis_to_json, bad_state, expect
 from cerlab.errors import BadData, CerlabError
 from cerlab.logic.sremo.parser import sremo_text
 from cerlab.model.documents import value_from_json, value_to_json
-from cerlab.model.event import Event, Timestamp
+from cerlab.model.event import Duration, Event, Timestamp
 from cerlab.model.stream import TimeAxis
 
 VERSION = 1
@@ -147,6 +147,6 @@ def _event(kind: Any, stream: Any, attributes: Any) -> Event:
     expect(isinstance(kind, str) and isinstance(stream, str | None), "an event")
     pairs = dict(attributes)
     expect(all(isinstance(name, str) for name in pairs), "an attribute")
-    plain = (bool, int, float, str, Timestamp, NoneType)
+    plain = (bool, int, float, str, Timestamp, Duration, NoneType)
     expect(all(isinstance(value, plain) for value in pairs.values()), "a value")
     return Event(kind, pairs, stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import partial
 from itertools import islice
 from math import log10
@@ -76,6 +76,27 @@ def value_text(value: Value) -> str:
         units = (f"{number} {unit}{'S' * (number != '1')}" for unit, number in parts)
         return "-" * (value.nanoseconds < 0) + " ".join(units)
     return repr(value)
+
+
+def literal_hint(kinds: Set[str], constants: Iterable[Value] = ()) -> str:
+    """Return what to write where kinds of values meet that never compare; no text if no time is.
+
+    >>> literal_hint({"duration", "number"}, [30]), literal_hint({"number", "text"})
+    ('write 30 SECONDS', '')
+    >>> literal_hint({"timestamp", "text"}, ["2024-01-31"])
+    "write TIMESTAMP '2024-01-31'"
+    """
+    given = {type(value): value for value in constants}
+    number = given.get(int, given.get(float))
+    if "duration" in kinds and number is not None:
+        return f"write {value_text(number)} SECONDS"
+    if "timestamp" in kinds and kinds & {"text", "number"}:
+        return f"write TIMESTAMP {value_text(given.get(str, '2024-01-31 10:00'))}"
+    if {"duration", "number"} <= kinds:
+        return "a number of seconds is a duration times 1 SECOND"
+    if {"timestamp", "duration"} <= kinds:
+        return "write a moment and a duration, as TIMESTAMP '2024-01-31 10:00' + 5 SECONDS"
+    return "write 5 SECONDS" if "duration" in kinds and len(kinds) > 1 else ""
 
 
 _LEVEL = {

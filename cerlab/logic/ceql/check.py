@@ -19,7 +19,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Atomic, Condition, Correlation, SetOf, labels_of
 from cerlab.predicates.domains import KIND_OF_TYPE
 from cerlab.predicates.syntax import Like, atoms, split_stream
-from cerlab.predicates.text import expression_text, predicate_text
+from cerlab.predicates.text import expression_text, literal_hint, predicate_text
 from cerlab.predicates.truth import kind_of, kind_of_result
 
 _SAME_KIND = "both sides must be numbers, texts, booleans, timestamps or durations"
@@ -68,11 +68,12 @@ def _compare(
             f"{kind or 'nothing'} ({expression_text(side)})"
             for side, kind in zip(sides, (left, right), strict=True)
         )
+        values = [side.value for side in sides if isinstance(side, pred.Constant)]
         raise TypeMismatch(
             "CER0303",
             f"{predicate_text(P)} can never hold: it compares {kinds_text}",
             place=source.place(P),
-            hint=_SAME_KIND,
+            hint=literal_hint({*filter(None, (left, right))}, values) or _SAME_KIND,
         )
 
 
