@@ -221,7 +221,7 @@ class RowSession(_Session[Any]):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        from cerlab.engine.state import expect
+        from cerlab.engine.state_checks import expect
         from cerlab.evaluate.open_runs import open_run
         from cerlab.evaluate.session_state import rows_from_bytes
 

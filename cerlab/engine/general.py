@@ -27,7 +27,8 @@ from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.enumeration import collect, move_together
 from cerlab.engine.kernels.tecs import Events, read_batch
 from cerlab.engine.learned import LearnedTables, learned_tables
-from cerlab.engine.state import axis_of_state, bad_state, state_from_bytes, state_to_bytes
+from cerlab.engine.state import axis_of_state, state_from_bytes, state_to_bytes
+from cerlab.engine.state_checks import bad_state
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.clauses import Consume, EventWindow
 from cerlab.model.event import Event, is_of_streams

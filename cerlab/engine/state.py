@@ -10,9 +10,9 @@ idle_state, seen`` and ``pool``, which holds their entries one after the other; 
 SHA-256 of all that.
 
 A state that was damaged is refused. The digest is no signature: who can write a state can make one.
-Such a state is checked before it is used (`state_check`), so it cannot crash the process, read its
-memory or run code. But it says what has happened before: it decides which answers come, and
-how many, and that takes the time and the memory that so many answers take.
+Such a state is checked before it is used (`engine.state_checks`), so it cannot crash the process,
+read its memory or run code. But it says what has happened before: it decides which answers come,
+and how many, and that takes the time and the memory that so many answers take.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import struct
 import zipfile
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +40,7 @@ from cerlab.automata.strategy import (
 )
 from cerlab.engine.kernels.arrays import NONE, Arena
 from cerlab.engine.kernels.enumeration import FINE, mark_entries, misplaced_entry, misplaced_node
+from cerlab.engine.state_checks import bad_state, check_window, expect, is_whole
 from cerlab.errors import BadData, CerlabError, UsageError
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.documents import value_from_json, value_to_json
@@ -275,29 +275,10 @@ def _instant_text(time: Any) -> Any:
     return int(time)
 
 
-MOST_EVENTS = 1 << 61
-"""Positions are below this."""
-
-
-def bad_state(why: str) -> BadData:
-    """Return the error for bytes that cannot be read as a state."""
-    return BadData(
-        "CER0771",
-        f"these bytes are no state of an engine: {why}",
-        hint="they are to be kept as ``state()`` gave them; start again from the events",
-    )
-
-
-def expect(holds: object, what: str) -> None:
-    """Raise `BadData` if something does not hold."""
-    if not holds:
-        raise bad_state(what)
-
-
 def check_header(header: dict[str, Any], key_length: int, *, in_time: bool) -> None:
     """The header: numbers that are numbers, keys and names in lists, a window in order."""
     read = header["read"]
-    expect(_is_whole(read) and 0 <= read < MOST_EVENTS, "how many events were read")
+    expect(is_whole(read), "how many events were read")
     for name in ("keys", "states", "idle", "window"):
         expect(isinstance(header[name], list), f"'{name}' is no list")
     for key in header["keys"]:
@@ -308,25 +289,15 @@ def check_header(header: dict[str, Any], key_length: int, *, in_time: bool) -> N
     expect(is_axis if in_time else time is None, "what time is measured on")
     times, positions = header["window"]
     expect(isinstance(times, list) and isinstance(positions, list), "the window")
-    expect(len(times) == len(positions), "the window")
-    expect(all(map(_is_whole, positions)), "positions of the window")
-    edges = [-1, *positions, read]
-    expect(all(a < b for a, b in pairwise(edges)), "positions of the window")
-    instants = [_instant(time) for time in times]
-    expect(all(a <= b for a, b in pairwise(instants)), "times go back")
+    check_window([_instant(time) for time in times], positions, read)
 
 
-def _is_whole(value: object) -> bool:
-    return type(value) is int
-
-
-def _instant(time: Any) -> int | Fraction:
+def _instant(time: Any) -> Any:
     if isinstance(time, list):
-        fraction = len(time) == 2 and all(map(_is_whole, time)) and time[1] > 0
+        fraction = len(time) == 2 and all(type(part) is int for part in time) and time[1] > 0
         expect(fraction, "a time of the window")
         return Fraction(*time)
-    expect(_is_whole(time), "a time of the window")
-    return int(time)
+    return time
 
 
 def check_arrays(arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:

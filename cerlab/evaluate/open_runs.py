@@ -9,7 +9,8 @@ from cerlab.automata.plan import RegisterPlan
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.general import GeneralEvaluation
-from cerlab.engine.state import axis_of_state, bad_state
+from cerlab.engine.state import axis_of_state
+from cerlab.engine.state_checks import bad_state
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.errors import Unsupported
 from cerlab.evaluate.compiled import with_automaton

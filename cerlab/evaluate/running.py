@@ -27,7 +27,15 @@ from cerlab.engine.reference.totals import (
     Total,
     add_totals,
 )
-from cerlab.engine.state import axis_of_state, bad_state, expect
+from cerlab.engine.state import axis_of_state
+from cerlab.engine.state_checks import (
+    bad_state,
+    check_key,
+    check_times,
+    expect,
+    is_value,
+    is_whole,
+)
 from cerlab.errors import BadData
 from cerlab.evaluate.aggregates import (
     EXPONENT,
@@ -58,6 +66,11 @@ class Row(NamedTuple):
     start: int | None
     key: Key | None
     group: int
+
+
+def _code_at(group: int, n: int) -> int:
+    """The code of the value of an attribute in a group."""
+    return group >> _CODE * n & (1 << _CODE) - 1
 
 
 def _one_nan(value: Value) -> Value:
@@ -126,18 +139,58 @@ class RunningTotals:
     def _resume(self, body: Any) -> None:
         try:
             self.position, driver, codes, kinds, doubles, keys, rows, queues, ends = body
-            expect(type(self.position) is int, "how many events were read")
-            self._driver.resume(driver, RunTotals.resume)
+            expect(is_whole(self.position), "how many events were read")
             self._codes = [{_one_nan(value): n for n, value in enumerate(each)} for each in codes]
+            expect([*map(len, codes)] == [*map(len, self._codes)], "equal values of a group")
             expect(len(self._codes) == len(self._request.labelled), "the groups")
+            for values in self._codes:
+                expect(values.get(None) == 0 and all(map(is_value, values)), "the groups")
             self._kinds, self._doubles, self._keys = dict(kinds), set(doubles), dict(keys)
-            self._rows = {Row(*row): Total(*total) for row, total in rows}
+            for key, names in self._keys.items():
+                check_key(key, len(self._request.key))
+                expect(len(names) == len(self._request.key), "the values of a key")
+                expect(all(map(is_value, names)), "the values of a key")
+            place, total = self._read_place, self._read_total
+            into = partial(RunTotals.resume, place=place, total=total)
+            self._driver.resume(driver, into, self.position)
+            self._rows = {self._read_row(*row): total(*values) for row, values in rows}
             for row, queue in queues:
-                self._queues[Row(*row)] = Sliding()
-                self._queues[Row(*row)].resume(queue)
-            self._ends.resume(ends)
+                sliding = self._queues[self._read_row(*row)] = Sliding()
+                sliding.resume(queue, total, self.position)
+            self._ends.resume(ends, self.position)
         except UNREADABLE as error:
             raise bad_state(str(error)) from None
+
+    def _read_place(self, start: Any, group: Any) -> tuple[int, int]:
+        """The start and the group of runs in a state; raises `BadData` for others."""
+        expect(is_whole(start, 0, max(1, self.position)), "the start of runs")
+        expect(is_whole(group, 0, 1 << _CODE * len(self._codes)), "a group")
+        for n, values in enumerate(self._codes):
+            expect(_code_at(group, n) < len(values), "a group")
+        return start, group
+
+    def _read_total(self, runs: Any, sums: Any, least: Any) -> Total:
+        """The total of runs in a state; raises `BadData` for others."""
+        extremes, summands = self._request.extremes, self._request.summands
+        expect(type(runs) is int and runs > 0, "a number of runs")
+        expect(len(sums) == 3 * len(summands) and len(least) == len(extremes), "a total")
+        expect(all(type(part) is int for part in sums), "a sum")
+        expect(all(count >= 0 for count in sums[::3]), "a number of values")
+        for measure, value in zip(extremes, least, strict=True):
+            if value is not None:
+                expect(isinstance(value, Greatest) == (measure.function == "max"), "an extreme")
+                plain = value.value if isinstance(value, Greatest) else value
+                kind = kind_of(plain)
+                known = self._kinds.get(measure.place[1])
+                expect(kind is not None and kind == known, "an extreme")
+        return Total(runs, sums, least)
+
+    def _read_row(self, end: Any, start: Any, key: Any, group: Any) -> Row:
+        """A group of answers in a state; raises `BadData` for others."""
+        expect(end is None and (start is None) == ("start" not in self._request.groups), "a group")
+        expect(key in self._keys if self._request.key else not key, "the key of a group")
+        self._read_place(start or 0, group)
+        return Row(end, start, key, group)
 
     def push(self, events: Sequence[Event]) -> Any:
         """Read more events: a pyarrow Table of the groups that these changed, as they are then.
@@ -254,7 +307,7 @@ class RunningTotals:
     def _values(self, name: str, rows: Iterable[Row]) -> list[Value]:
         n = next(n for n, column in enumerate(self._request.labelled) if column.name == name)
         values = list(self._codes[n])
-        return [values[row.group >> _CODE * n & (1 << _CODE) - 1] for row in rows]
+        return [values[_code_at(row.group, n)] for row in rows]
 
     def _measure_column(self, measure: Measure, totals: Iterable[Total]) -> Any:
         if measure in self._request.extremes:
@@ -300,11 +353,12 @@ class _Ends:
         """All of it, as nested tuples of values."""
         return self._now, None if self._pointer is None else self._pointer.state()
 
-    def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises ValueError and TypeError for anything else."""
+    def resume(self, state: Any, read: int) -> None:
+        """Go on from a `state` after `read` events; raises `BadData` and others for others."""
         self._now, pointer = state
+        check_times(() if self._now is None else (self._now,))
         if self._pointer is not None:
-            self._pointer.resume(pointer)
+            self._pointer.resume(pointer, read)
 
     def read(self, now: Instant | None, position: int) -> int | None:
         """The first end that counts at a position."""

@@ -15,23 +15,26 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from fractions import Fraction
-from types import NoneType
 from typing import Any
 
 from cerlab.automata.plan import plan_digest
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference.totals import Greatest
-from cerlab.engine.state import axis_from_json, axis_to_json, bad_state, expect
+from cerlab.engine.state import axis_from_json, axis_to_json
+from cerlab.engine.state_checks import bad_state, expect, is_value, is_whole
 from cerlab.errors import BadData, CerlabError
 from cerlab.logic.sremo.parser import sremo_text
 from cerlab.model.documents import value_from_json, value_to_json
-from cerlab.model.event import Duration, Event, Timestamp
+from cerlab.model.event import Event
 from cerlab.model.stream import TimeAxis
 
 VERSION = 1
 
 
-UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+UNREADABLE = (
+    *(ValueError, TypeError, KeyError, IndexError, AttributeError),
+    *(RecursionError, ArithmeticError),
+)
 """Exceptions that a damaged body may raise."""
 
 
@@ -137,7 +140,7 @@ def rows_from_bytes(query: Pattern, state: bytes) -> tuple[bytes, int, list[Even
     _, body = state_from_bytes("rows", pattern_digest(query), state)
     try:
         run, offset, rows = body
-        expect(type(offset) is int and offset >= 0, "the first event")
+        expect(is_whole(offset), "the first event")
         return bytes.fromhex(run), offset, [_event(*row) for row in rows]
     except UNREADABLE as error:
         raise bad_state(str(error)) from None
@@ -147,6 +150,5 @@ def _event(kind: Any, stream: Any, attributes: Any) -> Event:
     expect(isinstance(kind, str) and isinstance(stream, str | None), "an event")
     pairs = dict(attributes)
     expect(all(isinstance(name, str) for name in pairs), "an attribute")
-    plain = (bool, int, float, str, Timestamp, Duration, NoneType)
-    expect(all(isinstance(value, plain) for value in pairs.values()), "a value")
+    expect(all(map(is_value, pairs.values())), "a value")
     return Event(kind, pairs, stream)

@@ -1,15 +1,21 @@
 """States that were edited and given a digest again: refused, or resumed without harm.
 
-Run as a program (``python -m proofs_tests.engine.hostile_states SEEDS``) it prints how many edits
-were refused and how many were not; with ``NUMBA_BOUNDSCHECK=1`` an index out of range is an error.
+Of the compiled engine, and of sessions of registers, rows and aggregates. Run as a program
+(``python -m proofs_tests.engine.hostile_states SEEDS``) it prints how many edits were refused and
+how many were not; with ``NUMBA_BOUNDSCHECK=1`` an index out of range is an error.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import sys
+from base64 import b64decode, b64encode
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
 from itertools import islice
 from random import Random
 from typing import Any
@@ -107,12 +113,16 @@ def outcome_of_resume(query: Query, state: bytes, events: list[dict[str, Any]]) 
     except cerlab.BadData:  # the time that the state claims is after that of the events
         return "answers"
     for answer in (answer for batch in batches for answer in batch):
-        inside = (answer.start, *answer.positions, answer.end)
-        assert list(inside) == sorted(inside), answer
-        assert len(set(answer.positions)) == len(answer.positions), answer
-        assert answer.start >= 0
-        assert first <= answer.end < first + len(events), answer
+        check_answer(answer, first, first + len(events))
     return "answers"
+
+
+def check_answer(answer: cerlab.ComplexEvent, first: int, end: int) -> None:
+    inside = (answer.start, *answer.positions, answer.end)
+    assert list(inside) == sorted(inside), answer
+    assert len(set(answer.positions)) == len(answer.positions), answer
+    assert answer.start >= 0
+    assert first <= answer.end < end, answer
 
 
 def outcomes(seeds: range) -> Counter[str]:
@@ -134,5 +144,152 @@ def outcomes(seeds: range) -> Counter[str]:
     return counts
 
 
+SESSIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("open", "SELECT * WHERE (A AS a ; (B OR C) AS b+) FILTER a.t < b.t LIMIT 20", {}),
+    (
+        "open",
+        "SELECT * WHERE (A AS a ; B AS b ; C) FILTER a.k = b.k WITHIN 9 SECONDS LIMIT 20",
+        {"time": "t", "unit": "s"},
+    ),
+    (
+        "open",
+        "SELECT * WHERE (A AS a ; B AS b) FILTER a.t < b.t PARTITION BY [k] WITHIN 9 [t] LIMIT 20",
+        {},
+    ),
+    ("open", "SELECT * WHERE (A AS a ; B AS b) FILTER a.t < b.t WITHIN 6 EVENTS LIMIT 20", {}),
+    (
+        "tabulating",
+        "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 [t] LIMIT 20",
+        {"columns": ["a.t", "b.t"]},
+    ),
+    (
+        "tabulating",
+        "SELECT * WHERE (A AS a ; B AS b) FILTER a.t < b.t WITHIN 9 [t] LIMIT 20",
+        {"columns": ["a.k", "b.t"]},
+    ),
+    ("aggregating", "SELECT * WHERE A AS a ; B+ AS b", {"sum": "b.t", "avg": "b.t"}),
+    (
+        "aggregating",
+        "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 SECONDS",
+        {
+            "sum": ["b.t", "a.t"],
+            "max": ["a.t", "b.k"],
+            "min": "b.t",
+            "group_by": ["end", "k"],
+            "sliding": "5 SECONDS",
+            "time": "t",
+            "unit": "s",
+        },
+    ),
+    (
+        "aggregating",
+        "SELECT * WHERE A AS a ; B+ AS b WITHIN 9 EVENTS CONSUME BY ANY",
+        {"max": "a.k", "group_by": ["end", "start", "a.t"], "sliding": "4 EVENTS"},
+    ),
+    (
+        "aggregating",
+        "SELECT LAST * WHERE A AS a ; B AS b WITHIN 9 [t]",
+        {"count": True, "group_by": ["b.k", "a.t"]},
+    ),
+)
+"""Doors of a query, its text and arguments: each kind of state that is a JSON document."""
+
+_HUGE = "f" * 5_000
+
+
+def places_of(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the places of a document: a list or an object, and an index or a key of it."""
+    if isinstance(value, list | dict):
+        for at in range(len(value)) if isinstance(value, list) else value:
+            yield value, at
+            yield from places_of(value[at])
+
+
+def edit_document(rng: Random, state: bytes) -> bytes:
+    """A state of a session with up to three edits of its body, and the digest of the result."""
+    document = json.loads(state.partition(b"\n")[2])
+    for _ in range(rng.randrange(1, 4)):
+        places = list(places_of(document["body"])) or [(document, "body")]
+        at = rng.choice(places)
+        with suppress(ValueError):  # of a text that an edit before has made no number
+            edit_place(rng, *at, other=rng.choice(places))
+    return with_digest(document)
+
+
+def with_digest(document: dict[str, Any]) -> bytes:
+    text = json.dumps(document).encode()
+    return hashlib.sha256(text).hexdigest().encode() + b"\n" + text
+
+
+def edit_place(rng: Random, inside: Any, key: Any, other: tuple[Any, Any]) -> None:
+    value = inside[key]
+    wrong = (*WRONG, True, {"hex": _HUGE}, {"int": 3}, {"float": "nan"}, {"ratio": [1, 0]}, "text")
+    if rng.random() < 0.15:
+        inside[key] = deepcopy(rng.choice(wrong))
+    elif rng.random() < 0.15:
+        inside[key] = deepcopy(other[0][other[1]])
+    elif isinstance(value, list) and value:
+        value = [*value]
+        rng.choice(
+            (value.pop, value.reverse, lambda: value.append(value[-1]), lambda: rng.shuffle(value))
+        )()
+        inside[key] = value
+    elif not isinstance(value, str):
+        inside[key] = deepcopy(rng.choice((*wrong, {"hex": format(rng.choice(NUMBERS), "x")})))
+    elif key == "hex":
+        inside[key] = format(rng.choice((*NUMBERS, int(value, 16) + rng.choice((-1, 1)))), "x")
+    elif key == "base64":
+        array = np.frombuffer(b64decode(value), np.int64)
+        inside[key] = b64encode(edited_array(rng, array).tobytes()).decode()
+    elif len(value) > 200:
+        inner = bytes.fromhex(value)
+        edit = edit_state if inner.startswith(b"PK") else edit_document
+        inside[key] = edit(rng, inner).hex()
+    else:
+        inside[key] = deepcopy(rng.choice((*wrong, value + "x")))
+
+
+def outcome_of_session(
+    query: Query, door: str, arguments: dict[str, Any], state: bytes, events: list[dict[str, Any]]
+) -> str:
+    """Return the effect of a state on a session: "refused", "late" in a push, or "answers"."""
+    given = {name: v for name, v in arguments.items() if name not in ("time", "unit")}
+    try:
+        session = getattr(query, door)(**given, state=state)
+    except cerlab.BadData:
+        return "refused"
+    for batch in ([events[0]], events[1:]):
+        try:
+            results = session.push(batch)
+        except cerlab.BadData:  # the time that the state claims is after that of the events
+            return "late"
+        if door == "open":
+            for answer in results:
+                check_answer(answer, session._before, session._before + session.pushed)
+        session.state()
+    return "answers"
+
+
+def outcomes_of_sessions(seeds: range) -> Counter[str]:
+    counts = Counter[str]()
+    for seed in seeds:
+        rng = Random(seed)
+        door, text, arguments = SESSIONS[seed % len(SESSIONS)]
+        session = getattr(cerlab.parse_query(text), door)(**arguments)
+        session.push(random_events(rng, rng.randrange(1, 30), 0))
+        state = session.state()
+        events = random_events(rng, 12, 40)
+        for n in range(20):
+            edited = edit_document(rng, state) if state[:2] != b"PK" else edit_state(rng, state)
+            query = cerlab.parse_query(text)
+            try:
+                counts[outcome_of_session(query, door, arguments, edited, events)] += 1
+            except Exception as error:
+                error.add_note(f"session {seed}, edit {n}: {door} {text}")
+                raise
+    return counts
+
+
 if __name__ == "__main__":
-    print(json.dumps(outcomes(range(int(sys.argv[1])))))
+    count = int(sys.argv[1])
+    print(json.dumps([outcomes(range(count)), outcomes_of_sessions(range(count))]))

@@ -64,6 +64,19 @@ def test_other_bytes_are_refused(resume: Resume) -> None:
         (rows if resume is totals else totals)(state=state)
 
 
+@pytest.mark.parametrize(
+    "value", [True, 1, 2.5, "x", cerlab.Timestamp(3), cerlab.Duration(4), None]
+)
+def test_a_state_of_rows_holds_values_of_every_kind(value: Any) -> None:
+    text = "SELECT * WHERE A AS a ; B AS b"
+    session = rows(text)
+    session.push([{"type": "A", "v": value}])
+    again = rows(text, state=session.state())
+    found, expected = (each.push([{"type": "B", "v": value}]) for each in (again, session))
+    assert found.to_pylist() == expected.to_pylist()
+    assert found.num_rows == 1
+
+
 def test_a_state_is_of_the_same_aggregates() -> None:
     with pytest.raises(cerlab.BadData, match="CER0773"):
         totals(state=totals(**TIME).state(), sum="a.v")

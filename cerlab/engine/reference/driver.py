@@ -17,6 +17,7 @@ from cerlab.automata.automaton import LabelTransition
 from cerlab.automata.deterministic import Deterministic, Moves
 from cerlab.automata.plan import Plan
 from cerlab.budget import poll, spend_over
+from cerlab.engine.state_checks import check_key, check_times, check_window, expect, is_whole
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow, Window
 from cerlab.model.event import Event, is_of_streams
@@ -114,10 +115,13 @@ class WindowPointer:
         """All of it, as nested tuples of values."""
         return self._events, list(self._inside)
 
-    def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises ValueError and TypeError for anything else."""
+    def resume(self, state: Any, read: int) -> None:
+        """Go on from a `state` after `read` events; raises `BadData` and others for others."""
         self._events, inside = state
-        self._inside = deque((time, position) for time, position in inside)
+        expect(is_whole(self._events, 0, read + 1), "the events of a partition")
+        pairs = [(time, position) for time, position in inside]
+        check_window([time for time, _ in pairs], [position for _, position in pairs], read)
+        self._inside = deque(pairs)
 
 
 class Substream(Generic[R]):
@@ -177,14 +181,20 @@ class Driver(Generic[R]):
         ]
         return self._now, parts
 
-    def resume(self, state: Any, into: Callable[[R, Any], None]) -> None:
-        """Go on from a `state`, each recogniser by `into`, which raises for other values."""
+    def resume(self, state: Any, into: Callable[[R, Any], None], read: int) -> None:
+        """Go on from a `state` after `read` events, each recogniser by `into`.
+
+        Raises `BadData`, ValueError, TypeError and others for other values.
+        """
         self._now, parts = state
+        check_times(() if self._now is None else (self._now,))
         for key, recogniser, pointer in parts:
+            check_key(key, len(self._plan.partition))
+            expect(key not in self._substreams, "equal keys")
             part = self._substreams[key] = Substream(self._recogniser(), self._plan.window)
             into(part.recogniser, recogniser)
             if part.pointer is not None:
-                part.pointer.resume(pointer)
+                part.pointer.resume(pointer, read)
 
     def consume(self, recogniser: R) -> None:
         """End what an answer of this recogniser ends (CONSUME BY)."""

@@ -15,6 +15,7 @@ from cerlab.automata.labelled import LabelledMachine
 from cerlab.automata.plan import Plan
 from cerlab.budget import spend
 from cerlab.engine.reference import driver
+from cerlab.engine.state_checks import check_window, expect
 from cerlab.errors import ResourceLimit
 from cerlab.model.event import Event
 from cerlab.model.stream import TimeAxis
@@ -39,6 +40,10 @@ class Total(NamedTuple):
     runs: int
     sums: tuple[int, ...]
     least: tuple[Least, ...]
+
+
+ReadTotal: TypeAlias = Callable[..., Total]
+"""Returns the total that some values of a saved state are; raises `BadData` for others."""
 
 
 class Gain(NamedTuple):
@@ -145,13 +150,16 @@ class RunTotals:
         ]
         return self._machine.name_of_idle(self._idle), runs
 
-    def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises `BadData`, ValueError and TypeError for other values."""
+    def resume(self, state: Any, place: Callable[..., Place], total: ReadTotal) -> None:
+        """Go on from a `state`; raises `BadData`, ValueError and TypeError for other values.
+
+        `place` and `total` return the start and group and the total that some values are.
+        """
         idle, runs = state
         self._idle = self._machine.idle_of(idle)
         self._runs = {
             self._machine.state_of(name): {
-                (start, group): Total(*total) for start, group, *total in totals
+                place(start, group): total(*rest) for start, group, *rest in totals
             }
             for name, totals in runs
         }
@@ -201,11 +209,14 @@ class Sliding:
         """All of it, as nested tuples of values."""
         return self._new, self._newest, self._old
 
-    def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises ValueError and TypeError for anything else."""
+    def resume(self, state: Any, total: ReadTotal, read: int) -> None:
+        """Go on from a `state` after `read` events; raises as `RunTotals.resume`."""
         new, newest, old = state
-        self._new, self._old = ([(end, Total(*t)) for end, t in each] for each in (new, old))
-        self._newest = None if newest is None else Total(*newest)
+        self._new, self._old = ([(end, total(*t)) for end, t in each] for each in (new, old))
+        expect((newest is None) == (not new), "the total of the newest ends")
+        self._newest = None if newest is None else total(*newest)
+        ends = [end for end, _ in (*reversed(self._old), *self._new)]
+        check_window([0] * len(ends), ends, read)
 
     def _turn(self, lowest: int) -> None:
         for end, total in reversed(self._new):

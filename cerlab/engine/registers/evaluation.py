@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,8 @@ from cerlab.engine.registers.codes import NOTHING, ValueCodes
 from cerlab.engine.registers.configurations import Configurations
 from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, register_program
 from cerlab.engine.registers.rules import computes, event_atoms, names_of, tables
-from cerlab.engine.state import MOST_EVENTS, expect
+from cerlab.engine.state import check_nodes
+from cerlab.engine.state_checks import check_window, expect, is_whole
 from cerlab.engine.windowed import CountOverflow
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
@@ -185,7 +185,7 @@ class RegisterRun:
     def resume(self, state: Any) -> None:
         """Go on from a `state`; raises `BadData`, ValueError, TypeError and others for others."""
         self.position, windows, keys, values, parts = state
-        expect(type(self.position) is int and 0 <= self.position < MOST_EVENTS, "how many events")
+        expect(is_whole(self.position), "how many events")
         self._windows.resume(windows, self.position)
         flat = (np.frombuffer(part, np.int64) for part in parts)
         arrays = dict(zip(ARRAYS, flat, strict=True))
@@ -413,22 +413,16 @@ def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, re
     not after its children could have no end.
     """
     state, node = arrays["state"], arrays["node"]
-    left, right, position = arrays["left"], arrays["right"], arrays["position"]
-    number = np.arange(len(left))
+    nodes = {len(arrays[name]) for name in k.Arena._fields}
     expect(len(state) == len(node), "a configuration without a node")
-    same = len(left) == len(right) == len(position) == len(arrays["max_start"])
-    expect(same, "the arrays of nodes")
+    expect(len(nodes) == 1, "the arrays of nodes")
     expect(_inside(state, 0, states), "a state")
     expect((np.diff(state) >= 0).all(), "the order of configurations")
     # a machine whose initial state has no move has no configuration after its first event
     first = not len(state) or (state[0] == 0 and node[0] == k.NONE)
     expect(first, "the first configuration")
-    expect(_inside(node, k.NONE, len(left)), "the node of a configuration")
-    expect(_inside(position, k.NONE, read), "the position of a node")
-    expect(_inside(arrays["max_start"], 0, starts), "the start of a node")
-    for child in (left, right):
-        expect(((child >= k.NONE) & (child < number)).all(), "a node that is before its children")
-    expect((left[position == k.NONE] != k.NONE).all(), "a union of nothing")
+    expect(_inside(node, k.NONE, nodes.pop()), "the node of a configuration")
+    check_nodes(dict(arrays), starts, read)
 
 
 def _inside(array: Any, low: int, high: int) -> bool:
@@ -503,14 +497,9 @@ class _Windows:
     def resume(self, state: Any, read: int) -> None:
         """Go on from a `state`; raises `BadData` and others for others."""
         self._count, windows = state
-        expect(type(self._count) is int and 0 <= self._count <= read, "how many events FROM left")
+        expect(is_whole(self._count, 0, read + 1), "how many events FROM left")
         for starts, (times, positions) in zip(self._starts, windows, strict=True):
-            expect(len(times) == len(positions), "the window")
-            expect(all(type(t) is int or isinstance(t, Fraction) for t in times), "a time")
-            expect(all(a <= b for a, b in pairwise(times)), "times go back")
-            edges = (-1, *positions, read)
-            whole_numbers = all(type(p) is int for p in positions)
-            expect(whole_numbers and all(a < b for a, b in pairwise(edges)), "the window")
+            check_window(times, positions, read)
             starts.resume(list(times), list(positions))
 
     def order(self, position: int) -> int:

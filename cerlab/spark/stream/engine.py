@@ -16,7 +16,7 @@ from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs import Events
 from cerlab.engine.kernels.windowed import window_starts_by_group
 from cerlab.engine.learned import LearnedTables
-from cerlab.engine.state import expect
+from cerlab.engine.state_checks import expect
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.stream import TimeAxis, check_order
 

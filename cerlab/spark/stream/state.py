@@ -16,13 +16,12 @@ import numpy as np
 
 from cerlab.automata.strategy import Machine
 from cerlab.engine.state import (
-    MOST_EVENTS,
     check_nodes,
     check_pool,
-    expect,
     with_names,
     with_numbers,
 )
+from cerlab.engine.state_checks import MOST_EVENTS, expect
 from cerlab.errors import BadData, DataPlace
 from cerlab.spark.stream.engine import EventTable
 from cerlab.spark.stream.reorder import Sequences
