@@ -20,7 +20,7 @@ from cerlab.model.event import UNITS, Duration, Timestamp, Value, moment_of_text
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import ill_formed, unsupported
-from cerlab.rows.tokens import LITERAL, MODE, canonical
+from cerlab.rows.tokens import CALL, LITERAL, MODE, canonical
 
 MAX_DEPTH = 200
 """The deepest expression that is read; a chain of n operators is n deep."""
@@ -58,7 +58,7 @@ _NAVIGATION: dict[str, type[ex.First | ex.Last | ex.Prev | ex.Next]] = {
 _AGGREGATES = {function.value: function for function in ex.AggregateFunction}
 
 _FUNCTIONS = {
-    **{function.value: function for function in ex.Function},
+    **{f.value: f for f in ex.Function if f is not ex.Function.EPOCH},
     "CHARACTER_LENGTH": ex.Function.CHAR_LENGTH,
     "LENGTH": ex.Function.CHAR_LENGTH,
 }
@@ -71,6 +71,8 @@ _ARGUMENTS = {
     ex.Function.UPPER: (1, 1),
     ex.Function.MOD: (2, 2),
     ex.Function.NULLIF: (2, 2),
+    ex.Function.ROUND: (1, 2),
+    ex.Function.EPOCH: (1, 1),
 }
 """Least and greatest number of arguments of each function; None: no greatest."""
 
@@ -79,6 +81,18 @@ _OF_MOMENTS = (
     exp.DataType.Type.TIMESTAMPTZ,
     exp.DataType.Type.DATE,
 )
+
+_CASTS = {
+    exp.DataType.Type.INT: ex.CastType.INTEGER,
+    exp.DataType.Type.BIGINT: ex.CastType.BIGINT,
+    exp.DataType.Type.DOUBLE: ex.CastType.DOUBLE,
+    exp.DataType.Type.VARCHAR: ex.CastType.VARCHAR,
+    exp.DataType.Type.TEXT: ex.CastType.VARCHAR,
+    exp.DataType.Type.TIMESTAMP: ex.CastType.TIMESTAMP,
+    exp.DataType.Type.TIMESTAMPTZ: ex.CastType.TIMESTAMP,
+    exp.DataType.Type.DATE: ex.CastType.DATE,
+}
+_CAST_HINT = "casts are to INTEGER, BIGINT, DOUBLE, VARCHAR, TIMESTAMP and DATE"
 
 _FINER = {**UNITS, "MICROSECOND": 10**3, "NANOSECOND": 1}
 """The units of INTERVAL, in nanoseconds."""
@@ -213,6 +227,9 @@ class ExpressionBuilder:
                 return self._is(node)
             case exp.In() if set(node.args) == {"this", "expressions"} and node.expressions:
                 return ex.In(self._build(node.this), tuple(map(self._build, node.expressions)))
+            case exp.Like():
+                test = ex.Like(*self._sides(node))
+                return ex.Not(test) if node.args.get("negate") else test
             case exp.Between():
                 parts = (node.this, node.args["low"], node.args["high"])
                 return ex.Between(*map(self._build, parts))
@@ -234,8 +251,20 @@ class ExpressionBuilder:
                 return self._call(node)
             case exp.Interval(this=exp.Literal()):
                 return ex.Literal(self._interval(node))
-            case exp.Cast(this=exp.Literal(is_string=True)) if node.to.this in _OF_MOMENTS:
+            case exp.Cast(this=exp.Literal(is_string=True)) if (
+                node.to.this in _OF_MOMENTS and not node.meta.get(CALL)
+            ):
                 return ex.Literal(self._moment(node))
+            case exp.Cast() if node.to.this in _CASTS and not node.to.expressions:
+                return ex.Cast(self._build(node.this), _CASTS[node.to.this])
+            case exp.Cast():
+                raise unsupported(f"a cast to {node.to.sql()}", self._place(node), _CAST_HINT)
+            case exp.Extract(this=exp.Var(this="EPOCH")):
+                argument = self._build(node.args["expression"])
+                return ex.Call(ex.Function.EPOCH, (argument,))
+            case exp.Extract():
+                hint = "EXTRACT(EPOCH FROM d) has seconds"
+                raise unsupported(f"EXTRACT({node.name} ..)", self._place(node), hint)
         raise unsupported(_construct_name(node), self._place(node))
 
     def _sides(self, node: exp.Expr) -> tuple[ex.Expression, ex.Expression]:

@@ -207,6 +207,8 @@ def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Value
         case ex.Is(body, truth):
             operand = part(body)
             return pc.fill_null(operand if truth else pc.invert(operand), False)
+        case ex.Like() | ex.Cast():  # Arrow's signs and casts are not quite DuckDB's
+            raise NotColumnar
         case ex.In(body, members):
             operand = part(body)
             tests = [comparison(ex.ComparisonOperator.EQ, operand, part(m)) for m in members]
@@ -308,6 +310,8 @@ def _function_values(function: ex.Function, arguments: list[Values]) -> Values:
         case ex.Function.MOD:
             return _arithmetic(ex.ArithmeticOperator.MOD, *arguments)
         case ex.Function.LOWER | ex.Function.UPPER:  # Arrow's letters are not quite Python's
+            raise NotColumnar
+        case ex.Function.ROUND | ex.Function.EPOCH:
             raise NotColumnar
         case _:
             assert_never(function)

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 
 from cerlab.model.event import Duration, Timestamp, Value
 from cerlab.rows import expressions as ex
+from cerlab.rows.casts import cast, epoch, rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,11 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
             return operand(body) is None
         case ex.Is(body, target):
             return operand(body) is target
+        case ex.Like(body, pattern):
+            return _like(operand(body), operand(pattern))
+        case ex.Cast(body, to):
+            subject = operand(body)
+            return None if subject is None else cast(subject, to)
         case ex.In(body, members):
             return disjunction([equal(operand(body), operand(each)) for each in members])
         case ex.Between(body, low, high):
@@ -160,6 +166,19 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
             return _function_value(function, [operand(each) for each in arguments])
         case _:
             assert_never(e)
+
+
+def _like(text: Value, pattern: Value) -> bool | None:
+    """Whether a pattern with % and _ is all of a text, by the prefixes that its parts can take."""
+    if not isinstance(text, str) or not isinstance(pattern, str):
+        return None
+    ends = {0}
+    for sign in pattern:
+        if sign == "%":
+            ends = set(range(min(ends), len(text) + 1)) if ends else ends
+        else:
+            ends = {n + 1 for n in ends if n < len(text) and sign in ("_", text[n])}
+    return len(text) in ends
 
 
 def truth(value: Value) -> bool | None:
@@ -316,6 +335,10 @@ def _function_value(function: ex.Function, arguments: Sequence[Any]) -> Value:
             return str(value).upper()
         case ex.Function.MOD:
             return arithmetic(ex.ArithmeticOperator.MOD, *arguments)
+        case ex.Function.ROUND:
+            return rounded(*arguments)
+        case ex.Function.EPOCH:
+            return epoch(value)
         case _:
             assert_never(function)
 

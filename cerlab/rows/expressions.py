@@ -45,6 +45,19 @@ class Function(Enum):
     UPPER = "UPPER"
     MOD = "MOD"
     NULLIF = "NULLIF"
+    ROUND = "ROUND"
+    EPOCH = "EPOCH"
+
+
+class CastType(Enum):
+    """The types of CAST; the value is how one is written."""
+
+    INTEGER = "INTEGER"
+    BIGINT = "BIGINT"
+    DOUBLE = "DOUBLE"
+    VARCHAR = "VARCHAR"
+    TIMESTAMP = "TIMESTAMP"
+    DATE = "DATE"
 
 
 class AggregateFunction(Enum):
@@ -209,6 +222,24 @@ class Not:
 
 @drawable
 @dataclass(frozen=True, slots=True)
+class Like:
+    """``e LIKE e``: % is any text, _ any character."""
+
+    body: Expression
+    pattern: Expression
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """``CAST(e AS type)``."""
+
+    body: Expression
+    type: CastType
+
+
+@drawable
+@dataclass(frozen=True, slots=True)
 class In:
     """``e IN (e, ..)``."""
 
@@ -270,6 +301,8 @@ Operation: TypeAlias = (
     | And
     | Or
     | Not
+    | Like
+    | Cast
     | In
     | Between
     | Is
@@ -287,7 +320,7 @@ def children(e: Expression | AllRows) -> tuple[Expression | AllRows, ...]:
             return ()
         case Arithmetic(_, left, right) | Comparison(_, left, right):
             return (left, right)
-        case Concatenation(left, right) | And(left, right) | Or(left, right):
+        case Concatenation(left, right) | And(left, right) | Or(left, right) | Like(left, right):
             return (left, right)
         case In(body, members):
             return (body, *members)

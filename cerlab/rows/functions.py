@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
 
@@ -17,6 +19,7 @@ from cerlab.model.event import Duration
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import compute, negate
 from cerlab.rows import expressions as ex
+from cerlab.rows.casts import cast, epoch, rounded
 from cerlab.rows.machine import GrowingMapping
 
 OfMapping: TypeAlias = Callable[[GrowingMapping], Any]
@@ -134,6 +137,10 @@ def _operation(
             return _apply(negation, (body,), part)
         case ex.Is(body, truth):
             return _apply(lambda a: a is truth, (body,), part)
+        case ex.Like(body, pattern):
+            return _apply(strict(_is_like), (body, pattern), part)
+        case ex.Cast(body, to):
+            return _apply(strict(lambda value: cast(value, to)), (body,), part)
         case ex.In(body, members):
             return _apply(member, (body, *members), part)
         case ex.Between(body, low, high):
@@ -367,6 +374,18 @@ _NUMBERS = {
     ex.ArithmeticOperator.DIV: operator.truediv,
     ex.ArithmeticOperator.MOD: remainder,
 }
+
+
+def _is_like(text: str, pattern: str) -> bool:
+    return _like_regex(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _like_regex(pattern: str) -> re.Pattern[str]:
+    signs = {"%": ".*", "_": "."}
+    return re.compile("".join(signs.get(c) or re.escape(c) for c in pattern), re.DOTALL)
+
+
 ARITHMETIC = {sign: _arithmetic(sign, function) for sign, function in _NUMBERS.items()}
 
 
@@ -395,6 +414,8 @@ FUNCTIONS: dict[ex.Function, Function] = {
     ex.Function.UPPER: strict(str.upper),
     ex.Function.MOD: ARITHMETIC[ex.ArithmeticOperator.MOD],
     ex.Function.NULLIF: nullif,
+    ex.Function.ROUND: strict(rounded),
+    ex.Function.EPOCH: strict(epoch),
 }
 
 

@@ -298,7 +298,7 @@ class Compiler:
                 )
             case ex.Case():
                 return self._case(e)
-            case ex.Concatenation() | ex.Call():  # texts of several rows
+            case ex.Concatenation() | ex.Call() | ex.Like() | ex.Cast():  # texts of several rows
                 raise NotColumnar
             case _:
                 assert_never(e)

@@ -124,6 +124,9 @@ def _level_and_text(e: ex.Expression | ex.AllRows) -> tuple[int, str]:
             return _OR, _infix(left, "OR", right, _OR)
         case ex.Not(body):
             return _NOT, f"NOT {expression_text(body, _TEST)}"
+        case ex.Like(body, pattern):
+            sides = (expression_text(side, _CONCATENATION) for side in (body, pattern))
+            return _TEST, " LIKE ".join(sides)
         case ex.In(body, members):
             return _TEST, f"{expression_text(body, _CONCATENATION)} IN ({_comma_list(members)})"
         case ex.Between(body, low, high):
@@ -136,7 +139,7 @@ def _level_and_text(e: ex.Expression | ex.AllRows) -> tuple[int, str]:
 
 
 def _call_text(
-    e: ex.Classifier | ex.MatchNumber | ex.Navigation | ex.Aggregate | ex.Case | ex.Call,
+    e: ex.Classifier | ex.MatchNumber | ex.Navigation | ex.Aggregate | ex.Cast | ex.Case | ex.Call,
 ) -> str:
     match e:
         case ex.Classifier(qualifier):
@@ -154,6 +157,10 @@ def _call_text(
             parts += [f"WHEN {expression_text(a)} THEN {expression_text(b)}" for a, b in branches]
             parts += [f"ELSE {expression_text(otherwise)}" if otherwise else "", "END"]
             return " ".join(filter(None, parts))
+        case ex.Cast(body, type):
+            return f"CAST({expression_text(body)} AS {type.value})"
+        case ex.Call(ex.Function.EPOCH, (argument,)):
+            return f"EXTRACT(EPOCH FROM {expression_text(argument)})"
         case ex.Call(function, arguments):
             return f"{function.value}({_comma_list(arguments)})"
         case _:

@@ -50,6 +50,8 @@ def _integers(e: Any, R: OrderedRows) -> Any:
             return ex.Literal(_whole(n, R))
         case ex.Arithmetic(operator, left, right):
             _check(operator, R.kind_of(left), R.kind_of(right))
+        case ex.Call(ex.Function.EPOCH, (part,)) if (R.base, R.unit) == (0, 1):
+            return ex.Arithmetic(ex.ArithmeticOperator.DIV, _integers(part, R), ex.Literal(1e9))
         case ex.Aggregate(ex.AggregateFunction.AVG) if R.kind_of(e) in _TIMES:
             raise NotColumnar  # a mean is rounded to a nanosecond
         case _:

@@ -24,6 +24,9 @@ from cerlab.rows.syntax import unsupported
 MODE = "mode"
 """The key of a node's ``meta`` that has RUNNING or FINAL where one is written before it."""
 
+CALL = "call"
+"""The key of a node's ``meta`` that tells CAST(..) from a literal with a type."""
+
 LITERAL = "DURATION"
 """The unit of a duration whose text has its units."""
 
@@ -58,7 +61,10 @@ class RowDialect(Dialect):
         """SQL's expressions, with RUNNING and FINAL."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
-        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            "CAST": lambda self: self._parse_cast_call(),
+            "EXTRACT": lambda self: self._parse_extract(),
+        }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             "CASE": parser.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]
@@ -83,6 +89,12 @@ class RowDialect(Dialect):
                 place = place_at(self.sql, word.start, len(word.text))
                 raise unsupported("a lambda", place, "write the condition without a list")
             return super()._parse_lambda(**options)
+
+        def _parse_cast_call(self) -> exp.Expr:
+            """Return ``CAST(e AS type)``, which is not the literal ``TIMESTAMP '..'``."""
+            node = self._parse_cast(strict=True)
+            node.meta[CALL] = True
+            return node
 
         def _parse_type(self, *options: bool, **named: bool) -> exp.Expr | None:
             return self._parse_duration() or super()._parse_type(*options, **named)

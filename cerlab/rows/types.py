@@ -286,6 +286,11 @@ class _Scope:
                 self._booleans(left, right)
             case ex.Not(body):
                 self._booleans(body)
+            case ex.Like(body, pattern):
+                for side in (body, pattern):
+                    self.need(side, (Kind.TEXT, Kind.NULL), "LIKE expects texts")
+            case ex.Cast(body, type):
+                return self._cast(body, type)
             case ex.In(body, members):
                 self.comparable(body, *members)
             case ex.Between(body, low, high):
@@ -350,6 +355,22 @@ class _Scope:
         results = [result for _, result in branches]
         return self.common_type([*results, *([otherwise] if otherwise is not None else [])])
 
+    def _cast(self, body: ex.Expression, type: ex.CastType) -> StaticType:
+        plain: tuple[Kind, ...] = (*_NUMBERS, Kind.BOOLEAN, Kind.TEXT)
+        match type:
+            case ex.CastType.TIMESTAMP | ex.CastType.DATE:
+                result, plain = Kind.MOMENT, (Kind.TEXT, Kind.MOMENT, Kind.NULL)
+            case ex.CastType.INTEGER | ex.CastType.BIGINT:
+                result = Kind.INTEGER
+            case ex.CastType.DOUBLE:
+                result = Kind.DOUBLE
+            case ex.CastType.VARCHAR:
+                result = Kind.TEXT
+            case _:
+                assert_never(type)
+        self.need(body, plain, f"CAST AS {type.value} does not take this")
+        return StaticType(result)
+
     def _call(self, function: ex.Function, arguments: tuple[ex.Expression, ...]) -> StaticType:
         match function:
             case ex.Function.COALESCE:
@@ -364,6 +385,15 @@ class _Scope:
                 return StaticType(self.need(arguments[0], _NUMBERS, "ABS expects a number"))
             case ex.Function.MOD:
                 return self._number(arguments, ex.ArithmeticOperator.MOD)
+            case ex.Function.ROUND:
+                for places in arguments[1:]:
+                    integers = (Kind.INTEGER, Kind.NULL)
+                    self.need(places, integers, "ROUND expects a number of places")
+                return StaticType(self.need(arguments[0], _NUMBERS, "ROUND expects a number"))
+            case ex.Function.EPOCH:
+                message = "EXTRACT(EPOCH ..) expects a moment or a duration"
+                self.need(arguments[0], (*_TIMES, Kind.NULL), message)
+                return StaticType(Kind.DOUBLE)
             case ex.Function.NULLIF:
                 self.comparable(*arguments)
                 return StaticType(self.type_of(arguments[0]).kind)

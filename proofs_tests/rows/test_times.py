@@ -29,8 +29,8 @@ ROW = {
 }
 
 
-def cases() -> list[tuple[str, str]]:
-    text = files("proofs_tests.rows").joinpath("cases/times.txt").read_text(encoding="utf-8")
+def cases(name: str) -> list[tuple[str, str]]:
+    text = files("proofs_tests.rows").joinpath(f"cases/{name}.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return [(parts[0], parts[-1]) for line in lines for parts in [re.split(r"  +", line)]]
 
@@ -40,7 +40,7 @@ def shown(value: Any) -> str:
     return words.get(str(value), str(value))
 
 
-@pytest.mark.parametrize(("e", "expected"), cases())
+@pytest.mark.parametrize(("e", "expected"), [*cases("times"), *cases("casts")])
 def test_the_value_is(e: str, expected: str) -> None:
     query = parse_rows(f"MATCH_RECOGNIZE (MEASURES {e} AS m PATTERN (A))")
     assert parse_rows(str(query)) == query
@@ -63,6 +63,15 @@ def test_the_value_is(e: str, expected: str) -> None:
         ("ts > '2024-01-31'", cerlab.TypeMismatch, "TIMESTAMP '2024-01-31 10:00'"),
         ("ts > 5", cerlab.TypeMismatch, "TIMESTAMP"),
         ("INTERVAL '1' MONTH", cerlab.Unsupported, ""),
+        ("CAST(x AS DECIMAL(3, 1))", cerlab.Unsupported, "DOUBLE"),
+        ("CAST(d AS INTEGER)", cerlab.TypeMismatch, ""),
+        ("CAST(x AS DATE)", cerlab.TypeMismatch, ""),
+        ("EXTRACT(HOUR FROM ts)", cerlab.Unsupported, "EPOCH"),
+        ("EXTRACT(EPOCH FROM x)", cerlab.TypeMismatch, ""),
+        ("ROUND(d)", cerlab.TypeMismatch, ""),
+        ("ROUND(1, 2, 3)", cerlab.IllFormed, ""),
+        ("x LIKE '3'", cerlab.TypeMismatch, ""),
+        ("'a' LIKE 'a' ESCAPE '!'", cerlab.Unsupported, ""),
         ("INTERVAL '1'", cerlab.QuerySyntaxError, "30 SECONDS"),
         ("INTERVAL '1' DAY TO", cerlab.QuerySyntaxError, "30 SECONDS"),
         ("INTERVAL '1:60' HOUR TO MINUTE", cerlab.QuerySyntaxError, "30 SECONDS"),
@@ -149,7 +158,7 @@ LEAVES = {
 WAYS = {
     "m": ("m + d", "d + m", "m - d"),
     "d": ("m - m", "d + d", "d - d", "-d", "n * d", "d * n", "d / n", "COALESCE(d, d)"),
-    "n": ("d / d", "n + n", "n * n"),
+    "n": ("d / d", "n + n", "n * n", "EXTRACT(EPOCH FROM d)", "ROUND(n, 1)", "CAST(n AS BIGINT)"),
 }
 LITERALS = {
     "m": ("TIMESTAMP '1970-01-01 00:00:02'", "DATE '1970-01-01'"),
