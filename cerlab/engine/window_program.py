@@ -6,14 +6,17 @@ change little, and those that change nothing are not read at all.
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Sequence
 from enum import IntEnum
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.explicit import DEAD, NOWHERE, Mealy, Move, Step, mealy_of
+from cerlab.automata.explore import along, reachable
 from cerlab.engine.answers import firsts
 from cerlab.engine.kernels.arrays import (
     BEGINNING,
@@ -180,39 +183,27 @@ def _is_chained(
     """Return whether runs that enter a state never start earlier than the runs in it.
 
     So it is where, at all times, the latest start in the source of a move is no earlier than the
-    latest in its target: the greatest relation that beginnings and moves keep.
+    latest in its target. For a source p these targets are those that nothing later may come to: no
+    beginning that leaves p out, and no move from what it came to, except through p.
     """
-    over = {(p, q) for p in range(states) for q in range(states)}
-    while True:
-        rest = {(p, q) for p, q in over if _keeps(p, q, over, moves, begins)}
-        if rest == over:
-            break
-        over = rest
     for ops in moves:
         targets = [op.target for op in ops if op.target not in (DEAD, op.source)]
         if len(targets) > len(set(targets)):
             return False
-    return all((op.source, op.target) in over for ops in moves for op in ops if op.target != DEAD)
+    edges = {(op.source, op.target) for ops in moves for op in ops if op.target != DEAD}
+    rows = {frozenset(op.target for op in ops) for ops in begins}
+    for p in range(states):
+        fresh = {q for row in rows if p not in row for q in row} - {DEAD}
+        later = set(reachable(fresh, along((s, t) for s, t in edges if t != p)))
+        if any((p, q) in edges for q in later):
+            return False
+    return True
 
 
 def _is_one_to_one(ops: Sequence[_Op]) -> bool:
     """Whether no two ops bring runs to one state, or accept: else answers of two chains mix."""
     targets = [op.target for op in ops if op.target != DEAD]
     return len(targets) == len(set(targets)) and sum(op.accepts for op in ops) <= 1
-
-
-def _keeps(
-    p: int,
-    q: int,
-    over: set[tuple[int, int]],
-    moves: Sequence[Sequence[_Op]],
-    begins: Sequence[Sequence[_Op]],
-) -> bool:
-    if p == q:
-        return True
-    return all((p, op.source) in over for ops in moves for op in ops if op.target == q) and all(
-        any(op.target == p for op in ops) for ops in begins if any(op.target == q for op in ops)
-    )
 
 
 def _waits(machine: Deterministic, vectors: Sequence[int], idles: list[int]) -> Int32s:
@@ -283,20 +274,23 @@ def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
 
     Of two copies into one cell the later start wins, which is that of the later copy as given.
     """
+    readers = Counter(source for source, _ in copies)
+    writers: dict[int, deque[int]] = {}  # copies into each cell, in their order
+    for n, (_, target) in enumerate(copies):
+        writers.setdefault(target, deque()).append(n)
+    ready = [rest[0] for target, rest in writers.items() if not readers[target]]
+    heapify(ready)
     order: list[Copy] = []
-    left = list(copies)
-    while left:
-        ready = [
-            c
-            for n, c in enumerate(left)
-            if not any(s == c[1] for s, _ in left if (s, _) != c)
-            and not any(t == c[1] for _, t in left[:n])
-        ]
-        if not ready:
-            return None
-        order.append(ready[0])
-        left.remove(ready[0])
-    return order
+    while ready:
+        source, target = copy = copies[heappop(ready)]
+        order.append(copy)
+        writers[target].popleft()
+        if writers[target]:
+            heappush(ready, writers[target][0])
+        readers[source] -= 1
+        if not readers[source] and writers.get(source):
+            heappush(ready, writers[source][0])
+    return order if len(order) == len(copies) else None
 
 
 def _flat(rows: Sequence[Sequence[int]]) -> Cells:
