@@ -11,7 +11,7 @@ from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
 from cerlab.logic.focel.scope import unscoped_variable
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, TimeWindow
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Duration, Event, Timestamp, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, LabelAttribute, On
@@ -42,6 +42,8 @@ def random_condition(rng: Choices, labels: Sequence[str], shape: Shape) -> cond.
 @part
 def random_predicate(rng: Choices, shape: Shape) -> pred.Predicate:
     """A predicate over the attributes v and w."""
+    if shape.temporal and likely(rng, 0.6):
+        return _temporal_predicate(rng)
     if not likely(rng, 0.4) or not shape.rich:
         return pred.Comparison(
             rng.choice([pred.Operator.EQ, pred.Operator.EQ, pred.Operator.NE, pred.Operator.GE]),
@@ -74,6 +76,42 @@ def random_predicate(rng: Choices, shape: Shape) -> pred.Predicate:
         case _:
             constant = pred.Constant(rng.choice((0, 0.5, 1.0, True, "a", "b")))
             return pred.Comparison(rng.choice(list(pred.Operator)), v, constant)
+
+
+MOMENTS: tuple[Timestamp, ...] = (Timestamp(0), Timestamp(10**9))
+
+DURATIONS: tuple[Duration, ...] = (Duration(0), Duration(10**9), Duration(-1))
+
+
+def _temporal_predicate(rng: Choices) -> pred.Predicate:
+    """A comparison of moments, or of durations, most of them computed."""
+    v, w = pred.Attribute("v"), pred.Attribute("w")
+    operator = rng.choice(list(pred.Operator))
+    moment, length = pred.Constant(rng.choice(MOMENTS)), pred.Constant(rng.choice(DURATIONS))
+    number = pred.Constant(rng.choice((2, 0.5, -1)))
+    sub, add = pred.Arithmetic.SUB, pred.Arithmetic.ADD
+    match rng.randrange(8):
+        case 0:
+            return pred.Comparison(operator, v, moment if likely(rng, 0.5) else length)
+        case 1:
+            return pred.Comparison(operator, pred.Computed(sub, v, w), length)
+        case 2:
+            return pred.Comparison(operator, v, pred.Computed(add, w, length))
+        case 3:
+            scaling = rng.choice((pred.Arithmetic.MUL, pred.Arithmetic.DIV))
+            return pred.Comparison(operator, pred.Computed(scaling, w, number), length)
+        case 4:
+            ratio = pred.Computed(pred.Arithmetic.DIV, w, pred.Constant(Duration(2 * 10**9)))
+            return pred.Comparison(operator, ratio, pred.Constant(0.5))
+        case 5:
+            some: Sequence[Value] = rng.choice((MOMENTS, DURATIONS))
+            return pred.Member(v, tuple(map(pred.Constant, some[:2])), likely(rng, 0.3))
+        case 6:
+            ends: Sequence[Value] = rng.choice((MOMENTS, DURATIONS))
+            low, high = map(pred.Constant, ends[:2])
+            return pred.Between(v, low, high, likely(rng, 0.3))
+        case _:
+            return pred.Comparison(operator, pred.Negated(w), length)
 
 
 _KINDS = (
@@ -405,11 +443,15 @@ def _attributes(rng: Choices, shape: Shape, columns: frozenset[str]) -> dict[str
     values: list[Value] = [0, 1]
     if "v" in columns and shape.rich and likely(rng, 0.3):
         values = [None, 0.5, 1.0, float("nan"), True, "a", "b"]
+    spans: tuple[Value, ...] = (0, 1, "a", None)
+    if shape.temporal and likely(rng, 0.8):
+        values = [*MOMENTS, *MOMENTS, *DURATIONS, None]
+        spans = (*DURATIONS, *DURATIONS, *MOMENTS, 1)
     attributes: dict[str, Value] = {}
     if "v" in columns and (not shape.sparse or likely(rng, 0.9)):
         attributes["v"] = rng.choice(values)
     if "w" in columns and shape.rich and likely(rng, 0.5):
-        attributes["w"] = rng.choice((0, 1, "a", None))
+        attributes["w"] = rng.choice(spans)
     return attributes
 
 

@@ -1,0 +1,223 @@
+"""Wrong versions of moments and durations, each killed by a table computed by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import z3
+
+import cerlab
+from cerlab import Duration, Timestamp, match_recognize
+from cerlab.logic.ceql import condition_builder
+from cerlab.model import event as model
+from cerlab.model.columns import values_of
+from cerlab.predicates import smt, truth
+from cerlab.predicates.columns import SymbolStage, axes
+from cerlab.predicates.smt import formulas
+from cerlab.predicates.syntax import Arithmetic
+from cerlab.rows import builder, casts, evaluation, times
+from proofs_tests.clauses import test_times as clauses
+from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
+from proofs_tests.rows import test_times as rows
+from proofs_tests.suite import Suite
+
+TRUTHS = clauses.cases()
+VALUES = [*rows.cases("times"), *rows.cases("casts")]
+
+
+def is_true_as_said(row: Sequence[Any]) -> bool:
+    predicate, values, expected = row
+    try:
+        P = clauses.predicate_of(predicate)
+        return bool(truth.satisfies(model.Event("E", values), P) is expected)
+    except (cerlab.CerlabError, TypeError):
+        return False
+
+
+def has_the_class_as_said(row: Sequence[Any]) -> bool:
+    """By columns of one type, of each event and of one with other values besides."""
+    predicate, values, expected = row
+    judge = SymbolStage([clauses.predicate_of(predicate)])
+    columns = {"type": ["E"] * 2, **{n: [v, v] for n, v in values.items()}}
+    symbols = judge.symbols(columns, 2)
+    own = judge.vectors[judge.symbol(model.Event("E", values))]
+    return {judge.vectors[symbols[0]], own} == {int(expected)}
+
+
+def value_by(evaluator: Any) -> Any:
+    def is_right(row: Sequence[Any]) -> bool:
+        e, expected = row
+        try:
+            query = f"MATCH_RECOGNIZE (MEASURES {e} AS m PATTERN (A))"
+            (value,) = values_of(
+                match_recognize(query, [rows.ROW], evaluator=evaluator).column("m"), "m"
+            )
+        except (cerlab.CerlabError, TypeError, ValueError, NotImplementedError):
+            return False
+        return bool(rows.shown(value) == expected)
+
+    return is_right
+
+
+DECIDED = [
+    ("d > 5 SECONDS AND d < 5.000000001 SECONDS", False),
+    ("d / 2 = 0.000000002 SECONDS AND d > 0.000000004 SECONDS", True),
+    ("d * 2 = 0.000000005 SECONDS", False),
+    ("d * 2 = 0.000000006 SECONDS", True),
+    ("d + d < d AND d > 0 SECONDS", False),
+    ("d / 2 = 0.000000002 SECONDS AND d < 0.000000004 SECONDS", True),
+    ("d * 0.3 = 0.000000003 SECONDS AND d < 0.00000001 SECONDS", True),
+    ("d + d > d AND d > 54750 DAYS", False),
+    ("t + d < t AND d > 0 SECONDS", False),
+    ("t + d > t AND d > 0 SECONDS", True),
+]
+
+
+def is_decided_so(row: Sequence[Any]) -> bool:
+    predicate, satisfiable = row
+    smt._choices.cache_clear()
+    text = f"SELECT * WHERE A FILTER A[{predicate}]"
+    return bool(cerlab.satisfiable(text).holds is satisfiable)
+
+
+TRUTH = on_rows(is_true_as_said, TRUTHS)
+STAGE = on_rows(has_the_class_as_said, TRUTHS)
+REFERENCE = on_rows(value_by("reference"), VALUES)
+COMPILED = on_rows(value_by("compiled"), VALUES)
+DECISIONS = on_rows(is_decided_so, DECIDED)
+
+
+def rounds_down(number: float) -> int:
+    return math.floor(number)
+
+
+def rounds_half_up(number: Any) -> int:
+    return math.floor(number + type(number)(1, 2)) if hasattr(number, "denominator") else 0
+
+
+def everything_fits(value: Any) -> bool:
+    return True
+
+
+_KIND_OF, _COMPUTE, _NEGATE = truth.kind_of, truth.compute, truth.negate
+_MOMENT, _CHECK = model.moment_of_text, times._check
+
+
+def durations_are_numbers(value: Any) -> str | None:
+    return "number" if isinstance(value, Duration) else _KIND_OF(value)
+
+
+def no_duration_is_negated(value: Any) -> Any:
+    return None if isinstance(value, Duration) else _NEGATE(value)
+
+
+def moments_are_negated(value: Any) -> Any:
+    return Timestamp(-value.nanoseconds) if isinstance(value, Timestamp) else _NEGATE(value)
+
+
+def zones_are_passed_over(text: str) -> Any:
+    return _MOMENT(text.split("+")[0])
+
+
+def only_whole_seconds(text: str) -> Any:
+    moment = _MOMENT(text)
+    return moment and Timestamp(moment.nanoseconds // 10**9 * 10**9)
+
+
+def cuts_of_any_kind(values: Any, of_time: Any) -> list[Any]:
+    """Numbers cut durations."""
+    if of_time is None:
+        return _NUMBERS_OF(values, of_time)
+    return [v.nanoseconds for v in values if isinstance(v, Timestamp)]
+
+
+_NUMBERS_OF = axes.numbers_of
+
+
+def half_even_is_floor(term: Any) -> Any:
+    return z3.ToInt(term)
+
+
+def no_bound(nanoseconds: Any) -> Any:
+    return z3.BoolVal(True, nanoseconds.ctx)
+
+
+def sums_go_on(operator: str, a: Any, b: Any) -> Any:
+    """The reference keeps what leaves 64 bits."""
+    if isinstance(a, Duration) and isinstance(b, int | float) and operator == "*":
+        return Duration(round(a.nanoseconds * b))
+    return _TIME(operator, a, b)
+
+
+_TIME = evaluation._time_arithmetic
+
+
+def quotients_are_floored(*_: Any) -> None:
+    """Integers divide as durations do."""
+
+
+def rounds_to_even(x: float) -> float:
+    return float(round(x)) if math.isfinite(x) else x
+
+
+WRONG_OPERATIONS: dict[str, Any] = {
+    "moments_add": {(Arithmetic.ADD, "timestamp", "timestamp"): Timestamp},
+    "a_moment_from_a_duration": {(Arithmetic.SUB, "duration", "timestamp"): Timestamp},
+    "numbers_are_nanoseconds": {
+        (op, left, right): Duration
+        for op in (Arithmetic.ADD, Arithmetic.SUB)
+        for left, right in (("number", "duration"), ("duration", "number"))
+    },
+    "products_of_durations": {(Arithmetic.MUL, "duration", "duration"): Duration},
+    "remainders_of_durations": {(Arithmetic.MOD, "duration", "duration"): Duration},
+    "a_ratio_is_a_duration": {(Arithmetic.DIV, "duration", "duration"): Duration},
+    "frequencies": {(Arithmetic.DIV, "number", "duration"): float},
+}
+
+MUTANTS: list[Mutant] = [
+    *(
+        mutant(TRUTH, truth, "_OF_TIME", {**truth._OF_TIME, **wrong}, id=name)
+        for name, wrong in WRONG_OPERATIONS.items()
+    ),
+    mutant(TRUTH, truth, "round", rounds_down, id="rounds_down"),
+    mutant(TRUTH, truth, "round", rounds_half_up, id="rounds_half_up"),
+    mutant(TRUTH, truth, "_fits", everything_fits),
+    mutant(TRUTH, truth, "_INT64", range(-(2**70), 2**70), id="no_64_bits"),
+    mutant(TRUTH, truth, "kind_of", durations_are_numbers),
+    mutant(TRUTH, truth, "negate", no_duration_is_negated),
+    mutant(TRUTH, truth, "negate", moments_are_negated),
+    mutant(TRUTH, condition_builder, "moment_of_text", zones_are_passed_over),
+    mutant(TRUTH, condition_builder, "moment_of_text", only_whole_seconds),
+    mutant(
+        TRUTH,
+        condition_builder,
+        "UNITS",
+        {**model.UNITS, "MILLISECOND": 10**3},
+        id="milliseconds_are_microseconds",
+    ),
+    mutant(STAGE, axes, "numbers_of", cuts_of_any_kind),
+    mutant(DECISIONS, formulas, "half_even", half_even_is_floor),
+    mutant(DECISIONS, formulas, "_in_64_bits", no_bound),
+    mutant(REFERENCE, evaluation, "_time_arithmetic", sums_go_on),
+    mutant(REFERENCE, evaluation, "round", rounds_down, id="reference_rounds_down"),
+    mutant(
+        REFERENCE, builder, "UNITS", {**model.UNITS, "HOUR": 60 * 10**9}, id="hours_are_minutes"
+    ),
+    mutant(REFERENCE, casts, "_nearest", rounds_to_even),
+    mutant(COMPILED, times, "_check", quotients_are_floored),
+]
+
+
+@each_of(MUTANTS)
+def test_the_table_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    if not hasattr(mutant.places[0].owner, mutant.places[0].name):  # a builtin of Python
+        monkeypatch.setattr(mutant.places[0].owner, mutant.places[0].name, round, raising=False)
+    check_killed(mutant, monkeypatch, suite)
+
+
+@pytest.mark.parametrize("judge", [TRUTH, STAGE, REFERENCE, COMPILED, DECISIONS])
+def test_what_is_there_passes_every_row(judge: Any) -> None:
+    assert all(judge.case(n) for n in range(judge.count))
