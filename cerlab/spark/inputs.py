@@ -219,6 +219,8 @@ def conform(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
             raise BadData(
                 "CER0723", "no event has it", place=DataPlace(path, None, name), hint=hint
             )
+        if types[name] is AttributeType.DURATION:
+            raise _no_durations(f"the schema declares '{name}' so")
         cast = cell.try_cast(_TYPES[types[name]])
         columns.append(cast.alias(name))
         what = f"not every cell is {types[name].value}"
@@ -307,6 +309,9 @@ def _of_file(file: Path) -> StructType | None:
         return None
     if (spark_schema := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
         return StructType.fromJson(json.loads(spark_schema))
+    for field in schema:
+        if pa.types.is_duration(field.type):  # Spark reads the integers that Parquet has there
+            raise _no_durations(f"column '{field.name}' is {field.type}")
     if not all(_is_plain(field.type) for field in schema):
         return None
     struct = StructType()
@@ -314,6 +319,12 @@ def _of_file(file: Path) -> StructType | None:
         without_zone = getattr(field.type, "tz", None) is None
         struct.add(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=without_zone))
     return struct
+
+
+def _no_durations(what: str) -> BadData:
+    message = f"Spark has no durations of nanoseconds, and {what}"
+    hint = "cast it to integers and compare numbers, or run the query without Spark"
+    return BadData("CER0741", message, hint=hint)
 
 
 def schema_for_tasks(place: str) -> StructType:

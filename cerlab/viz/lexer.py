@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from pygments.lexer import RegexLexer, words
+from pygments.lexer import RegexLexer, bygroups, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
+from cerlab.model.event import UNITS
 from cerlab.predicates.text import WORDS
 
 _TOKENS = {
@@ -34,6 +35,11 @@ class CeqlLexer(RegexLexer):  # type: ignore[misc]  # Pygments is untyped
             (r"/\*.*?\*/", Comment.Multiline),
             (r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", String),
             (r"`(?:[^`]|``)+`", Name),
+            (r"(?:TIMESTAMP|DATE)(?=\s*['\"])", Keyword.Type),
+            (
+                rf"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(\s+)((?:{'|'.join(UNITS)})S?)\b",
+                bygroups(Number, Whitespace, Keyword.Type),
+            ),
             *((words(WORDS[r].split(), r"\b", r"\b"), _TOKENS[r]) for r in WORDS),
             (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", Number),
             (r"[A-Za-z_]\w*", Name),

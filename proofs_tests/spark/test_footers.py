@@ -24,6 +24,7 @@ from cerlab.spark import tasks as task_files
 from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
 from cerlab.spark.evaluation import Job
 from cerlab.spark.footers import Columns, Layout, NoProof, layout, row_groups
+from cerlab.spark.inputs import footer_schema
 from cerlab.spark.plan import Labels, Mode, engine_column
 from cerlab.spark.runs import runs_of_survey
 from cerlab.spark.shuffle_units import survey_units
@@ -328,3 +329,12 @@ def test_the_java_machine_is_chosen_by_the_footers(
     query = as_pattern("SELECT * WHERE A ; B PARTITION BY [p] WITHIN 5 [t]")
     words = ["QUERY", "--input", str(tmp_path), "--order-by", "t", "--position", "p", *options]
     assert command._tasks_read(query, parser.parse_args(words)) is is_read_by_tasks
+
+
+def test_durations_of_arrow_are_refused_by_name(tmp_path: Path) -> None:
+    """Parquet holds them as integers, and Spark reads these: comparisons would be false."""
+    table = pa.table({"type": ["A"], "d": pa.array([1], pa.duration("s"))})
+    pq.write_table(table, tmp_path / "e.parquet")
+    with pytest.raises(cerlab.BadData, match="column 'd' is duration") as caught:
+        footer_schema(str(tmp_path / "e.parquet"))
+    assert caught.value.code == "CER0741"

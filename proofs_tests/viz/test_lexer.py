@@ -46,3 +46,9 @@ def test_it_is_an_entry_point() -> None:
 
 def test_completion_offers_what_is_public() -> None:
     assert dir(cerlab) == sorted({*cerlab.__all__, "flink", "spark", "__version__"})
+
+
+def test_units_of_time_are_words_only_after_a_number() -> None:
+    text = "A[date > DATE '2024-01-31' AND t - s > 1 HOUR 2.5 minutes AND day = 3]"
+    words = [value for kind, value in CeqlLexer().get_tokens(text) if kind is Keyword.Type]
+    assert words == ["DATE", "HOUR", "minutes"]
