@@ -11,6 +11,7 @@ from cerlab.api.answers import Matches
 from cerlab.api.questions import as_row_pattern, refuse_options
 from cerlab.automata.epsilon import smaller
 from cerlab.automata.strategy import StrategyCea
+from cerlab.compile.cel_to_vcea import blocks, cel_to_vcea
 from cerlab.compile.pattern import (
     AnyPattern,
     AnyWhat,
@@ -24,6 +25,7 @@ from cerlab.compile.pattern import (
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of
+from cerlab.logic.ceql.syntax import strategy_and_body
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Valuation, by_end
 from cerlab.model.clauses import Strategy
@@ -172,7 +174,7 @@ _OF_EVENTS = ("tecs", "timeline")
 
 
 WHAT = (
-    *("ast", "vcea", "cea", "det", *_STRATEGIES, "srt"),
+    *("ast", "vcea", "cea", "blocks", "det", *_STRATEGIES, "srt"),
     *("table", "minterms", *_OF_EVENTS),
 )
 """Stages of a query that `show` draws; the last two need events."""
@@ -192,8 +194,9 @@ def show(
     """Return a stage of a query as a value that a notebook draws, as ``cerlab show`` writes it.
 
     `what` is ``"ast"``, a machine (``"vcea"``, ``"cea"``, ``"det"``, ``"strict"``, ``"nxt"``,
-    ``"last"``, ``"max"``, ``"srt"``), its ``"table"`` or ``"minterms"``; with `events` it is
-    ``"tecs"``, as the last event leaves it, or ``"timeline"``. Left out it is the timeline where
+    ``"last"``, ``"max"``, ``"srt"``; ``"blocks"`` is ``"vcea"`` with each count drawn as one
+    event), its ``"table"`` or ``"minterms"``; with `events` it is ``"tecs"``, as the last event
+    leaves it, or ``"timeline"``. Left out it is the timeline where
     there are events, else the syntax tree. Answers, as `cerlab.evaluate` lists them, are drawn
     under the events that they are answers on. `language` is as of `cerlab.evaluate`, and so are
     `type`, `time` and `unit`; `options` are those of `cerlab.timeline`. Raises `UsageError` for
@@ -265,6 +268,8 @@ def _of(query: Pattern, what: str) -> Any:
             return query.vcea
         case "cea":
             return query.cea
+        case "blocks":
+            return cel_to_vcea(blocks(strategy_and_body(query.ast)[1]))
         case "det":
             return query.det
         case "srt":

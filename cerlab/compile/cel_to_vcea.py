@@ -88,6 +88,22 @@ def compose(
             assert_never(phi)
 
 
+def blocks(phi: cel.Formula) -> cel.Formula:
+    """The formula with one event in the place of each count, to draw: its type is the count's text.
+
+    The event has the labels that the count may set, so filters around it stay what they are.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> print(blocks(parse_cel("A{5} ; B")[0]))
+    PROJECT[A](`A{5}` AS A) ; B
+    """
+    if not isinstance(phi, cel.Count):
+        return cel.map_children(blocks, phi)
+    labels = cel.defined_labels(phi)
+    event: cel.Formula = cel.Atom(str(phi))
+    return cel.Project(labels, reduce(cel.As, sorted(labels), event))
+
+
 def apply_filter(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -> M:
     """One copy of the automaton for each way to satisfy the filter: `demand` puts a part to it.
 

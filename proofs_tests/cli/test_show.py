@@ -21,7 +21,10 @@ FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
 QUERY, EVENTS = str(FOLDER / "query.ceql"), str(FOLDER / "events.core")
 SREMO = "<type = 'B'>^ -> r1 . <TRUE>* . <type = 'S' AND id = r1.id>^"
 
-STAGES = ["ast", "vcea", "cea", "det", "strict", "nxt", "last", "max", "table", "minterms", "tecs"]
+STAGES = [
+    *("ast", "vcea", "cea", "blocks", "det", "strict", "nxt", "last", "max"),
+    *("table", "minterms", "tecs"),
+]
 
 
 def arguments(what: str) -> list[str]:
@@ -184,3 +187,18 @@ def test_what_is_not_drawn_is_refused_by_name(
 ) -> None:
     assert main(["show", *options]) == 2
     assert code in capsys.readouterr().err
+
+
+def test_a_count_is_one_block(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the tree of the formula, and in a picture of the automaton, whatever it counts to."""
+    text = "(A ; B){500} FILTER A[v = 1] ; C:{2,}"
+    assert main(["show", text, "--what", "ast"]) == 0
+    assert capsys.readouterr().out.count("{500}") == 1
+    assert main(["show", text, "--what", "blocks", "--format", "text"]) == 0
+    machine, *steps = capsys.readouterr().out.splitlines()
+    assert machine.startswith("VCEA: 3 states")
+    assert [step.split("  ")[-1] for step in steps] == [
+        "type = 'C:{2,}' / {C}",
+        "TRUE / ∘",
+        "type = '(A ; B){500}' AND v = 1 / {A, B}",
+    ]

@@ -53,6 +53,15 @@ def test_states_are_two_for_each_event_and_one_for_each_iteration() -> None:
             assert cel_to_vcea(phi).states <= most_states(phi)
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 50])
+def test_a_count_is_the_machine_of_the_sequence(n: int) -> None:
+    """So it is evaluated as fast."""
+    count = cel_to_vcea(parse_formula(f"A{{{n}}} ; B"))
+    written = cel_to_vcea(parse_formula(" ; ".join(["A"] * n + ["B"])))
+    assert (count.states, set(count.Delta)) == (written.states, set(written.Delta))
+    assert (count.I, count.F) == (written.I, written.F)
+
+
 @pytest.mark.parametrize("n", [1, 10, 100, 1000])
 def test_counts_are_linear_in_what_they_count_to(n: int) -> None:
     """States and transitions of ``A{n}`` are those of ``A ; .. ; A``; nested counts multiply."""

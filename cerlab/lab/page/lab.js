@@ -4,6 +4,7 @@ import { openEngine } from "./engine.js";
 const EXAMPLES = {
   "a sequence": { query: "A ; B", events: "A C B B" },
   "iteration": { query: "A ; B+ ; C", events: "A B A B C" },
+  "counts": { query: "A{2,3} ; B", events: "A C A A B" },
   "filters and a partition": {
     query: "SELECT *\nWHERE BUY AS b ; SELL AS s\nFILTER b[price < 100] AND s[price > 100]\nPARTITION BY [name]",
     events: "BUY(name=X,price=90)\nBUY(name=Y,price=80)\nSELL(name=X,price=101)\nSELL(name=Y,price=95)\nSELL(name=X,price=120)",
@@ -20,6 +21,7 @@ const STAGES = {
   cea: "automaton",
   det: "deterministic",
   vcea: "with labels",
+  blocks: "counts as blocks",
   strict: "of STRICT",
   nxt: "of NEXT",
   last: "of LAST",
