@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cerlab.automata.explore import coarsest
 from cerlab.errors import Unsupported
-from cerlab.model.event import Value
+from cerlab.model.event import Duration, Timestamp, Value, to_value
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.functions import at_row, of_row
@@ -76,10 +76,10 @@ def letter_at(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[
 
 
 def cell(row: Row, name: str) -> Value:
-    """Return a column by its name, else by one that agrees but for case."""
+    """Return the value of a column by its name, else by one that agrees but for case."""
     if name in row:
-        return row[name]
-    return next(v for c, v in row.items() if c.casefold() == name.casefold())
+        return to_value(row[name], name)
+    return next(to_value(v, c) for c, v in row.items() if c.casefold() == name.casefold())
 
 
 def columns_of(e: ex.Expression) -> Iterator[ex.Column]:
@@ -324,6 +324,8 @@ def _regions(name: str, constants: set[Any], has_order: bool) -> list[Region]:
         bool if isinstance(c, bool) else str if isinstance(c, str) else float for c in constants
     }
     absent = Region("is", None)
+    if any(isinstance(constant, Timestamp | Duration) for constant in constants):
+        raise undecidable(f"column {name} is compared with moments or durations", _GIVE)
     if len(kinds) > 1 or any(not isinstance(c, bool | str | int | float) for c in constants):
         raise undecidable(f"constants of different kinds stand beside column {name}", _GIVE)
     if kinds == {bool}:

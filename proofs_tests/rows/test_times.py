@@ -250,3 +250,14 @@ def test_times_of_python_and_zones() -> None:
     assert match_recognize(query, rows).to_pylist() == [
         {"l": timedelta(minutes=1), "s": timedelta(minutes=1)}
     ]
+
+
+def test_deciders_know_durations_of_given_rows_and_refuse_all_rows_by_name() -> None:
+    query = """MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A B)
+        DEFINE A AS d < 5 SECONDS, B AS d > PREV(d) + INTERVAL '1' SECOND)"""
+    assert "not a comparison" in str(cerlab.satisfiable(query))
+    simple = query.replace("PREV(d) + ", "")
+    assert "column d is compared with moments or durations" in str(cerlab.satisfiable(simple))
+    short, long = ({"d": timedelta(seconds=n)} for n in (1, 6))
+    assert cerlab.satisfiable(query, rows=[short, long]).holds
+    assert not cerlab.satisfiable(query, rows=[short]).holds
