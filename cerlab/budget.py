@@ -165,6 +165,25 @@ def poll(more: int = 0) -> None:
         here.check(more)
 
 
+POLL_EVERY = 1 << 10
+"""Items of a long loop between two polls: a few milliseconds of Python."""
+
+
+def polled(items: Iterable[T]) -> Iterable[T]:
+    """The items, with a `poll` at the first and then at every 1,024th.
+
+    Where no limit is set they are handed back as they are, so loops cost what they cost without.
+    """
+    return items if _limits.get() is None else _polled(items)
+
+
+def _polled(items: Iterable[T]) -> Iterator[T]:
+    for n, item in enumerate(items):
+        if not n % POLL_EVERY:
+            poll()
+        yield item
+
+
 def seconds_left() -> float:
     """The seconds before the limit, infinity without one; for what waits outside Python."""
     here = _limits.get()

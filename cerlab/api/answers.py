@@ -12,6 +12,7 @@ from warnings import warn
 from weakref import WeakKeyDictionary
 
 from cerlab import io
+from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
@@ -26,6 +27,10 @@ from cerlab.model.stream import Stream
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
     from cerlab.why import Why
+
+
+_FRAME_ROW = 180
+"""Bytes of an answer in a DataFrame, mostly of the NumPy array of its positions: measured."""
 
 
 @drawable
@@ -133,7 +138,9 @@ class Matches:
 
     def to_pandas(self) -> Any:
         """The same as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        poll(_FRAME_ROW * len(table))
+        return table.to_pandas()
 
     def to_polars(self) -> Any:
         """The same as a polars DataFrame."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.automata.plan import Plan
+from cerlab.budget import polled
 from cerlab.engine.answers import events_of_streams
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.kernels import totals as k
@@ -143,19 +144,19 @@ def ranks(column: Any, name: str) -> Ranks:
     """The values of an Arrow column by rank; NaN is as NULL, since it has no place in an order."""
     values = values_of(column, name)
     first: dict[Any, int] = {}
-    for n, value in enumerate(values):
+    for n, value in enumerate(polled(values)):
         if value is not None and value == value:
             first.setdefault(value, n)
     distinct = sorted(first)
     number = {value: rank for rank, value in enumerate(distinct)}
-    codes = [number[v] if v is not None and v == v else -1 for v in values]
+    codes = [number[v] if v is not None and v == v else -1 for v in polled(values)]
     return Ranks(np.array(codes, np.int64), np.array([first[v] for v in distinct], np.int64))
 
 
 def group_ranks(column: Any, name: str) -> Ranks:
     """Rank the values of an Arrow column for grouping; NaN is a value and ranks last."""
     ordered = ranks(column, name)
-    odd = [n for n, value in enumerate(values_of(column, name)) if value != value]
+    odd = [n for n, value in enumerate(polled(values_of(column, name))) if value != value]
     if not odd:
         return ordered
     codes = ordered.ranks.copy()

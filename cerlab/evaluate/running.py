@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.automata.plan import plan_digest
+from cerlab.budget import polled
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer
@@ -213,7 +214,7 @@ class RunningTotals:
         summands = dict.fromkeys(attribute for _, attribute in self._request.summands)
         comparands = dict.fromkeys(measure.place[1] for measure in self._request.extremes)
         kinds, doubles = dict(self._kinds), set(self._doubles)
-        for event in events:
+        for event in polled(events):
             for name in (*summands, *comparands):
                 value = value_of(event, name)
                 kind = None if value != value else kind_of(value)

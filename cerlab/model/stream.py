@@ -17,6 +17,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, Self, TypeAlias, overload
 
+from cerlab.budget import polled
 from cerlab.display import drawable
 from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
@@ -252,7 +253,7 @@ class Stream:
         """The events, made of the columns when they are first asked for."""
         if self._events is None:
             assert self._load is not None
-            self._events = tuple(self._load())
+            self._events = tuple(polled(self._load()))
         return self._events
 
     @property
@@ -279,10 +280,10 @@ class Stream:
                 self._columns = Columns(lists, lambda name: as_arrow(lists[name]))
                 return self._columns
             events = self.events
-            names = dict.fromkeys(name for event in events for name in event.attributes)
+            names = dict.fromkeys(name for event in polled(events) for name in event.attributes)
             self._columns = Columns(
                 (*names, "type", "stream"),
-                lambda name: as_arrow([value_of(event, name) for event in events]),
+                lambda name: as_arrow([value_of(event, name) for event in polled(events)]),
             )
         return self._columns
 
@@ -335,7 +336,7 @@ def events_of_dicts(
     events: Iterable[Event | Mapping[str, Any]], type: str | None = None
 ) -> tuple[Event, ...]:
     """Return events made of dicts; `type` is the default type. Raises as `Stream.from_events`."""
-    return tuple(_event(each, n, type) for n, each in enumerate(events, 1))
+    return tuple(_event(each, n, type) for n, each in enumerate(polled(events), 1))
 
 
 def _event(event: Event | Mapping[str, Any], number: int, type: str | None) -> Event:

@@ -116,7 +116,8 @@ def test_a_limit_is_seen_between_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "SECONDS_OF_PACE", 0.0)
     session = cerlab.parse_query("SELECT * WHERE A ; B LIMIT 1").open()
     session.push([{"type": "A"}, {"type": "B"}])  # kernels are compiled
+    many = cerlab.Stream.from_events([{"type": "A"}] * 100_000)  # which looks at limits, too
     with cerlab.limits(seconds=0.05), pytest.raises(cerlab.ResourceLimit, match="CER0620"):
-        session.push([{"type": "A"}] * 100_000)
+        session.push(many)
     with pytest.raises(cerlab.UsageError, match="CER0832"):
         session.push([{"type": "B"}])
