@@ -136,7 +136,7 @@ def _repeated(part: Any, sign: str) -> Any:
     }[sign](part)
 
 
-_WORDS = {"_AND_FILTER": "AND", "_OR_FILTER": "OR"}
+_WORDS = {"_AND_FILTER": "AND", "_OR_FILTER": "OR", "_TIMESTAMP": "TIMESTAMP", "_DATE": "DATE"}
 
 
 def _word(token: Token) -> Any:
