@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -238,7 +239,8 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
 def to_value(raw: Any, name: str = "?") -> Value:
     """Read a scalar as a `Value`: exact for numbers, text, booleans, moments and durations.
 
-    A Decimal becomes an int if it is one, else the nearest float; pandas' NaT and NA become None.
+    A Decimal becomes an int if it is one, else the float that prints as it; one with more digits
+    than a float has is `BadData`. pandas' NaT and NA become None.
     """
     if type(raw) is str and not raw.isascii():
         return _unicode(raw, name)
@@ -255,7 +257,7 @@ def to_value(raw: Any, name: str = "?") -> Value:
     if isinstance(raw, timedelta):
         return Duration(_length(raw))
     if isinstance(raw, Decimal):
-        return int(raw) if raw.is_finite() and raw == raw.to_integral_value() else float(raw)
+        return _of_decimal(raw, name)
     if type(raw).__name__ in ("datetime64", "timedelta64"):
         return _from_numpy(raw, type(raw).__name__)
     if hasattr(raw, "item") and getattr(raw, "shape", None) == ():
@@ -269,6 +271,27 @@ def to_value(raw: Any, name: str = "?") -> Value:
         place=DataPlace(_EVENTS, None, name),
         hint="use numbers, text, booleans, moments, durations or None",
     )
+
+
+_MOST_DIGITS = 4_300
+"""Digits of the largest integer that Python prints; a longer Decimal would take all memory."""
+
+
+def _of_decimal(raw: Decimal, name: str) -> Value:
+    """Return the number; raise `BadData` for digits that a float would lose in silence."""
+    if raw.is_nan():
+        return math.nan
+    large = raw.is_finite() and raw.adjusted() >= _MOST_DIGITS
+    if raw.is_finite() and not large and raw == raw.to_integral_value():
+        return int(raw)
+    if large or Decimal(repr(value := float(raw))) != raw:
+        raise BadData(
+            "CER0720",
+            f"the decimal {str(raw)[:40]} of attribute '{name}' needs more than 64 bits",
+            place=DataPlace(_EVENTS, None, name),
+            hint="cast the column to double to round it, or to text, when the events are read",
+        )
+    return value
 
 
 def _unicode(raw: str, name: str) -> str:

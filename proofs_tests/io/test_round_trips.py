@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -190,6 +191,37 @@ def test_timestamps_of_any_unit_are_exact(unit: str) -> None:
     (event,) = Stream.from_arrow(pa.table({"type": ["A"], "t": column}))
     scale = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[unit]
     assert event.attributes["t"] == Timestamp(moment * scale)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.1", 0.1),
+        ("123456789012.45", 123456789012.45),
+        ("12345678901234567.89", None),
+        ("0.1000000000000000001", None),
+        ("12345678901234567890123", 12345678901234567890123),
+        ("1E-400", None),
+        ("1E+999999999", None),
+        ("-Infinity", -math.inf),
+        ("sNaN", math.nan),
+    ],
+)
+def test_a_decimal_is_what_it_prints_as_or_refused(text: str, value: float | None) -> None:
+    decimal = Decimal(text)
+    in_arrow = decimal.is_finite() and "E" not in text
+    tables = [pa.table({"type": ["A"], "p": pa.array([decimal])})] if in_arrow else []
+    sources: list[Any] = [[{"type": "A", "p": decimal}], *tables]
+    for events in sources:
+        if value is None:
+            with pytest.raises(cerlab.BadData, match="CER0720: the decimal"):
+                cerlab.evaluate("A FILTER A[p > 0]", events)
+            assert all(cerlab.count("A", each) == 1 for each in tables), "a column nobody reads"
+        else:
+            read = cerlab.io.as_stream(events).events[0].attributes["p"]
+            assert repr(read) == repr(value)
+            if isinstance(value, float) and math.isfinite(value):
+                assert cerlab.count(f"A FILTER A[p = {text}]", events) == 1
 
 
 def test_arrow_dictionaries_decimals_and_chunks() -> None:
