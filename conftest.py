@@ -75,8 +75,9 @@ GROUPS = {
     "spark": ("proofs_tests/spark/", "proofs_tests/catalogue/"),
     "manual": ("proofs_tests/manual/",),
     "lab": ("proofs_tests/lab/",),
+    "mechanised": ("proofs_tests/mechanised/",),
 }
-"""Services that share what is dear to make, and so a process: a session of Spark, the manual."""
+"""Services that share what is dear to make, and so a process: a session of Spark, the manual, proofs."""
 
 
 @pytest.hookimpl(tryfirst=True)
