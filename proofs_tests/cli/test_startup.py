@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,32 @@ def test_a_small_text_needs_neither_frames_nor_kernels(
     (tmp_path / name).write_text(content)
     names = modules("run", "A ; B", str(tmp_path / name))
     assert not names & (PICTURES | SOLVERS | (COLUMNS | OTHERS) - {"numpy", "pyarrow"})
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are listed by Linux")
+@pytest.mark.parametrize(("given", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2)])
+def test_numpy_starts_no_threads_unless_asked(given: dict[str, str], threads: int) -> None:
+    rest = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    process = subprocess.run(
+        [sys.executable, "-c", THREADS, "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**rest, **given},
+    )
+    assert int(process.stderr) == min(threads, os.cpu_count() or 1)
+
+
+THREADS = """
+import os, sys
+from cerlab.__main__ import main
+
+main()
+import numpy
+
+print(len(os.listdir("/proc/self/task")), file=sys.stderr)
+"""
+"""The threads of the program once NumPy is there."""
 
 
 @pytest.mark.parametrize("name", ["e.core", "e.parquet", "e.ndjson"])
