@@ -77,7 +77,7 @@ GROUPS = {
     "lab": ("proofs_tests/lab/",),
     "mechanised": ("proofs_tests/mechanised/",),
 }
-"""Services that share what is dear to make, and so a process: a session of Spark, the manual, proofs."""
+"""Services that share what is dear to make, so a process: Spark, the manual, proofs."""
 
 
 @pytest.hookimpl(tryfirst=True)
