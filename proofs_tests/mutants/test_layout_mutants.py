@@ -31,8 +31,13 @@ def the_last_reader_is_left_out(run: int, parts: Sequence[int], rows: Any) -> An
     return _UNITS(run, parts[:-1] or parts, rows)
 
 
+_TOGETHER = shuffle_units._together
+
+
 def one_after_another(units: list[Any]) -> Any:
-    """The units of a run are taken as stretches of its order."""
+    """Three and more units of a run are taken as stretches of its order."""
+    if len(units) < 3:
+        return _TOGETHER(units)
     batches = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
     batches.sort(key=lambda rows: shuffle_units._place(rows, 0))
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]

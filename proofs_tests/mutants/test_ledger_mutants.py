@@ -38,10 +38,10 @@ _SAFE_FORM = rewrite.safe_form
 
 
 def disjuncts_of_iterations_twice(phi: cel.Formula) -> cel.Formula:
-    """A safe form that says all of it twice where something iterates: of the same meaning."""
+    """A safe form that says all of it twice where two parts iterate: of the same meaning."""
     safe = _SAFE_FORM(phi)
-    iterates = any(isinstance(psi, cel.Plus) for psi in cel.subformulas(phi))
-    return cel.Or(safe, safe) if iterates else safe
+    iterations = sum(isinstance(psi, cel.Plus) for psi in cel.subformulas(phi))
+    return cel.Or(safe, safe) if iterations > 1 else safe
 
 
 def lp_on_any_variable(phi: cel.Formula) -> bool:
