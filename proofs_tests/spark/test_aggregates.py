@@ -26,7 +26,8 @@ from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.spark.test_files import batches_in_files
 from proofs_tests.suite import Suite
 
-DOUBLES = (0.1, 27.85, -3.3, 1e16, 2.5e-10, 5e-324, float("nan"), None)
+NAN = float("nan")
+DOUBLES = (0.1, 27.85, -3.3, 1e16, 2.5e-10, 5e-324, NAN, None)
 
 
 def asking(rng: Random, case: SparkCase) -> SparkCase:
@@ -62,12 +63,16 @@ def expected(case: SparkCase) -> Any:
 
 
 def as_spark(batches: Iterable[Any], request: Request, schema: Any) -> Any:
-    """Combine parts as Spark does: lists by group, and the least and greatest values."""
+    """Combine parts as Spark does: lists by group, and the least and greatest values.
+
+    Spark groups every NaN as one value; the keys of a Python dict are as many as its objects.
+    """
     groups = [f"g{n}" for n in range(len(request.groups))]
     by_group: dict[tuple[Any, ...], list[dict[str, Any]]] = {} if groups else {(): []}
     for batch in batches:
         for part in batch.to_pylist():
-            by_group.setdefault(tuple(part[name] for name in groups), []).append(part)
+            group = (part[name] for name in groups)
+            by_group.setdefault(tuple(NAN if g != g else g for g in group), []).append(part)
     names = ["runs", *(f"{name}{n}" for n in range(len(request.summands)) for name in "sp")]
     columns: dict[str, Any] = {
         name: [group[n] for group in by_group] for n, name in enumerate(groups)

@@ -46,6 +46,7 @@ QUERIES = [
     f"SELECT {MEASURES} {PATTERN} PARTITION BY [name] GROUP BY name",
     f"SELECT {MEASURES} {PATTERN} FILTER a[v > 1000000000000000] WITHIN 12 [t] GROUP BY start",
     f"SELECT SUM(a.v) {PATTERN} FILTER a[v = 5]",
+    f"SELECT {MEASURES} {PATTERN} WITHIN 12 [t] GROUP BY a.d",  # NaN is one group, NULL another
 ]
 
 
