@@ -89,7 +89,7 @@ def stream(rows: int = 600, seed: int = 3) -> Any:
     numbers = [rng.choice((None, 0, 1, 2, 2**53, 2**53 + 1)) for _ in range(rows)]
     floats = [rng.choice((None, 0.0, -0.0, 1.0, float("nan"), 1e300)) for _ in range(rows)]
     decimals = [
-        rng.choice((None, Decimal("0"), Decimal("1.10"), Decimal("1.1000000000000000001")))
+        rng.choice((None, Decimal("0"), Decimal("1.10"), Decimal("1.1000000000000003")))
         for _ in range(rows)
     ]
     ticks = np.cumsum([rng.choice((0, 0, 1, 3)) for _ in range(rows)])
