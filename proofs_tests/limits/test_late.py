@@ -34,7 +34,7 @@ def late_calls(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 def test_no_call_takes_twice_its_limit(request: pytest.FixtureRequest) -> None:
-    """Of CPU time, the least of a few: a busy machine only adds; many end before the limit, deep ones.
+    """Of CPU time, the least of a few: a busy machine only adds to it. Many deep ones end before.
 
     The first call compiles kernels and loads modules.
     """
