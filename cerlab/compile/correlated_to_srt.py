@@ -8,8 +8,12 @@ event of y may still come.
   other way round, ``=`` any value, as all of them must be equal. Where the values of a label do
   not all compare with each other (missing, NULL, NaN, of different kinds), that is what is
   remembered: no event of the other label may come any more.
-* ``!=`` needs every event so far. That is refused where a label is repeated without bound before
-  the other: it would need as many registers.
+* ``!=`` needs every event so far, and so does arithmetic that mixes labels on one side, as in
+  ``y.b - x.a <= 5``. That is refused where a label is repeated without bound before the other: it
+  would need as many registers.
+
+A side may be arithmetic over one label, as in ``y.b > 1.05 * x.a``: then its value takes the place
+of the attribute's.
 """
 
 from __future__ import annotations
@@ -46,7 +50,6 @@ from cerlab.predicates.condition import (
     Application,
     Atomic,
     Correlation,
-    LabelAttribute,
     On,
     atomics,
 )
@@ -96,15 +99,34 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One label of a comparison: each of its events e asks ``e.attribute op f`` of the other's.
+    """One label of a comparison: each of its events e asks ``value of e op f`` of the other's.
 
-    `register` gives the n-th register for its events.
+    `register` gives the n-th register for its events. Without a `value` of one label alone all of
+    its events are kept.
     """
 
     label: str
-    attribute: str
+    value: pred.Expression | None
     op: pred.Operator
     register: Callable[[int], str]
+    condition: Correlation
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether each event of the label needs a register."""
+        return self.value is None or self.op is pred.Operator.NE
+
+    def here(self, leaf: pred.Leaf) -> pred.Leaf:
+        """An attribute of the label, as one of the event being read."""
+        if not isinstance(leaf, pred.LabelAttribute) or leaf.label != self.label:
+            return leaf
+        return pred.Attribute(leaf.attribute)
+
+    def stored(self, n: int, leaf: pred.Leaf) -> pred.Leaf:
+        """An attribute of the label, as one of the n-th event in a register."""
+        if not isinstance(leaf, pred.LabelAttribute) or leaf.label != self.label:
+            return leaf
+        return pred.RegisterAttribute(self.register(n), leaf.attribute)
 
 
 def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str]) -> LabelledSrt:
@@ -118,10 +140,7 @@ def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
         raise Unsupported(
             "CER0491", reason, hint='evaluator="reference" takes it, on small streams'
         )
-    sides = (
-        _side(condition.left, condition.operator, name),
-        _side(condition.right, CONVERSE[condition.operator], name),
-    )
+    sides = _sides(condition, name)
     later = labels_later(A)
 
     def follow(knowledge: Knowledge, t: Step) -> Iterator[tuple[Label, Knowledge]]:
@@ -133,8 +152,27 @@ def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
     return trim(replace(whole, R=whole.R.union(*(t.writes for t in whole.Delta))))
 
 
-def _side(of: LabelAttribute, op: pred.Operator, name: Callable[[str], str]) -> Side:
-    return Side(of.label, of.attribute, op, cache(lambda _: name(of.label)))
+def _sides(condition: Correlation, name: Callable[[str], str]) -> tuple[Side, Side]:
+    pure: dict[str, tuple[pred.Expression, pred.Operator]] = {
+        one.pop(): (side, op)
+        for side, op in (
+            (condition.left, condition.operator),
+            (condition.right, CONVERSE[condition.operator]),
+        )
+        if len(one := _labels(side)) == 1
+    }
+
+    def side_of(X: str) -> Side:
+        # Where one side has both labels, neither has a value whose greatest would be enough.
+        value, op = pure[X] if len(pure) == 2 else (None, condition.operator)
+        return Side(X, value, op, cache(lambda _: name(X)), condition)
+
+    x, y = condition.labels
+    return side_of(x), side_of(y)
+
+
+def _labels(side: pred.Expression) -> set[str]:
+    return {leaf.label for leaf in pred.leaves_of(side) if isinstance(leaf, pred.LabelAttribute)}
 
 
 def _read(
@@ -148,11 +186,9 @@ def _read(
     if is_right:
         guards.append(_guard_against(right, left, knowledge.left))
     if is_left and is_right:
-        guards.append(
-            pred.Comparison(
-                left.op, pred.Attribute(left.attribute), pred.Attribute(right.attribute)
-            )
-        )
+        C = left.condition
+        own = (pred.with_leaves(x, lambda v: right.here(left.here(v))) for x in (C.left, C.right))
+        guards.append(pred.Comparison(C.operator, *own))
     lefts = _ways_after(
         left,
         knowledge.left,
@@ -176,7 +212,17 @@ def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
     """Whether the event being read, as one of a side, goes with the summary of the other."""
     if summary == INCOMPARABLE:
         return pred.FALSE
-    return pred.all_of(_against(side, side.op, other, n) for n in range(summary))
+    C = side.condition
+
+    def compared(n: int) -> pred.Guard:
+        left, right = (
+            pred.with_leaves(x, lambda v: side.here(other.stored(n, v))) for x in (C.left, C.right)
+        )
+        if _labels(C.left) == {other.label}:  # what is being read comes first
+            return pred.RegisterComparison(CONVERSE[C.operator], right, left)
+        return pred.RegisterComparison(C.operator, left, right)
+
+    return pred.all_of(map(compared, range(summary)))
 
 
 def _ways_after(
@@ -197,15 +243,15 @@ def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
     `alone` says that there is no event of the other side. If there is one, this event compares with
     it, and therefore with all events of its own side.
     """
-    if side.op is pred.Operator.NE or summary == NOTHING:
+    if side.keeps_all or summary == NOTHING:
         yield Way(pred.EVERYTHING, frozenset({side.register(summary)}), summary + 1)
         return
     if summary == INCOMPARABLE:
         yield Way(pred.EVERYTHING, NONE, INCOMPARABLE)
         return
     instead, enough = EXTREME[side.op]
-    further = pred.FALSE if instead is None else _against(side, instead, side, 0)
-    within = _against(side, enough, side, 0)
+    further = pred.FALSE if instead is None else _with_stored(side, instead)
+    within = _with_stored(side, enough)
     if further != pred.FALSE:
         yield Way(further, frozenset({side.register(0)}), summary)
     yield Way(within, NONE, summary)
@@ -213,27 +259,31 @@ def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
         yield Way(pred.negation(pred.disjunction(further, within)), NONE, INCOMPARABLE)
 
 
-def _against(side: Side, op: pred.Operator, other: Side, n: int) -> pred.Guard:
-    """The event being read, as one of a side, compared with the n-th in a register of a side."""
-    register = pred.RegisterAttribute(other.register(n), other.attribute)
-    return pred.RegisterComparison(op, pred.Attribute(side.attribute), register)
+def _with_stored(side: Side, op: pred.Operator) -> pred.Guard:
+    """The value of the event being read, as one of a side, compared with the one that is kept."""
+    assert side.value is not None
+    values = (pred.with_leaves(side.value, each) for each in (side.here, partial(side.stored, 0)))
+    return pred.RegisterComparison(op, *values)
 
 
 def why_unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
     """Why no number of registers is enough for a comparison in the runs of A; None if one is.
 
-    That is so for ``!=`` if events of a label on a cycle of A are compared with a later one. A is
-    trimmed.
+    That is so for ``!=``, and for arithmetic over both labels, if events of a label on a cycle of A
+    are compared with a later one. A is trimmed.
     """
-    if condition.operator is not pred.Operator.NE:
+    if len(condition.labels) != 2:
+        return f"registers compare two labels with each other, not {len(condition.labels)}"
+    how = "by !=" if condition.operator is pred.Operator.NE else "by arithmetic over both"
+    if not _sides(condition, str)[0].keeps_all:
         return None
     later = labels_later(A)
-    x, y = condition.left.label, condition.right.label
+    x, y = condition.labels
     for here, there in ((x, y), (y, x)):
         for t in A.Delta:
             if here in t.labels and there in later[t.target] and _repeats(A, t):
                 return (
-                    f"a later '{there}' is compared by != with '{here}', which repeats: it needs "
+                    f"a later '{there}' is compared {how} with '{here}', which repeats: it needs "
                     "as many registers"
                 )
     return None

@@ -276,7 +276,7 @@ def _single_event_tests(queries: Sequence[Pattern]) -> tuple[tuple[Predicate, ..
                     if isinstance(condition, On):
                         predicates[condition.predicate] = None
                     elif isinstance(condition, Correlation):
-                        attributes |= {condition.left.attribute, condition.right.attribute}
+                        attributes |= {each.attribute for each in condition.attributes}
                     else:
                         attributes |= {
                             a.attribute

@@ -27,8 +27,8 @@ from cerlab.engine.kernels.labels import EVERYWHERE, MARKS, ROWS, Rows
 from cerlab.engine.kernels.registers import Events
 from cerlab.engine.registers.codes import ValueCodes
 from cerlab.engine.registers.evaluation import MAX_RULES
-from cerlab.engine.registers.program import NotTaken, labelling_program
-from cerlab.engine.registers.rules import Names, computes, event_atoms, labelling_tables, names_of
+from cerlab.engine.registers.program import NotTaken, labelling_program, mixes
+from cerlab.engine.registers.rules import Names, event_atoms, labelling_tables, names_of
 from cerlab.model.answer import (
     ComplexEvent,
     Positions,
@@ -329,8 +329,8 @@ class RegisterLabelling:
         labels: Collection[str] | None = None,
     ) -> None:
         """`labels` are the labels to distinguish, None for all; raises `NotTaken`."""
-        if any(computes(t.guard) for t in A.Delta):
-            raise NotTaken("a guard computes with what it compares with a register")
+        if any(mixes(t.guard) for t in A.Delta):
+            raise NotTaken("one side of a comparison computes with values of two events")
         program, of_moves = labelling_program(A)
         label_sets = [
             None if not L else L if labels is None else L.intersection(labels) for L in of_moves
@@ -369,7 +369,7 @@ class RegisterLabelling:
 
 def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None) -> Events:
     """The events of all substreams, with the codes of what they bring."""
-    codes = ValueCodes(constant.value for constant in names.constants)
+    codes = ValueCodes(names.of_constants())
     values = codes.of_columns(stream.columns, names.values, len(stream))
     rows = np.stack(values, axis=1) if values else np.zeros((len(stream), 0), np.int64)
     nothing = np.zeros(0, np.int64)

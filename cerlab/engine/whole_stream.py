@@ -32,6 +32,7 @@ from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.syntax import Atom, atoms, attributes_of
+from cerlab.predicates.text import expression_text
 
 RANGE = 1 << 20
 """The maximum number of events of a range."""
@@ -209,7 +210,7 @@ def explain(plan: Plan, tables: LearnedTables) -> Explanation:
 def explain_runs(plan: AnyPlan) -> Explanation:
     """Describe how the engine runs a transducer; raises `ResourceLimit` for too large ones."""
     program = register_program(plan)
-    held = ", ".join(f"{s.register}.{s.attribute}" for s in program.slots if s != PARTITION)
+    held = ", ".join(expression_text(s.side) for s in program.slots if s != PARTITION)
     size = f"{program.states} states, {len(program.moves)} moves"
     lines = [
         _tests(event_atoms(program)),

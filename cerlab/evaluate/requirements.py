@@ -282,8 +282,9 @@ def requirements_of(pattern: AnyPattern) -> Requirements:
                 match condition:
                     case On(_, predicate):
                         _of_atoms(needs, pred.atoms(predicate))
-                    case Correlation(_, left, right):
-                        needs.attributes |= dict.fromkeys((left.attribute, right.attribute))
+                    case Correlation():
+                        names = (each.attribute for each in condition.attributes)
+                        needs.attributes |= dict.fromkeys(names)
                     case _:
                         pass  # what a predicate from Python reads is its own
     needs.attributes |= dict.fromkeys(partition_attributes(ast))
@@ -298,11 +299,11 @@ def _of_atoms(needs: Requirements, atoms: Iterable[Any]) -> None:
     for atom in atoms:
         match atom:
             case pred.RegisterComparison(_, left, right):
-                for side in (left, right):
-                    if isinstance(side, pred.RegisterAttribute):
-                        needs.attributes[side.attribute] = None
-                    elif isinstance(side, pred.Attribute):
-                        needs.attributes[side.name] = None
+                for leaf in (*pred.leaves_of(left), *pred.leaves_of(right)):
+                    if isinstance(leaf, pred.RegisterAttribute):
+                        needs.attributes[leaf.attribute] = None
+                    elif isinstance(leaf, pred.Attribute):
+                        needs.attributes[leaf.name] = None
             case pred.TypeIs(name):
                 needs.types[name] = None
             case pred.StreamIs(name):
@@ -358,6 +359,8 @@ def _kinds_of(side: pred.Expression, kinds: Mapping[str, set[str]]) -> set[str]:
             return {kind} if (kind := kind_of(value)) else set()
         case pred.Attribute(name):
             return {"text"} if name in _OWN else kinds.get(name, set())
+        case pred.LabelAttribute(_, name) | pred.RegisterAttribute(_, name):
+            return kinds.get(name, set())
         case pred.Computed(op, left, right):
             pairs = product(_kinds_of(left, kinds), _kinds_of(right, kinds))
             return {k for one, other in pairs if (k := kind_of_result(op, one, other))}

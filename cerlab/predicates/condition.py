@@ -7,7 +7,7 @@ takes them; the compiler refuses them by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias, TypeVar, overload
@@ -15,7 +15,16 @@ from typing import Any, TypeAlias, TypeVar, overload
 from cerlab.budget import spend
 from cerlab.errors import UsageError
 from cerlab.model.event import Event, Value, value_of
-from cerlab.predicates.syntax import And, Operator, Or, Predicate
+from cerlab.predicates.syntax import (
+    And,
+    Expression,
+    LabelAttribute,
+    Operator,
+    Or,
+    Predicate,
+    leaves_of,
+)
+from cerlab.predicates.truth import compare, evaluate
 
 Function: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -142,20 +151,33 @@ class On:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelAttribute:
-    """``x.attr``."""
-
-    label: str
-    attribute: str
-
-
-@dataclass(frozen=True, slots=True)
 class Correlation:
-    """``x.attr op y.attr2`` for two different labels."""
+    """``x.attr op 2 * y.attr2``: of all events of two different labels, or of more."""
 
     operator: Operator
-    left: LabelAttribute
-    right: LabelAttribute
+    left: Expression
+    right: Expression
+
+    @property
+    def attributes(self) -> tuple[LabelAttribute, ...]:
+        """The attributes of labels in it, each once, from left to right."""
+        leaves = (leaf for side in (self.left, self.right) for leaf in leaves_of(side))
+        return tuple(dict.fromkeys(x for x in leaves if isinstance(x, LabelAttribute)))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels in it, each once, from left to right."""
+        return tuple(dict.fromkeys(each.label for each in self.attributes))
+
+    def holds(self, events: Callable[[str], Sequence[Event]]) -> bool:
+        """Whether it holds of all combinations of the events of its labels."""
+        choices = product(*map(events, self.labels))
+        return all(self.holds_of(dict(zip(self.labels, each, strict=True))) for each in choices)
+
+    def holds_of(self, event: Mapping[str, Event]) -> bool:
+        """Whether it holds of one event of each label; no algebra before it is computed."""
+        left, right = (evaluate(None, side, event) for side in (self.left, self.right))
+        return compare(self.operator, left, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +209,8 @@ def labels_of(condition: Condition) -> frozenset[str]:
     match condition:
         case On(label, _):
             return frozenset({label})
-        case Correlation(_, left, right):
-            return frozenset({left.label, right.label})
+        case Correlation():
+            return frozenset(condition.labels)
         case Application(_, arguments):
             return frozenset(a.label for a in arguments if isinstance(a, SetOf))
         case And(first, second) | Or(first, second):

@@ -83,7 +83,25 @@ class Negated:
     operand: Expression
 
 
-Expression: TypeAlias = Constant | Attribute | Computed | Negated
+@dataclass(frozen=True, slots=True)
+class LabelAttribute:
+    """``x.price``: the value of the attribute in an event of label x, in conditions of FILTER."""
+
+    label: str
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterAttribute:
+    """``r.price``: the value of the attribute in the event that register r holds, in guards."""
+
+    register: str
+    attribute: str
+
+
+Leaf: TypeAlias = Constant | Attribute | LabelAttribute | RegisterAttribute
+Expression: TypeAlias = Leaf | Computed | Negated
+"""A value; that of a predicate is over the event being read, and has no attribute of another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,24 +163,12 @@ class Like:
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterAttribute:
-    """``r.price``: the value of the attribute in the event that register r holds."""
-
-    register: str
-    attribute: str
-
-
-Operand: TypeAlias = Expression | RegisterAttribute
-"""A side of a comparison; an `Expression` is over the event being read."""
-
-
-@dataclass(frozen=True, slots=True)
 class RegisterComparison:
-    """``price > r.price``, ``r.price > 3``, ``r.price = s.price``: one side or both are stored."""
+    """``price > 2 * r.price``, ``r.price > 3``, ``r.price = s.price``: something is stored."""
 
     operator: Operator
-    left: Operand
-    right: Operand
+    left: Expression
+    right: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +321,12 @@ def holds(predicate: Predicate, atom_holds: Callable[[Atom], bool]) -> bool:
 
 def attributes_of(group: Iterable[Atom]) -> tuple[str, ...]:
     """The attributes that some atoms mention, from left to right."""
-    leaves = (leaf for atom in group for operand in operands(atom) for leaf in leaves_of(operand))
+    return attributes_in(operand for atom in group for operand in operands(atom))
+
+
+def attributes_in(expressions: Iterable[Expression]) -> tuple[str, ...]:
+    """The attributes of the event being read in some expressions, from left to right."""
+    leaves = (leaf for each in expressions for leaf in leaves_of(each))
     return tuple(dict.fromkeys(leaf.name for leaf in leaves if isinstance(leaf, Attribute)))
 
 
@@ -325,10 +336,10 @@ def constants(group: Iterable[Atom]) -> tuple[Value, ...]:
     return tuple(leaf.value for leaf in leaves if isinstance(leaf, Constant))
 
 
-def leaves_of(expression: Expression) -> Iterator[Attribute | Constant]:
+def leaves_of(expression: Expression) -> Iterator[Leaf]:
     """The attributes and constants of an expression, from left to right."""
     match expression:
-        case Attribute() | Constant():
+        case Constant() | Attribute() | LabelAttribute() | RegisterAttribute():
             yield expression
         case Computed(_, left, right):
             yield from leaves_of(left)
@@ -337,6 +348,17 @@ def leaves_of(expression: Expression) -> Iterator[Attribute | Constant]:
             yield from leaves_of(inner)
         case _:
             assert_never(expression)
+
+
+def with_leaves(expression: Expression, change: Callable[[Leaf], Expression]) -> Expression:
+    """Return the expression with something in the place of each leaf."""
+    match expression:
+        case Computed(op, left, right):
+            return Computed(op, with_leaves(left, change), with_leaves(right, change))
+        case Negated(inner):
+            return Negated(with_leaves(inner, change))
+        case leaf:
+            return change(leaf)
 
 
 def operands(atom: Atom) -> tuple[Expression, ...]:
@@ -384,13 +406,20 @@ Whereabouts: TypeAlias = Callable[[str], str | None]
 
 def registers_of(guard: Guard) -> frozenset[str]:
     """The registers that a guard reads."""
-    return frozenset(
-        side.register
-        for atom in occurrences(guard)
-        if isinstance(atom, RegisterComparison)
-        for side in (atom.left, atom.right)
-        if isinstance(side, RegisterAttribute)
-    )
+    return frozenset(each.register for each in register_attributes(guard))
+
+
+def register_attributes(guard: Guard) -> Iterator[RegisterAttribute]:
+    """Yield what a guard reads of registers, from left to right, with repetitions."""
+    for atom in register_comparisons(guard):
+        for leaf in (*leaves_of(atom.left), *leaves_of(atom.right)):
+            if isinstance(leaf, RegisterAttribute):
+                yield leaf
+
+
+def register_comparisons(guard: Guard) -> Iterator[RegisterComparison]:
+    """Yield the comparisons with registers in a guard, from left to right, with repetitions."""
+    return (atom for atom in occurrences(guard) if isinstance(atom, RegisterComparison))
 
 
 def reads_no_register(guard: Guard) -> TypeGuard[Predicate]:
@@ -414,16 +443,14 @@ def redirect_registers(guard: Guard, where: Whereabouts) -> Guard:
     def redirect(atom: Atom | RegisterComparison) -> Guard:
         if not isinstance(atom, RegisterComparison):
             return atom
-        left, right = (_redirect_operand(side, where) for side in (atom.left, atom.right))
-        if left is None or right is None:
+        if any(where(register) is None for register in registers_of(atom)):
             return FALSE
+        left, right = (with_leaves(side, now) for side in (atom.left, atom.right))
         return RegisterComparison(atom.operator, left, right)
 
+    def now(leaf: Leaf) -> Leaf:
+        if not isinstance(leaf, RegisterAttribute):
+            return leaf
+        return RegisterAttribute(where(leaf.register) or "", leaf.attribute)
+
     return with_atoms(guard, redirect)
-
-
-def _redirect_operand(side: Operand, where: Whereabouts) -> Operand | None:
-    if not isinstance(side, RegisterAttribute):
-        return side
-    there = where(side.register)
-    return None if there is None else RegisterAttribute(there, side.attribute)

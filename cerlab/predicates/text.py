@@ -17,7 +17,6 @@ from cerlab.predicates.condition import (
     Application,
     Condition,
     Correlation,
-    LabelAttribute,
     On,
     SetOf,
 )
@@ -115,6 +114,8 @@ def expression_text(expression: pred.Expression, level: int = 0) -> str:
             return value_text(value)
         case pred.Attribute(name):
             return name_text(name)
+        case pred.LabelAttribute(name, attribute) | pred.RegisterAttribute(name, attribute):
+            return f"{name_text(name)}.{name_text(attribute)}"
         case pred.Computed(op, left, right):
             own = _LEVEL[op]
             text = f"{expression_text(left, own)} {op.value} {expression_text(right, own + 1)}"
@@ -144,8 +145,12 @@ def predicate_text(predicate: pred.Guard | Condition, level: int = 0) -> str:
             return f"type = {value_text(type_name)}"
         case pred.StreamIs(stream):
             return f"stream = {value_text(stream)}"
-        case pred.Comparison(op, left, right) | pred.RegisterComparison(op, left, right):
-            return f"{_side_text(left)} {op.value} {_side_text(right)}"
+        case (
+            pred.Comparison(op, left, right)
+            | pred.RegisterComparison(op, left, right)
+            | Correlation(op, left, right)
+        ):
+            return f"{expression_text(left)} {op.value} {expression_text(right)}"
         case pred.Member(operand, values, negated):
             members = ", ".join(map(expression_text, values))
             return f"{expression_text(operand)} {_in(negated)} {{{members}}}"
@@ -157,8 +162,6 @@ def predicate_text(predicate: pred.Guard | Condition, level: int = 0) -> str:
             carrier, of_each = pred.split_stream(inner)
             of_stream = "" if carrier is None else f"{name_text(carrier)}>"
             return f"{of_stream}{name_text(label)}[{predicate_text(of_each)}]"
-        case Correlation(op, left, right):
-            return f"{_side_text(left)} {op.value} {_side_text(right)}"
         case Application(P, arguments):
             return f"{name_text(P.name)}({', '.join(map(_argument_text, arguments))})"
         case pred.And(left, right):
@@ -171,14 +174,6 @@ def predicate_text(predicate: pred.Guard | Condition, level: int = 0) -> str:
             return f"NOT {predicate_text(inner, 2)}"
         case _:
             assert_never(predicate)
-
-
-def _side_text(side: pred.Operand | LabelAttribute) -> str:
-    match side:
-        case pred.RegisterAttribute(name, attribute) | LabelAttribute(name, attribute):
-            return f"{name_text(name)}.{name_text(attribute)}"
-        case expression:
-            return expression_text(expression)
 
 
 def _in(negated: bool) -> str:

@@ -75,7 +75,7 @@ def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = 
             value = evaluate(event, operand)
             return isinstance(value, str) and search(pattern, value)
         case pred.RegisterComparison(op, left, right):
-            sides = (_operand(side, event, registers) for side in (left, right))
+            sides = (evaluate(event, side, registers) for side in (left, right))
             return compare(op, *sides)
         case pred.And(left, right):
             return satisfies(event, left, registers) and satisfies(event, right, registers)
@@ -85,15 +85,6 @@ def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = 
             return not satisfies(event, operand, registers)
         case _:
             assert_never(guard)
-
-
-def _operand(operand: pred.Operand, event: Event, registers: Mapping[str, Event]) -> Value:
-    """The value of a side, None where the register is empty or the value is missing."""
-    match operand:
-        case pred.RegisterAttribute(register, attribute):
-            return value_of(registers[register], attribute) if register in registers else None
-        case expression:
-            return evaluate(event, expression)
 
 
 def kind_of(value: Value) -> str | None:
@@ -125,21 +116,26 @@ def compare(op: pred.Operator, left: Value, right: Value) -> bool:
     return kind is not None and kind == kind_of(right) and RELATIONS[op](left, right)
 
 
-def evaluate(event: Event, expression: pred.Expression) -> Value:
+def evaluate(
+    event: Event | None, expression: pred.Expression, named: Mapping[str, Event] = EMPTY
+) -> Value:
     """The value of an expression; None where it is undefined.
 
-    Undefined: a missing attribute, arithmetic on other kinds than `compute` names, division by
+    `named` has the events of labels, or of registers that are not empty. Undefined: a missing
+    attribute, one of no event, arithmetic on other kinds than `compute` names, division by
     zero, and a result that leaves 64 bits at any step.
     """
     match expression:
         case pred.Constant(value):
             return value
         case pred.Attribute(name):
-            return value_of(event, name)
+            return None if event is None else value_of(event, name)
+        case pred.LabelAttribute(name, attribute) | pred.RegisterAttribute(name, attribute):
+            return value_of(named[name], attribute) if name in named else None
         case pred.Computed(op, left, right):
-            return compute(op, evaluate(event, left), evaluate(event, right))
+            return compute(op, evaluate(event, left, named), evaluate(event, right, named))
         case pred.Negated(operand):
-            return negate(evaluate(event, operand))
+            return negate(evaluate(event, operand, named))
         case _:
             assert_never(expression)
 

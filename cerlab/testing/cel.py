@@ -14,8 +14,8 @@ from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, S
 from cerlab.model.event import Duration, Event, Timestamp, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Correlation, LabelAttribute, On
-from cerlab.predicates.syntax import Operator, attributes_of
+from cerlab.predicates.condition import Correlation, On
+from cerlab.predicates.syntax import LabelAttribute, Operator, attributes_of
 from cerlab.testing.choices import (
     ATTRIBUTES,
     LABELS,
@@ -148,7 +148,7 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
         case "correlation":
             x, y = (cel.As(random_formula(rng, smaller), label) for label in "xy")
             op = rng.choice(list(pred.Operator))
-            here, there = (cond.LabelAttribute(label, rng.choice("vvw")) for label in "xy")
+            here, there = (pred.LabelAttribute(label, rng.choice("vvw")) for label in "xy")
             return cel.Filter(cel.Seq(x, y), cond.Correlation(op, here, there))
         case "rename":
             body = random_formula(rng, smaller)
@@ -336,9 +336,7 @@ def columns_of(query: CeqlQuery) -> frozenset[str]:
     atoms = [
         atom for on in conditions if isinstance(on, cond.On) for atom in pred.atoms(on.predicate)
     ]
-    sides = [
-        side for c in conditions if isinstance(c, cond.Correlation) for side in (c.left, c.right)
-    ]
+    sides = [side for c in conditions if isinstance(c, cond.Correlation) for side in c.attributes]
     names = {
         *attributes_of(atoms),
         *(side.attribute for side in sides),

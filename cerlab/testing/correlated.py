@@ -145,7 +145,7 @@ def _with_comparisons(
     """The formula under a filter, most of which compare two of its labels."""
     own_labels = sorted(cel.defined_labels(body)) or ["A"]
     if likely(rng, 0.05):
-        own_labels.append(rng.choice(LABELS))
+        own_labels = sorted({*own_labels, rng.choice(LABELS)})
     return cel.Filter(body, _condition(rng, list(labels or own_labels), shape))
 
 
@@ -160,7 +160,22 @@ def _condition(rng: Choices, labels: list[str], shape: Shape) -> cond.Condition:
         x, y = y, x
     v, w = (rng.choice("vvvw") for _ in range(2))
     op = rng.choice((*pred.Operator, *_OFTEN))
-    return cond.Correlation(op, cond.LabelAttribute(x, v), cond.LabelAttribute(y, w))
+    sides = pred.LabelAttribute(x, v), pred.LabelAttribute(y, w)
+    return cond.Correlation(op, *(_arithmetic(rng, *sides) if likely(rng, 0.3) else sides))
+
+
+def _arithmetic(
+    rng: Choices, left: pred.Expression, right: pred.Expression
+) -> tuple[pred.Expression, pred.Expression]:
+    """Sides that compute: mostly with one label each, which registers keep the extreme of."""
+    number = pred.Constant(rng.choice((0, 1, 2, -1, 0.5, 1.05)))
+    op = rng.choice(list(pred.Arithmetic))
+    if likely(rng, 0.3):
+        return pred.Computed(op, left, right), number
+    if likely(rng, 0.3):
+        return left, pred.Negated(right)
+    computed = pred.Computed(op, number, right)
+    return (computed, left) if likely(rng, 0.3) else (left, computed)
 
 
 def random_correlated_events(rng: Choices, phi: Formula, shape: Shape = ATTRIBUTES) -> list[Event]:

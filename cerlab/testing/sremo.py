@@ -149,7 +149,7 @@ def _test(rng: Choices, scope: _Scope) -> Guard:
         return random_predicate(rng, scope.shape)
     op = rng.choice((*[pred.Operator.EQ] * 3, pred.Operator.NE, pred.Operator.LE, pred.Operator.GT))
     register = RegisterAttribute(rng.choice(readable), "v")
-    other: tuple[pred.Operand, ...] = (
+    other: tuple[pred.Expression, ...] = (
         *[pred.Attribute("v")] * 3,
         pred.Constant(1),
         RegisterAttribute(rng.choice(readable), "v"),

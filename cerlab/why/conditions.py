@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.logic.cel.semantics import holds
@@ -13,8 +14,8 @@ from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Atomic, Condition, alternatives, labels_of
 from cerlab.predicates.syntax import Predicate, atoms, attributes_of, leaves_of, registers_of
-from cerlab.predicates.text import name_text, predicate_text, value_text
-from cerlab.predicates.truth import compare, kind_of, satisfies
+from cerlab.predicates.text import expression_text, name_text, predicate_text, value_text
+from cerlab.predicates.truth import evaluate, kind_of, satisfies
 from cerlab.why.deduction import Contents
 from cerlab.why.failure import Alter, Repair, Retype
 
@@ -63,20 +64,14 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
             )
             words = f"{name_text(X)} at {where} {verb} {predicate_text(P)}: {values}"
             return WhyFalse(words, frozenset(failing), _only(failing))
-        case cond.Correlation(op, x, y):
-            pairs = [
-                (i, j)
-                for i in V.labels.get(x.label, ())
-                for j in V.labels.get(y.label, ())
-                if not compare(op, value_of(S[i], x.attribute), value_of(S[j], y.attribute))
-            ]
-            sides = ", ".join(
-                f"{_side(x, S[i], at[i])} {op.value} {_side(y, S[j], at[j])}"
-                for i, j in pairs[:MOST_EXAMPLES]
-            )
+        case cond.Correlation():
+            choices = product(*(V.labels.get(X, ()) for X in condition.labels))
+            places = [dict(zip(condition.labels, each, strict=True)) for each in choices]
+            wrong = [each for each in places if not condition.holds_of(_events(each, S))]
+            sides = ", ".join(_both_sides(condition, each, S, at) for each in wrong[:MOST_EXAMPLES])
             words = f"{predicate_text(condition)} is false: {sides}"
-            positions = frozenset(i for pair in pairs for i in pair)
-            ways = [_may_mend(S, i, x, j, y) for i, j in pairs]
+            positions = frozenset(i for each in wrong for i in each.values())
+            ways = [_may_mend(S, each, condition) for each in wrong]
             return WhyFalse(words, positions, positions.intersection(*ways))
         case cond.Application():
             events = sorted({i for X in labels_of(condition) for i in V.labels.get(X, ())})
@@ -92,16 +87,32 @@ def _only(failing: Sequence[int]) -> frozenset[int]:
 
 
 def _may_mend(
-    S: Sequence[Event], i: int, x: cond.LabelAttribute, j: int, y: cond.LabelAttribute
+    S: Sequence[Event], where: Mapping[str, int], comparison: cond.Correlation
 ) -> frozenset[int]:
-    """The events of a pair that may be altered: where one gives nothing to compare, only that."""
-    empty = [k for k, side in ((i, x), (j, y)) if kind_of(value_of(S[k], side.attribute)) is None]
-    return _only(empty) if empty else frozenset({i, j})
+    """The events that may be altered: where one gives nothing to compare, only that."""
+    read = [(where[x.label], x.attribute) for x in comparison.attributes]
+    empty = {p for p, name in read if kind_of(value_of(S[p], name)) is None}
+    return _only([*empty]) if empty else frozenset(where.values())
 
 
-def _side(side: cond.LabelAttribute, event: Event, position: int) -> str:
-    name = f"{name_text(side.label)}.{name_text(side.attribute)}"
-    return f"{name} {value_words(event, side.attribute)} at {position}"
+def _events(where: Mapping[str, int], S: Sequence[Event]) -> dict[str, Event]:
+    return {X: S[p] for X, p in where.items()}
+
+
+def _both_sides(
+    comparison: cond.Correlation, where: Mapping[str, int], S: Sequence[Event], at: Sequence[int]
+) -> str:
+    """``b.p 9 at 4 > a.p 10 at 2``; of arithmetic the two values, and what it reads."""
+
+    def read(x: pred.LabelAttribute) -> str:
+        p = where[x.label]
+        return f"{expression_text(x)} {value_words(S[p], x.attribute)} at {at[p]}"
+
+    left, op, right = comparison.left, comparison.operator.value, comparison.right
+    if isinstance(left, pred.LabelAttribute) and isinstance(right, pred.LabelAttribute):
+        return f"{read(left)} {op} {read(right)}"
+    values = (value_text(evaluate(None, side, _events(where, S))) for side in (left, right))
+    return f"{f' {op} '.join(values)} with {' and '.join(map(read, comparison.attributes))}"
 
 
 def values_text(event: Event, predicate: Predicate) -> str:
@@ -235,14 +246,11 @@ def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
         case pred.Everything():
             return
         case pred.RegisterComparison(_, left, right):
-            for side in (left, right):
-                if isinstance(side, pred.RegisterAttribute):
-                    yield side.register, side.attribute
-                else:
-                    leaves = leaves_of(side)
-                    yield from (
-                        (None, leaf.name) for leaf in leaves if isinstance(leaf, pred.Attribute)
-                    )
+            for leaf in (*leaves_of(left), *leaves_of(right)):
+                if isinstance(leaf, pred.RegisterAttribute):
+                    yield leaf.register, leaf.attribute
+                elif isinstance(leaf, pred.Attribute):
+                    yield None, leaf.name
         case _:
             yield from ((None, name) for name in attributes_of([atom]))
 

@@ -20,8 +20,8 @@ from cerlab.logic.sremo.syntax import check_sremo
 from cerlab.model.clauses import AttributeWindow, Consume
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Stream
-from cerlab.predicates.condition import LabelAttribute, SetOf
-from cerlab.predicates.syntax import Attribute, Constant, RegisterAttribute
+from cerlab.predicates.condition import SetOf
+from cerlab.predicates.syntax import Attribute, Constant, LabelAttribute, RegisterAttribute
 from cerlab.why import failure as mend
 from cerlab.why.candidates import SremoQuestion, candidates, exact, regions, starts
 from cerlab.why.clauses import first_passing

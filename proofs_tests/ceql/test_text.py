@@ -16,8 +16,17 @@ from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy, TimeWindow
 from cerlab.model.event import AttributeType
-from cerlab.predicates.condition import Correlation, LabelAttribute, On
-from cerlab.predicates.syntax import And, Attribute, Constant, Operator, Or, atoms, operands
+from cerlab.predicates.condition import Correlation, On
+from cerlab.predicates.syntax import (
+    And,
+    Attribute,
+    Constant,
+    LabelAttribute,
+    Operator,
+    Or,
+    atoms,
+    operands,
+)
 from cerlab.predicates.text import KEYWORDS, PREFIXES
 from cerlab.testing import random_formula, random_query
 from proofs_tests.suite import Suite

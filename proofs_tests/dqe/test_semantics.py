@@ -20,6 +20,7 @@ from cerlab.predicates.syntax import (
     Computed,
     Constant,
     Expression,
+    Negated,
 )
 from proofs_tests.dqe.cases import ARITIES, random_gcq, random_updates
 from proofs_tests.suite import Suite
@@ -44,8 +45,9 @@ def value(expression: Expression, nu: Mapping[str, Any]) -> Any:
         return expression.value
     if isinstance(expression, Attribute):
         return nu[expression.name]
-    if not isinstance(expression, Computed):
+    if isinstance(expression, Negated):
         expression = Computed(Arithmetic.SUB, Constant(0), expression.operand)
+    assert isinstance(expression, Computed)
     left, right = value(expression.left, nu), value(expression.right, nu)
     if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
         return None

@@ -105,6 +105,25 @@ def only_the_next_step(A: LabelledSrt) -> list[frozenset[str]]:
     return later
 
 
+def extreme_of_the_attribute(side: Side, op: Operator) -> Guard:
+    """The attribute decides which event is kept, not what is computed of it."""
+    assert side.value is not None
+    attribute = next(x for x in pred.leaves_of(side.value) if isinstance(x, pred.LabelAttribute))
+    return _WITH_STORED(replace(side, value=attribute), op)
+
+
+def one_extreme_for_both(condition: cond.Correlation, name: Any) -> tuple[Side, Side]:
+    """A side that computes with both labels is as one that computes with the first alone."""
+    return tuple(  # type: ignore[return-value]  # two of them
+        replace(each, value=each.value or pred.LabelAttribute(each.label, "v"))
+        for each in _SIDES(condition, name)
+    )
+
+
+_WITH_STORED = extremes._with_stored
+_SIDES = extremes._sides
+
+
 # -- the induction on the formula ----------------------------------------------------------------
 
 
@@ -219,6 +238,8 @@ MUTANTS = [
     mutant(
         QUERIES, extremes, "_guard_against", extremes_of_what_is_unknown, id="incomparable-holds"
     ),
+    mutant(QUERIES, extremes, "_with_stored", extreme_of_the_attribute, id="extreme-of-attribute"),
+    mutant(QUERIES, extremes, "_sides", one_extreme_for_both, id="one-extreme-for-both"),
     mutant(QUERIES, extremes, "labels_later", only_the_next_step, id="only-the-next-step"),
     mutant(
         QUERIES,

@@ -226,12 +226,11 @@ def either_is_both(condition: Or[Condition], V: Valuation, S: Sequence[Event]) -
 
 def some_pair_is_enough(condition: Correlation, V: Valuation, S: Sequence[Event]) -> bool:
     """The existential reading of x.a op y.b."""
-    xs, ys = (V.labels.get(side.label, ()) for side in (condition.left, condition.right))
+    x, y = condition.labels
+    xs, ys = (V.labels.get(label, ()) for label in (x, y))
     return not (xs and ys) or any(
         _HOLDS(condition, Valuation(V.start, V.end, {**V.labels, **one}), S)
-        for one in (
-            {condition.left.label: (i,), condition.right.label: (j,)} for i in xs for j in ys
-        )
+        for one in ({x: (i,), y: (j,)} for i in xs for j in ys)
     )
 
 

@@ -190,7 +190,7 @@ class Twin:
             case predicate:
                 return satisfies(self.events[i], predicate)
 
-    def value(self, side: pred.Operand, i: int, v: Contents) -> Value:
+    def value(self, side: pred.Expression, i: int, v: Contents) -> Value:
         match side:
             case pred.RegisterAttribute(r, "type"):
                 return self.events[dict(v)[r]].type

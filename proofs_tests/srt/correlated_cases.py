@@ -37,6 +37,10 @@ FEATURED_FORMULAS = (
     "A AS x ; A AS x ; B AS y FILTER x.v != y.v",
     "A AS x ; (B AS y)+ FILTER x.v != y.v AND x.w != y.w",
     "(A OR B) AS x AS y ; (A AS x OR B AS y) FILTER x.v <= y.w",
+    "(A+ AS x) ; B AS y FILTER y.v >= 2 - x.v",
+    "(A+ AS x) ; (B+ AS y) FILTER 2 * x.v = y.v + y.w",
+    "A AS x ; A AS x ; B AS y FILTER y.v - x.v >= 0",
+    "A AS x ; (B+ AS y) FILTER y.v - x.v >= 0 AND x.w - y.w <= 1",
 )
 """Formulas whose answers depend on the remembered values."""
 

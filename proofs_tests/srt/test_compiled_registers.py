@@ -42,6 +42,7 @@ from cerlab.predicates.syntax import (
     EVERYTHING,
     FALSE,
     And,
+    Attribute,
     Guard,
     Not,
     Or,
@@ -197,7 +198,7 @@ def test_codes_compare_as_values_do(suite: Suite) -> None:
         constant = rng.choice(KINDS)
         constants = [constant] if rng.random() < 0.5 else []
         value_codes = ValueCodes(constants)
-        columns = value_codes.of_columns({"a": a, "b": b}, ["a", "b", "none"], 4)
+        columns = value_codes.of_columns({"a": a, "b": b}, [*map(Attribute, ("a", "b", "none"))], 4)
         values = [*zip(a, columns[0], strict=True), *zip(b, columns[1], strict=True)]
         values += zip(constants, value_codes.constants, strict=True)
         assert set(columns[2].tolist()) == {-1}

@@ -23,8 +23,8 @@ from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import Consume, EventWindow, Strategy
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
-from cerlab.predicates.condition import Correlation, LabelAttribute, On, labels_of
-from cerlab.predicates.syntax import Operator
+from cerlab.predicates.condition import Correlation, On, labels_of
+from cerlab.predicates.syntax import LabelAttribute, Operator
 from cerlab.testing import Shape, random_events, random_predicate
 from cerlab.testing.cel import random_fo_formula
 from cerlab.why import Derivation, Kind, Why, why

@@ -18,7 +18,7 @@ from cerlab.model.answer import ComplexEvent, Positions, Registers, latest_first
 from cerlab.model.clauses import AttributeWindow, EventWindow
 from cerlab.model.event import Event
 from cerlab.model.stream import Clock, Instant, check_order, clock_for
-from cerlab.predicates.syntax import RegisterAttribute, RegisterComparison, atoms
+from cerlab.predicates.syntax import register_attributes
 from cerlab.predicates.truth import satisfies
 
 __all__ = ["answers"]
@@ -296,11 +296,8 @@ def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
     """For each register the attributes that some guard reads of it."""
     read: dict[str, set[str]] = {r: set() for r in T.R}
     for t in T.Delta:
-        for atom in atoms(t.guard):
-            if isinstance(atom, RegisterComparison):
-                for side in (atom.left, atom.right):
-                    if isinstance(side, RegisterAttribute):
-                        read[side.register].add(side.attribute)
+        for each in register_attributes(t.guard):
+            read[each.register].add(each.attribute)
     return {r: frozenset(names) for r, names in read.items()}
 
 

@@ -22,9 +22,12 @@ from numpy.typing import NDArray
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.registers import KIND
 from cerlab.model.columns import Column, values_of
-from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
-from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece, pieces
-from cerlab.predicates.truth import kind_of
+from cerlab.model.event import Duration, Event, Timestamp, Value
+from cerlab.predicates.columns.computed import computed
+from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece
+from cerlab.predicates.syntax import Expression
+from cerlab.predicates.text import expression_text
+from cerlab.predicates.truth import evaluate, kind_of
 
 KINDS = ("boolean", "number", "text", "timestamp", "duration")
 
@@ -73,23 +76,22 @@ class ValueCodes:
         return sum(len(kind.codes) for kind in self._kinds)
 
     def of_columns(
-        self, columns: Mapping[str, Column], names: Sequence[str], length: int
+        self, columns: Mapping[str, Column], wanted: Sequence[Expression], length: int
     ) -> list[Int64s]:
-        """The codes of some columns, each int64 (length,).
+        """The codes of some values of events, each int64 (length,).
 
-        A name without a column is missing in every event. Raises `BadData` for columns of types
-        that hold no values of events.
+        An attribute without a column is missing in every event. Raises `BadData` for columns of
+        types that hold no values of events.
 
         >>> codes = ValueCodes()
-        >>> x, y = codes.of_columns({"x": [True, 2, 0.5], "y": [0.5, 2.0, "b"]}, ["x", "y"], 3)
+        >>> columns = {"x": [True, 2, 0.5], "y": [0.5, 2.0, "b"]}
+        >>> x, y = codes.of_columns(columns, [Attribute("x"), Attribute("y")], 3)
         >>> [int(code) >> KIND for code in (*x, *y)], bool(x[1] == y[1]), bool(x[2] < x[1])
         ([0, 1, 1, 1, 1, 2], True, True)
         """
         parts = [
-            [_distinct(piece, name) for piece in pieces(columns[name], name, numeric=True)]
-            if name in columns and length
-            else []
-            for name in names
+            [_distinct(piece, expression_text(each)) for piece in computed(each, columns, length)]
+            for each in wanted
         ]
         for part in parts:
             for distinct in part:
@@ -99,11 +101,11 @@ class ValueCodes:
         by_column = ([self._codes(distinct) for distinct in part] for part in parts)
         return [np.concatenate(codes) if codes else missing for codes in by_column]
 
-    def of_events(self, events: Sequence[Event], names: Sequence[str]) -> list[list[int]]:
+    def of_events(self, events: Sequence[Event], wanted: Sequence[Expression]) -> list[list[int]]:
         """The same for a few events, without columns."""
-        values = [[value_of(event, name) for event in events] for name in names]
-        codes = [list(map(self._code, column)) for column in values]
-        return list(map(self.of_values, values)) if self._before else codes
+        columns = [[evaluate(event, each) for event in events] for each in wanted]
+        codes = [list(map(self._code, column)) for column in columns]
+        return list(map(self.of_values, columns)) if self._before else codes
 
     def _of_constants(self) -> Int64s:
         return np.array(self.of_values(self._constants), np.int64)

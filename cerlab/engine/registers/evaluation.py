@@ -30,8 +30,8 @@ from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import KIND, Events
 from cerlab.engine.registers.codes import NOTHING, ValueCodes
 from cerlab.engine.registers.configurations import Configurations
-from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, register_program
-from cerlab.engine.registers.rules import computes, event_atoms, names_of, tables
+from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, mixes, register_program
+from cerlab.engine.registers.rules import event_atoms, names_of, tables
 from cerlab.engine.state import check_nodes
 from cerlab.engine.state_checks import check_window, expect, is_whole
 from cerlab.engine.windowed import CountOverflow
@@ -42,6 +42,7 @@ from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage, relevant_indices
 from cerlab.predicates.columns.key_codes import KeyCodes
+from cerlab.predicates.syntax import attributes_in
 
 MAX_RULES = 1 << 20
 """The most moves times symbols that tables are made for."""
@@ -111,8 +112,9 @@ class RegisterRun:
         self._atoms, self._names = event_atoms(program), names_of(program)
         self._stage = SymbolStage(self._atoms)
         self._known: tuple[Mapping[str, Any], Any] | None = None
-        self._codes = ValueCodes(constant.value for constant in self._names.constants)
-        self._values = [name for name in self._names.values if name != PARTITION.attribute]
+        self._codes = ValueCodes(self._names.of_constants())
+        self._values = [value for value in self._names.values if value != PARTITION.value]
+        self._attributes = attributes_in(self._values)
         self._streams: Sequence[str] = ()
         self._keys: KeyCodes | None = None
         self._limit, consume = None, k.KEEP
@@ -252,11 +254,11 @@ class RegisterRun:
             keys = self._keys.codes(columns, count)
             indices = indices[keys[indices] >= 0]
         relevant = {
-            name: take_rows(columns[name], indices) for name in self._values if name in columns
+            name: take_rows(columns[name], indices) for name in self._attributes if name in columns
         }
         values = self._codes.of_columns(relevant, self._values, len(indices))
         if self._keys is not None:
-            values.insert(self._names.values.index(PARTITION.attribute), keys[indices])
+            values.insert(self._names.values.index(PARTITION.value), keys[indices])
         order, lowest = self._windows.read(columns, positions)
         self.position += length
         return self._read(
@@ -287,7 +289,7 @@ class RegisterRun:
         relevant = [n for n, symbol in enumerate(symbols) if keep[symbol] and keys[n] >= 0]
         values = self._codes.of_events([rows[n] for n in relevant], self._values)
         if self._keys is not None:
-            at = self._names.values.index(PARTITION.attribute)
+            at = self._names.values.index(PARTITION.value)
             values.insert(at, [keys[n] for n in relevant])
         order, lowest = self._windows.read_events(rows, positions)
         self.position += length
@@ -438,8 +440,8 @@ def why_not(plan: AnyPlan) -> str | None:
             return "CONSUME BY PARTITION ends the partial matches of one partition"
         if plan.strategy is not None:
             return f"{plan.strategy.value} compares the answers of one end"
-    if any(computes(t.guard) for t in plan.srt.Delta):
-        return "a guard computes with what it compares with a register"
+    if any(mixes(t.guard) for t in plan.srt.Delta):
+        return "one side of a comparison computes with values of two events"
     return None
 
 

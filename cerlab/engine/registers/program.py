@@ -18,14 +18,7 @@ from cerlab.automata.labelled import LabelledSrt
 from cerlab.automata.plan import CorrelatedPlan, RegisterPlan
 from cerlab.automata.registers import RegisterTransition, Srt, backward_union
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Atom,
-    Guard,
-    RegisterAttribute,
-    RegisterComparison,
-    atoms,
-)
+from cerlab.predicates.syntax import EVERYTHING, Atom, Guard
 
 AnyPlan: TypeAlias = RegisterPlan | CorrelatedPlan
 
@@ -35,15 +28,58 @@ DEAD = -1
 
 
 class Slot(NamedTuple):
-    """An attribute of the event that a register holds: all that guards read of it."""
+    """A value of the event that a register holds: an attribute, or what is computed of some.
+
+    Guards read nothing else of it, so it is computed when the event is written.
+    """
 
     register: str
-    attribute: str
+    value: pred.Expression
+
+    @property
+    def side(self) -> pred.Expression:
+        """The side of a comparison that reads it."""
+
+        def stored(leaf: pred.Leaf) -> pred.Leaf:
+            if not isinstance(leaf, pred.Attribute):
+                return leaf
+            return pred.RegisterAttribute(self.register, leaf.name)
+
+        return pred.with_leaves(self.value, stored)
 
 
-PARTITION = Slot("", "")
+PARTITION = Slot("", pred.Attribute(""))
 """The substream of a configuration, where there is PARTITION BY; events bring the number of theirs
 as an attribute of the same name."""
+
+
+def slot_of(side: pred.Expression) -> Slot | None:
+    """The slot with the value of a side of a comparison; None for one that reads no register.
+
+    >>> slot_of(pred.Negated(pred.RegisterAttribute("r", "v")))
+    Slot(register='r', value=Negated(operand=Attribute(name='v')))
+    """
+    registers = [x.register for x in pred.leaves_of(side) if isinstance(x, pred.RegisterAttribute)]
+
+    def of_the_event(leaf: pred.Leaf) -> pred.Leaf:
+        return pred.Attribute(leaf.attribute) if isinstance(leaf, pred.RegisterAttribute) else leaf
+
+    return Slot(registers[0], pred.with_leaves(side, of_the_event)) if registers else None
+
+
+def mixes(guard: Guard) -> bool:
+    """Whether a side of a comparison computes of two events: no slot holds the result."""
+    sides = (side for atom in pred.register_comparisons(guard) for side in (atom.left, atom.right))
+    return any(len(_events_of(side)) > 1 for side in sides)
+
+
+def _events_of(side: pred.Expression) -> set[str | None]:
+    """The events that a side reads: that of a register, or the one being read (None)."""
+    return {
+        leaf.register if isinstance(leaf, pred.RegisterAttribute) else None
+        for leaf in pred.leaves_of(side)
+        if not isinstance(leaf, pred.Constant)
+    }
 
 
 class Move(NamedTuple):
@@ -185,12 +221,11 @@ def _useful(moves: Sequence[Move]) -> set[int]:
 
 
 def _slots_of(guard: Guard) -> Iterator[Slot]:
-    """The slots that a guard reads, from left to right."""
-    for atom in atoms(guard):
-        if isinstance(atom, RegisterComparison):
-            for side in (atom.left, atom.right):
-                if isinstance(side, RegisterAttribute):
-                    yield Slot(side.register, side.attribute)
+    """The slots that a guard reads, from left to right; of a side that mixes events attributes."""
+    for atom in pred.register_comparisons(guard):
+        for side in (atom.left, atom.right):
+            whole = len(_events_of(side)) == 1
+            yield from filter(None, map(slot_of, [side] if whole else pred.leaves_of(side)))
 
 
 def _live(

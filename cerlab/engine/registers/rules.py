@@ -28,13 +28,16 @@ from cerlab.engine.registers.program import (
     Slot,
     clauses,
     residual,
+    slot_of,
 )
+from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.syntax import Atom, Guard, Operator
+from cerlab.predicates.syntax import Atom, Operator
+from cerlab.predicates.truth import evaluate
 
 SAME_PARTITION = Literal(
     pred.RegisterComparison(
-        pred.Operator.EQ, pred.Attribute(PARTITION.attribute), pred.RegisterAttribute(*PARTITION)
+        pred.Operator.EQ, PARTITION.value, pred.RegisterAttribute(PARTITION.register, "")
     ),
     is_negated=False,
 )
@@ -137,7 +140,7 @@ def _fill(program: RegisterProgram, names: Names, move: Move) -> list[int]:
     return [
         NONE
         if slot not in live
-        else first + names.values.index(slot.attribute)
+        else first + names.values.index(slot.value)
         if slot.register in move.writes
         else n
         for n, slot in enumerate(names.slots)
@@ -282,20 +285,21 @@ class Names(NamedTuple):
     """The operands of a program, numbered one after the other."""
 
     slots: tuple[Slot, ...]
-    values: tuple[str, ...]
-    constants: tuple[pred.Constant, ...]
+    values: tuple[pred.Expression, ...]
+    """What events bring: attributes, and what is computed of some."""
+    constants: tuple[pred.Expression, ...]
 
-    def number(self, side: pred.Operand) -> int:
-        """The number of one side of a comparison."""
-        match side:
-            case pred.RegisterAttribute(register, attribute):
-                return self.slots.index(Slot(register, attribute))
-            case pred.Attribute(name):
-                return len(self.slots) + self.values.index(name)
-            case pred.Constant():
-                return len(self.slots) + len(self.values) + self.constants.index(side)
-            case _:
-                raise AssertionError(f"{side} is no operand of a rule")
+    def number(self, side: pred.Expression) -> int:
+        """The number of one side of a comparison, which does not mix events."""
+        if (slot := slot_of(side)) is not None:
+            return self.slots.index(slot)
+        if side in self.values:
+            return len(self.slots) + self.values.index(side)
+        return len(self.slots) + len(self.values) + self.constants.index(side)
+
+    def of_constants(self) -> list[Value]:
+        """The values of the constants."""
+        return [evaluate(None, each) for each in self.constants]
 
 
 def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
@@ -308,28 +312,16 @@ def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
     return tuple(distinct)
 
 
-def computes(guard: Guard) -> bool:
-    """Return whether a guard computes a side of a comparison: no operand holds the result."""
-    comparisons = (atom for atom in pred.atoms(guard) if isinstance(atom, pred.RegisterComparison))
-    sides = (side for atom in comparisons for side in (atom.left, atom.right))
-    return not all(
-        isinstance(side, pred.RegisterAttribute | pred.Attribute | pred.Constant) for side in sides
-    )
-
-
 def names_of(program: RegisterProgram) -> Names:
     """The operands of its comparisons with registers, and what the slots are filled with."""
-    values = dict.fromkeys(slot.attribute for slot in program.slots)
-    constants: dict[pred.Constant, None] = {}
+    values = dict.fromkeys(slot.value for slot in program.slots)
+    constants: dict[pred.Expression, None] = {}
     for move in program.moves:
-        for atom in pred.atoms(move.guard):
-            if isinstance(atom, pred.RegisterComparison):
-                for side in (atom.left, atom.right):
-                    match side:
-                        case pred.Attribute(name):
-                            values[name] = None
-                        case pred.Constant():
-                            constants[side] = None
+        for atom in pred.register_comparisons(move.guard):
+            for side in (atom.left, atom.right):
+                if slot_of(side) is None:
+                    is_constant = all(isinstance(x, pred.Constant) for x in pred.leaves_of(side))
+                    (constants if is_constant else values)[side] = None
     return Names(program.slots, tuple(values), tuple(constants))
 
 

@@ -17,10 +17,10 @@ from cerlab.errors import ResourceLimit
 from cerlab.logic.cel import syntax as cel
 from cerlab.model.answer import Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event, is_of_stream, value_of
+from cerlab.model.event import Event, is_of_stream
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Application, Condition, Correlation, On, holds_of
-from cerlab.predicates.truth import compare, satisfies
+from cerlab.predicates.truth import satisfies
 
 
 def select(strategy: Strategy, answers: Iterable[Valuation]) -> frozenset[Valuation]:
@@ -163,12 +163,8 @@ def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
             return holds(left, V, S) and holds(right, V, S)
         case pred.Or(left, right):
             return holds(left, V, S) or holds(right, V, S)
-        case Correlation(op, x, y):
-            return all(
-                compare(op, value_of(S[i], x.attribute), value_of(S[j], y.attribute))
-                for i in V.labels.get(x.label, ())
-                for j in V.labels.get(y.label, ())
-            )
+        case Correlation():
+            return condition.holds(lambda X: [S[i] for i in V.labels.get(X, ())])
         case Application(P, arguments):
             return holds_of(P, arguments, lambda X: [S[i] for i in V.labels.get(X, ())])
         case _:

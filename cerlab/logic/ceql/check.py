@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from types import MappingProxyType
 from typing import assert_never
 
 from cerlab.errors import SourcePlace, TypeMismatch, nearest
@@ -78,17 +80,15 @@ def _compare(
 
 
 def check_correlation(
-    comparison: Correlation,
-    left: Sequence[EventDeclaration],
-    right: Sequence[EventDeclaration],
-    source: Source,
+    comparison: Correlation, events: Mapping[str, Sequence[EventDeclaration]], source: Source
 ) -> None:
-    """Check a comparison of events of some declared types with events of others.
+    """Check a comparison of labels; `events` declares those that each label can hold.
 
-    Raises `TypeMismatch` where the attributes are of different kinds for every pair of types.
+    Raises `TypeMismatch` where its sides are of different kinds for every choice of types.
     """
-    ours = _declared_kinds(comparison.left.attribute, left)
-    theirs = _declared_kinds(comparison.right.attribute, right)
+    ways = [dict(zip(events, way, strict=True)) for way in product(*events.values())]
+    sides = (comparison.left, comparison.right)
+    ours, theirs = ({kind for way in ways if (kind := _kind(x, None, way))} for x in sides)
     if ours and theirs and ours.isdisjoint(theirs):
         raise TypeMismatch(
             "CER0303",
@@ -97,11 +97,6 @@ def check_correlation(
             place=source.place(comparison),
             hint=_SAME_KIND,
         )
-
-
-def _declared_kinds(name: str, events: Sequence[EventDeclaration]) -> set[str]:
-    kinds = (_kind(pred.Attribute(name), event) for event in events)
-    return {kind for kind in kinds if kind is not None}
 
 
 def _check_names(
@@ -126,10 +121,14 @@ def _check_names(
         case pred.Negated(operand):
             _check_names(operand, events, source)
         case _:
-            assert_never(expression)
+            raise AssertionError("an attribute of another event, which no predicate has")
 
 
-def _kind(expression: pred.Expression, event: EventDeclaration) -> str | None:
+def _kind(
+    expression: pred.Expression,
+    event: EventDeclaration | None,
+    of_labels: Mapping[str, EventDeclaration] = MappingProxyType({}),
+) -> str | None:
     """The kind of an expression's values on events of a type; None if it never has one."""
     match expression:
         case pred.Constant(value):
@@ -137,12 +136,15 @@ def _kind(expression: pred.Expression, event: EventDeclaration) -> str | None:
         case pred.Attribute("type" | "stream"):
             return "text"
         case pred.Attribute(name):
-            declaration = event.attribute(name)
+            declaration = None if event is None else event.attribute(name)
             return KIND_OF_TYPE[declaration.type] if declaration else None
+        case pred.LabelAttribute(label, name) | pred.RegisterAttribute(label, name):
+            return _kind(pred.Attribute(name), of_labels.get(label))
         case pred.Computed(op, left, right):
-            return kind_of_result(op, _kind(left, event), _kind(right, event))
+            sides = (_kind(side, event, of_labels) for side in (left, right))
+            return kind_of_result(op, *sides)
         case pred.Negated(operand):
-            kind = _kind(operand, event)
+            kind = _kind(operand, event, of_labels)
             return kind if kind in ("number", "duration") else None
         case _:
             assert_never(expression)
@@ -292,18 +294,17 @@ def _check_atomic(
         if events := _declarations(event_types, stream, schema, source.place(atomic)):
             check_predicate(P, events, source)
         return
-    sides: list[cond.LabelAttribute | SetOf] = []
+    sides: list[pred.LabelAttribute | SetOf] = []
     if isinstance(atomic, cond.Application):
         sides += [a for a in atomic.arguments if isinstance(a, SetOf)]
     else:
-        sides += [atomic.left, atomic.right]
+        sides += atomic.attributes
     for side in sides:
         if types.get(side.label) and side.attribute is not None:
             names = _attributes_of(types[side.label], schema)
             _check_attribute(side.attribute, names, source.place(atomic))
     if isinstance(atomic, cond.Correlation):
-        left, right = declarations_of(atomic.left.label), declarations_of(atomic.right.label)
-        check_correlation(atomic, left, right, source)
+        check_correlation(atomic, {x: declarations_of(x) for x in atomic.labels}, source)
 
 
 def label_types(phi: cel.Formula) -> dict[str, frozenset[str]]:

@@ -266,22 +266,29 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
             predicate = self._record(meta, pred.if_of_stream(stream, predicate), predicate)
         return self._record(meta, cond.On(label, predicate), predicate)
 
-    def compare_constant(self, meta: Meta, children: list[Any]) -> cond.On:
-        label, attribute, op, value = children
-        own = self._record(meta, pred.Attribute(attribute))
-        comparison = self._record(meta, pred.Comparison(op, own, value), own)
-        return self._record(meta, cond.On(label, comparison), comparison)
+    label_attribute = node(pred.LabelAttribute)
 
     def compare_labels(self, meta: Meta, children: list[Any]) -> cond.Condition:
-        left, left_attribute, op, right, right_attribute = children
-        if left == right:
-            first = self._record(meta, pred.Attribute(left_attribute))
-            second = self._record(meta, pred.Attribute(right_attribute))
-            comparison = self._record(meta, pred.Comparison(op, first, second), first)
-            return self._record(meta, cond.On(left, comparison), comparison)
-        here = cond.LabelAttribute(left, left_attribute)
-        there = cond.LabelAttribute(right, right_attribute)
-        return self._record(meta, cond.Correlation(op, here, there))
+        left, op, right = children
+        whole = cond.Correlation(op, left, right)
+        if not whole.labels:
+            raise IllFormed(
+                "CER0243",
+                "a comparison of a filter without a label",
+                place=self.place(meta),
+                hint="write label.attribute on one side, as in FILTER b.price > 1.05 * a.price",
+            )
+        if len(whole.labels) > 1:
+            return self._record(meta, whole, left, right)
+
+        def own(leaf: pred.Leaf) -> pred.Expression:
+            if not isinstance(leaf, pred.LabelAttribute):
+                return leaf
+            return self._record(meta, pred.Attribute(leaf.attribute))
+
+        sides = (pred.with_leaves(side, own) for side in (left, right))
+        comparison = self._record(meta, pred.Comparison(op, *sides), left, right)
+        return self._record(meta, cond.On(whole.labels[0], comparison), comparison)
 
     set_of_events = set_of_values = value(SetOf)
 

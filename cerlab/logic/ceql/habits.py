@@ -103,12 +103,12 @@ def _of_attributes(text: str, before: str, rest: str) -> str:
         return ""
     if re.fullmatch(r"(?i)\s*select\s+(?:(?!where|from)[\w\s,\[\]])*", before):
         return f"write {_word(before)}[{attribute[1]}]"
-    inside = re.search(r"(\w+)\[\s*(\w+)\s*([<>=!]+)\s*(\w+)$", before)
-    if inside is None:
+    inside = re.search(r"(\w+)\[([^][]*[<>=][^][]*?)(\w+)$", before)
+    if inside is None or re.search(r"(?i)\b(?:and|or|not|in)\b", inside[2]):
         return ""
-    label, own, op, other = inside.groups()
-    comparison = f"{label}.{own} {op} {other}.{attribute[1]}"
-    return f"labels are compared outside brackets: write FILTER {comparison}"
+    label, comparison, other = inside.groups()
+    own = re.sub(r"\b([^\W\d]\w*)", rf"{label}.\1", comparison.strip())
+    return f"labels are compared outside brackets: write FILTER {own} {other}.{attribute[1]}"
 
 
 def _of_filters(text: str, before: str, rest: str) -> str:

@@ -363,18 +363,35 @@ _BLANK = r"\s|\ufeff|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/"
 """Space, or a comment; one that runs to the end of its line whole, lest its words be read."""
 
 
+_SIGN = r"(?:\+|-(?!-))"
+_MOMENT = rf"(?:TIMESTAMP|DATE)(?:{_BLANK})*['\"]"
+_AMOUNT = rf"(?:\.?\d|{_MOMENT})"
+"""The begin of arithmetic that is not a name: a sign, a number, a moment."""
+
+
+def _before_amount() -> str:
+    """Return the terminal of + where it adds: signs and a number, moment, ``name.`` or ( follow."""
+    gap = f"(?:{_BLANK})*"
+    ahead = rf"\+(?=(?:{_SIGN}|{_BLANK})*(?:{_AMOUNT}|\(|{_NAME}{gap}\.))"
+    return f"_PLUS.2: /{_escaped(ahead)}/i"
+
+
+def _escaped(regex: str) -> str:
+    return regex.replace("/", r"\/")
+
+
 def _before_filter(word: str) -> str:
     """Return the terminal of AND or OR before a filter, maybe in parentheses.
 
-    A filter begins with ``name[``, ``name>name[``, ``name.`` or ``name(``, and no formula does but
-    with one of `PREFIXES`.
+    A filter begins with ``name[``, ``name>name[``, ``name.``, ``name(`` or arithmetic; and no
+    formula does but with one of `PREFIXES`.
     """
     apart = {sign: rf"(?!(?:{'|'.join(words)})\b){_NAME}" for sign, words in PREFIXES.items()}
     gap = f"(?:{_BLANK})*"
     bracket = rf"{apart['[']}{gap}(?:[\[.]|>{gap}{_NAME}{gap}\[)"
     call = rf"{apart['(']}{gap}\("
-    ahead = rf"{word}(?!\w)(?=(?:\(|{_BLANK})*(?:{bracket}|{call}))".replace("/", r"\/")
-    return f"_{word}_FILTER.2: /{ahead}/i"
+    ahead = rf"{word}(?!\w)(?=(?:\(|{_BLANK})*(?:{bracket}|{call}|{_SIGN}|{_AMOUNT}))"
+    return f"_{word}_FILTER.2: /{_escaped(ahead)}/i"
 
 
 def _before_text(word: str) -> str:
@@ -395,6 +412,12 @@ _CEQL = Language(
     ("program", "formula", "declarations"),
     noun="query",
     hint=_hint,
-    words={"_AND_FILTER": "AND", "_OR_FILTER": "OR", "NULLABLE": "'?'", **TIME_WORDS},
-    terminals=(*map(_before_filter, ("AND", "OR")), *MOMENTS),
+    words={
+        "_AND_FILTER": "AND",
+        "_OR_FILTER": "OR",
+        "_PLUS": "'+'",
+        "NULLABLE": "'?'",
+        **TIME_WORDS,
+    },
+    terminals=(*map(_before_filter, ("AND", "OR")), _before_amount(), *MOMENTS),
 )

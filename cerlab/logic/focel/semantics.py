@@ -16,9 +16,9 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS, select
 from cerlab.logic.focel.scope import check_scopes, variables_of, vdef_plus, with_variables
 from cerlab.model.answer import Valuation
-from cerlab.model.event import Event, value_of
+from cerlab.model.event import Event
 from cerlab.predicates.condition import Application, Condition, Correlation, On, holds_of
-from cerlab.predicates.truth import compare, satisfies
+from cerlab.predicates.truth import satisfies
 
 Assignment: TypeAlias = Mapping[str, int]
 """One position for each variable."""
@@ -138,9 +138,8 @@ def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
     match condition:
         case On(x, P):
             return satisfies(S[nu[x]], P)
-        case Correlation(op, x, y):
-            left = value_of(S[nu[x.label]], x.attribute)
-            return compare(op, left, value_of(S[nu[y.label]], y.attribute))
+        case Correlation():
+            return condition.holds(lambda x: [S[nu[x]]])
         case Application(P, arguments):
             return holds_of(P, arguments, lambda x: [S[nu[x]]])
         case _:

@@ -24,12 +24,11 @@ from cerlab.predicates.condition import (
     Atomic,
     Condition,
     Correlation,
-    LabelAttribute,
     On,
     alternatives,
     labels_of,
 )
-from cerlab.predicates.syntax import conjunction
+from cerlab.predicates.syntax import LabelAttribute, Leaf, conjunction, with_leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +166,16 @@ def _rename_variables(phi: cel.Formula, names: Mapping[str, str]) -> cel.Formula
 
 
 def _condition(condition: object, names: Mapping[str, str]) -> On | Correlation:
+    def renamed(leaf: Leaf) -> Leaf:
+        if not isinstance(leaf, LabelAttribute):
+            return leaf
+        return LabelAttribute(names.get(leaf.label, leaf.label), leaf.attribute)
+
     match condition:
         case On(x, P):
             return On(names.get(x, x), P)
         case Correlation(op, left, right):
-            here, there = (
-                LabelAttribute(names.get(s.label, s.label), s.attribute) for s in (left, right)
-            )
-            return Correlation(op, here, there)
+            return Correlation(op, with_leaves(left, renamed), with_leaves(right, renamed))
         case _:
             raise Unsupported(
                 "CER0407",

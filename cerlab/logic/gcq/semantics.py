@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from cerlab.budget import spend_over
 from cerlab.errors import BadData, ResourceLimit
@@ -138,7 +138,7 @@ def _value(expression: pred.Expression, t: Mapping[str, Value]) -> Value:
         case pred.Negated(operand):
             return compute(pred.Arithmetic.SUB, 0, _value(operand, t))
         case _:
-            assert_never(expression)
+            raise AssertionError("an attribute of another event, which no predicate has")
 
 
 def _relation(atom: Atom, D: Database) -> Set[Row]:

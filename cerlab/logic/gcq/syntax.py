@@ -20,7 +20,7 @@ from cerlab.errors import IllFormed, SourcePlace, nearest
 from cerlab.logic.ceql.condition_builder import node
 from cerlab.logic.ceql.parser import Builder
 from cerlab.logic.reading import Language, build, read, value
-from cerlab.predicates.syntax import Attribute, Comparison, Constant, leaves_of
+from cerlab.predicates.syntax import Attribute, Comparison, Constant, Leaf, leaves_of
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.truth import kind_of
 
@@ -111,7 +111,7 @@ def _unbound(code: str, use: str, x: str, bound: set[str], place: SourcePlace | 
     )
 
 
-def _operands(query: Gcq) -> Iterator[Attribute | Constant]:
+def _operands(query: Gcq) -> Iterator[Leaf]:
     """The variables and constants of the predicates, from left to right."""
     for P in query.predicates:
         yield from leaves_of(P.left)

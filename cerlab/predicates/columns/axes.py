@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.model.columns import Column
 from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
@@ -31,6 +32,7 @@ from cerlab.predicates.columns.pieces import (
     concatenate,
     look_up,
     narrow,
+    one_array,
     operations,
     pieces,
     same,
@@ -228,7 +230,7 @@ class Axis:
 
         Only for two arrays of numbers of one dtype, of moments or of durations; else None.
         """
-        a, b = _one_array(left, self.names[0]), _one_array(right, self.names[1])
+        a, b = one_array(left, self.names[0]), one_array(right, self.names[1])
         if a is None or b is None or (a.values.dtype, a.of_time) != (b.values.dtype, b.of_time):
             return None
         order = np.zeros(a.values.size, np.uint8)
@@ -244,23 +246,27 @@ class Axis:
 
     def _by_combinations(self, present: Mapping[str, Column], length: int) -> Codes:
         """Several attributes: each distinct combination of their values is evaluated once."""
-        parts: list[Codes] = []
-        values: list[list[Value]] = []
-        for name in self.names:
-            distinct = _Distinct()
-            parts.append(
-                distinct.numbers(present[name], name)
-                if name in present
-                else np.zeros(length, np.uint8)
-            )
-            values.append(distinct.values)
-        first, code = combinations(parts, [len(each) for each in values])
-        rows = np.stack([part[first].astype(np.int64) for part in parts], axis=1).tolist()
-        classes = [
-            self.class_of(tuple(each[k] for each, k in zip(values, row, strict=True)))
-            for row in rows
-        ]
+        rows, code = distinct_rows(present, self.names, length)
+        classes = [self.class_of(row) for row in rows]
         return look_up(code, narrow(classes))
+
+
+def distinct_rows(
+    columns: Mapping[str, Column], names: Sequence[str], length: int
+) -> tuple[list[tuple[Value, ...]], NDArray[np.uint32]]:
+    """The distinct combinations of values of some attributes, and which each event has."""
+    parts: list[Codes] = []
+    values: list[list[Value]] = []
+    for name in names:
+        distinct = _Distinct()
+        parts.append(
+            distinct.numbers(columns[name], name) if name in columns else np.zeros(length, np.uint8)
+        )
+        values.append(distinct.values)
+    first, code = combinations(parts, [len(each) for each in values])
+    places = np.stack([part[first].astype(np.int64) for part in parts], axis=1).tolist()
+    rows = [tuple(each[k] for each, k in zip(values, row, strict=True)) for row in places]
+    return rows, code
 
 
 class _Distinct:
@@ -289,23 +295,3 @@ class _Distinct:
                 if not isinstance(piece, Numbers)
             ]
         )
-
-
-def _one_array(column: Column, name: str) -> Numbers | None:
-    """A column of numbers in one array; None for every other column."""
-    parts = [*pieces(column, name, numeric=True)]
-    numbers = [part for part in parts if isinstance(part, Numbers)]
-    kinds = {(part.values.dtype, part.of_time) for part in numbers}
-    if len(kinds) != 1 or len(numbers) < len(parts):
-        return None
-    if len(numbers) == 1:
-        return numbers[0]
-    nulls = None
-    if any(part.nulls is not None for part in numbers):
-        nulls = np.concatenate(
-            [
-                np.zeros(part.values.size, np.bool_) if part.nulls is None else part.nulls
-                for part in numbers
-            ]
-        )
-    return Numbers(np.concatenate([part.values for part in numbers]), nulls, numbers[0].of_time)

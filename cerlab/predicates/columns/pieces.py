@@ -173,6 +173,26 @@ def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
             yield _piece(chunk, name, numeric)
 
 
+def one_array(column: Column, name: str) -> Numbers | None:
+    """A column of numbers in one array; None for every other column."""
+    parts = [*pieces(column, name, numeric=True)]
+    numbers = [part for part in parts if isinstance(part, Numbers)]
+    kinds = {(part.values.dtype, part.of_time) for part in numbers}
+    if len(kinds) != 1 or len(numbers) < len(parts):
+        return None
+    if len(numbers) == 1:
+        return numbers[0]
+    nulls = None
+    if any(part.nulls is not None for part in numbers):
+        nulls = np.concatenate(
+            [
+                np.zeros(part.values.size, np.bool_) if part.nulls is None else part.nulls
+                for part in numbers
+            ]
+        )
+    return Numbers(np.concatenate([part.values for part in numbers]), nulls, numbers[0].of_time)
+
+
 def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
     import pyarrow as pa
 
