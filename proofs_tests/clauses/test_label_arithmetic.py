@@ -133,6 +133,8 @@ READ = [
     ("A FILTER 5 < A.v AND 7 > A.v", "A FILTER A[5 < v] AND A[7 > v]"),
     ("A FILTER A.v > 5 AND -A.w < 1", "A FILTER A[v > 5] AND A[-w < 1]"),
     ("A FILTER A.v > 5 OR (2 * A.w < 1)", "A FILTER A[v > 5] OR A[2 * w < 1]"),
+    ("A FILTER A[v > 5 AND -w < 1 OR 2 < v]", "A FILTER A[(v > 5 AND -w < 1) OR 2 < v]"),
+    ("A FILTER A[v > 5 AND (w < 1)] AND 1 < A.v", "A FILTER A[v > 5 AND w < 1] AND A[1 < v]"),
     ("A FILTER A.v > 5 AND DATE", "(A FILTER A[v > 5]) AND DATE"),
 ]
 

@@ -83,6 +83,7 @@ class ValueCodes:
         An attribute without a column is missing in every event. Raises `BadData` for columns of
         types that hold no values of events.
 
+        >>> from cerlab.predicates.syntax import Attribute
         >>> codes = ValueCodes()
         >>> columns = {"x": [True, 2, 0.5], "y": [0.5, 2.0, "b"]}
         >>> x, y = codes.of_columns(columns, [Attribute("x"), Attribute("y")], 3)

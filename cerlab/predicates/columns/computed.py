@@ -44,7 +44,8 @@ def computed(expression: Expression, columns: Mapping[str, Column], length: int)
 
     >>> import numpy as np
     >>> twice = pred.Computed(Arithmetic.MUL, pred.Constant(2), pred.Attribute("v"))
-    >>> computed(twice, {"v": np.array([1.5, np.nan])}, 2)[0].values.tolist()
+    >>> import pyarrow as pa
+    >>> computed(twice, {"v": pa.array([1.5, np.nan])}, 2)[0].values.tolist()
     [3.0, nan]
     """
     if not length:
