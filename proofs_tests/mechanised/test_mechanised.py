@@ -134,6 +134,10 @@ def test_a_wrong_definition_breaks_a_proof(
     assert (found[1], broken) == (wrong.breaks, wrong.lemma), made.stderr
 
 
+TAKING = (";", ":", "+", ":+", "OR", "AND", "AS", "FILTER", "RENAME", ">")
+"""Operators whose answers take their first and their last event."""
+
+
 @needs_coq
 @pytest.mark.services
 @pytest.mark.parametrize(
@@ -142,8 +146,9 @@ def test_a_wrong_definition_breaks_a_proof(
         ("judge", FEATURES, SMALL),
         ("judge", FEATURES, ATTRIBUTES),
         ("judge tecs", (*CEL, "SELECT"), SMALL),
+        ("judge strategies", (*TAKING, "STRICT", "NEXT", "LAST", "MAX"), SMALL),
     ],
-    ids=["few values", "all values", "tecs"],
+    ids=["few values", "all values", "tecs", "strategies"],
 )
 def test_the_extracted_judge_agrees_with_the_reference(
     judge: str, takes: tuple[str, ...], shape: Shape, built: Path, suite: Suite

@@ -1,6 +1,6 @@
 (** An evaluator of finite streams: the table of the semantics, with lists. *)
 
-Require Import List NArith Arith Bool.
+Require Import List NArith Arith Bool Mergesort Orders.
 Import ListNotations.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics.
 
@@ -14,10 +14,44 @@ Definition is_before (V W : valuation) : bool := stop V <=? first W.
 Definition is_adjacent (V W : valuation) : bool := stop V =? first W.
 Definition is_inside (W V : valuation) : bool := (first V <=? first W) && (stop W <=? stop V).
 
+(** Valuations in the order of starts, then of the labels of each position. *)
+Fixpoint row_first (L M : list labels) : bool :=
+  match L, M with
+  | [], _ => true
+  | _, [] => false
+  | X :: L, Y :: M =>
+      match N.compare X Y with Lt => true | Gt => false | Eq => row_first L M end
+  end.
+
+Module ByStart <: TotalLeBool.
+  Definition t := valuation.
+  Definition leb (V W : valuation) : bool :=
+    match Nat.compare (first V) (first W) with
+    | Lt => true | Gt => false | Eq => row_first (row V) (row W) end.
+  Lemma row_total L : forall M, row_first L M = true \/ row_first M L = true.
+  Proof.
+    induction L as [|X L IH]; intros [|Y M]; cbn; auto.
+    rewrite (N.compare_antisym X Y). destruct (N.compare X Y); cbn; auto.
+  Qed.
+  Theorem leb_total V W : leb V W = true \/ leb W V = true.
+  Proof.
+    unfold leb. rewrite (Nat.compare_antisym (first V) (first W)).
+    destruct (Nat.compare (first V) (first W)); cbn; auto using row_total.
+  Qed.
+End ByStart.
+Module Import Sorted := Sort ByStart.
+
+(** Each once: in order, equal ones are neighbours. *)
+Fixpoint apart (Vs : list valuation) : list valuation :=
+  match Vs with
+  | V :: ((W :: _) as rest) => if valuation_dec V W then apart rest else V :: apart rest
+  | _ => Vs
+  end.
+Definition once (Vs : list valuation) : list valuation := apart (sort Vs).
+
 (** All unions of one of [Vs] with one of [Ws] that it precedes. *)
 Definition product (precedes : valuation -> valuation -> bool) (Vs Ws : list valuation) :=
-  nodup valuation_dec
-    (flat_map (fun V => map (union V) (filter (precedes V) Ws)) Vs).
+  once (flat_map (fun V => map (union V) (filter (precedes V) Ws)) Vs).
 
 (** At most n further iterations. *)
 Fixpoint iterate (precedes : valuation -> valuation -> bool) (n : nat) (once : list valuation) :=
@@ -80,8 +114,6 @@ Definition at_events {D} (S : stream D) (test : predicate D) (L : labels) : list
   flat_map (fun i => match nth_error S i with
     | Some t => if test t then [Valuation i [L]] else []
     | None => [] end) (seq 0 (length S)).
-
-Definition once (Vs : list valuation) : list valuation := nodup valuation_dec Vs.
 
 Fixpoint evaluate {D} (S : stream D) (phi : formula D) {struct phi} : list valuation :=
   match phi with

@@ -2,7 +2,8 @@
 
    A line {"query": CEQL, "events": [{"type": .., ..}, ..]} is answered with {"answers": [..]} or
    {"refused": why}. `judge` evaluates by the semantics; `judge tecs` compiles the formula and runs Algorithm 1
-   and 2, for the formulas that a CEA has the answers of. All answers are computed by `Proved`, which Coq extracts; what is here (JSON,
+   and 2, for the formulas that a CEA has the answers of; `judge strategies` runs the automaton of a strategy on
+   the CEA of what it selects from. All answers are computed by `Proved`, which Coq extracts; what is here (JSON,
    the grammar of CEQL, comparisons of values) is trusted, not proved. *)
 
 open Proved
@@ -442,14 +443,26 @@ let answer_text ((start, stop), positions) =
   Printf.sprintf {|{"start": %d, "end": %d, "positions": [%s]}|} start stop
     (String.concat ", " (List.map string_of_int positions))
 
-let by_tecs = Array.length Sys.argv > 1 && Sys.argv.(1) = "tecs"
-
-(* Algorithm 1 reads one substream, and the query has no clause but SELECT. *)
-let tecs query stream =
+(* Automata read one substream, and the query has no clause but SELECT. *)
+let without_clauses query stream =
   let whole t = query.reads t && query.key t = Some N0 in
-  if query.consume <> KeepAll || not (List.for_all whole stream) then refuse "clauses";
+  if query.consume <> KeepAll || not (List.for_all whole stream) then refuse "clauses"
+
+let tecs query stream =
+  without_clauses query stream;
   if not (regular query.pattern) then refuse "this operator";
   tecs_answers stream query.pattern
+
+let strategies query stream =
+  without_clauses query stream;
+  let strategy, body = match query.pattern with Select (s, body) -> Some s, body | body -> None, body in
+  if not (regular body && takes_ends body) then refuse "this operator";
+  strategy_answers strategy stream body
+
+let evaluator = match Sys.argv with
+  | [| _; "tecs" |] -> tecs
+  | [| _; "strategies" |] -> strategies
+  | _ -> query_answers
 
 let reply line =
   match json_of line with
@@ -460,7 +473,7 @@ let reply line =
               let number = numbering () in
               let query = query_of number text in
               let stream = List.map (event_of number) events in
-              let answers = if by_tecs then tecs query stream else query_answers query stream in
+              let answers = evaluator query stream in
               Printf.sprintf {|{"answers": [%s]}|} (String.concat ", " (List.map answer_text answers))
             with Refused why -> Printf.sprintf {|{"refused": "%s"}|} (String.escaped why))
        | _ -> failwith "no question")

@@ -160,10 +160,22 @@ Qed.
 
 (** * Products and iterations. *)
 
+Lemma in_apart Vs V : In V (apart Vs) <-> In V Vs.
+Proof.
+  induction Vs as [|X [|Y Vs] IH]; [easy | easy |]. cbn [apart] in *.
+  destruct (valuation_dec X Y) as [->|]; cbn [In] in *; rewrite ?IH; intuition.
+Qed.
+
+Lemma in_once Vs V : In V (once Vs) <-> In V Vs.
+Proof.
+  unfold once. rewrite in_apart. pose proof (Sorted.Permuted_sort Vs) as P.
+  split; apply Permutation.Permutation_in; [now apply Permutation.Permutation_sym | exact P].
+Qed.
+
 Lemma in_product precedes Vs Ws V : In V (product precedes Vs Ws) <->
   exists W1 W2, In W1 Vs /\ In W2 Ws /\ precedes W1 W2 = true /\ V = union W1 W2.
 Proof.
-  unfold product. members. split; intros H; do 3 (members; break).
+  unfold product. rewrite in_once. members. split; intros H; do 3 (members; break).
   - eauto 8.
   - exists x. split; auto. members. exists x0. members. auto.
 Qed.
@@ -239,24 +251,24 @@ Theorem evaluate_correct {D} (phi : formula D) :
 Proof.
   induction phi; intros S V; cbn.
   - (* R *) rewrite in_at_events. do 2 (apply exists_iff; intro). now rewrite N.eqb_eq.
-  - (* AS *) unfold once. members. apply exists_iff; intro. rewrite IHphi. intuition.
+  - (* AS *) rewrite in_once. members. apply exists_iff; intro. rewrite IHphi. intuition.
   - (* FILTER *) members. now rewrite IHphi, holds_b_correct.
-  - (* OR *) unfold once. members. now rewrite IHphi1, IHphi2.
+  - (* OR *) rewrite in_once. members. now rewrite IHphi1, IHphi2.
   - (* AND *) members. rewrite IHphi1. rewrite <- IHphi2.
     destruct (in_dec valuation_dec V (evaluate S phi2)); intuition; discriminate.
   - (* ; *) rewrite in_product. do 2 (apply exists_iff; intro).
     now rewrite IHphi1, IHphi2, (decides_before _ _).
   - (* : *) rewrite in_product. do 2 (apply exists_iff; intro).
     now rewrite IHphi1, IHphi2, (decides_adjacent _ _).
-  - (* + *) unfold once. members. rewrite (iterate_correct S _ before); auto using decides_before.
+  - (* + *) rewrite in_once. members. rewrite (iterate_correct S _ before); auto using decides_before.
     + now apply iteration_iff.
     + intros W H. now apply IHphi, sat_proper in H.
-  - (* :+ *) unfold once. members. rewrite (iterate_correct S _ adjacent); auto using decides_adjacent.
+  - (* :+ *) rewrite in_once. members. rewrite (iterate_correct S _ adjacent); auto using decides_adjacent.
     + now apply iteration_iff.
     + intros ? ? H. unfold before. now rewrite H.
     + intros W H. now apply IHphi, sat_proper in H.
-  - (* projection *) unfold once. members. apply exists_iff; intro. rewrite IHphi. intuition.
-  - (* renaming *) unfold once. members. apply exists_iff; intro. rewrite IHphi. intuition.
+  - (* projection *) rewrite in_once. members. apply exists_iff; intro. rewrite IHphi. intuition.
+  - (* renaming *) rewrite in_once. members. apply exists_iff; intro. rewrite IHphi. intuition.
   - (* ALL *) rewrite in_product. do 2 (apply exists_iff; intro).
     rewrite IHphi1, IHphi2. intuition.
   - (* UNLESS *) members. rewrite IHphi1, negb_true_iff, <- not_true_iff_false, existsb_exists.
