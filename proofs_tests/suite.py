@@ -32,7 +32,7 @@ SMOKE_CASES = 20
 QUICK_SHARE = 20
 """The quick profile runs one case in so many of the deep one."""
 
-QUICK_CASES = 500
+QUICK_CASES = 300
 """Most cases that a quick run takes of one suite."""
 
 QUICK_STEPS = 200_000
