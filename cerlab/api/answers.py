@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from operator import index
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 from warnings import warn
 from weakref import WeakKeyDictionary
 
@@ -16,7 +16,7 @@ from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
-from cerlab.errors import AnswerWarning, stacklevel_of_caller
+from cerlab.errors import AnswerWarning, CerlabError, stacklevel_of_caller
 from cerlab.evaluate import AUTO, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
@@ -25,9 +25,16 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     from cerlab.engine.answers import AnswerBatch
     from cerlab.why import Why
 
+
+_SEEN, _SHOWN = 100, 5
+"""Events whose answers a `repr` shows, and how many of these."""
 
 _FRAME_ROW = 180
 """Bytes of an answer in a DataFrame, mostly of the NumPy array of its positions: measured."""
@@ -75,8 +82,14 @@ class Matches:
     def _access(self) -> Access:
         return AUTO.by_number(self.query, self.stream, workers=self._workers)
 
-    def __getitem__(self, k: int) -> ComplexEvent:
+    @overload
+    def __getitem__(self, k: int) -> ComplexEvent: ...
+    @overload
+    def __getitem__(self, k: slice) -> list[ComplexEvent]: ...
+    def __getitem__(self, k: int | slice) -> ComplexEvent | list[ComplexEvent]:
         """The k-th answer of the iteration, from 0; its cost does not depend on k.
+
+        ``m[-1]`` is the last one, and ``m[2:5]`` a list; both count the answers where they have to.
 
         The numbers of answers up to each end are kept, and the evaluation at the end last asked
         for; with a window, an earlier end evaluates the stream up to there again. Streams that the
@@ -89,7 +102,29 @@ class Matches:
         >>> matches[2**99 - 1]
         ComplexEvent(start=99, end=99, positions=(99,))
         """
-        return self._access.answer(index(k))
+        if isinstance(k, slice):
+            return [self._access.answer(n) for n in range(*k.indices(self._count))]
+        n = index(k)
+        return self._access.answer(n if n >= 0 else self._from_the_end(n))
+
+    def _from_the_end(self, n: int) -> int:
+        if self._count + n < 0:
+            raise IndexError(f"there is no answer number {n}: there are {self._count:,}")
+        return self._count + n
+
+    def head(self, n: int = 5) -> pa.Table:
+        """The rows of `table` of the first n answers; no further one is evaluated.
+
+        >>> from cerlab import parse_query
+        >>> query = parse_query("SELECT a[v] WHERE A AS a ; B")
+        >>> events = [{"type": "A", "v": 1}, {"type": "B"}, {"type": "B"}]
+        >>> query.run(events).head(1).to_pylist()
+        [{'start': 0, 'end': 1, 'a.v': 1}]
+        """
+        from cerlab.engine.answers import batched_answers
+
+        first = batched_answers(islice(iter(self), max(n, 0)), ROWS)
+        return self._rows_of(first, None)
 
     def count(self) -> int:
         """Return the number of answers, without listing them: exact, of any size.
@@ -128,7 +163,7 @@ class Matches:
         match = answer if isinstance(answer, ComplexEvent) else self[answer]
         return why(self.query, self.stream, match.positions, match.start, match.end)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
         if isinstance(self._access, BatchAccess):
             table = table_of_batches(self._access.batches())
@@ -136,19 +171,22 @@ class Matches:
             return table
         return io.arrow_table(self)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """The same as a pandas DataFrame."""
         table = self.to_arrow()
         poll(_FRAME_ROW * len(table))
-        return table.to_pandas()
+        frame: pd.DataFrame = table.to_pandas()
+        return frame
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.DataFrame:
         """The same as a polars DataFrame."""
         import polars
 
-        return polars.from_arrow(self.to_arrow())
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
 
-    def table(self, columns: Iterable[str] | None = None) -> Any:
+    def table(self, columns: Iterable[str] | None = None) -> pa.Table:
         """Rows with names: a pyarrow Table of what the answers' events hold, by label.
 
         First ``start``, ``end`` and the attributes of PARTITION BY, then `columns`: ``b.price``, or
@@ -168,14 +206,17 @@ class Matches:
         >>> query.run(events).table().to_pylist()[-1]
         {'start': 0, 'end': 2, 'a.price': 3, 'b.price': [5]}
         """
-        import pyarrow as pa
-
-        tables = answer_tables(self.query, self.stream, self._batches(), columns)
-        table = pa.concat_tables(list(tables))
+        table = self._rows_of(self._batches(), columns)
         self._warn(table.num_rows)
         return table
 
-    def aggregate(self, **aggregates: Unpack[Aggregates]) -> Any:
+    def _rows_of(self, batches: Iterator[AnswerBatch], columns: Iterable[str] | None) -> pa.Table:
+        import pyarrow as pa
+
+        tables = answer_tables(self.query, self.stream, batches, columns)
+        return pa.concat_tables(list(tables))
+
+    def aggregate(self, **aggregates: Unpack[Aggregates]) -> pa.Table:
         """Aggregates over all rows of `table`, none of which is listed: a pyarrow Table.
 
         ``count``                   False leaves the number of rows out
@@ -217,7 +258,18 @@ class Matches:
         return batched_answers(self, ROWS)
 
     def __repr__(self) -> str:
-        return f"<Matches of a query on {len(self.stream)} events>"
+        """Return the first answers, as far as the first events have some."""
+        read = self.stream[:_SEEN]
+        try:
+            first = list(islice(AUTO.answers(self.query, read), _SHOWN + 1))
+        except CerlabError as error:
+            return f"matches on {len(self.stream):,} events: {error.code}"
+        lines = [f"  {each}" for each in first[:_SHOWN]]
+        if len(first) > _SHOWN or len(read) < len(self.stream):
+            lines.append("  ..")
+        known = vars(self).get("_count")
+        some = "matches" if known is None else f"{known:,} matches"
+        return "\n".join([f"{some} on {len(self.stream):,} events", *lines])
 
 
 @rich_display

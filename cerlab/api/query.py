@@ -16,7 +16,9 @@ from cerlab.model.event import Schema
 from cerlab.model.stream import TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
+    from cerlab.automata.registers import Srt
     from cerlab.display import Explanation
+    from cerlab.engine.reference.snapshot import TecsSnapshot
     from cerlab.viz.deterministic import MintermTable
     from cerlab.why import Why
     from cerlab.why.none import WhyNone
@@ -70,6 +72,27 @@ class Query(Pattern):
             stream = io.as_stream(events, **how)
             self.learned.symbols(stream.columns, len(stream))
         return explain(self.plan, self.learned)
+
+    @property
+    def srt(self) -> Srt:
+        """The transducer of the formula; raises `Unsupported` where there is none.
+
+        >>> parse_query("SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v").srt.states
+        3
+        """
+        return self.registers.srt
+
+    def tecs(self, events: Any, **how: Unpack[io.HowToRead]) -> TecsSnapshot:
+        """The tECS that the last event leaves; `how` as `cerlab.evaluate`.
+
+        Raises `Unsupported` without an automaton, `UsageError` for no events.
+
+        >>> len(parse_query("SELECT * WHERE A ; B").tecs([{"type": "A"}, {"type": "B"}]).nodes) > 1
+        True
+        """
+        from cerlab.viz.tecs import tecs_snapshot
+
+        return tecs_snapshot(self.plan, self.machine, io.as_stream(events, **how))
 
     def run(self, events: Any, *, workers: int = 1, **how: Unpack[io.HowToRead]) -> Matches:
         """The answers on a stream, evaluated while they are iterated; `how` as `cerlab.evaluate`.

@@ -57,20 +57,25 @@ class Stream(Events):
 
     def __init__(
         self,
-        events: Iterable[Event | Mapping[str, Any]],
+        events: Any,
         *,
         type: str | None = None,
         time: str | TimeAxis | None = None,
         unit: str | TimeUnit | None = None,
         schema: Schema | str | None = None,
     ) -> None:
-        """A stream of dicts with a ``type`` key, or of events; options as `from_events`.
+        """A stream of all that `cerlab.evaluate` takes; options as `from_events`.
+
+        Dicts with a ``type`` key, events, a pyarrow Table, a data frame, a path, another stream.
 
         >>> len(Stream([{"type": "A", "t": 1}, {"t": 2}], type="B", time="t", unit="s"))
         2
         """
-        of_one = isinstance(events, str | bytes | PathLike | Mapping)
-        if of_one or not isinstance(events, Iterable):
+        if (other := _other_stream(events, type=type, schema=schema)) is not None:
+            axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
+            self._hold(other if axis is None else other.on_time(axis))
+            return
+        if isinstance(events, bytes | Mapping) or not isinstance(events, Iterable):
             raise _no_events(events)
         axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
         schema = as_schema(schema)
@@ -339,14 +344,24 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     if isinstance(events, Events):
         axis = TableOptions(**how).axis
         return events if axis is None else events.on_time(axis)
+    return _other_stream(events, **how) or Stream(events, **how)
+
+
+def _other_stream(
+    events: Any, schema: Schema | str | None = None, **how: Unpack[HowToRead]
+) -> Events | None:
+    """The stream of a path, a table, a frame or a stream; None of what has to be iterated."""
+    if isinstance(events, list | tuple):
+        return None
+    if isinstance(events, Events):
+        return events
     if isinstance(events, str | PathLike):
-        return read(events, **how)
-    if not isinstance(events, list | tuple):
-        if (table := arrow.as_table(events)) is not None:
-            return _of_table(table, **how)
-        if hasattr(events, "to_dict") and hasattr(events, "columns"):
-            events = events.to_dict(orient="records")
-    return Stream(events, **how)
+        return read(events, schema=schema, **how)
+    if (table := arrow.as_table(events)) is not None:
+        return _of_table(table, schema=schema, **how)
+    if hasattr(events, "to_dict") and hasattr(events, "columns"):
+        return Stream(events.to_dict(orient="records"), schema=schema, **how)
+    return None
 
 
 def _no_events(value: Any) -> UsageError:

@@ -212,9 +212,13 @@ class Stream:
 
     def __copy__(self) -> Self:
         stream = object.__new__(type(self))
-        for name in Stream.__slots__[:-1]:  # all but the references to it
-            setattr(stream, name, getattr(self, name))
+        stream._hold(self)
         return stream
+
+    def _hold(self, other: Stream) -> None:
+        """Hold what another stream holds."""
+        for name in Stream.__slots__[:-1]:  # all but the references to it
+            setattr(self, name, getattr(other, name))
 
     def __deepcopy__(self, _: Any) -> Self:
         return self  # immutable
