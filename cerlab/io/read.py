@@ -25,6 +25,7 @@ from cerlab.io.sources import (
     existing,
     format_of,
     is_pipe,
+    refuse_misspelt,
 )
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
@@ -205,8 +206,9 @@ def read(
 
     `type`, `time`, `unit`, `schema` as in `Stream.read`, `format` and `quarantine` as in
     `HowToReadFile`. `sort` orders the events by time, stably; `watch` sees parts of them pass (for
-    a progress bar). Raises `BadData` with file, row and column.
+    a progress bar). Raises `BadData` with file, row and column, `UsageError` for another option.
     """
+    refuse_misspelt(how, HowToReadFile.__optional_keys__)
     options = FileOptions(**how)
     axis, schema = options.axis, as_schema(options.schema)
     paths = paths_of(path)
@@ -339,8 +341,10 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     """Return a stream of anything that holds events.
 
     A `Stream`, dicts or `Event` values, a pyarrow Table, a pandas or polars data frame, a path.
-    Of a stream `time` and `unit` replace its own time attribute.
+    Of a stream `time` and `unit` replace its own time attribute. Raises `UsageError` for another
+    option.
     """
+    refuse_misspelt(how, HowToRead.__optional_keys__)
     if isinstance(events, Events):
         axis = TableOptions(**how).axis
         return events if axis is None else events.on_time(axis)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
@@ -13,7 +13,7 @@ from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import TypeAlias, TypedDict
 
-from cerlab.errors import BadData, DataPlace
+from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.io.conversion import OnBadRow, Reading
 from cerlab.io.output import AnyPath, refuse_same, whole_text
 from cerlab.logic.ceql.parser import as_schema
@@ -160,6 +160,21 @@ class HowToReadFile(HowToReadTable, total=False):
 
     format: str | None
     quarantine: Quarantine | None
+
+
+def refuse_misspelt(how: Mapping[str, object], known: Collection[str]) -> None:
+    """Raise `UsageError` for the first keyword that no option has.
+
+    >>> refuse_misspelt({"tiem": "t"}, ["time", "unit"])
+    Traceback (most recent call last):
+    cerlab.errors.UsageError: CER0847: there is no option 'tiem'
+    hint: did you mean 'time'?
+    """
+    for name in how:
+        if name not in known:
+            raise UsageError(
+                "CER0847", f"there is no option '{name}'", hint=nearest(name, sorted(known))
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,3 +116,20 @@ def test_the_transducer_and_the_tecs_of_a_query_are_values() -> None:
     assert query.tecs(EVENTS) == cerlab.show(query, EVENTS, what="tecs")
     with pytest.raises(cerlab.UsageError, match="CER0824"):
         query.tecs([])
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: cerlab.evaluate("A", EVENTS, tiem="t"),  # type: ignore[call-arg]
+        lambda: cerlab.count("A", EVENTS, tiem="t"),  # type: ignore[call-arg]
+        lambda: cerlab.parse_query("SELECT * WHERE A").run(EVENTS, tiem="t"),  # type: ignore[call-arg]
+        lambda: cerlab.why_none("A", EVENTS, tiem="t"),  # type: ignore[call-overload]
+        lambda: cerlab.Stream.read("e.csv", tiem="t"),
+    ],
+    ids=["evaluate", "count", "run", "why_none", "read"],
+)
+def test_a_misspelt_option_is_answered_by_name(ask: Any) -> None:
+    with pytest.raises(cerlab.UsageError, match="CER0847: there is no option 'tiem'") as refused:
+        ask()
+    assert refused.value.hint == "did you mean 'time'?"
