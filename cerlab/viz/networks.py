@@ -1,8 +1,8 @@
 """Values as networkx graphs, with all their parts as attributes, and back.
 
 The graph is that of the value, not of its picture: states, transitions and nodes as they are, in
-order, without what is only drawn. Nodes have the names of `cerlab.viz.graph` (``q0``, ``n0``); the
-order of edges is their attribute ``index``.
+order, without what is only drawn. A state is its number, as in the picture; other nodes have the
+names of `cerlab.viz.graph` (``n0``). The order of edges is their attribute ``index``.
 """
 
 from __future__ import annotations
@@ -41,13 +41,15 @@ def to_networkx(value: object) -> Any:
         hint = "pip install 'cerlab[viz]'"
         raise Unsupported("CER0416", "networkx is not installed", hint=hint) from None
     network = MultiDiGraph(name=graph.name, title=graph.title, **graph.parts)
+    name = {node.id: node.parts.get("state", node.id) for node in graph.nodes}
     for node in graph.nodes:
-        network.add_node(node.id, **{"text": node.label, "kind": node.kind.value, **node.parts})
+        parts = {"text": node.label, "kind": node.kind.value, **node.parts}
+        network.add_node(name[node.id], **parts)
     for index, edge in enumerate(graph.edges):
         if edge.kind is not EdgeKind.LISTED:
             parts = {"text": edge.label, "kind": edge.kind.value, "index": index, **edge.parts}
-            network.add_edge(edge.source, edge.target, **parts)
-    network.remove_nodes_from([n.id for n in graph.nodes if n.kind is NodeKind.TABLE])
+            network.add_edge(name[edge.source], name[edge.target], **parts)
+    network.remove_nodes_from([name[n.id] for n in graph.nodes if n.kind is NodeKind.TABLE])
     return network
 
 

@@ -82,15 +82,31 @@ def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
 def to_graphviz(value: object, theme: ThemeName = "light") -> Any:
     """The picture of a value as a ``graphviz.Source``, whose ``source`` is the themed DOT text.
 
-    Its own rendering needs a ``dot`` program; `drawing` does not. Raises `Unsupported` for what is
-    no graph, and without the package graphviz.
+    A notebook shows it without a ``dot`` program, and ``pipe("svg")``, ``"png"`` and ``"pdf"`` need
+    none; its other methods do. Raises `Unsupported` for what is no graph, and without the package
+    graphviz.
     """
     source = dot_text(value, theme)
     try:
         from graphviz import Source
     except ImportError:
         raise Unsupported("CER0416", "graphviz is not installed", hint=_MISSING) from None
-    return Source(source)
+
+    class Drawn(Source):  # type: ignore[misc]  # of an untyped library
+        """A source that is drawn in this process."""
+
+        def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
+            return {"image/svg+xml": svg(value, theme), "text/plain": self.source}
+
+        def pipe(self, format: str | None = None, *args: Any, **options: Any) -> Any:
+            """Return the picture in a format, as bytes, or as text where an encoding is named."""
+            form = format or "svg"
+            if args or form not in FORMS or {*options} > {"encoding"}:
+                return super().pipe(format, *args, **options)
+            picture, encoding = drawing(value, form, theme), options.get("encoding")  # type: ignore[arg-type]  # a form
+            return picture if encoding is None else picture.decode(encoding)
+
+    return Drawn(source)
 
 
 def _graphviz_output(graph: Graph, form: str, theme: ThemeName) -> bytes:

@@ -101,14 +101,14 @@ def test_the_picture_of_a_conjunctive_query() -> None:
 def test_the_attributes_are_the_parts() -> None:
     graph: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
     assert graph.graph["kind"] == "cea"
-    assert graph.nodes["q0"] == {
+    assert graph.nodes[0] == {
         "text": "0",
         "kind": "state",
         "state": 0,
         "initial": True,
         "final": False,
     }
-    assert graph.get_edge_data("q0", "q1")[0] == {
+    assert graph.get_edge_data(0, 1)[0] == {
         "text": "type = 'A' / •",
         "kind": "take",
         "index": 0,
@@ -117,11 +117,17 @@ def test_the_attributes_are_the_parts() -> None:
     }
 
 
+def test_states_are_named_as_in_the_picture() -> None:
+    networkx = pytest.importorskip("networkx")
+    graph: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
+    assert networkx.shortest_path(graph, 0, 2) == [0, 1, 2]
+
+
 def test_a_machine_that_was_edited_in_networkx_is_read_back() -> None:
     """B is made optional: its source accepts too."""
     graph: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
-    graph.nodes["q1"]["final"] = True
-    graph.remove_edge("q1", "q1")
+    graph.nodes[1]["final"] = True
+    graph.remove_edge(1, 1)
     A = from_networkx(graph)
     assert {1, 2} == A.F
     assert Transition(1, EVERYTHING, Mark.SKIP, 1) not in A.Delta
@@ -129,7 +135,7 @@ def test_a_machine_that_was_edited_in_networkx_is_read_back() -> None:
 
 def test_what_is_no_machine_is_bad_data() -> None:
     graph: Any = to_networkx(A_THEN_B.cea)
-    del graph.nodes["q1"]["final"]
+    del graph.nodes[1]["final"]
     with pytest.raises(BadData, match=r"CER0759.*final"):
         from_networkx(graph)
     with pytest.raises(BadData, match="CER0759"):

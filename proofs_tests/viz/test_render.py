@@ -177,6 +177,15 @@ def test_a_graphviz_source_has_the_themed_text() -> None:
     assert DARK.take in to_graphviz(A_THEN_B.cea, "dark").source
 
 
+def test_a_graphviz_source_is_drawn_without_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    source: Any = A_THEN_B.cea.to_graphviz()  # type: ignore[attr-defined]
+    assert source._repr_mimebundle_()["image/svg+xml"] == svg(A_THEN_B.cea, "light")
+    assert source.pipe("svg") == drawing(A_THEN_B.cea, "svg")
+    assert source.pipe("svg", encoding="utf-8").startswith("<svg")
+    assert [source.pipe(form)[:4] for form in ("png", "pdf")] == [b"\x89PNG", b"%PDF"]
+
+
 def ladder(states: int) -> IntervalCea:
     """Two transitions from each state to the next, and one back to itself."""
     Delta = [
