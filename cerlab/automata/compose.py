@@ -96,6 +96,23 @@ def iteration(A: M, least: int = 1, most: int | None = None, *, gaps: bool) -> M
     return replace(A, states=copies * (w + 1), Delta=tuple(Delta), F=F)
 
 
+def at_most(A: M, events: int) -> M:
+    """The runs of A over at most so many events: a state of A, and how many events were read.
+
+    Linear in the number of events.
+    """
+    spend(TRANSITION * events * len(A.Delta))
+    n = A.states
+    Delta = tuple(
+        t._replace(source=t.source + k * n, target=t.target + (k + 1) * n)
+        for k in range(events)
+        for t in A.Delta
+        if (k == 0) == (t.source in A.I)
+    )
+    F = frozenset(q + k * n for q in A.F for k in range(1, events + 1))
+    return replace(A, states=(events + 1) * n, Delta=Delta, F=F)
+
+
 MAX_REDUCED = 500
 """The most states that `quotient` compares: its time is cubic in them."""
 

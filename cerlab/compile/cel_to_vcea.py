@@ -21,14 +21,14 @@ from cerlab.automata.automaton import (
     Transition,
     Vcea,
 )
-from cerlab.automata.compose import iteration, relabel, sequence, union
+from cerlab.automata.compose import at_most, iteration, relabel, sequence, union
 from cerlab.automata.explore import trim
 from cerlab.automata.product import both, in_any_order, strict, unless
 from cerlab.budget import step_budget
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
-from cerlab.model.clauses import Strategy
+from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import (
     Application,
@@ -53,6 +53,7 @@ Composition: TypeAlias = (
     | cel.Count
     | cel.Project
     | cel.Rename
+    | cel.Within
 )
 """The operators with one construction for all kinds of machines."""
 
@@ -84,6 +85,10 @@ def compose(
             return replace(A, Delta=tuple(_demanded(t, P)._replace(labels=L) for t, P, L in cases))
         case cel.Rename(old, new, body):
             return relabel(machine(body), lambda L: L - {old} | {new} if old in L else L)
+        case cel.Within(body, EventWindow(width)):
+            return at_most(machine(body), width + 1)
+        case cel.Within():
+            _refuse(phi)
         case _:
             assert_never(phi)
 
@@ -235,6 +240,8 @@ def _refuse(what: cel.Formula | Correlation | Application) -> NoReturn:
         name = f"'{what.predicate.name}', a predicate over sets of events"
     elif isinstance(what, cel.Select):
         name = f"{what.strategy.value}(..) inside a formula"
+    elif isinstance(what, cel.Within):
+        name = f"a window in time inside a formula, as {node_text(what)}"
     else:
         name = node_text(what)
     raise Unsupported("CER0403", f"there is no automaton for {name}", hint=hint)

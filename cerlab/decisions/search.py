@@ -14,7 +14,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.decisions.question import Verdict, Witness, as_row, is_of, schema_of, timestamp_of
 from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.evaluate import answers_of
-from cerlab.logic.cel.syntax import Atom, Filter, subformulas
+from cerlab.logic.cel.syntax import Atom, Filter, subformulas, windows
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Duration, Event, Schema, Timestamp, Value
@@ -113,9 +113,8 @@ def _with_clauses(
     events: Iterable[Row], pool: Pool, queries: Sequence[Pattern], rng: Random
 ) -> list[Row]:
     """The events with what queries as a whole read of them: streams, keys and times."""
-    windows = [
-        q.ast.window for q in queries if isinstance(q.ast.window, AttributeWindow | TimeWindow)
-    ]
+    every = (w for q in queries for w in (q.ast.window, *windows(q.formula)))
+    timed = [w for w in every if isinstance(w, AttributeWindow | TimeWindow)]
     keys = dict.fromkeys(a for q in queries for bracket in q.ast.partition for a in bracket)
     moment = (pool.schema and timestamp_of(pool.schema)) or "time"
     time = 0
@@ -128,7 +127,7 @@ def _with_clauses(
         for key in keys:
             if key not in ("type", "stream") and (values := pool.values(row, key)):
                 row[key] = rng.choice((values[0], values[0], values[-1]))
-        for window in windows:
+        for window in timed:
             if isinstance(window, AttributeWindow):
                 row[window.attribute] = time
             else:

@@ -288,8 +288,9 @@ def requirements_of(pattern: AnyPattern) -> Requirements:
                     case _:
                         pass  # what a predicate from Python reads is its own
     needs.attributes |= dict.fromkeys(partition_attributes(ast))
-    if isinstance(ast.window, AttributeWindow):
-        needs.attributes[ast.window.attribute] = None
+    for window in (ast.window, *cel.windows(ast.formula)):
+        if isinstance(window, AttributeWindow):
+            needs.attributes[window.attribute] = None
     for own in _OWN:
         needs.attributes.pop(own, None)
     return needs

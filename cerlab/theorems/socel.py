@@ -21,7 +21,9 @@ from cerlab.logic.cel.semantics import MAX_EVENTS, holds, valuations
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.cel.text import node_text
 from cerlab.model.answer import Labels, Valuation
+from cerlab.model.clauses import EventWindow, TimeWindow, Window
 from cerlab.model.event import Event
+from cerlab.model.stream import clock_for, only_timestamp
 from cerlab.predicates.truth import satisfies
 
 LabelledPositions: TypeAlias = frozenset[tuple[str, int]]
@@ -92,12 +94,26 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[L
                 )
                 for C in between(left, S, start, j) - between(left, S, start + 1, j)
             )
+        case cel.Within(psi, window):
+            # The interval of an answer may be made longer to the left: the longest one that fits.
+            if i > j:
+                return frozenset()
+            return between(psi, S, max(i, _first_in(window, S, j)), j)
         case _:
             raise Unsupported(
                 "CER0409",
                 f"SO-CEL has no {node_text(phi)}",
                 hint="leave it out; cerlab.logic.cel has its meaning",
             )
+
+
+def _first_in(window: Window, S: Sequence[Event], j: int) -> int:
+    """The first position from which a window reaches to j."""
+    if isinstance(window, EventWindow):
+        return j - window.width
+    clock = clock_for(window, only_timestamp(S))
+    width = window.nanoseconds if isinstance(window, TimeWindow) else window.width
+    return next(k for k in range(j + 1) if clock(S[j], j) - clock(S[k], k) <= width)
 
 
 def _both(

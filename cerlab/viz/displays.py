@@ -17,7 +17,8 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.pattern import Pattern
 from cerlab.display import Explanation
 from cerlab.engine.reference.snapshot import TecsSnapshot
-from cerlab.logic.ceql.syntax import CeqlQuery, window_text
+from cerlab.logic.cel.text import window_text
+from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Timestamp

@@ -19,8 +19,8 @@ from cerlab.compile.pattern import AnyWhat, Logic, SremoPattern, any_pattern
 from cerlab.display import drawable, tree_lines
 from cerlab.errors import Unsupported, UsageError
 from cerlab.logic.cel.syntax import Atom, Formula, Not
-from cerlab.logic.cel.text import node_text
-from cerlab.logic.ceql.syntax import selected_formula, window_text
+from cerlab.logic.cel.text import node_text, window_text
+from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.parser import node_text as expression_node_text

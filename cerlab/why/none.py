@@ -14,8 +14,8 @@ from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate.requirements import Absent, requirements_of
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children, with_part
-from cerlab.logic.cel.text import formula_text, node_text
-from cerlab.logic.ceql.syntax import CeqlQuery, window_text
+from cerlab.logic.cel.text import formula_text, node_text, window_text
+from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
 from cerlab.model.stream import Stream

@@ -13,9 +13,9 @@ from typing import assert_never
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, Select, subformulas
-from cerlab.logic.cel.text import label_text
+from cerlab.logic.cel.text import label_text, window_text
 from cerlab.logic.ceql.semantics import Substream
-from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, window_text
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.parser import node_text
 from cerlab.logic.sremo.semantics import duration
@@ -248,6 +248,12 @@ def labels_in(phi: Formula) -> frozenset[str]:
                 labels |= {old, new}
             case cel.Project():
                 refuse_streams(psi.of_streams)
+            case cel.Within():
+                raise Unsupported(
+                    "CER0414",
+                    f"why does not follow WITHIN {window_text(psi.window)} inside a formula",
+                    hint="put WITHIN behind the formula; cerlab.evaluate takes it inside",
+                )
             case _:
                 pass
     return frozenset(labels)
@@ -283,7 +289,7 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
             return (replace(above, trailing=False), replace(above, leading=False))
         case cel.Plus() | cel.ConcatPlus() | cel.Count():
             return (replace(above, leading=False, trailing=False),)
-        case cel.Not():
+        case cel.Not() | cel.Within():
             return (above,)
         case _:
             assert_never(phi)

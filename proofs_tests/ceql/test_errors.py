@@ -24,7 +24,7 @@ SCHEMA = (
         ("SELECT * WHERE A ;", 1, 19, "a name"),
         ("SELECT * FORM S WHERE A", 1, 10, "FROM"),
         ("SELECT *\nFROM S\nWHERE A PARTITON BY [a]", 3, 9, "PARTITION"),
-        ("SELECT * WHERE (A ; B\nWITHIN 3 EVENTS", 2, 1, "')'"),
+        ("SELECT * WHERE (A ; B\nWITHIN 3 EVENTS", 2, 16, "')'"),
         ("SELECT * WHERE A FILTER A[v = ]", 1, 31, "a number"),
         ("SELECT * WHERE A $ B", 1, 18, "';'"),
         ("SELECT * WHERE A WITHIN 3", 1, 26, "EVENTS"),

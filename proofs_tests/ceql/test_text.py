@@ -14,7 +14,14 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text, node_text
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
 from cerlab.logic.ceql.syntax import query_text
-from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy, TimeWindow
+from cerlab.model.clauses import (
+    AttributeWindow,
+    Consume,
+    EventWindow,
+    Limit,
+    Strategy,
+    TimeWindow,
+)
 from cerlab.model.event import AttributeType
 from cerlab.predicates.condition import Correlation, On
 from cerlab.predicates.syntax import (
@@ -58,6 +65,10 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         lambda phi: cel.Select(Strategy.LAST, phi),
         lambda phi: cel.Project(frozenset({"and", "x"}), phi),
         lambda phi: cel.As(phi, "two words"),
+        lambda phi: cel.Within(phi, EventWindow(3)),
+        lambda phi: cel.Within(phi, AttributeWindow(0.5, "within")),
+        lambda phi: cel.Within(phi, TimeWindow(3_690_500_000_000)),
+        lambda phi: cel.Select(Strategy.STRICT, cel.Within(phi, EventWindow(0))),
         lambda phi: cel.Count(phi, 2, 2),
         lambda phi: cel.Count(phi, 1, None),
         lambda phi: cel.Count(phi, 2, 11, gaps=False),
@@ -88,6 +99,10 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         ("A ; B ; C", cel.Seq(cel.Seq(A, B), C)),
         ("A ; B+", cel.Seq(A, cel.Plus(B))),
         ("A:+ : B", cel.Concat(cel.ConcatPlus(A), B)),
+        ("(A ; B WITHIN 2 EVENTS)", cel.Within(cel.Seq(A, B), EventWindow(2))),
+        ("(A WITHIN 2 [t]) ; B", cel.Seq(cel.Within(A, AttributeWindow(2, "t")), B)),
+        ("((A WITHIN 1 SECOND)) ; B", cel.Seq(cel.Within(A, TimeWindow(10**9)), B)),
+        ("MAX(A within 1 events)", cel.Select(Strategy.MAX, cel.Within(A, EventWindow(1)))),
         ("A ; B{2}", cel.Seq(A, cel.Count(B, 2, 2))),
         ("A:{2,} : B", cel.Concat(cel.Count(A, 2, None, gaps=False), B)),
         ("A AS x{1 , 3}+", cel.Plus(cel.Count(cel.As(A, "x"), 1, 3))),

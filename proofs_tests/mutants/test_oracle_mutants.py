@@ -19,6 +19,7 @@ from cerlab.logic.cel import semantics as strategies
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import Valuations, valuations
 from cerlab.model.answer import Valuation
+from cerlab.model.clauses import EventWindow
 from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, Correlation, On
 from cerlab.predicates.syntax import Or
@@ -41,6 +42,7 @@ from proofs_tests.clauses import (
     test_sequence,
     test_strategies,
     test_unless,
+    test_window_inside,
 )
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
@@ -48,7 +50,7 @@ from proofs_tests.suite import Suite
 TABLES: list[Any] = [
     *(test_atom, test_as, test_filter, test_or, test_sequence, test_contiguous, test_plus),
     *(test_concat_plus, test_project, test_not, test_rename, test_and, test_all, test_unless),
-    *(test_correlation, test_strategies, test_count),
+    *(test_correlation, test_strategies, test_count, test_window_inside),
 ]
 CASES = [case.values for case in chain.from_iterable(table.CASES for table in TABLES)]
 
@@ -58,9 +60,11 @@ _HOLDS = semantics.holds
 _NEXT = strategies.next_at_most
 
 
-def clause(kind: type, wrong: Clause) -> Callable[[cel.Formula, Sequence[Event]], Valuations]:
+def clause(kind: type, wrong: Clause) -> Callable[..., Valuations]:
     """The table of clauses with one row replaced."""
-    return lambda phi, S: wrong(phi, S) if isinstance(phi, kind) else _CLAUSE(phi, S)
+    return lambda phi, S, axis=None: (
+        wrong(phi, S) if isinstance(phi, kind) else _CLAUSE(phi, S, axis)
+    )
 
 
 def holding(kind: type, wrong: Callable[..., bool]) -> Callable[..., bool]:
@@ -174,6 +178,28 @@ def count_of_disjoint_events(phi: cel.Count, S: Sequence[Event]) -> Valuations:
     return found
 
 
+def window_is_exclusive(phi: cel.Within, S: Sequence[Event]) -> Valuations:
+    width = phi.window.width if isinstance(phi.window, EventWindow) else 0
+    return _CLAUSE(cel.Within(phi.body, EventWindow(width - 1)), S)
+
+
+def window_counts_both_ends(phi: cel.Within, S: Sequence[Event]) -> Valuations:
+    """``WITHIN n EVENTS`` of n events, so of n - 1 gaps, but for n = 0."""
+    width = phi.window.width if isinstance(phi.window, EventWindow) else 0
+    return _CLAUSE(cel.Within(phi.body, EventWindow(max(0, width - 1))), S)
+
+
+def window_on_marks(phi: cel.Within, S: Sequence[Event]) -> Valuations:
+    """A window over the positions of an answer instead of its interval."""
+    assert isinstance(phi.window, EventWindow)
+    spans = ((V, semantics._support(V) or (0,)) for V in valuations(phi.body, S))
+    return frozenset(V for V, D in spans if max(D) - min(D) <= phi.window.width)
+
+
+def window_without_effect(phi: cel.Within, S: Sequence[Event]) -> Valuations:
+    return valuations(phi.body, S)
+
+
 def and_by_support(phi: cel.And, S: Sequence[Event]) -> Valuations:
     """AND of complex events, whatever the labels."""
     rivals = {(V.start, V.end, frozenset(semantics._support(V))) for V in valuations(phi.right, S)}
@@ -264,6 +290,8 @@ CLAUSES: tuple[tuple[type, Clause], ...] = (
     *((cel.Count, wrong) for wrong in (count_one_more, count_from_one, count_without_end)),
     *((cel.Count, wrong) for wrong in (count_exactly, count_skips, count_is_adjacent)),
     (cel.Count, count_of_disjoint_events),
+    *((cel.Within, wrong) for wrong in (window_is_exclusive, window_counts_both_ends)),
+    *((cel.Within, wrong) for wrong in (window_on_marks, window_without_effect)),
     (cel.And, and_by_support),
     (cel.All, all_in_order),
     (cel.Unless, unless_anywhere),

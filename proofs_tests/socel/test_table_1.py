@@ -17,6 +17,7 @@ from cerlab.logic.cel.text import formula_text
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems.socel import between
+from proofs_tests.differential.test_windows_inside import windowed
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=5, family=True)
@@ -44,6 +45,8 @@ def random_phi(rng: Random) -> cel.Formula:
 def test_p6_between_i_and_j_are_the_intervals_that_end_at_j(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi = random_phi(rng)
+        if rng.random() < 0.3:
+            phi = windowed(rng, phi, in_events=True)
         S = tuple(random_events(rng, phi, SHAPE))
         every = valuations(phi, S)
         for j in range(len(S)):
@@ -103,6 +106,8 @@ ROWS: tuple[tuple[str, str, int, int, list[set[tuple[str, int]]]], ...] = (
     ("(A OR B) AND (A OR C)", "BA", 0, 1, [{("A", 1)}]),
     ("(A OR B) AND (A OR C)", "AB", 0, 1, []),
     ("A AND A AS x", "A", 0, 0, []),
+    ("(A ; B WITHIN 1 EVENTS)", "AAB", 0, 2, [{("A", 1), ("B", 2)}]),
+    ("(A+ WITHIN 0 EVENTS)", "AA", 0, 1, [{("A", 1)}]),
 )
 
 

@@ -16,8 +16,9 @@ from cerlab.budget import COMPARISONS, TRANSITION, spend, spend_over, step_budge
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel import syntax as cel
 from cerlab.model.answer import Positions, Valuation, complex_event
-from cerlab.model.clauses import Strategy
+from cerlab.model.clauses import EventWindow, Strategy, TimeWindow, Window
 from cerlab.model.event import Event, is_of_stream
+from cerlab.model.stream import Instant, TimeAxis, clock_for
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Application, Condition, Correlation, On, holds_of
 from cerlab.predicates.truth import satisfies
@@ -87,10 +88,11 @@ MAX_VALUATIONS = 100_000
 Valuations: TypeAlias = frozenset[Valuation]
 
 
-def valuations(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
+def valuations(phi: cel.Formula, S: Sequence[Event], axis: TimeAxis | None = None) -> Valuations:
     """``[phi](S)``: all valuations of a formula on a finite stream (CORE Table 2).
 
-    Raises `ResourceLimit` above `MAX_EVENTS` or `MAX_VALUATIONS`.
+    `axis` is the time that windows in hours, minutes or seconds measure. Raises `ResourceLimit`
+    above `MAX_EVENTS` or `MAX_VALUATIONS`.
     """
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
@@ -98,10 +100,10 @@ def valuations(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
             f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
             hint='use evaluator="tecs"',
         )
-    return _affordable(_clause(phi, S))
+    return _affordable(_clause(phi, S, axis))
 
 
-def _clause(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
+def _clause(phi: cel.Formula, S: Sequence[Event], axis: TimeAxis | None = None) -> Valuations:
     match phi:
         case cel.Atom(R, stream):
             return frozenset(
@@ -109,47 +111,54 @@ def _clause(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
             )
         case cel.As(psi, X):
             return frozenset(
-                Valuation(V.start, V.end, {**V.labels, X: _support(V)}) for V in valuations(psi, S)
+                Valuation(V.start, V.end, {**V.labels, X: _support(V)})
+                for V in valuations(psi, S, axis)
             )
         case cel.Filter(psi, condition):
-            return frozenset(V for V in valuations(psi, S) if holds(condition, V, S))
+            return frozenset(V for V in valuations(psi, S, axis) if holds(condition, V, S))
         case cel.Or(left, right):
-            return valuations(left, S) | valuations(right, S)
+            return valuations(left, S, axis) | valuations(right, S, axis)
         case cel.Seq(left, right):
-            return _product(valuations(left, S), valuations(right, S), _before)
+            return _product(valuations(left, S, axis), valuations(right, S, axis), _before)
         case cel.Plus(psi):
-            return _iterate(valuations(psi, S), _before)
+            return _iterate(valuations(psi, S, axis), _before)
         case cel.Project(labels, psi, of_streams):
             return frozenset(
                 Valuation(V.start, V.end, _project_labels(V, S, labels, of_streams))
-                for V in valuations(psi, S)
+                for V in valuations(psi, S, axis)
             )
         case cel.Not(body):
             return frozenset(
                 Valuation(i, i, {}) for i, t in enumerate(S) if not valuations(body, (t,))
             )
         case cel.Concat(left, right):
-            return _product(valuations(left, S), valuations(right, S), _immediately_before)
+            return _product(
+                valuations(left, S, axis), valuations(right, S, axis), _immediately_before
+            )
         case cel.ConcatPlus(psi):
-            return _iterate(valuations(psi, S), _immediately_before)
+            return _iterate(valuations(psi, S, axis), _immediately_before)
         case cel.Count(psi, least, most, gaps):
             precedes = _before if gaps else _immediately_before
-            return _repeat(valuations(psi, S), least, most, precedes)
+            return _repeat(valuations(psi, S, axis), least, most, precedes)
         case cel.And(left, right):
-            return valuations(left, S) & valuations(right, S)
+            return valuations(left, S, axis) & valuations(right, S, axis)
         case cel.All(left, right):
-            return _product(valuations(left, S), valuations(right, S), _in_any_order)
+            return _product(valuations(left, S, axis), valuations(right, S, axis), _in_any_order)
         case cel.Unless(left, right):
-            rivals = valuations(right, S)
+            rivals = valuations(right, S, axis)
             return frozenset(
                 V
-                for V in spend_over(valuations(left, S), len(rivals))
+                for V in spend_over(valuations(left, S, axis), len(rivals))
                 if not any(_inside(W, V) for W in rivals)
             )
         case cel.Rename(old, new, psi):
-            return frozenset(_rename_label(V, old, new) for V in valuations(psi, S))
+            return frozenset(_rename_label(V, old, new) for V in valuations(psi, S, axis))
         case cel.Select(strategy, psi):
-            return select(strategy, valuations(psi, S))
+            return select(strategy, valuations(psi, S, axis))
+        case cel.Within(psi, window):
+            extent = _extent(window, S, axis)
+            width = window.nanoseconds if isinstance(window, TimeWindow) else window.width
+            return frozenset(V for V in valuations(psi, S, axis) if extent(V) <= width)
         case _:
             assert_never(phi)
 
@@ -169,6 +178,16 @@ def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
             return holds_of(P, arguments, lambda X: [S[i] for i in V.labels.get(X, ())])
         case _:
             assert_never(condition)
+
+
+def _extent(
+    window: Window, S: Sequence[Event], axis: TimeAxis | None
+) -> Callable[[Valuation], Instant]:
+    """Return the length of intervals as a window measures it: in events, or in exact time."""
+    if isinstance(window, EventWindow):
+        return lambda V: V.end - V.start
+    clock = clock_for(window, axis)
+    return lambda V: clock(S[V.end], V.end) - clock(S[V.start], V.start)
 
 
 def _is_atom(t: Event, R: str, stream: str | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit
-from cerlab.model.clauses import Strategy
+from cerlab.model.clauses import Strategy, Window
 from cerlab.predicates.condition import Condition
 
 
@@ -166,8 +166,19 @@ class Select:
     body: Formula
 
 
+@drawable
+@dataclass(frozen=True, slots=True)
+class Within:
+    """``(body WITHIN w)``: the valuations of the body whose interval the window holds."""
+
+    body: Formula
+    window: Window
+
+
 Binary: TypeAlias = Or | And | All | Unless | Seq | Concat
-Unary: TypeAlias = Not | As | Filter | Plus | ConcatPlus | Count | Project | Rename | Select
+Unary: TypeAlias = (
+    Not | As | Filter | Plus | ConcatPlus | Count | Project | Rename | Select | Within
+)
 Formula: TypeAlias = Atom | Unary | Binary
 
 
@@ -226,6 +237,12 @@ def subformulas(phi: Formula) -> Iterator[Formula]:
         psi = pending.pop()
         yield psi
         pending.extend(reversed(children(psi)))
+
+
+def windows(phi: Formula) -> tuple[Window, ...]:
+    """Return the windows inside a formula, each once."""
+    inside = (psi.window for psi in subformulas(phi) if isinstance(psi, Within))
+    return tuple(dict.fromkeys(inside))
 
 
 def size(phi: Formula) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import starmap
 from typing import assert_never
 
 from cerlab import display
 from cerlab.logic.cel import syntax as cel
-from cerlab.predicates.text import name_text, predicate_text
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
+from cerlab.predicates.text import name_text, predicate_text, value_text
 
 # How tightly an operator binds. FILTER is a suffix on everything to its left inside the
 # parentheses, so a filtered formula needs none at the left edge of an operator of any level.
@@ -39,11 +41,19 @@ def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = Tru
             space = " " * isinstance(phi, cel.As)
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}{space}{node_text(phi)}"
         case cel.Not() | cel.Project() | cel.Rename() | cel.Select():
-            return f"{node_text(phi)}({formula_text(phi.body)})"
+            return f"{node_text(phi)}{_in_parentheses(phi.body)}"
+        case cel.Within(body):
+            return f"({formula_text(body)} {node_text(phi)})"
         case cel.Or() | cel.And() | cel.All() | cel.Unless() | cel.Seq() | cel.Concat():
             return _infix(phi, level, leftmost)
         case _:
             assert_never(phi)
+
+
+def _in_parentheses(phi: cel.Formula) -> str:
+    """Return the formula in one pair of parentheses: a window brings its pair."""
+    text = formula_text(phi)
+    return text if isinstance(phi, cel.Within) else f"({text})"
 
 
 def label_text(stream: str | None, label: str) -> str:
@@ -94,8 +104,35 @@ def node_text(phi: cel.Formula) -> str:
             return f"RENAME[{name_text(old)} -> {name_text(new)}]"
         case cel.Select(strategy):
             return strategy.value
+        case cel.Within(_, window):
+            return f"WITHIN {window_text(window)}"
         case _:
             assert_never(phi)
+
+
+def window_text(window: Window) -> str:
+    """A window as the grammar writes it.
+
+    >>> window_text(TimeWindow(3_690_500_000_000))
+    '1 HOURS 1 MINUTES 30.5 SECONDS'
+    """
+    match window:
+        case EventWindow(width):
+            return f"{width} EVENTS"
+        case AttributeWindow(width, attribute):
+            return f"{value_text(width)} [{name_text(attribute)}]"
+        case TimeWindow(nanoseconds):
+            minutes, rest = divmod(nanoseconds, 60 * 10**9)
+            hours, minutes = divmod(minutes, 60)
+            seconds = format((Decimal(rest) / 10**9).normalize(), "f")
+            parts = [
+                f"{hours} HOURS" if hours else "",
+                f"{minutes} MINUTES" if minutes else "",
+                f"{seconds} SECONDS" if rest or not nanoseconds else "",
+            ]
+            return " ".join(filter(None, parts))
+        case _:
+            assert_never(window)
 
 
 for _kind in cel.Formula.__args__:

@@ -251,8 +251,10 @@ def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:
         names = [attribute.name for event in events for attribute in event.attributes]
         for attribute in item.attributes:
             _check_attribute(attribute, names, source.place(item))
-    if isinstance(query.window, AttributeWindow):
-        attribute = query.window.attribute
+    for window in (query.window, *cel.windows(query.formula)):
+        if not isinstance(window, AttributeWindow):
+            continue
+        attribute = window.attribute
         _check_attribute(attribute, everywhere, None)
         for event_name in schema.event_names():
             event = schema.event(event_name)

@@ -155,7 +155,8 @@ def _of_clauses(text: str, before: str, rest: str) -> str:
     if not re.match(r"(?i)\s*(?:select|create|declare|--|/\*)", text):
         if re.search(r"(?i)\bselect\b", rest):
             return "SELECT stands first: begin with SELECT * WHERE"
-        return "a formula has no clauses: begin with SELECT * WHERE"
+        inside = ", or write (A ; B WITHIN 9 EVENTS) inside" * (clause == "WITHIN")
+        return f"a formula has no clauses: begin with SELECT * WHERE{inside}"
     if re.search(_clause_pattern(clause), before):
         return f"{clause} stands once; a condition is FILTER" if clause == "WHERE" else ""
     later = _CLAUSES[_CLAUSES.index(clause) + 1 :]

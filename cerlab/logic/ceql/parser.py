@@ -71,6 +71,7 @@ class Builder(ConditionBuilder):
     between_times = value(lambda least, most: (least, most))
     project = node(lambda labels, body: cel.projection(labels or (), body))
     rename = node(cel.Rename)
+    window_inside = node(cel.Within)
 
     def count(self, meta: Meta, children: list[Any], *, gaps: bool = True) -> Formula:
         body, times = children

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
 from cerlab.logic.cel.semantics import Valuations, valuations
-from cerlab.logic.cel.syntax import Formula, Select
+from cerlab.logic.cel.syntax import Formula, Select, windows
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
 from cerlab.model.answer import (
     ComplexEvent,
@@ -22,13 +22,30 @@ from cerlab.model.answer import (
     valuation_by_end,
     valuation_latest_first,
 )
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow, Window
 from cerlab.model.event import Event
-from cerlab.model.stream import Instant, Stream, check_order, clock_for, only_timestamp
+from cerlab.model.stream import (
+    Instant,
+    Stream,
+    TimeAxis,
+    check_order,
+    clock_for,
+    only_timestamp,
+)
 from cerlab.predicates.truth import partition_key
 
 Answer = TypeVar("Answer", ComplexEvent, Valuation)
-Meaning: TypeAlias = Callable[[Formula, Sequence[Event]], Valuations]
+
+_Timed: TypeAlias = Callable[[Formula, Sequence[Event]], Valuations]
+
+
+class Meaning(Protocol):
+    """The valuations of a formula on a substream, with the time that its windows measure."""
+
+    def __call__(
+        self, phi: Formula, S: Sequence[Event], axis: TimeAxis | None = None, /
+    ) -> Valuations:
+        """Return the valuations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +96,22 @@ def _without_limit(query: CeqlQuery, stream: Stream, meaning: Meaning) -> Valuat
         for i, t in enumerate(stream)
         if not query.streams or t.stream is None or t.stream in query.streams
     )
-    times = _times(query, whole, stream)
+    axis = stream.time or only_timestamp(stream)
+    for window in windows(query.formula):
+        _times(window, whole, axis)  # raises where an event has no time, also one in no answer
+    times = _times(query.window, whole, axis)
+
+    def timed(phi: Formula, S: Sequence[Event]) -> Valuations:
+        return meaning(phi, S, axis)
+
     substreams = _partition(whole, partition_attributes(query))
     match query.consume:
         case Consume.NONE:
-            return _answers(query, substreams, times, meaning)
+            return _answers(query, substreams, times, timed)
         case Consume.PARTITION:
-            return frozenset().union(*(_consuming(query, [s], times, meaning) for s in substreams))
+            return frozenset().union(*(_consuming(query, [s], times, timed) for s in substreams))
         case Consume.ANY:
-            return _consuming(query, substreams, times, meaning)
+            return _consuming(query, substreams, times, timed)
         case _:
             assert_never(query.consume)
 
@@ -104,7 +128,7 @@ def _partition(whole: Substream, attributes: tuple[str, ...]) -> list[Substream]
 
 
 def _consuming(
-    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: Meaning
+    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: _Timed
 ) -> Valuations:
     """The answers with the first end of all; then go on as on the suffixes after it."""
     result: Valuations = frozenset()
@@ -116,7 +140,7 @@ def _consuming(
 
 
 def _answers(
-    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: Meaning
+    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: _Timed
 ) -> Valuations:
     """WHERE, SELECT and WITHIN on each substream, in positions of the whole stream."""
     phi = selected_formula(query)
@@ -147,11 +171,11 @@ def _within(query: CeqlQuery, V: Valuation, s: Substream, times: dict[int, Insta
             assert_never(query.window)
 
 
-def _times(query: CeqlQuery, whole: Substream, stream: Stream) -> dict[int, Instant]:
+def _times(window: Window | None, whole: Substream, axis: TimeAxis | None) -> dict[int, Instant]:
     """The time of each event that is matched, empty where the window counts events."""
-    if query.window is None or isinstance(query.window, EventWindow):
+    if window is None or isinstance(window, EventWindow):
         return {}
-    clock = clock_for(query.window, stream.time or only_timestamp(stream))
+    clock = clock_for(window, axis)
     times = {i: clock(t, i) for i, t in whole.rows()}
     for (_, before), (position, now) in pairwise(times.items()):
         check_order(before, now, position)

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, assert_never
+from typing import Any
 
 from cerlab import display
 from cerlab.display import drawable
 from cerlab.logic.cel.syntax import Formula, Select, projection
-from cerlab.logic.cel.text import formula_text, label_text
-from cerlab.model.clauses import (
-    AttributeWindow,
-    Consume,
-    EventWindow,
-    Limit,
-    Strategy,
-    TimeWindow,
-    Window,
-)
-from cerlab.predicates.text import name_text, value_text
+from cerlab.logic.cel.text import formula_text, label_text, window_text
+from cerlab.model.clauses import Consume, Limit, Strategy, Window
+from cerlab.predicates.text import name_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,31 +144,6 @@ def _item_text(item: SelectItem) -> str:
 
 def _names(names: tuple[str, ...]) -> str:
     return ", ".join(map(name_text, names))
-
-
-def window_text(window: Window) -> str:
-    """A window as the grammar writes it.
-
-    >>> window_text(TimeWindow(3_690_500_000_000))
-    '1 HOURS 1 MINUTES 30.5 SECONDS'
-    """
-    match window:
-        case EventWindow(width):
-            return f"{width} EVENTS"
-        case AttributeWindow(width, attribute):
-            return f"{value_text(width)} [{name_text(attribute)}]"
-        case TimeWindow(nanoseconds):
-            minutes, rest = divmod(nanoseconds, 60 * 10**9)
-            hours, minutes = divmod(minutes, 60)
-            seconds = format((Decimal(rest) / 10**9).normalize(), "f")
-            parts = [
-                f"{hours} HOURS" if hours else "",
-                f"{minutes} MINUTES" if minutes else "",
-                f"{seconds} SECONDS" if rest or not nanoseconds else "",
-            ]
-            return " ".join(filter(None, parts))
-        case _:
-            assert_never(window)
 
 
 display.register(CeqlQuery, "text/plain", query_text)

@@ -17,6 +17,7 @@ from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS, select
 from cerlab.logic.focel.scope import check_scopes, variables_of, vdef_plus, with_variables
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
+from cerlab.model.stream import TimeAxis
 from cerlab.predicates.condition import Application, Condition, Correlation, On, holds_of
 from cerlab.predicates.truth import satisfies
 
@@ -30,13 +31,15 @@ LabelledEvent: TypeAlias = frozenset[tuple[str, int]]
 """A complex event that remembers which variable and which type put each position there."""
 
 
-def fo_valuations(phi: cel.Formula, S: Sequence[Event]) -> frozenset[Valuation]:
+def fo_valuations(
+    phi: cel.Formula, S: Sequence[Event], axis: TimeAxis | None = None
+) -> frozenset[Valuation]:
     """Return the answers of a formula under FO-CEL, with ``start = min`` and ``end = max``.
 
     FO-CEL forgets its variables; a valuation remembers them: its labels are the event types and the
     variables, each with the positions that its atoms gave it (several, under a ``+``). Raises
     `IllFormed` where a filter uses a variable that is not in its scope, `Unsupported` for
-    operators outside FO-CEL.
+    operators outside FO-CEL. None of its operators reads the time `axis`.
     """
     core = with_variables(phi)
     check_scopes(core)
