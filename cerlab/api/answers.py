@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from cerlab import io
 from cerlab.budget import poll
-from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.compile.pattern import AnyPattern, Immutable, Pattern
 from cerlab.display import drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
 from cerlab.errors import AnswerWarning, CerlabError, stacklevel_of_caller
@@ -41,17 +41,19 @@ _FRAME_ROW = 180
 
 
 @drawable
-class Matches:
+class Matches(Immutable):
     """The answers of a query on a stream, lazily: by end, inside one end in a fixed order.
 
     Threads may share it; each iterates by an iterator of its own.
     """
 
+    query: Pattern
+    stream: Stream
+    _workers: int
+    _warned: bool
+
     def __init__(self, query: Pattern, stream: Stream, *, workers: int = 1) -> None:
-        self.query = query
-        self.stream = stream
-        self._workers = workers
-        self._warned = False
+        vars(self).update(query=query, stream=stream, _workers=workers, _warned=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made of; its answers are evaluated anew."""
@@ -75,7 +77,7 @@ class Matches:
     def _warn(self, answers: int | None, *, as_list: bool = True) -> None:
         """Warn, once, of names that the stream lacks, and of an empty result."""
         if not self._warned:
-            self._warned = True
+            vars(self)["_warned"] = True
             warn_about_answers(self.query, self.stream, answers, as_list=as_list)
 
     @cached_property

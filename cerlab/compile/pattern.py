@@ -65,14 +65,31 @@ def _has_registers(pattern: AnyPattern) -> bool:
         return False
 
 
+class Immutable:
+    """A value whose attributes are set when it is made; what is computed of it is kept in it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        kind = type(self).__name__
+        raise UsageError(
+            "CER0854",
+            f"'{name}' of a {kind} cannot be set: it does not change",
+            hint="make another one, of another text or of other events",
+        )
+
+
 @drawable
-class Pattern:
+class Pattern(Immutable):
     """A CEQL query under a logic, with its stages.
 
     Under ``"fo"`` they are those of SO-CEL formulas with the same complex events: for the automata
     of a unary formula (SOCEL Thm. 1), for registers also of one with filters over two variables
     (SOCEL Thm. 3).
     """
+
+    ast: CeqlQuery
+    schema: Schema | None
+    source: Source
+    logic: Logic
 
     def __init__(
         self,
@@ -83,10 +100,8 @@ class Pattern:
         logic: Logic = "so",
     ) -> None:
         """`source` is the text, if there is one, that errors point into; raises `TypeMismatch`."""
-        self.ast = ast
-        self.schema = schema
-        self.source = source or Source("", {}, ())
-        self.logic = logic
+        source = source or Source("", {}, ())
+        vars(self).update(ast=ast, schema=schema, source=source, logic=logic)
         if schema is not None:
             check_query(ast, schema, self.source)
 
@@ -220,14 +235,16 @@ class Pattern:
         return self.text
 
 
-class SremoPattern:
+class SremoPattern(Immutable):
     """A SREMO with its transducer, the one stage that it has."""
 
     schema = None
     has_automaton = False
 
+    ast: Sremo
+
     def __init__(self, ast: Sremo) -> None:
-        self.ast = ast
+        vars(self).update(ast=ast)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made of; its transducer is compiled anew."""
