@@ -22,6 +22,8 @@ PLAIN = "SELECT * WHERE A AS a ; B+ AS b ; C AS c PARTITION BY [k] WITHIN 40 [t]
 COMPARED = "SELECT * WHERE A AS a ; B AS b ; C AS c FILTER a.v <= c.v WITHIN 12 EVENTS"
 BY_KEY = "SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v PARTITION BY [k] WITHIN 60 [t]"
 
+EXPRESSION = "(<type = 'A'>^ -> r . <TRUE>* . <type = 'B' AND v > r.v>^)[within 30 t]"
+
 Open = Callable[[bytes | None], Any]
 
 
@@ -43,6 +45,8 @@ KINDS: dict[str, Open] = {
     "answers of registers by key": opened(BY_KEY),
     "rows": rows(PLAIN),
     "rows of registers": rows(COMPARED),
+    "rows of registers by key": rows(BY_KEY),
+    "matches of an expression": lambda state: cerlab.session(EXPRESSION, state=state),
     "totals": totals(sum="b.v", max="a.v"),
     "totals by end": totals(sum="b.v", group_by="end"),
     "totals of a sliding window": totals(sum="b.v", group_by=["end", "k"], sliding="30 EVENTS"),
