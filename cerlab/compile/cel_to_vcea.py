@@ -179,7 +179,7 @@ def _construct(phi: cel.Formula) -> Vcea:
             return unless(_construct(left), _construct(right))
         case cel.Select(Strategy.STRICT, body):
             return strict(_construct(body))
-        case cel.Select():
+        case cel.Select() | cel.Wait():
             _refuse(phi)
         case _:
             assert_never(phi)

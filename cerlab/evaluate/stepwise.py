@@ -46,12 +46,14 @@ class Reference(Evaluator):
     def live(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
-        """The same after each event: whether an answer ends there depends on no later one."""
+        """The same after each event: an answer that is given stays one whatever comes."""
         read: list[Event] = []
+        given: set[ComplexEvent] = set()
         for event in events:
             read.append(event)
             for answer in self.answers(pattern, Stream(read, time=time)):
-                if answer.end == len(read) - 1:
+                if answer not in given:
+                    given.add(answer)
                     yield answer
 
     def valuations(

@@ -102,7 +102,7 @@ def _operators(phi: Formula) -> Iterable[str]:
             return (f"{strategy.value}()",)
         case cel.Or() | cel.And() | cel.All() | cel.Unless() | cel.As() | cel.Not():
             return (type(phi).__name__.upper(),)
-        case cel.Project() | cel.Rename() | cel.Within():
+        case cel.Project() | cel.Rename() | cel.Within() | cel.Wait():
             return (type(phi).__name__.upper(),)
         case _:
             assert_never(phi)

@@ -462,7 +462,7 @@ def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> 
             return [_noise(rng, shape, columns)]
         case cel.As(body) | cel.Project(_, body) | cel.Rename(_, _, body) | cel.Select(_, body):
             return _word(rng, body, shape, columns)
-        case cel.Within(body):
+        case cel.Within(body) | cel.Wait(body):
             return _word(rng, body, shape, columns)
         case cel.Filter(body, condition):
             return [_meet(rng, event, condition) for event in _word(rng, body, shape, columns)]

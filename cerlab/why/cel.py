@@ -93,8 +93,8 @@ def _clause(here: Part) -> Iterator[CelDerivation]:
         case cel.Select() as phi:
             for d in of():
                 yield here.above(d, d.valuation, selection(here, phi, d.valuation, valuations))
-        case cel.Within():
-            raise AssertionError("a question about windows inside a formula is refused")
+        case cel.Within() | cel.Wait():
+            raise AssertionError("a question about time inside a formula is refused")
         case _:
             assert_never(here.phi)
 

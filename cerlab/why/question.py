@@ -14,6 +14,7 @@ from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, Select, subformulas
 from cerlab.logic.cel.text import label_text, window_text
+from cerlab.logic.cel.text import node_text as formula_node_text
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.sremo import syntax as sre
@@ -248,11 +249,11 @@ def labels_in(phi: Formula) -> frozenset[str]:
                 labels |= {old, new}
             case cel.Project():
                 refuse_streams(psi.of_streams)
-            case cel.Within():
+            case cel.Within() | cel.Wait():
                 raise Unsupported(
                     "CER0414",
-                    f"why does not follow WITHIN {window_text(psi.window)} inside a formula",
-                    hint="put WITHIN behind the formula; cerlab.evaluate takes it inside",
+                    f"why does not follow {formula_node_text(psi)} inside a formula",
+                    hint="ask without it; WITHIN may stand behind the whole formula",
                 )
             case _:
                 pass
@@ -289,7 +290,7 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
             return (replace(above, trailing=False), replace(above, leading=False))
         case cel.Plus() | cel.ConcatPlus() | cel.Count():
             return (replace(above, leading=False, trailing=False),)
-        case cel.Not() | cel.Within():
+        case cel.Not() | cel.Within() | cel.Wait():
             return (above,)
         case _:
             assert_never(phi)

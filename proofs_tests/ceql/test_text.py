@@ -66,6 +66,8 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         lambda phi: cel.Project(frozenset({"and", "x"}), phi),
         lambda phi: cel.As(phi, "two words"),
         lambda phi: cel.Within(phi, EventWindow(3)),
+        lambda phi: cel.Wait(phi, TimeWindow(1_500_000_000)),
+        lambda phi: cel.Wait(phi, AttributeWindow(2, "wait")),
         lambda phi: cel.Within(phi, AttributeWindow(0.5, "within")),
         lambda phi: cel.Within(phi, TimeWindow(3_690_500_000_000)),
         lambda phi: cel.Select(Strategy.STRICT, cel.Within(phi, EventWindow(0))),

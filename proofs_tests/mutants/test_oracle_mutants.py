@@ -62,9 +62,7 @@ _NEXT = strategies.next_at_most
 
 def clause(kind: type, wrong: Clause) -> Callable[..., Valuations]:
     """The table of clauses with one row replaced."""
-    return lambda phi, S, axis=None: (
-        wrong(phi, S) if isinstance(phi, kind) else _CLAUSE(phi, S, axis)
-    )
+    return lambda phi, S, *time: wrong(phi, S) if isinstance(phi, kind) else _CLAUSE(phi, S, *time)
 
 
 def holding(kind: type, wrong: Callable[..., bool]) -> Callable[..., bool]:

@@ -112,8 +112,8 @@ def _follows(phi: cel.Formula, V: Valuation, below: list[Valuation], S: Substrea
             return below == [V] and not any(V.start <= W.start and W.end <= V.end for W in rivals)
         case cel.Select(strategy, body):
             return below == [V] and V in select(strategy, valuations(body, S.events))
-        case cel.Within():
-            raise AssertionError("a question about windows inside a formula is refused")
+        case cel.Within() | cel.Wait():
+            raise AssertionError("a question about time inside a formula is refused")
         case _:
             assert_never(phi)
 

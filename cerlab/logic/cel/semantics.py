@@ -7,16 +7,18 @@ wrong ones; its own examples need this reading (errata E1, E2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from fractions import Fraction
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TypeAlias, assert_never
 
 from cerlab.budget import COMPARISONS, TRANSITION, spend, spend_over, step_budget
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel import syntax as cel
 from cerlab.model.answer import Positions, Valuation, complex_event
-from cerlab.model.clauses import EventWindow, Strategy, TimeWindow, Window
+from cerlab.model.clauses import AttributeWindow, EventWindow, Strategy, TimeWindow, Window
 from cerlab.model.event import Event, is_of_stream
 from cerlab.model.stream import Instant, TimeAxis, clock_for
 from cerlab.predicates import syntax as pred
@@ -88,10 +90,24 @@ MAX_VALUATIONS = 100_000
 Valuations: TypeAlias = frozenset[Valuation]
 
 
-def valuations(phi: cel.Formula, S: Sequence[Event], axis: TimeAxis | None = None) -> Valuations:
+Clocks: TypeAlias = Mapping[str, Instant]
+"""The clock of each attribute that waits read; without one nothing more will come."""
+
+TIME = ""
+"""The name of the time axis among `Clocks`, which no attribute has."""
+
+NO_CLOCKS: Clocks = MappingProxyType({})
+
+
+def valuations(
+    phi: cel.Formula,
+    S: Sequence[Event],
+    axis: TimeAxis | None = None,
+    clocks: Clocks = NO_CLOCKS,
+) -> Valuations:
     """``[phi](S)``: all valuations of a formula on a finite stream (CORE Table 2).
 
-    `axis` is the time that windows in hours, minutes or seconds measure. Raises `ResourceLimit`
+    `axis` is the time of windows and waits in hours, minutes or seconds. Raises `ResourceLimit`
     above `MAX_EVENTS` or `MAX_VALUATIONS`.
     """
     if len(S) > MAX_EVENTS:
@@ -100,10 +116,18 @@ def valuations(phi: cel.Formula, S: Sequence[Event], axis: TimeAxis | None = Non
             f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
             hint='use evaluator="tecs"',
         )
-    return _affordable(_clause(phi, S, axis))
+    return _affordable(_clause(phi, S, axis, clocks))
 
 
-def _clause(phi: cel.Formula, S: Sequence[Event], axis: TimeAxis | None = None) -> Valuations:
+def _clause(
+    phi: cel.Formula,
+    S: Sequence[Event],
+    axis: TimeAxis | None = None,
+    clocks: Clocks = NO_CLOCKS,
+) -> Valuations:
+    def of(psi: cel.Formula) -> Valuations:
+        return valuations(psi, S, axis, clocks)
+
     match phi:
         case cel.Atom(R, stream):
             return frozenset(
@@ -111,21 +135,20 @@ def _clause(phi: cel.Formula, S: Sequence[Event], axis: TimeAxis | None = None) 
             )
         case cel.As(psi, X):
             return frozenset(
-                Valuation(V.start, V.end, {**V.labels, X: _support(V)})
-                for V in valuations(psi, S, axis)
+                Valuation(V.start, V.end, {**V.labels, X: _support(V)}) for V in of(psi)
             )
         case cel.Filter(psi, condition):
-            return frozenset(V for V in valuations(psi, S, axis) if holds(condition, V, S))
+            return frozenset(V for V in of(psi) if holds(condition, V, S))
         case cel.Or(left, right):
-            return valuations(left, S, axis) | valuations(right, S, axis)
+            return of(left) | of(right)
         case cel.Seq(left, right):
-            return _product(valuations(left, S, axis), valuations(right, S, axis), _before)
+            return _product(of(left), of(right), _before)
         case cel.Plus(psi):
-            return _iterate(valuations(psi, S, axis), _before)
+            return _iterate(of(psi), _before)
         case cel.Project(labels, psi, of_streams):
             return frozenset(
                 Valuation(V.start, V.end, _project_labels(V, S, labels, of_streams))
-                for V in valuations(psi, S, axis)
+                for V in of(psi)
             )
         case cel.Not(body):
             return frozenset(
@@ -133,32 +156,36 @@ def _clause(phi: cel.Formula, S: Sequence[Event], axis: TimeAxis | None = None) 
             )
         case cel.Concat(left, right):
             return _product(
-                valuations(left, S, axis), valuations(right, S, axis), _immediately_before
+                of(left),
+                of(right),
+                _immediately_before,
             )
         case cel.ConcatPlus(psi):
-            return _iterate(valuations(psi, S, axis), _immediately_before)
+            return _iterate(of(psi), _immediately_before)
         case cel.Count(psi, least, most, gaps):
             precedes = _before if gaps else _immediately_before
-            return _repeat(valuations(psi, S, axis), least, most, precedes)
+            return _repeat(of(psi), least, most, precedes)
         case cel.And(left, right):
-            return valuations(left, S, axis) & valuations(right, S, axis)
+            return of(left) & of(right)
         case cel.All(left, right):
-            return _product(valuations(left, S, axis), valuations(right, S, axis), _in_any_order)
+            return _product(of(left), of(right), _in_any_order)
         case cel.Unless(left, right):
-            rivals = valuations(right, S, axis)
+            rivals = of(right)
             return frozenset(
                 V
-                for V in spend_over(valuations(left, S, axis), len(rivals))
+                for V in spend_over(of(left), len(rivals))
                 if not any(_inside(W, V) for W in rivals)
             )
         case cel.Rename(old, new, psi):
-            return frozenset(_rename_label(V, old, new) for V in valuations(psi, S, axis))
+            return frozenset(_rename_label(V, old, new) for V in of(psi))
         case cel.Select(strategy, psi):
-            return select(strategy, valuations(psi, S, axis))
+            return select(strategy, of(psi))
         case cel.Within(psi, window):
             extent = _extent(window, S, axis)
             width = window.nanoseconds if isinstance(window, TimeWindow) else window.width
-            return frozenset(V for V in valuations(psi, S, axis) if extent(V) <= width)
+            return frozenset(V for V in of(psi) if extent(V) <= width)
+        case cel.Wait(psi, length):
+            return _waited(of(psi), length, S, axis, clocks)
         case _:
             assert_never(phi)
 
@@ -178,6 +205,26 @@ def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
             return holds_of(P, arguments, lambda X: [S[i] for i in V.labels.get(X, ())])
         case _:
             assert_never(condition)
+
+
+def _waited(
+    begun: Valuations,
+    length: TimeWindow | AttributeWindow,
+    S: Sequence[Event],
+    axis: TimeAxis | None,
+    clocks: Clocks,
+) -> Valuations:
+    """Each valuation to the last event that is not after its wait, if the clock is."""
+    read = clock_for(length, axis)
+    times = [read(t, i) for i, t in enumerate(S)]
+    now = clocks.get(length.attribute if isinstance(length, AttributeWindow) else TIME)
+    width = length.nanoseconds if isinstance(length, TimeWindow) else Fraction(length.width)
+    return frozenset(
+        Valuation(V.start, max(k for k, t in enumerate(times) if t <= until), V.labels)
+        for V in begun
+        for until in [times[V.end] + width]
+        if now is None or now > until
+    )
 
 
 def _extent(

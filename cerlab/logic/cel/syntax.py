@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit
-from cerlab.model.clauses import Strategy, Window
+from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow, Window
 from cerlab.predicates.condition import Condition
 
 
@@ -175,9 +175,21 @@ class Within:
     window: Window
 
 
+@drawable
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """``body WAIT d``: the valuations of the body, each to the last event not after d; then over.
+
+    `length` is d: a duration, or ``n [attr]``.
+    """
+
+    body: Formula
+    length: TimeWindow | AttributeWindow
+
+
 Binary: TypeAlias = Or | And | All | Unless | Seq | Concat
 Unary: TypeAlias = (
-    Not | As | Filter | Plus | ConcatPlus | Count | Project | Rename | Select | Within
+    Not | As | Filter | Plus | ConcatPlus | Count | Project | Rename | Select | Within | Wait
 )
 Formula: TypeAlias = Atom | Unary | Binary
 
@@ -240,8 +252,14 @@ def subformulas(phi: Formula) -> Iterator[Formula]:
 
 
 def windows(phi: Formula) -> tuple[Window, ...]:
-    """Return the windows inside a formula, each once."""
+    """Return the windows and the lengths of waits inside a formula, each once."""
     inside = (psi.window for psi in subformulas(phi) if isinstance(psi, Within))
+    return tuple(dict.fromkeys((*inside, *waits(phi))))
+
+
+def waits(phi: Formula) -> tuple[TimeWindow | AttributeWindow, ...]:
+    """Return the lengths of the waits inside a formula, each once."""
+    inside = (psi.length for psi in subformulas(phi) if isinstance(psi, Wait))
     return tuple(dict.fromkeys(inside))
 
 

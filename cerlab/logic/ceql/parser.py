@@ -91,6 +91,14 @@ class Builder(ConditionBuilder):
     def concat_count(self, meta: Meta, children: list[Any]) -> Formula:
         return self.count(meta, children, gaps=False)
 
+    def wait(self, meta: Meta, children: list[Any]) -> Formula:
+        body, length = children
+        if isinstance(length, EventWindow):
+            message = "a wait is in time: WAIT counts no events"
+            hint = "for n events later write A : PROJECT[](A OR NOT(A)):{n}"
+            raise IllFormed("CER0213", message, place=self.place(meta), hint=hint)
+        return self._record(meta, cel.Wait(body, length))
+
     # -- queries -----------------------------------------------------------------------------
 
     no_strategy = value(lambda: None)

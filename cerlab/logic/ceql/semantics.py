@@ -5,13 +5,15 @@ The reference; docs/languages has the decisions where the paper is silent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import pairwise
+from fractions import Fraction
+from itertools import pairwise, product
 from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
-from cerlab.logic.cel.semantics import Valuations, valuations
-from cerlab.logic.cel.syntax import Formula, Select, windows
+from cerlab.errors import IllFormed
+from cerlab.logic.cel.semantics import NO_CLOCKS, TIME, Clocks, Valuations, valuations
+from cerlab.logic.cel.syntax import Formula, Select, waits, windows
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
 from cerlab.model.answer import (
     ComplexEvent,
@@ -43,7 +45,12 @@ class Meaning(Protocol):
     """The valuations of a formula on a substream, with the time that its windows measure."""
 
     def __call__(
-        self, phi: Formula, S: Sequence[Event], axis: TimeAxis | None = None, /
+        self,
+        phi: Formula,
+        S: Sequence[Event],
+        axis: TimeAxis | None = None,
+        clocks: Clocks = NO_CLOCKS,
+        /,
     ) -> Valuations:
         """Return the valuations."""
 
@@ -77,32 +84,92 @@ def query_answers(
 
     `meaning` is the semantics of its formula: that of CEL, or `fo_valuations`.
     """
-    answers = {complex_event(V) for V in _without_limit(query, stream, meaning)}
-    return sorted(_apply_limit(answers, query.limit, latest_first), key=by_end)
+
+    def answers(clocks: Clocks) -> set[ComplexEvent]:
+        found = {complex_event(V) for V in _without_limit(query, stream, meaning, clocks)}
+        return set(_apply_limit(found, query.limit, latest_first))
+
+    return sorted(_certain(query, stream, answers), key=by_end)
 
 
 def query_valuations(
     query: CeqlQuery, stream: Stream, meaning: Meaning = valuations
 ) -> list[Valuation]:
     """The valuations of a query, each once, ordered by end, start and labels."""
-    answers = _without_limit(query, stream, meaning)
-    return sorted(_apply_limit(answers, query.limit, valuation_latest_first), key=valuation_by_end)
+
+    def answers(clocks: Clocks) -> set[Valuation]:
+        found = _without_limit(query, stream, meaning, clocks)
+        return set(_apply_limit(found, query.limit, valuation_latest_first))
+
+    return sorted(_certain(query, stream, answers), key=valuation_by_end)
 
 
-def _without_limit(query: CeqlQuery, stream: Stream, meaning: Meaning) -> Valuations:
-    """FROM, PARTITION BY, then the rest on each substream, as CONSUME BY lets it go on."""
-    whole = Substream.of(
+def _certain(
+    query: CeqlQuery, stream: Stream, answers: Callable[[Clocks], set[Answer]]
+) -> set[Answer]:
+    """Return the answers on every continuation of the stream by events not before the clock.
+
+    An event that comes at a time ends the waits that are over by then, and no others. So an answer
+    on every continuation is one whatever the clock shows from now on: tried are the time now, one
+    between any two ends of waits, and one after all of them.
+    """
+    lengths = waits(query.formula)
+    if not lengths:
+        return answers({})
+    if query.consume is Consume.ANY and query.partition:
+        raise IllFormed(
+            "CER0214",
+            "CONSUME BY ANY over keys that wait: the clock would say which key consumes first",
+            hint="write CONSUME BY PARTITION",
+        )
+    return set.intersection(*map(answers, _futures(lengths, query, stream)))
+
+
+def _futures(
+    lengths: Sequence[TimeWindow | AttributeWindow], query: CeqlQuery, stream: Stream
+) -> Iterator[Clocks]:
+    """Yield the clocks, now and later, that differ in the waits that are over."""
+    whole = _from(query, stream)
+    axis = stream.time or only_timestamp(stream)
+    read: dict[str, list[Instant]] = {}
+    ends: dict[str, list[Instant]] = {}
+    for length in lengths:
+        name: str = length.attribute if isinstance(length, AttributeWindow) else TIME
+        width = Fraction(length.nanoseconds if isinstance(length, TimeWindow) else length.width)
+        read[name] = list(_times(length, whole, axis).values())
+        ends.setdefault(name, []).extend(t + width for t in read[name])
+    shown = [[*_different(times[-1:], ends[name]), None] for name, times in read.items()]
+    for each in product(*shown):
+        yield {name: t for name, t in zip(read, each, strict=True) if t is not None}
+
+
+def _different(last: list[Instant], ends: list[Instant]) -> list[Instant]:
+    """Return the clock, if it shows a time, and one between any two ends of waits after it."""
+    later = sorted({end for end in ends if end >= last[0]})
+    return [*last, *(Fraction(a + b) / 2 for a, b in pairwise(later))]
+
+
+def _from(query: CeqlQuery, stream: Stream) -> Substream:
+    """Return the events of the streams in FROM."""
+    return Substream.of(
         (i, t)
         for i, t in enumerate(stream)
         if not query.streams or t.stream is None or t.stream in query.streams
     )
+
+
+def _without_limit(
+    query: CeqlQuery, stream: Stream, meaning: Meaning, clocks: Clocks
+) -> Valuations:
+    """FROM, PARTITION BY, then the rest on each substream, as CONSUME BY lets it go on."""
+    whole = _from(query, stream)
     axis = stream.time or only_timestamp(stream)
     for window in windows(query.formula):
         _times(window, whole, axis)  # raises where an event has no time, also one in no answer
     times = _times(query.window, whole, axis)
 
     def timed(phi: Formula, S: Sequence[Event]) -> Valuations:
-        return meaning(phi, S, axis)
+        return meaning(phi, S, axis, clocks)
 
     substreams = _partition(whole, partition_attributes(query))
     match query.consume:

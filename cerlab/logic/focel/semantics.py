@@ -13,7 +13,7 @@ from typing import TypeAlias
 from cerlab.budget import TRANSITION, spend, spend_over, step_budget
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS, select
+from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS, NO_CLOCKS, Clocks, select
 from cerlab.logic.focel.scope import check_scopes, variables_of, vdef_plus, with_variables
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
@@ -32,14 +32,17 @@ LabelledEvent: TypeAlias = frozenset[tuple[str, int]]
 
 
 def fo_valuations(
-    phi: cel.Formula, S: Sequence[Event], axis: TimeAxis | None = None
+    phi: cel.Formula,
+    S: Sequence[Event],
+    axis: TimeAxis | None = None,
+    clocks: Clocks = NO_CLOCKS,
 ) -> frozenset[Valuation]:
     """Return the answers of a formula under FO-CEL, with ``start = min`` and ``end = max``.
 
     FO-CEL forgets its variables; a valuation remembers them: its labels are the event types and the
     variables, each with the positions that its atoms gave it (several, under a ``+``). Raises
     `IllFormed` where a filter uses a variable that is not in its scope, `Unsupported` for
-    operators outside FO-CEL. None of its operators reads the time `axis`.
+    operators outside FO-CEL. No operator of it reads `axis` or `clocks`.
     """
     core = with_variables(phi)
     check_scopes(core)

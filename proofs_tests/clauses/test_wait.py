@@ -1,0 +1,191 @@
+"""f WAIT d: the answers of f, each until d later; absence, and when an answer is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab import ComplexEvent, Event, IllFormed, Stream, Unsupported
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.parser import parse_cel
+from cerlab.logic.ceql.semantics import query_answers, query_valuations
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.model.answer import Valuation
+from cerlab.model.clauses import AttributeWindow, Consume, Limit, Strategy
+from proofs_tests.clauses.tables import c
+from proofs_tests.differential.test_windows_inside import ALPHABET, random_times, small_formula
+from proofs_tests.suite import Suite
+
+
+def stream(text: str) -> list[dict[str, Any]]:
+    """``A1@0``: an event of type A with the key 1 at 0 seconds."""
+    parts = (each.split("@") for each in text.split())
+    return [{"type": x[0], "k": x[1:] or "0", "t": float(t)} for x, t in parts]
+
+
+S = "A@0 B@4 B@7 C@8 A@100 B@130"
+TIES = "A@0 B@5 B@5 B@6"
+TWO_KEYS = "A1@0 A1@1 "
+
+TABLE = [
+    ("(A WAIT 10 SECONDS) UNLESS C", S, [c(4, 4, 4)]),
+    ("A WAIT 10 SECONDS", S, [c(0, 3, 0), c(4, 4, 4)]),
+    ("A WAIT 40 SECONDS", S, [c(0, 3, 0)]),
+    ("B WAIT 3 [t]", S, [c(1, 2, 1), c(2, 3, 2)]),
+    ("A WAIT 5 SECONDS", TIES, [c(0, 2, 0)]),
+    ("A WAIT 6 SECONDS", TIES, []),
+    ("A WAIT 0 SECONDS", "A@0 A@0 B@1", [c(0, 1, 0), c(1, 1, 1)]),
+    ("A ; ((B WAIT 3 SECONDS) UNLESS C)", "A@0 B@1 B@3 C@5 B@9", [c(0, 2, 0, 1)]),
+    ("(A WAIT 3 SECONDS) UNLESS (A ; A)", "A@0 A@2 B@9", [c(1, 1, 1)]),
+    ("(A WAIT 3 SECONDS) ; B", "A@0 B@2 B@4", [c(0, 2, 0, 2)]),
+    ("(A WAIT 3 SECONDS WITHIN 1 EVENTS)", "A@0 A@1 A@2 C@9", [c(1, 2, 1), c(2, 2, 2)]),
+    ("A WAIT 2 SECONDS WAIT 2 SECONDS", "A@0 B@1 B@3 B@4 C@9", [c(0, 2, 0)]),
+    (
+        "SELECT * WHERE (A WAIT 10 SECONDS) UNLESS B PARTITION BY [k]",
+        "A1@0 A2@2 B2@3 C2@60",
+        [c(0, 0, 0)],
+    ),
+    (
+        "SELECT * WHERE (A WAIT 10 SECONDS) OR B PARTITION BY [k]",
+        "A1@0 B2@5 C2@20",
+        [c(0, 0, 0), c(1, 1, 1)],
+    ),
+    ("SELECT * WHERE A WAIT 9 SECONDS PARTITION BY [k]", "A1@0 B@10", [c(0, 0, 0)]),
+    ("SELECT LAST * WHERE A+ WAIT 5 SECONDS PARTITION BY [k]", TWO_KEYS + "A2@5", []),
+    ("SELECT LAST * WHERE A+ WAIT 5 SECONDS PARTITION BY [k]", TWO_KEYS + "A2@6", []),
+    ("SELECT LAST * WHERE A+ WAIT 5 SECONDS PARTITION BY [k]", TWO_KEYS + "A2@7", [c(0, 1, 0, 1)]),
+    ("SELECT * WHERE A WAIT 5 SECONDS PARTITION BY [k] LIMIT 1", TWO_KEYS + "C2@6", []),
+    ("SELECT * WHERE A WAIT 5 SECONDS PARTITION BY [k] LIMIT 1", TWO_KEYS + "C2@7", [c(1, 1, 1)]),
+    (
+        "SELECT * WHERE A WAIT 5 SECONDS PARTITION BY [k] CONSUME BY PARTITION",
+        TWO_KEYS + "A2@7",
+        [c(0, 1, 0), c(1, 1, 1)],
+    ),
+    (
+        "SELECT * WHERE A WAIT 5 SECONDS PARTITION BY [k] CONSUME BY PARTITION",
+        TWO_KEYS + "C1@5.5 A2@17",
+        [c(0, 1, 0)],
+    ),
+    ("A UNLESS (A WAIT 5 SECONDS)", "A@0", []),
+    ("A UNLESS (A WAIT 5 SECONDS)", "A@0 B@1", [c(0, 0, 0)]),
+]
+
+
+@pytest.mark.parametrize(("text", "events", "expected"), TABLE)
+def test_by_hand(text: str, events: str, expected: list[ComplexEvent]) -> None:
+    for evaluator in ("auto", "reference"):
+        answers = cerlab.evaluate(text, stream(events), time="t", unit="s", evaluator=evaluator)
+        assert answers == expected
+
+
+@pytest.mark.parametrize("evaluator", ["automaton", "tecs", "compiled", "registers", "lists"])
+def test_other_evaluators_refuse_it_by_name(evaluator: Any) -> None:
+    with pytest.raises(Unsupported, match="WAIT"):
+        cerlab.evaluate("A WAIT 3 [t]", stream(S), evaluator=evaluator)
+
+
+def test_who_does_not_take_it_says_so() -> None:
+    with pytest.raises(Unsupported, match=r"CER0406.*WAIT"):
+        cerlab.evaluate("A WAIT 3 [t]", stream(S), logic="fo")
+    with pytest.raises(Unsupported, match=r"CER0414.*WAIT"):
+        cerlab.why("A WAIT 3 [t]", stream(S), (0,))
+    with pytest.raises(Unsupported, match="WAIT"):
+        cerlab.parse_query("SELECT * WHERE A WAIT 3 [t]").open()
+
+
+def test_errors() -> None:
+    with pytest.raises(IllFormed, match="CER0213"):
+        cerlab.parse_formula("A WAIT 5 EVENTS")
+    text = "SELECT * WHERE A WAIT 5 [t] PARTITION BY [k] CONSUME BY ANY"
+    with pytest.raises(IllFormed, match="CER0214"):
+        cerlab.evaluate(text, stream(S))
+    with pytest.raises(cerlab.UsageError, match="CER0802"):
+        cerlab.evaluate("A WAIT 5 SECONDS", stream(S))
+    with pytest.raises(cerlab.BadData, match="CER0714"):
+        cerlab.evaluate("A WAIT 5 [t]", stream("A@3 A@2"))
+
+
+@pytest.mark.parametrize("text", ["WAIT", "A AS WAIT", "WAIT WAIT 5 [WAIT] AS WAIT"])
+def test_its_word_stays_a_name(text: str) -> None:
+    formula = cerlab.parse_formula(text)
+    assert cerlab.parse_formula(str(formula)) == formula
+
+
+def ends(V: Valuation, S: Sequence[Event], width: float) -> int | None:
+    """The end of a wait, by walking over the events after it; None while it is not over."""
+    until = Fraction(S[V.end].attributes["t"]) + Fraction(width)  # type: ignore[arg-type]
+    k = V.end
+    for k in range(V.end, len(S)):
+        if Fraction(S[k].attributes["t"]) > until:  # type: ignore[arg-type]
+            return k - 1
+    return None
+
+
+def random_stream(rng: Random, n: int) -> list[Event]:
+    return [Event(rng.choice(ALPHABET), {"t": t}) for t in random_times(rng, n)]
+
+
+def test_a_wait_ends_before_the_first_event_after_it(suite: Suite) -> None:
+    """And the laws: over OR, after ; and :, f+ WAIT d, under AS."""
+
+    def case(rng: Random) -> bool:
+        f, g = small_formula(rng, 2), small_formula(rng, 1)
+        S, d = (
+            random_stream(rng, rng.randint(1, 7)),
+            AttributeWindow(rng.choice((0, 0.5, 1, 2)), "t"),
+        )
+
+        def meaning(phi: cel.Formula) -> set[Valuation]:
+            return set(query_valuations(CeqlQuery(phi), Stream(S)))
+
+        waited = cel.Wait(f, d)
+        assert parse_cel(str(waited))[0] == waited
+        pairs = ((V, ends(V, S, d.width)) for V in meaning(f))
+        expected = {Valuation(V.start, k, V.labels) for V, k in pairs if k is not None}
+        assert meaning(waited) == expected, (str(waited), S)
+        for left, right in (
+            (cel.Wait(cel.Or(f, g), d), cel.Or(waited, cel.Wait(g, d))),
+            (cel.Wait(cel.Seq(g, f), d), cel.Seq(g, waited)),
+            (cel.Wait(cel.Concat(g, f), d), cel.Concat(g, waited)),
+            (cel.Wait(cel.Plus(f), d), cel.Or(waited, cel.Seq(cel.Plus(f), waited))),
+            (cel.Wait(cel.As(f, "x"), d), cel.As(waited, "x")),
+        ):
+            assert meaning(left) == meaning(right), (str(left), str(right), S)
+        return bool(expected)
+
+    suite.run(case, deep_count=5_000, needs_answers=0.25)
+
+
+def test_an_answer_is_given_when_it_is_certain(suite: Suite) -> None:
+    """What is given stays given, and what every sampled continuation gives is given."""
+
+    def case(rng: Random) -> bool:
+        d = AttributeWindow(rng.choice((0.5, 1, 2)), "t")
+        phi: cel.Formula = cel.Wait(small_formula(rng, 2), d)
+        if rng.random() < 0.5:
+            phi = rng.choice((cel.Or, cel.Unless, cel.Seq))(small_formula(rng, 1), phi)
+        query = CeqlQuery(
+            phi,
+            strategy=rng.choice((None, *Strategy)),
+            consume=rng.choice((Consume.NONE, Consume.NONE, Consume.ANY)),
+            limit=rng.choice((None, None, Limit(1))),
+        )
+        S = random_stream(rng, rng.randint(1, 5))
+        now = S[-1].attributes["t"]
+        given = set(query_answers(query, Stream(S)))
+        later = (*(Fraction(n, 8) for n in range(25)), Fraction(100))
+        # An event of another type tells the time, and ends no wait that is not over by then.
+        on = [
+            set(query_answers(query, Stream([*S, Event("Z", {"t": float(now + dt)})])))  # type: ignore[operator]
+            for dt in later
+        ]
+        certain = {m for m in set.intersection(*on) if m.end < len(S)}
+        assert given == certain, (str(query), S, given ^ certain)
+        return bool(given)
+
+    suite.run(case, deep_count=2_000, needs_answers=0.15)
