@@ -190,6 +190,14 @@ def seconds_left() -> float:
     return math.inf if here is None else max(0.0, here.left())
 
 
+def bytes_left() -> float:
+    """The bytes before the limit of memory, infinity without one."""
+    here = _limits.get()
+    if here is None or here.ceiling == math.inf:
+        return math.inf
+    return max(0.0, here.ceiling - resident_bytes())
+
+
 def spend(steps: int = 1, own: Budget | None = None) -> None:
     """Count steps of the construction or search that goes on, and of an `own` budget; and `poll`.
 

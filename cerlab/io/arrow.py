@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cerlab.budget import poll
+from cerlab.budget import bytes_left, poll
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import row_text
 from cerlab.io.conversion import Reading, conform_event, duplicate_column, no_type, no_type_column
@@ -376,7 +377,35 @@ def _parquet_batches(
     """Yield batches of a file of Parquet, those `texts` as codes of a dictionary."""
     options = {"pre_buffer": False, "buffer_size": _PAGES, "read_dictionary": texts}
     with parquet_file(path, **options) as file:
-        yield from file.iter_batches(batch_size=size, columns=names)
+        rows = _rows_at_once(file.metadata, size, names)
+        yield from file.iter_batches(batch_size=rows, columns=names)
+
+
+_PAGE_ROWS = 1_024
+"""Rows that writers put into a page before they look how large it is."""
+
+_SHARE = 16
+"""A batch takes this part of the memory that a limit leaves: Arrow holds several as it reads."""
+
+
+def _rows_at_once(footer: Any, size: int, names: Sequence[str] | None) -> int:
+    """Return `size`, or fewer rows where a limit of memory leaves no room for so many.
+
+    By the sizes that the footer of a Parquet file states. Raises `ResourceLimit` where the rows
+    that a writer puts into a page at least are too large.
+    """
+    room = bytes_left()
+    if room == math.inf:
+        return size
+    row, page = 1.0, 0.0
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        columns = map(group.column, range(group.num_columns))
+        read = (c for c in columns if names is None or c.path_in_schema.split(".")[0] in names)
+        whole = sum(c.total_uncompressed_size for c in read)
+        row = max(row, whole / max(group.num_rows, 1))
+        page = max(page, min(whole, row * _PAGE_ROWS))
+    poll(int(page))
+    return max(1, min(size, int(room / row / _SHARE)))
 
 
 def _ipc_batches(path: Path, names: Sequence[str] | None = None) -> Iterator[Any]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import cerlab
 from proofs_tests.limits import late
 
 QUICK = (
@@ -57,3 +61,31 @@ def test_no_call_takes_twice_its_memory(name: str) -> None:
     found = late.measured(late.calls()[name], 100, MEMORY)
     assert found.code == "CER0621"
     assert found.bytes < 2 * MEMORY, found
+
+
+BOMBS: dict[str, tuple[int, int, dict[str, Any]]] = {
+    "one long text in all rows": (60, 8_000_000, {}),
+    "a long text in each row": (60, 5_000_000, {"use_dictionary": False}),
+    "pages of long texts": (2_000, 200_000, {"use_dictionary": False}),
+    "one text beyond the limit": (1, 400_000_000, {"use_dictionary": False}),
+}
+"""Files of some kilobytes: their rows, the length of a text, and how it is written."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_a_small_file_unpacks_to_is_asked_for(name: str, tmp_path: Path) -> None:
+    """A process makes the file, so that its memory is not taken for what reading takes."""
+    rows, length, options = BOMBS[name]
+    path = tmp_path / "small.parquet"
+    write = (
+        "import pyarrow as pa, pyarrow.parquet as pq\n"
+        f"table = pa.table({{'type': ['A'] * {rows}, 'v': pa.array(['x' * {length}] * {rows},"
+        " pa.large_string())})\n"
+        f"pq.write_table(table, {str(path)!r}, compression='zstd', **{options})"
+    )
+    subprocess.run([sys.executable, "-c", write], check=True)
+    assert path.stat().st_size < 1_000_000
+    found = late.measured(lambda: cerlab.count("A FILTER A[v != 'y']", path), 20, 150e6)
+    assert found.code == "CER0621"
+    assert found.bytes < 2 * 150e6, found
