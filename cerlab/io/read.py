@@ -72,7 +72,8 @@ class Stream(Events):
         >>> len(Stream([{"type": "A", "t": 1}, {"t": 2}], type="B", time="t", unit="s"))
         2
         """
-        if (other := _other_stream(events, type=type, schema=schema)) is not None:
+        of_one = not isinstance(events, list | tuple)
+        if of_one and (other := _other_stream(events, schema, type=type)) is not None:
             axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
             self._hold(other if axis is None else other.on_time(axis))
             return
@@ -208,7 +209,8 @@ def read(
     `HowToReadFile`. `sort` orders the events by time, stably; `watch` sees parts of them pass (for
     a progress bar). Raises `BadData` with file, row and column, `UsageError` for another option.
     """
-    refuse_misspelt(how, HowToReadFile.__optional_keys__)
+    if not how.keys() <= HowToReadFile.__optional_keys__:
+        refuse_misspelt(how, HowToReadFile.__optional_keys__)
     options = FileOptions(**how)
     axis, schema = options.axis, as_schema(options.schema)
     paths = paths_of(path)
@@ -344,19 +346,21 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     Of a stream `time` and `unit` replace its own time attribute. Raises `UsageError` for another
     option.
     """
-    refuse_misspelt(how, HowToRead.__optional_keys__)
+    if not how.keys() <= HowToRead.__optional_keys__:
+        refuse_misspelt(how, HowToRead.__optional_keys__)
     if isinstance(events, Events):
         axis = TableOptions(**how).axis
         return events if axis is None else events.on_time(axis)
-    return _other_stream(events, **how) or Stream(events, **how)
+    if isinstance(events, list | tuple):
+        return Stream(events, **how)
+    stream = _other_stream(events, **how)
+    return Stream(events, **how) if stream is None else stream
 
 
 def _other_stream(
     events: Any, schema: Schema | str | None = None, **how: Unpack[HowToRead]
 ) -> Events | None:
     """The stream of a path, a table, a frame or a stream; None of what has to be iterated."""
-    if isinstance(events, list | tuple):
-        return None
     if isinstance(events, Events):
         return events
     if isinstance(events, str | PathLike):

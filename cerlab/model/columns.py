@@ -97,7 +97,8 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
 
     kind = column.type
     if types.is_dictionary(kind):
-        return values_of(decoded(column), name)
+        shared = _of_dictionary(column) if is_text(kind) else None
+        return values_of(decoded(column), name) if shared is None else shared
     if is_moment(kind) or types.is_duration(kind):
         of_time = Timestamp if is_moment(kind) else Duration
         whole = nanoseconds(column, name).to_pylist()
@@ -106,6 +107,18 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
     values: list[Value] = column.to_pylist()
     exact = types.is_integer(kind) or types.is_boolean(kind) or types.is_float64(kind)
     return values if exact else [to_value(value, name) for value in values]
+
+
+def _of_dictionary(column: Any) -> list[Value] | None:
+    """Return texts, one object for each entry of a small dictionary; None where it is large."""
+    chunks = column.chunks if hasattr(column, "chunks") else [column]
+    if sum(len(chunk.dictionary) for chunk in chunks) > len(column):
+        return None
+    values: list[Value] = []
+    for chunk in chunks:
+        entries = chunk.dictionary.to_pylist()
+        values += [None if k is None else entries[k] for k in chunk.indices.to_pylist()]
+    return values
 
 
 def refuse_nested(kind: Any, name: str) -> None:

@@ -94,6 +94,11 @@ def test_a_stream_is_made_of_all_that_evaluate_takes(source: Any) -> None:
     assert isinstance(stream.to_pandas(), pd.DataFrame)
 
 
+def test_a_table_without_rows_is_a_stream_without_events() -> None:
+    for empty in (TABLE.slice(0, 0), TABLE.slice(0, 0).to_pandas()):
+        assert len(cerlab.Stream(empty)) == cerlab.count("A", empty) == 0
+
+
 def test_a_schema_is_kept() -> None:
     schema = "DECLARE STREAM S { EVENT A { t: int }, EVENT B { t: int } }"
     assert [t.type for t in cerlab.Stream(TABLE, schema=schema)] == ["A", "B"]

@@ -95,6 +95,7 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # hypothesis's own
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_or_doubled(kind: str, error: str, request: pytest.FixtureRequest) -> None:
