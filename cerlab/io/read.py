@@ -339,6 +339,10 @@ def _of_table(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     return _table_stream(table, options.reading("the table"), options.axis)
 
 
+_OF_FILES = HowToReadFile.__optional_keys__ | {"sort"}
+"""The options that paths take; of other events there are fewer."""
+
+
 def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     """Return a stream of anything that holds events.
 
@@ -346,8 +350,8 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     Of a stream `time` and `unit` replace its own time attribute. Raises `UsageError` for another
     option.
     """
-    if not how.keys() <= HowToRead.__optional_keys__:
-        refuse_misspelt(how, HowToRead.__optional_keys__)
+    if not how.keys() <= _OF_FILES:
+        refuse_misspelt(how, _OF_FILES)
     if isinstance(events, Events):
         axis = TableOptions(**how).axis
         return events if axis is None else events.on_time(axis)

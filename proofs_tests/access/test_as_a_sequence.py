@@ -123,6 +123,15 @@ def test_the_transducer_and_the_tecs_of_a_query_are_values() -> None:
         query.tecs([])
 
 
+def test_a_path_takes_the_options_of_files(tmp_path: Any) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("type,t\nB,2\nA,1\n")
+    sort: Any = {"sort": True, "time": "t", "unit": "s"}
+    assert len(cerlab.evaluate("A ; B", path, **sort)) == cerlab.count("A ; B", path, **sort) == 1
+    with pytest.raises((cerlab.UsageError, TypeError)):
+        cerlab.evaluate("A ; B", TABLE, **sort)
+
+
 @pytest.mark.parametrize(
     "ask",
     [
