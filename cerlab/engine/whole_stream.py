@@ -73,14 +73,15 @@ def ranged_answers(
     for helper in tables.for_threads(workers):
         free.put(WindowedEvaluation(plan, helper, time))
     running: deque[Future[_RangeAnswers]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
+    pool = ThreadPoolExecutor(workers)
 
-        def start_some(count: int) -> None:
-            for start, end in islice(ranges, count):
-                running.append(
-                    pool.submit(copy_context().run, _range, plan, free, columns, time, start, end)
-                )
+    def start_some(count: int) -> None:
+        for start, end in islice(ranges, count):
+            running.append(
+                pool.submit(copy_context().run, _range, plan, free, columns, time, start, end)
+            )
 
+    try:
         start_some(2 * workers)
         while running:
             result = running.popleft().result()
@@ -88,6 +89,10 @@ def ranged_answers(
             yield from result.answers
             if result.error is not None:
                 raise result.error
+    finally:
+        # An iteration that is given up ends wherever it is collected, perhaps while a thread starts
+        # and holds a lock that waiting for others would need.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def cuts(length: int, workers: int) -> Iterator[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -135,3 +136,24 @@ def test_ranges_are_refused_where_answers_depend_on_earlier_ones() -> None:
     assert "CONSUME BY" in str(reason("SELECT * WHERE A WITHIN 1 [t] CONSUME BY ANY"))
     assert "MAX" in str(reason("SELECT MAX * WHERE A WITHIN 1 [t]"))
     assert "FROM" in str(reason("SELECT * FROM S WHERE A WITHIN 1 EVENTS"))
+
+
+def test_an_iteration_that_is_given_up_waits_for_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be collected while a thread starts, whose lock a join would wait for, for ever."""
+
+    class NoWaiting(ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            assert not wait
+            assert cancel_futures
+            super().shutdown(wait, cancel_futures=cancel_futures)
+
+    monkeypatch.setattr(ranges, "ThreadPoolExecutor", NoWaiting)
+    monkeypatch.setattr(ranges, "SHORTEST", 4)
+    query = as_query("SELECT * WHERE A ; B WITHIN 3 EVENTS")
+    stream = cerlab.Stream([{"type": kind} for kind in "AB" * 40])
+    answers = ranges.ranged_answers(
+        query.plan, learned_tables(query.machine), stream, None, workers=2
+    )
+    next(answers)
+    answers.close()  # type: ignore[attr-defined]  # a generator
+    assert len(list(query.run(stream, workers=2))) == query.run(stream).count()
