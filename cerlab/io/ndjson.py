@@ -150,7 +150,7 @@ def _column(array: Any, key: str, lines: _Lines) -> Any:
     rows = rows[lines.match(key, "-?[0-9]+", rows)] if len(rows) else rows
     if not len(rows):
         return array
-    if (np.abs(numbers[rows]) > 2.0**53).any():  # pyarrow has rounded it
+    if (np.abs(numbers[rows]) >= 2.0**53).any():  # pyarrow has rounded it, perhaps
         raise Refused
     values = array.to_pylist()
     for row in rows.tolist():

@@ -1,14 +1,15 @@
-"""Wrong versions of the types of columns of text, which the table by hand sees."""
+"""Wrong versions of the readers of text, which tables by hand see."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from cerlab.io import Stream, batches, column_types
+from cerlab import BadData
+from cerlab.io import Stream, batches, column_types, ndjson, text
 from proofs_tests.io.test_column_types import CASES, Case, check, csv_lines
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
@@ -56,6 +57,118 @@ MUTANTS = [
         ("_is_double", infinite),
         ("_truths", lower_case),
         ("_moments", without_zone),
+    ]
+]
+
+
+class Text(NamedTuple):
+    """A text of events, and their values of ``v``, or the row and the attribute of what is bad."""
+
+    suffix: str
+    lines: list[str]
+    values: list[Any]
+    bad: tuple[int, str | None] | None = None
+
+
+TEXTS = [
+    Text("csv", ["type,v", "A,1", "A,2.5"], [1.0, 2.5]),
+    Text("csv", ["type,v", "A,2.5", "A,1"], [2.5, 1.0]),
+    Text("csv", ["type,v", "A,", "A,7"], [None, 7]),
+    Text("csv", ["type,v", "A,1", "A,x"], ["1", "x"]),
+    Text("csv", ["type,v", "A,1", "A,true"], ["1", "true"]),
+    Text("csv", ["type,v", "A,1", "A,2", "A,3,4"], [], (4, None)),
+    Text("core", ["A(v=1)", "A(v=2.5)"], [1.0, 2.5]),
+    Text("core", ["A(v=1)", "A(v=)", "A(v=NULL)"], [1, None, None]),
+    Text("core", ["A(v='x')", "A(v='7')"], ["x", "7"]),
+    Text("core", ["# a comment", "A(v=x)", "", "-- another", "A(v=y)"], ["x", "y"]),
+    Text("core", ["A(v=1)", "B(u=2)", "A(v=3)"], [1, None, 3]),
+    Text("core", ["A(v=x)", "A(v=y)", "A(v=z"], [], (3, None)),
+    Text("core", ["A(v=x)", "A(v=y)", "A(v=y,v=z)", "A(v=z)"], [], (3, "v")),
+    Text("ndjson", ['{"type":"A","v":1}', '{"type":"A","v":2.5}'], [1, 2.5]),
+    Text("ndjson", ['{"type":"A","v":1.0}', '{"type":"A","v":2.5}'], [1.0, 2.5]),
+    Text("ndjson", ['{"type":"A","v":9007199254740993}', '{"type":"A","v":0.5}'], [2**53 + 1, 0.5]),
+    Text("ndjson", ['{"type":"A","v":"2020-01-02"}'], ["2020-01-02"]),
+    Text("ndjson", ['{"type":"A","v":true}', '{"type":"A","v":null}'], [True, None]),
+    Text("ndjson", ['{"type":"A","v":1}', '{"type":"B"}'], [1, None]),
+    Text("ndjson", ['{"type":"A","v":1}', '{"type":"A","v":2', '{"type":"A"}'], [], (2, None)),
+    Text("ndjson", ['{"type":"A","v":1}', '{"type":"A","v":2}', '{"v":3}'], [], (3, None)),
+]
+
+
+def is_read(case: Text) -> bool:
+    """Whole, by lines that end alone, and by blocks of a line each."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / f"e.{case.suffix}"
+        path.write_text("\n".join(case.lines) + "\n")
+        for block in (text.BLOCK, 1):
+            patch.setattr(text, "BLOCK", block)
+            try:
+                events = list(Stream.read(path))
+            except BadData as error:
+                where = error.row, case.bad and case.bad[1] and error.column
+                if where != case.bad:
+                    raise AssertionError(f"it is said of {where}") from error
+                continue
+            assert case.bad is None
+            values = [event.attributes.get("v") for event in events]
+            assert [(type(v), v) for v in values] == [(type(v), v) for v in case.values]
+    return True
+
+
+@pytest.mark.parametrize("case", TEXTS, ids=lambda case: " ".join(case.lines)[:40])
+def test_by_hand(case: Text) -> None:
+    assert is_read(case)
+
+
+def join_to_text(one: Any, other: Any) -> Any:
+    """Integers in a block and doubles in the next are text."""
+    if {one, other} == {column_types.INTEGER, column_types.DOUBLE}:
+        return column_types.TEXT
+    return _JOIN(one, other)
+
+
+_JOIN = column_types.join
+
+
+def join_to_the_first(one: Any, other: Any) -> Any:
+    """What the first block has is the type."""
+    return other if one == column_types.NULL else one
+
+
+def lines_from_the_first(data: bytes) -> int:
+    """Rows count from the beginning of their block."""
+    return 0
+
+
+def one_too_many(data: bytes) -> int:
+    """The line after the last one counts."""
+    return _LINE_COUNT(data) + 1
+
+
+_LINE_COUNT = text._line_count
+
+
+def rounded(array: Any, key: str, lines: Any) -> Any:
+    """Integers beside doubles are doubles."""
+    return array if str(array.type) == "double" else _COLUMN(array, key, lines)
+
+
+_COLUMN = ndjson._column
+
+
+def comments_stay(data: bytes) -> bytes:
+    """A comment and a blank line are not taken out, so they are no events for pyarrow."""
+    return data
+
+
+MUTANTS += [
+    mutant(on_rows(is_read, TEXTS), owner, name, wrong)
+    for owner, name, wrong in [
+        (column_types, "join", join_to_text),
+        (column_types, "join", join_to_the_first),
+        (text, "_line_count", lines_from_the_first),
+        (text, "_line_count", one_too_many),
+        (ndjson, "_column", rounded),
     ]
 ]
 
