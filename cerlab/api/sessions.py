@@ -315,7 +315,7 @@ class AggregateSession(_Session[Any]):
         return self._push(batch, how)
 
     def _read(self, stream: Stream) -> Any:
-        return self._run.push(stream.events)
+        return self._run.push(stream)
 
     def _bytes(self) -> bytes:
         return self._run.state()

@@ -334,16 +334,16 @@ def live_totals(
         names.update(*(event.attributes for event in events))
         before = totals.position
         try:
-            write(totals.push(events))
+            write(totals.push(Stream(events)))
         except (BadData, TypeMismatch) as error:
             if isinstance(error, BadData) and totals.position != before:
                 write(error.matches)
                 raise
             for event in events:  # up to the one that has no total, none was read
-                write(totals.push([event]))
+                write(totals.push(Stream([event])))
 
     with suppress(Enough):
-        write(totals.push(()))
+        write(totals.push(Stream(())))
         try:
             for event in io.read_events(before_reading=give_out, **options):
                 backlog.append(event)

@@ -6,7 +6,7 @@ reference, whose integers have any size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import cache
 from math import prod
@@ -174,37 +174,16 @@ class _KernelTotals:
         if isinstance(plan.window, EventWindow):
             order = _order_in_partition(codes)
             lowest = order - min(plan.window.width, count)
-        self._moves, matters = _program(machine, stage.vectors)
-        ops = (self._moves.begin, self._moves.move)
-        self._states = 1 + max(int(each.target.max(initial=0)) for each in ops)
-        indices = np.flatnonzero(matters[symbols] & (codes != NONE))
+        self._program = program_of(machine, stage.vectors)
+        indices = np.flatnonzero(self._program.matters[symbols] & (codes != NONE))
         self._positions = positions[indices]
         self._digits = [limbs(x[self._positions], LIMB) for _, x in inputs.sums]
-        marks = machine.marks
         self._read = k.Read(
             symbols=symbols[indices].astype(np.int64),
             codes=codes[indices],
             order=order[indices],
             lowest=lowest[indices],
-            sums=_rows([digit for digits in self._digits for digit in digits], len(indices)),
-            least=_rows([x[self._positions] for _, x in inputs.least], len(indices)),
-            groups=_rows(
-                [
-                    x[self._positions] * stride
-                    for (_, x, _), stride in zip(inputs.groups, inputs.strides, strict=True)
-                ],
-                len(indices),
-            ),
-            adds=_has(
-                marks,
-                [
-                    label
-                    for (label, _), digits in zip(inputs.sums, self._digits, strict=True)
-                    for _ in digits
-                ],
-            ),
-            lessens=_has(marks, [label for label, _ in inputs.least]),
-            divides=_has(marks, [label for label, _, _ in inputs.groups]),
+            **gains_of_runs(machine.marks, inputs, self._digits, self._positions),
         )
         separate = by_start or plan.window is not None
         self._options = k.Options(CONSUMES[plan.consume], separate, by_start)
@@ -212,67 +191,115 @@ class _KernelTotals:
 
     def totals(self) -> EndTotals:
         """The totals; raises `TooLarge`."""
-        rows = self._all_rows(64 if self._options.separate else 1)
+        places = 64 if self._options.separate else 1
+        program, shape = self._program, (self._partitions, places, self._groups)
+        rows = run_kernel(program, self._read, shape, self._options).rows
         start = np.full(len(rows.start), ANY_START, np.int64)
         if self._options.by_start:
             start = self._positions[rows.start]
+        sums = sums_of_digits(rows.sums, [*map(len, self._digits)])
         least = tuple(rows.least[:, n] for n in range(rows.least.shape[1]))
-        end = self._positions[rows.event]
-        return EndTotals(end, start, rows.group, rows.runs, self._sums_of_digits(rows.sums), least)
+        return EndTotals(self._positions[rows.event], start, rows.group, rows.runs, sums, least)
 
-    def _sums_of_digits(self, digits: Int64s) -> tuple[Any, ...]:
-        """The sums of the digits that each column was cut into."""
-        sums, first = [], 0
-        for cut in self._digits:
-            parts = [digits[:, first + n] for n in range(len(cut))]
-            sizes = (largest(part) << LIMB * n for n, part in enumerate(parts))
-            if sum(sizes) > MOST_INTEGER:
-                parts = [part.astype(object) for part in parts]
-            sums.append(sum(part << LIMB * n for n, part in enumerate(parts)))
-            first += len(cut)
-        return tuple(sums)
 
-    def _all_rows(self, places: int) -> k.Rows:
-        """All rows, with so many places for starts at first."""
-        read, groups = self._read, self._groups
-        sums, least = len(read.sums), len(read.least)
-        width = groups * (1 + sums + least)
-        ops = int(np.diff(self._moves.move.first).max(initial=0)) + 1
-        while True:
-            if (self._partitions * self._states + ops) * places * width > MOST_CELLS:
-                raise TooLarge("there are too many starts in the window, partitions and groups")
-            poll(8 * (self._partitions * self._states + ops) * places * width)
+def gains_of_runs(
+    marks: Sequence[frozenset[str]],
+    inputs: AggregateInputs,
+    digits: Sequence[Sequence[Int64s]],
+    positions: Int64s,
+) -> dict[str, Any]:
+    """What runs gain by the events at some positions, as fields of `k.Read`.
 
-            def totals_of_states(partitions: int, states: int, places: int = places) -> k.RunTotals:
-                shape = (partitions, states, places, groups)
-                return k.RunTotals(
-                    np.zeros(shape, np.int64),
-                    np.zeros((*shape, sums), np.int64),
-                    np.full((*shape, least), k.NOTHING, np.int64),
-                    np.zeros((partitions, places), np.int64),
-                    np.zeros((partitions, places), np.int64),
-                    np.zeros((partitions, 2), np.int64),
-                    np.full(partitions, NONE, np.int64),
-                    np.zeros(partitions, np.int32),
-                )
+    `digits` are those of each column of ``inputs.sums``, of these events only.
+    """
+    length, groups = len(positions), zip(inputs.groups, inputs.strides, strict=True)
+    labels = [label for (label, _), of in zip(inputs.sums, digits, strict=True) for _ in of]
+    return {
+        "sums": _rows([digit for of in digits for digit in of], length),
+        "least": _rows([x[positions] for _, x in inputs.least], length),
+        "groups": _rows([x[positions] * stride for (_, x, _), stride in groups], length),
+        "adds": _has(marks, labels),
+        "lessens": _has(marks, [label for label, _ in inputs.least]),
+        "divides": _has(marks, [label for label, _, _ in inputs.groups]),
+    }
 
-            reg = np.zeros(k.REGISTERS, np.int64)
-            rows = _room(max(1 << 10, 2 * places * groups), sums, least)
-            state = totals_of_states(self._partitions, self._states), totals_of_states(1, ops)
-            out = totals_of_states(1, 1, places if self._options.by_start else 1)
-            for part in paces(len(read.symbols), careful=True):
-                some = read._replace(symbols=read.symbols[: part.stop])
-                while (
-                    status := k.total_ends(self._moves, some, *state, out, rows, reg, self._options)
-                ) == FULL:
-                    rows = double_room(rows)
-                if status != DONE:
-                    break
-            else:
-                return k.Rows(*(column[: reg[k.ROWS]] for column in rows))
-            if status != NEED_SCRATCH:
-                raise TooLarge("a sum needs more than 64 bits")
-            places *= 2
+
+def sums_of_digits(digits: Int64s, widths: Sequence[int]) -> tuple[Any, ...]:
+    """The sums of the digits, shape (rows, digits), that each column was cut into."""
+    sums, first = [], 0
+    for width in widths:
+        parts = [digits[:, first + n] for n in range(width)]
+        sizes = (largest(part) << LIMB * n for n, part in enumerate(parts))
+        if sum(sizes) > MOST_INTEGER:
+            parts = [part.astype(object) for part in parts]
+        sums.append(sum(part << LIMB * n for n, part in enumerate(parts)))
+        first += width
+    return tuple(sums)
+
+
+class KernelRun(NamedTuple):
+    """What the kernel made of some events."""
+
+    rows: k.Rows
+    state: k.RunTotals
+    epoch: int
+    """The number of times that all partitions were reset."""
+
+
+def run_kernel(
+    program: Program,
+    read: k.Read,
+    shape: tuple[int, int, int],
+    options: k.Options,
+    begin: Callable[[k.RunTotals], None] | None = None,
+) -> KernelRun:
+    """Read some events; raises `TooLarge`.
+
+    `shape` has the number of partitions, of places for starts at first, and of groups. `begin`
+    writes the totals to go on from, for which there must be places.
+    """
+    partitions, places, groups = shape
+    sums, least = len(read.sums), len(read.least)
+    width = groups * (1 + sums + least)
+    ops = int(np.diff(program.moves.move.first).max(initial=0)) + 1
+    while True:
+        if (partitions * program.states + ops) * places * width > MOST_CELLS:
+            raise TooLarge("there are too many starts in the window, partitions and groups")
+        poll(8 * (partitions * program.states + ops) * places * width)
+
+        def totals_of_states(partitions: int, states: int, places: int = places) -> k.RunTotals:
+            shape = (partitions, states, places, groups)
+            return k.RunTotals(
+                np.zeros(shape, np.int64),
+                np.zeros((*shape, sums), np.int64),
+                np.full((*shape, least), k.NOTHING, np.int64),
+                np.zeros((partitions, places), np.int64),
+                np.zeros((partitions, places), np.int64),
+                np.zeros((partitions, 2), np.int64),
+                np.full(partitions, NONE, np.int64),
+                np.zeros(partitions, np.int32),
+            )
+
+        reg = np.zeros(k.REGISTERS, np.int64)
+        rows = _room(max(1 << 10, 2 * places * groups), sums, least)
+        totals = totals_of_states(partitions, program.states)
+        if begin is not None:
+            begin(totals)
+        scratch = totals_of_states(1, ops)
+        out = totals_of_states(1, 1, places if options.by_start else 1)
+        for part in paces(len(read.symbols), careful=True):
+            some = read._replace(symbols=read.symbols[: part.stop])
+            state = totals, scratch, out
+            while (status := k.total_ends(program.moves, some, *state, rows, reg, options)) == FULL:
+                rows = double_room(rows)
+            if status != DONE:
+                break
+        else:
+            listed = k.Rows(*(column[: reg[k.ROWS]] for column in rows))
+            return KernelRun(listed, totals, int(reg[k.EPOCH]))
+        if status != NEED_SCRATCH:
+            raise TooLarge("a sum needs more than 64 bits")
+        places *= 2
 
 
 def _room(rows: int, sums: int, least: int) -> k.Rows:
@@ -300,10 +327,38 @@ def _order_in_partition(codes: Int64s) -> Int64s:
     return number
 
 
-def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves, NDArray[np.bool_]]:
-    """The moves over some symbols, and which symbols change something: bool (symbols,).
+class Program(NamedTuple):
+    """A labelled machine over some symbols, as the kernel runs it."""
 
-    Of the states those that may still lead to an answer; raises `TooLarge` for too many.
+    moves: k.Moves
+    matters: NDArray[np.bool_]
+    """Which symbols change something: (symbols,)."""
+    number: dict[int, int]
+    """The numbers of the machine's states that may still lead to an answer."""
+    idles: dict[int, int]
+    """The numbers of its idle states."""
+    reached: frozenset[int]
+    """All states of the machine that were looked at."""
+
+    @property
+    def states(self) -> int:
+        """How many numbers of states there are, at least one."""
+        return max(1, len(self.number))
+
+
+def program_of(
+    machine: LabelledMachine,
+    vectors: Sequence[int],
+    states: Iterable[int] = (),
+    idles: Iterable[int] = (),
+    *,
+    more: bool = False,
+) -> Program:
+    """The program over the symbols with these truth vectors.
+
+    Of the states those that are reached from the beginning, or from some `states` and `idles`, and
+    that may still lead to an answer; all that are reached if `more` symbols may come. Raises
+    `TooLarge` for too many.
     """
     steps: dict[int, list[LabelledMoves]] = {}
 
@@ -313,12 +368,16 @@ def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves,
         steps[q] = [machine.step(q, v) for v in vectors]
         return [p for moves in steps[q] for p in _targets(moves)]
 
-    idles = tuple(reachable((machine.idle,), lambda idle: [machine.wait(idle, v) for v in vectors]))
-    begins = [machine.begin(idle, v) for idle in idles for v in vectors]
-    states = tuple(reachable([q for moves in begins for q in _targets(moves)], after))
+    first = (machine.idle, *idles)
+    waits = reachable(first, lambda idle: [machine.wait(idle, v) for v in vectors])
+    at = {idle: n for n, idle in enumerate(waits)}
+    begins = [machine.begin(idle, v) for idle in at for v in vectors]
+    begun = (q for moves in begins for q in _targets(moves))
+    states = tuple(reachable([*states, *begun], after))
     edges = [(p, q) for q in states for moves in steps[q] for p in _targets(moves)]
     ending = [q for p, q in edges if machine.final[p]]
-    number = {q: n for n, q in enumerate(reachable(ending, along(edges)))}
+    kept = states if more else reachable(ending, along(edges))
+    number = {q: n for n, q in enumerate(kept)}
 
     def ops(source: int, moves: LabelledMoves) -> list[_Op]:
         skip = [] if moves.skip is None else [(NONE, moves.skip)]
@@ -335,8 +394,7 @@ def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves,
     ]
     leave = [[n for q, n in number.items() if (q, a) not in stays] for a in range(len(vectors))]
     begin = [ops(NONE, moves) for moves in begins]
-    at = {idle: n for n, idle in enumerate(idles)}
-    wait = np.array([[at[machine.wait(idle, v)] for v in vectors] for idle in idles], np.int32)
+    wait = np.array([[at[machine.wait(idle, v)] for v in vectors] for idle in at], np.int32)
     moves = k.Moves(
         begin=_ops(begin),
         move=_ops(move),
@@ -346,7 +404,8 @@ def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves,
     )
     matters = np.array([bool(row) for row in begin]).reshape(wait.shape).any(axis=0)
     matters |= np.array([bool(row or left) for row, left in zip(move, leave, strict=True)])
-    return moves, matters | (wait != np.arange(len(idles))[:, np.newaxis]).any(axis=0)
+    matters |= (wait != np.arange(len(at))[:, np.newaxis]).any(axis=0)
+    return Program(moves, matters, number, at, frozenset(states))
 
 
 def _targets(moves: LabelledMoves) -> list[int]:

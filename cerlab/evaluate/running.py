@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.automata.plan import plan_digest
@@ -20,9 +21,11 @@ from cerlab.compile.pattern import Pattern
 from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer
 from cerlab.engine.reference.totals import (
+    ANY_START,
     Gain,
     Gains,
     Greatest,
+    Place,
     RunTotals,
     Sliding,
     Total,
@@ -37,7 +40,7 @@ from cerlab.engine.state_checks import (
     is_value,
     is_whole,
 )
-from cerlab.errors import BadData
+from cerlab.errors import BadData, TypeMismatch
 from cerlab.evaluate.aggregates import (
     EXPONENT,
     PLACES,
@@ -48,16 +51,23 @@ from cerlab.evaluate.aggregates import (
     sum_column,
 )
 from cerlab.evaluate.session_state import UNREADABLE, state_from_bytes, state_to_bytes
-from cerlab.io.named_columns import arrow_column, several_types
+from cerlab.io.named_columns import arrow_column, one_array, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import as_arrow
+from cerlab.model.columns import as_arrow, values_of
 from cerlab.model.event import Duration, Event, Value, value_of
-from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for
+from cerlab.model.stream import Instant, Stream, TimeAxis, check_order, clock_for
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.truth import Key, kind_of, partition_key
 
+if TYPE_CHECKING:
+    from cerlab.evaluate.running_batches import Batches
+
 _CODE = 64
 """A group is a number: so many bits for the value of each attribute, 0 for NULL."""
+
+
+FEWEST = 128
+"""Shorter batches are read event by event: reading columns would cost more."""
 
 
 class Row(NamedTuple):
@@ -111,6 +121,7 @@ class RunningTotals:
         gains = Gains(self._gain, 3 * len(request.summands), len(request.extremes))
         reader = partial(RunTotals, self._machine, self._symbol, gains, by_start=by_start)
         self._driver = Driver[RunTotals](plan, reader, time)
+        self._batches: Batches | None = None
         self._codes: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
         self._kinds: dict[str, str] = {}
         self._doubles: set[str] = set()
@@ -193,22 +204,62 @@ class RunningTotals:
         self._read_place(start or 0, group)
         return Row(end, start, key, group)
 
-    def push(self, events: Sequence[Event]) -> Any:
+    def push(self, stream: Stream) -> Any:
         """Read more events: a pyarrow Table of the groups that these changed, as they are then.
 
         Raises `TypeMismatch` and `BadData` for values that have no total, before an event is read;
         `BadData` for a time that is missing or goes back, with the rows up to there as
         ``.matches``.
         """
-        self._check(events)
         rows: dict[Row, Total] = {}
-        try:
-            for event in events:
-                self._read_event(event, rows)
-        except BadData as error:
-            error.matches = self._table(rows)
-            raise
+        if len(stream) < FEWEST or not self._read_batch(stream, rows):
+            self._check(stream.events)
+            try:
+                for event in stream.events:
+                    self._read_event(event, rows)
+            except BadData as error:
+                error.matches = self._table(rows)
+                raise
         return self._table(rows)
+
+    def _read_batch(self, stream: Stream, rows: dict[Row, Total]) -> bool:
+        """Read events by the kernel, or none; whether they are read."""
+        from cerlab.engine.totals import TooLarge  # Numba loads here
+        from cerlab.evaluate.running_batches import Batches, GroupCodes
+
+        if self._batches is None:
+            codes = GroupCodes(self._values_of, self._group_of)
+            self._batches = Batches(self._driver, self._machine, self._stage, self._request, codes)
+        try:
+            kinds, doubles = self._kinds_in(stream)
+            ends, lowest = self._ends.read_batch(stream, self.position)
+            endings = self._batches.read(stream, self.position, self._time, doubles)
+        except (BadData, TypeMismatch, TooLarge):
+            return False  # event by event it is found which event it is, or that there is none
+        self._ends, self._kinds, self._doubles = ends, kinds, doubles
+        for end, key, of_key, place, total in endings:
+            self._note_key(key, of_key)
+            self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
+        self.position += len(stream)
+        return True
+
+    def _kinds_in(self, stream: Stream) -> tuple[dict[str, str], set[str]]:
+        """The kinds of the attributes after a batch, and those with doubles; raises as `_check`."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kinds, doubles = dict(self._kinds), set(self._doubles)
+        places = (*self._request.summands, *(m.place for m in self._request.extremes))
+        for name in dict.fromkeys(attribute for _, attribute in places):
+            column = one_array(stream, name).drop_null()
+            if pa.types.is_floating(column.type):
+                column = column.filter(pc.invert(pc.is_nan(column)))
+            kind = kind_of(next(iter(values_of(column.slice(0, 1), name)), None))
+            if kind is not None and kinds.setdefault(name, kind) != kind:
+                raise several_types(name)
+            if kind is not None and pa.types.is_floating(column.type):
+                doubles.add(name)
+        return kinds, doubles
 
     def _check(self, events: Iterable[Event]) -> None:
         summands = dict.fromkeys(attribute for _, attribute in self._request.summands)
@@ -242,41 +293,68 @@ class RunningTotals:
         if not (totals := reader.totals_of_end(lowest_start)):
             return
         self._driver.consume(reader)
-        names = self._request.groups
         key = partition_key(event, self._request.key)
-        if self._request.key and key not in self._keys:
-            self._keys[key] = tuple(value_of(event, name) for name in self._request.key)
-        ending: dict[Row, Total] = {}
+        self._note_key(key, [value_of(event, name) for name in self._request.key])
+        ending: dict[Place, Total] = {}
         for (first, group), total in totals.items():
-            start = first if "start" in names else None
-            row = Row(end if "end" in names else None, start, key, group)
-            ending[row] = add_totals(ending[row], total) if row in ending else total
-        for row, total in ending.items():
-            if lowest is not None:
-                queue = self._queues.setdefault(row._replace(end=None), Sliding())
-                rows[row] = queue.add(end, total, lowest)
-            elif row.end is not None:
-                rows[row] = total
-            else:
-                before = self._rows.get(row)
-                self._rows[row] = total if before is None else add_totals(before, total)
-                rows[row] = self._rows[row]
+            place = (first if "start" in self._request.groups else ANY_START, group)
+            ending[place] = add_totals(ending[place], total) if place in ending else total
+        for place, total in ending.items():
+            self._add(end, key, place, total, lowest, rows)
+
+    def _note_key(self, key: Key | None, values: Sequence[Value]) -> None:
+        if self._request.key and key not in self._keys:
+            self._keys[key] = tuple(values)
+
+    def _add(
+        self,
+        end: int,
+        key: Key | None,
+        place: Place,
+        total: Total,
+        lowest: int | None,
+        rows: dict[Row, Total],
+    ) -> None:
+        """Add the answers of an end, of one start and group, to its row."""
+        names, (first, group) = self._request.groups, place
+        start = first if "start" in names else None
+        if lowest is not None:
+            queue = self._queues.setdefault(Row(None, start, key, group), Sliding())
+            rows[Row(end, start, key, group)] = queue.add(end, total, lowest)
+        elif "end" in names:
+            rows[Row(end, start, key, group)] = total
+        else:
+            row = Row(None, start, key, group)
+            before = self._rows.get(row)
+            self._rows[row] = rows[row] = total if before is None else add_totals(before, total)
 
     def _symbol(self, event: Event, _: int) -> int:
         return self._stage.vectors[self._stage.symbol(event)]
 
     def _gain(self, event: Event, _: int, mark: int) -> Gain:
-        labels, group = self._machine.marks[mark], 0
+        labels = self._machine.marks[mark]
         sums: list[int] = []
         for label, attribute in self._request.summands:
             sums += _parts(value_of(event, attribute) if label in labels else None)
-        extremes, label_columns = self._request.extremes, self._request.labelled
+        extremes = self._request.extremes
         least = [self._lower(m, event) if m.place[0] in labels else None for m in extremes]
-        for n, (column, codes) in enumerate(zip(label_columns, self._codes, strict=True)):
-            if column.label in labels:
-                value = _one_nan(value_of(event, str(column.attribute)))
-                group += codes.setdefault(value, len(codes)) << _CODE * n
-        return Gain(sums, least, group)
+        values = [
+            value_of(event, str(column.attribute)) if column.label in labels else None
+            for column in self._request.labelled
+        ]
+        return Gain(sums, least, self._group_of(values))
+
+    def _values_of(self, group: int) -> tuple[Value, ...]:
+        """The values of the labelled columns in a group."""
+        names = (list(codes) for codes in self._codes)
+        return tuple(of[_code_at(group, n)] for n, of in enumerate(names))
+
+    def _group_of(self, values: Sequence[Value]) -> int:
+        """The group of some values of the labelled columns."""
+        group = 0
+        for n, (value, codes) in enumerate(zip(map(_one_nan, values), self._codes, strict=True)):
+            group += codes.setdefault(value, len(codes)) << _CODE * n
+        return group
 
     def _lower(self, measure: Measure, event: Event) -> Any:
         value = value_of(event, measure.place[1])
@@ -333,11 +411,34 @@ class _Ends:
         self, window: Window | None, streams: Sequence[str], time: TimeAxis | None
     ) -> None:
         self._streams = streams
+        self._window = window
+        self._time = time
         self._pointer = None if window is None else WindowPointer(window)
         self._clock = None
         if isinstance(window, AttributeWindow | TimeWindow):
             self._clock = clock_for(window, time)
         self._now: Instant | None = None
+
+    def read_batch(self, stream: Stream, first: int) -> tuple[_Ends, list[int] | None]:
+        """This after a batch, of which the first event has that position; and what `read` returns.
+
+        Raises `BadData` as `instant`.
+        """
+        from cerlab.engine.answers import events_of_streams  # NumPy loads here
+        from cerlab.evaluate.running_batches import window_times
+
+        if self._pointer is None:
+            return self, None
+        streams = () if self._clock is None else self._streams
+        columns, inside = events_of_streams(streams, stream.columns, len(stream))
+        positions = [int(n) + first for n in inside]
+        times = window_times(self._window, self._time, columns, positions, self._now)
+        after, lowest = copy(self), [0] * len(stream)
+        after._pointer = pointer = self._pointer.copy()
+        for now, position in zip(times, positions, strict=True):
+            lowest[position - first] = pointer.advance(now, position)
+            after._now = now
+        return after, lowest
 
     def instant(self, event: Event, position: int) -> Instant | None:
         """The time of an event, None outside FROM; raises `BadData` as a window of the query."""

@@ -12,6 +12,7 @@ import pytest
 import cerlab
 from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
+from cerlab.evaluate import running
 from cerlab.evaluate.labelled import repeatable_labels
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import partition_attributes
@@ -180,7 +181,13 @@ def by_session(rng: Random) -> Aggregate:
     return aggregate
 
 
-def test_aggregates_of_a_session_are_those_of_the_listed_rows(suite: Suite) -> None:
+@pytest.mark.parametrize("fewest", [1, 3, 1000], ids=["kernel", "either", "exact"])
+def test_aggregates_of_a_session_are_those_of_the_listed_rows(
+    fewest: int, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of `fewest` events or more go to the kernel, others are read event by event."""
+    monkeypatch.setattr(running, "FEWEST", fewest)
+
     def case(rng: Random) -> bool:
         return agrees(with_doubles(next(cases(rng)), rng), rng, by_session(rng))
 

@@ -21,7 +21,7 @@ from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sl
 from cerlab.engine.registers import program as program_of_registers
 from cerlab.engine.registers.program import Slot
 from cerlab.evaluate import aggregates as aggregated
-from cerlab.evaluate import running
+from cerlab.evaluate import running, running_batches
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from proofs_tests.engine import test_aggregates, test_labelled_answers
@@ -136,6 +136,29 @@ def not_consumed(self: running.RunningTotals, event: Event, rows: Any) -> None:
         _READ_EVENT(self, event, rows)
 
 
+def of_symbols_so_far(*of: Any, more: bool) -> totals.Program:
+    """Runs that no event so far can end are lost at the end of a batch."""
+    return totals.program_of(*of)
+
+
+_LIVE = running_batches._Starts.live
+
+
+def lives_on(self: Any, run_totals: Any, epoch: int) -> Any:
+    """Runs that CONSUME BY ended go on in the next batch."""
+    return _LIVE(self, run_totals._replace(epoch=np.full_like(run_totals.epoch, epoch)), epoch)
+
+
+def without_the_earliest(self: Any, carried: Sequence[Any]) -> list[int]:
+    """All runs that a batch finds began together."""
+    return [0] * len(carried)
+
+
+def at_the_wrong_power(number: int) -> int:
+    """The last binary digits of sums are lost between batches."""
+    return number.bit_length() - 1
+
+
 def of_matches(short: int) -> Callable[[Random], bool]:
     """Aggregates of matches are those of the listed rows: by the kernel, or exactly."""
 
@@ -148,10 +171,16 @@ def of_matches(short: int) -> Callable[[Random], bool]:
     return case
 
 
-def of_sessions(rng: Random) -> bool:
-    """Aggregates of sessions are those of the listed rows."""
-    sample = test_aggregates.with_doubles(next(test_aggregates.cases(rng)), rng)
-    return test_aggregates.agrees(sample, rng, test_aggregates.by_session(rng))
+def of_sessions(fewest: int) -> Callable[[Random], bool]:
+    """Aggregates of sessions are those of the listed rows; batches of `fewest` by the kernel."""
+
+    def case(rng: Random) -> bool:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(running, "FEWEST", fewest)
+            sample = test_aggregates.with_doubles(next(test_aggregates.cases(rng)), rng)
+            return test_aggregates.agrees(sample, rng, test_aggregates.by_session(rng))
+
+    return case
 
 
 def judge(case: Callable[[Random], bool]) -> Judge:
@@ -160,9 +189,14 @@ def judge(case: Callable[[Random], bool]) -> Judge:
 
 LABELS = judge(test_labelled_answers.agrees)
 BY_REGISTERS = judge(test_labelled_answers.ways_agree)
-KERNEL, EXACT, SESSION = judge(of_matches(-1)), judge(of_matches(10**9)), judge(of_sessions)
+KERNEL, EXACT = judge(of_matches(-1)), judge(of_matches(10**9))
+SESSION, BATCHES = judge(of_sessions(1000)), judge(of_sessions(2))
 
 MUTANTS = [
+    mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
+    mutant(BATCHES, running_batches._Starts, "live", lives_on),
+    mutant(BATCHES, running_batches._Starts, "places", without_the_earliest),
+    mutant(BATCHES, running_batches, "_zeros", at_the_wrong_power),
     mutant(LABELS, LabelledStates, "_moves", first_mark_only),
     mutant(LABELS, LabelledStates, "_moves", passes_or_takes),
     mutant(LABELS, LabelledStates, "__init__", only_asked_for),

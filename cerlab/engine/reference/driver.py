@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from fractions import Fraction
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, assert_never
@@ -111,6 +112,17 @@ class WindowPointer:
             self._inside.popleft()
         return self._inside[0][1]
 
+    @property
+    def lowest(self) -> int:
+        """The lowest start that the last event allowed; 0 before the first one."""
+        return self._inside[0][1] if self._inside else 0
+
+    def copy(self) -> WindowPointer:
+        """Return another one that has read the same events."""
+        other = copy(self)
+        other._inside = self._inside.copy()
+        return other
+
     def state(self) -> Any:
         """All of it, as nested tuples of values."""
         return self._events, list(self._inside)
@@ -136,13 +148,15 @@ class Driver(Generic[R]):
     """A query being evaluated, event by event, by one recogniser for each partition."""
 
     def __init__(self, plan: Clauses, recogniser: Callable[[], R], time: TimeAxis | None) -> None:
-        self._plan = plan
-        self._recogniser = recogniser
-        self._substreams: dict[Key, Substream[R]] = {}
+        self.plan = plan
+        self.recogniser = recogniser
+        self.substreams: dict[Key, Substream[R]] = {}
+        """The substreams so far, by key."""
         self._clock = None
         if isinstance(plan.window, AttributeWindow | TimeWindow):
             self._clock = clock_for(plan.window, time)
-        self._now: Instant | None = None
+        self.now: Instant | None = None
+        """The instant of the last event, where a window asks for it."""
 
     def read(self, event: Event, position: int) -> tuple[R, int] | None:
         """Read the event at a position.
@@ -151,21 +165,21 @@ class Driver(Generic[R]):
         if the event is in no substream. Raises `BadData` for a time that is missing or goes back.
         """
         poll()
-        plan = self._plan
+        plan = self.plan
         if plan.streams and event.stream is not None and event.stream not in plan.streams:
             return None
         time: Instant = 0
         if self._clock is not None:
             time = self._clock(event, position)
-            if self._now is not None:
-                check_order(self._now, time, position)
-            self._now = time
+            if self.now is not None:
+                check_order(self.now, time, position)
+            self.now = time
         key = partition_key(event, plan.partition) if plan.partition else ()
         if key is None:
             return None
-        substream = self._substreams.get(key)
+        substream = self.substreams.get(key)
         if substream is None:
-            substream = self._substreams[key] = Substream(self._recogniser(), plan.window)
+            substream = self.substreams[key] = Substream(self.recogniser(), plan.window)
         lowest = 0
         if substream.pointer is not None:
             lowest = substream.pointer.advance(time, position)
@@ -177,37 +191,37 @@ class Driver(Generic[R]):
         """All of it, `of` giving the state of a recogniser: nested tuples of values."""
         parts = [
             (key, of(part.recogniser), part.pointer and part.pointer.state())
-            for key, part in self._substreams.items()
+            for key, part in self.substreams.items()
         ]
-        return self._now, parts
+        return self.now, parts
 
     def resume(self, state: Any, into: Callable[[R, Any], None], read: int) -> None:
         """Go on from a `state` after `read` events, each recogniser by `into`.
 
         Raises `BadData`, ValueError, TypeError and others for other values.
         """
-        self._now, parts = state
-        check_times(() if self._now is None else (self._now,))
+        self.now, parts = state
+        check_times(() if self.now is None else (self.now,))
         for key, recogniser, pointer in parts:
-            check_key(key, len(self._plan.partition))
-            expect(key not in self._substreams, "equal keys")
-            part = self._substreams[key] = Substream(self._recogniser(), self._plan.window)
+            check_key(key, len(self.plan.partition))
+            expect(key not in self.substreams, "equal keys")
+            part = self.substreams[key] = Substream(self.recogniser(), self.plan.window)
             into(part.recogniser, recogniser)
             if part.pointer is not None:
                 part.pointer.resume(pointer, read)
 
     def consume(self, recogniser: R) -> None:
         """End what an answer of this recogniser ends (CONSUME BY)."""
-        match self._plan.consume:
+        match self.plan.consume:
             case Consume.NONE:
                 pass
             case Consume.PARTITION:
                 recogniser.reset()
             case Consume.ANY:
-                for each in self._substreams.values():
+                for each in self.substreams.values():
                     each.recogniser.reset()
             case _:
-                assert_never(self._plan.consume)
+                assert_never(self.plan.consume)
 
 
 def run(

@@ -86,16 +86,18 @@ class RunTotals:
         self._symbol = symbol
         self._gains = gains
         self._by_start = by_start
-        self._runs: dict[int, dict[Place, Total]] = {}
-        self._idle = machine.idle
+        self.runs: dict[int, dict[Place, Total]] = {}
+        """The totals by state of the machine."""
+        self.idle = machine.idle
+        """The state of the machine in which a run would start."""
 
     def advance(self, event: Event, position: int) -> None:
         """Move every total along the transitions of the event."""
         symbol, machine = self._symbol(event, position), self._machine
-        before, self._runs = self._runs, {}
+        before, self.runs = self.runs, {}
         start = position if self._by_start else ANY_START
         one = Total(1, (0,) * self._gains.sums, (None,) * self._gains.least)
-        sources = [({(start, 0): one}, machine.begin(self._idle, symbol))]
+        sources = [({(start, 0): one}, machine.begin(self.idle, symbol))]
         sources += [(runs, machine.step(q, symbol)) for q, runs in before.items()]
         left = MAX_MOVED
         for runs, (skip, takes) in sources:
@@ -111,16 +113,16 @@ class RunTotals:
             if skip is not None:
                 for place, total in runs.items():
                     self._add(skip, place, total)
-        self._idle = machine.wait(self._idle, symbol)
+        self.idle = machine.wait(self.idle, symbol)
 
     def _add(self, q: int, place: Place, total: Total) -> None:
-        there = self._runs.setdefault(q, {})
+        there = self.runs.setdefault(q, {})
         there[place] = add_totals(there[place], total) if place in there else total
 
     def totals_of_end(self, lowest_start: int) -> dict[Place, Total]:
         """The totals of the answers that end at the event just read, by start and group."""
         ends: dict[Place, Total] = {}
-        for q, runs in self._runs.items():
+        for q, runs in self.runs.items():
             if self._machine.final[q]:
                 for place, total in runs.items():
                     if not self._by_start or place[0] >= lowest_start:
@@ -132,23 +134,23 @@ class RunTotals:
         if self._by_start:
             live = (
                 (q, {place: total for place, total in runs.items() if place[0] >= before})
-                for q, runs in self._runs.items()
+                for q, runs in self.runs.items()
             )
-            self._runs = {q: runs for q, runs in live if runs}
+            self.runs = {q: runs for q, runs in live if runs}
 
     def reset(self) -> None:
         """Drop all runs."""
-        self._runs = {}
-        self._idle = self._machine.idle
+        self.runs = {}
+        self.idle = self._machine.idle
 
     def state(self) -> Any:
         """All of it, states by names that outlive the process: nested tuples of values."""
         name_of = self._machine.name_of
         runs = [
             (name_of(q), [(*place, *total) for place, total in totals.items()])
-            for q, totals in self._runs.items()
+            for q, totals in self.runs.items()
         ]
-        return self._machine.name_of_idle(self._idle), runs
+        return self._machine.name_of_idle(self.idle), runs
 
     def resume(self, state: Any, place: Callable[..., Place], total: ReadTotal) -> None:
         """Go on from a `state`; raises `BadData`, ValueError and TypeError for other values.
@@ -156,8 +158,8 @@ class RunTotals:
         `place` and `total` return the start and group and the total that some values are.
         """
         idle, runs = state
-        self._idle = self._machine.idle_of(idle)
-        self._runs = {
+        self.idle = self._machine.idle_of(idle)
+        self.runs = {
             self._machine.state_of(name): {
                 place(start, group): total(*rest) for start, group, *rest in totals
             }
