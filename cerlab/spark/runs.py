@@ -133,18 +133,22 @@ SIZE = 1 << 16
 """Minimal rows of a table that an engine reads."""
 
 
+BYTES = 1 << 26
+"""Bytes after which a table is read whatever its rows: a few wide ones fill the memory too."""
+
+
 def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
-    """Tables of at least `size` rows, but for the last; no row is copied."""
+    """Tables of at least `size` rows or `BYTES`, but for the last; no row is copied."""
     import pyarrow as pa
 
     waiting: list[Any] = []
-    rows = 0
+    rows = filled = 0
     for batch in batches:
         waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= size:
+        rows, filled = rows + batch.num_rows, filled + batch.nbytes
+        if rows >= size or filled >= BYTES:
             yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
+            waiting, rows, filled = [], 0, 0
     if rows:
         yield pa.Table.from_batches(waiting)
 

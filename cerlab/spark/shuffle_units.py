@@ -32,6 +32,9 @@ from cerlab.spark.runs import SIZE, descents, is_whole, keys_in, survey_run, tab
 ROWS_OF_A_UNIT = 1 << 18
 """Minimal rows that a task collects before it makes units of them."""
 
+BYTES_OF_A_UNIT = 1 << 20
+"""Size of a unit, but for one of a single wide row: a task gets a batch of 128 units at once."""
+
 
 class Placing(NamedTuple):
     """The source of positions of events, and whether all rows of the stream are sent."""
@@ -63,7 +66,7 @@ def units_of_ranges(
     Raises `BadData` for rows that are in no run of the first pass.
     """
     for run, rows in _by_run(batches, assignment, size):
-        yield _units(run, range(assignment.part[run], assignment.reader[run] + 1), rows)
+        yield from _units(run, range(assignment.part[run], assignment.reader[run] + 1), rows)
 
 
 def units_of_buckets(
@@ -84,7 +87,7 @@ def units_of_cuts(
     """Rows to units between some cuts: run k is from cut k - 1 to cut k. NULL is in the first."""
     for rows in _batches_in_order(batches, size):
         for run, piece in _between(rows, cuts):
-            yield _units(run, [run * parts // (len(cuts) + 1)], piece)
+            yield from _units(run, [run * parts // (len(cuts) + 1)], piece)
 
 
 def _by_run(
@@ -183,21 +186,22 @@ def _in_buckets(
     rows = rows.take(order)
     for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
         if end > start:
-            yield _units(run, [number], rows.slice(start, end - start))
+            yield from _units(run, [number], rows.slice(start, end - start))
 
 
-def _units(run: int, parts: Sequence[int], rows: Any) -> Any:
-    """A record batch of one unit, for each of some parts."""
+def _units(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
+    """Yield the units of some rows, one or several, as record batches for each of some parts."""
     import pyarrow as pa
 
-    content = _ipc_bytes(rows)
-    return pa.RecordBatch.from_pydict(
-        {
+    step = max(1, rows.num_rows * BYTES_OF_A_UNIT // max(1, rows.nbytes))
+    for start in range(0, rows.num_rows, step):
+        content = _ipc_bytes(rows.slice(start, step))
+        columns = {
             "part": pa.array(parts, pa.int32()),
             "run": pa.array([run] * len(parts), pa.int32()),
             "unit": pa.array([content] * len(parts), pa.binary()),
         }
-    )
+        yield pa.RecordBatch.from_pydict(columns)
 
 
 def _ipc_bytes(rows: Any) -> bytes:
@@ -262,10 +266,11 @@ def survey_units(
 def number_units(
     batches: Iterable[Any], assignment: RangeAssignment, buckets: int, placing: Placing
 ) -> Iterator[Any]:
-    """Units of ranges to units of buckets, whose events have positions."""
+    """Units of ranges to units of buckets, whose events are in the order of their positions."""
     for unit in _check_counts(runs_of_units(batches), assignment, placing):
         rows = _with_positions(unit.rows, assignment.before[unit.run], placing)
-        yield from _in_buckets(unit.run, rows, buckets)
+        names = ["k0" if name == "position" else name for name in rows.schema.names]
+        yield from _in_buckets(unit.run, rows.rename_columns(names), buckets)
 
 
 def evaluate_buckets(
@@ -273,7 +278,7 @@ def evaluate_buckets(
 ) -> Iterator[Any]:
     """The answers of the keys in some buckets; an engine with PARTITION BY reads each of those.
 
-    Their events have positions: the last of their keys, or a column of its own.
+    Their events have positions: the last of their keys.
     """
     placing = Placing(has_positions=True, fields=fields)
     for _, runs in groupby(runs_of_units(batches), key=attrgetter("part")):
@@ -335,7 +340,7 @@ def _with_positions(rows: Any, before: int, placing: Placing) -> Any:
         rows = placing.fields.decode(rows)
         rows = rows.select([name for name in rows.schema.names if name != "group"])
     keys = keys_in(rows)
-    if placing.has_positions and keys:
+    if placing.has_positions:
         rows = rows.append_column("position", rows.column(keys[-1]))
     elif placing.is_numbered:
         places = np.arange(before, before + rows.num_rows)

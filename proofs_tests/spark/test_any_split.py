@@ -57,6 +57,15 @@ def test_a_stream_in_units_has_the_answers_of_the_whole(
     suite.run(lambda rng: check(rng, mode, ordered=ordered), deep_count=3_000)
 
 
+@pytest.mark.parametrize("mode", list(Mode))
+def test_units_of_few_rows_are_put_together(
+    suite: Suite, mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wide rows are moved in many small units, which arrive in any order."""
+    monkeypatch.setattr(tasks, "BYTES_OF_A_UNIT", 64)
+    suite.run(lambda rng: check(rng, mode, ordered=False), deep_count=1_000)
+
+
 def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         mode = rng.choice(list(Mode))

@@ -54,7 +54,7 @@ def match_by_key(
     columns = {f"a{n}": table.column(name) for n, name in enumerate(names)}
     rows = pa.table({"k0": table["position"], **columns}).combine_chunks()
     units = [
-        _units(run, [0], batch)
+        next(_units(run, [0], batch))
         for run, start in enumerate(range(0, ROWS, 37))
         for batch in rows.slice(start, 37).to_batches()
     ]

@@ -11,6 +11,7 @@ from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.model.event import Schema
 from cerlab.spark import inputs
 from cerlab.spark.frame import Source, group_of, quoted
+from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS, set_batches
 from cerlab.spark.plan import Mode, warn_of_one_task
 from cerlab.spark.request import answer_types
 from cerlab.spark.stream.reorder import attribute_columns, column_and_mask, pandas_type, restore
@@ -71,11 +72,12 @@ def match_stream(
     What still waits when a query stops is in its checkpoint, and is read when it goes on; a row
     that is later by more than the lateness, of each key or with `lag` of any, releases it.
 
-    Sets the state store of the session to RocksDB. Raises `UsageError` where another one is set,
-    or for columns that are not there, `Unsupported` for a mode that is not exact, `BadData` for a
-    checkpoint of another query or other settings, or a damaged one. The streaming query fails with
-    `BadData` for another query's too, for rows without position, time or type, and for positions
-    that do not increase with the time.
+    Sets the state store of the session to RocksDB, and the sizes of its batches for Python to those
+    of streams where `cerlab.spark.session` has made it. Raises `UsageError` where another store is
+    set, or for columns that are not there, `Unsupported` for a mode that is not exact, `BadData`
+    for a checkpoint of another query or other settings, or a damaged one. The streaming query fails
+    with `BadData` for another query's too, for rows without position, time or type, and for
+    positions that do not increase with the time.
     """
     request = stream_request_of(sdf, query, position=position, lateness=lateness, **options)
     use_rocksdb(sdf.sparkSession)
@@ -93,7 +95,10 @@ def matching_stream(
 
 
 def use_rocksdb(spark: SparkSession) -> None:
-    """Set the state store of a session; raises `UsageError` where another one is set."""
+    """Set the state store of a session, and batches for streams where `session` has set others.
+
+    Raises `UsageError` where another store is set.
+    """
     provider = spark.conf.get(PROVIDER, "")
     if provider and provider != ROCKSDB:
         raise UsageError(
@@ -102,6 +107,8 @@ def use_rocksdb(spark: SparkSession) -> None:
             hint=f"set it to {ROCKSDB}",
         )
     spark.conf.set(PROVIDER, ROCKSDB)
+    if all(spark.conf.get(name) == value for name, value in BATCHES.items()):
+        set_batches(spark, BATCHES_OF_STREAMS)
 
 
 def stream_answers(request: StreamRequest) -> DataFrame:
