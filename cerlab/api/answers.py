@@ -20,6 +20,7 @@ from cerlab.errors import AnswerWarning, CerlabError, stacklevel_of_caller
 from cerlab.evaluate import AUTO, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
+from cerlab.evaluate.stepwise import remarks_on_waits
 from cerlab.io.answers import ROWS, table_of_batches
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
@@ -312,6 +313,9 @@ def warn_about_answers(
         )
         hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
         warn(AnswerWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
+    if stream.until is not None or not pattern.has_automaton:
+        for remark in remarks_on_waits(pattern, stream):
+            warn(AnswerWarning(remark), stacklevel=stacklevel_of_caller())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     known = requirements.ABSENT.setdefault(pattern, WeakKeyDictionary())
     if (absent := known.get(stream)) is None:

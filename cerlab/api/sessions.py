@@ -138,6 +138,9 @@ def _stopped() -> UsageError:
 
 def _stream(batch: Any, **how: Unpack[io.HowToRead]) -> Stream:
     """The events of a batch; lists of dicts are not looked at further."""
+    if "until" in how:
+        hint = "sessions take no query that waits; cerlab.evaluate and query.run take until="
+        raise UsageError("CER0847", "a push has no option 'until'", hint=hint)
     if type(batch) is list and not how:
         return Stream(events_of_dicts(batch))
     return io.as_stream(batch, **how)

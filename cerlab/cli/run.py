@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, write_tables, writer
@@ -26,14 +27,15 @@ from cerlab.cli.options import (
     whole_stream,
 )
 from cerlab.compile.pattern import LANGUAGES, AnyPattern, Pattern, SremoPattern
-from cerlab.errors import BadData, Unsupported, UsageError
+from cerlab.errors import AnswerWarning, BadData, Unsupported, UsageError
 from cerlab.evaluate import EVALUATORS, answers_of, evaluator_for, valuations_of
 from cerlab.evaluate.labelled import named_columns
 from cerlab.evaluate.protocol import SHORT
 from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.stepwise import remarks_on_waits
 from cerlab.io.sources import is_pipe
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.stream import Stream, TimeAxis, axis_of_options
+from cerlab.model.stream import Stream, TimeAxis, Until, axis_of_options
 
 if TYPE_CHECKING:
     from cerlab.evaluate.open_runs import Evaluation
@@ -45,6 +47,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
     parser.add_argument("--evaluator", default="auto", help=f"{', '.join(EVALUATORS)} or auto")
     parser.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")
+    parser.add_argument(
+        "--until", metavar="TIME", help="all events before TIME have come; end: no more will come"
+    )
     parser.add_argument("--labels", action="store_true", help="valuations instead of positions")
     parser.add_argument("--events", dest="show_events", action="store_true", help="with the events")
     parser.add_argument(
@@ -95,8 +100,8 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
         return OK
     warnings = AnswerWarnings(query, arguments)
     with writer(arguments) as out, suppress(Enough):
-        source = is_pipe(arguments.events) and not arguments.sort and not with_columns
-        if source:
+        whole = arguments.sort or arguments.until is not None or with_columns
+        if is_pipe(arguments.events) and not whole:
             answers = Answers(query, arguments, out)
             live = live_run(query, arguments, _axis(arguments), answers, warnings)
             if live is not None:
@@ -112,6 +117,15 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
     return OK
 
 
+def _until(text: str | None) -> Until | None:
+    """``--until``, as a number if it is one."""
+    if text is not None:
+        for number in (int, float):
+            with suppress(ValueError):
+                return number(text)
+    return text
+
+
 def _axis(arguments: argparse.Namespace) -> TimeAxis | None:
     return axis_of_options(*time_option(arguments))
 
@@ -124,7 +138,7 @@ def _in_batches(
     Best on files that are not known to be short: a file is not read for this, text is judged by its
     bytes. Columns of rows come in batches where the file gives each of them one type.
     """
-    if arguments.sort or is_pipe(arguments.events):
+    if arguments.sort or arguments.until is not None or is_pipe(arguments.events):
         return None
     if arguments.evaluator not in ("auto", "compiled"):
         return None
@@ -199,13 +213,15 @@ def _run_on_all(
     query: AnyPattern, arguments: argparse.Namespace, answers: Answers, warnings: AnswerWarnings
 ) -> None:
     """Answers on a stream that was read as a whole."""
-    stream = whole_stream(query, arguments)
+    stream = whole_stream(query, arguments).up_to(_until(arguments.until))
     answers.read(stream)
     evaluator = arguments.evaluator
     by_name: Any = evaluator_for(query, stream).name if evaluator == "auto" else evaluator
     passing: Stream = stream
     if by_name != "compiled":  # which reads whole columns
-        passing = WatchedStream(stream.events, time=stream.time, schema=stream.schema)
+        passing = WatchedStream(
+            stream.events, time=stream.time, schema=stream.schema, until=stream.until
+        )
     some: Iterable[Any] = answers_of(query, passing, by_name)
     has_machine = query.has_automaton or query.has_registers
     if arguments.labels and not (has_machine and evaluator in MACHINES):
@@ -215,6 +231,8 @@ def _run_on_all(
         if not answers.needs_events:
             answers.flush()
     answers.settle(final=True)
+    for remark in remarks_on_waits(query, stream):
+        warn(AnswerWarning(remark), stacklevel=2)
     warnings.read(stream)
     warnings.finish(answers.count)
 

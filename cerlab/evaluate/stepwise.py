@@ -14,7 +14,8 @@ from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.errors import Unsupported
 from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, query
 from cerlab.logic.cel.semantics import valuations as so_valuations
-from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations
+from cerlab.logic.cel.syntax import waits
+from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations, waiting
 from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.focel.semantics import fo_valuations
@@ -66,8 +67,18 @@ class Reference(Evaluator):
                 "a SREMO marks positions and has no labels",
                 hint="cerlab.evaluate and cerlab.matches give the positions",
             )
-        stream = Stream(events, time=time)
+        stream = events if isinstance(events, Stream) else Stream(events, time=time)
         return iter(query_valuations(pattern.ast, stream, _meaning(pattern)))
+
+
+def remarks_on_waits(pattern: AnyPattern, stream: Stream) -> Iterator[str]:
+    """Yield that answers wait, and that nothing does though the stream says until when it is."""
+    if isinstance(pattern, Pattern) and waits(pattern.ast.formula):
+        if many := waiting(pattern.ast, stream, _meaning(pattern)):
+            answers = "1 answer waits" if many == 1 else f"{many:,} answers wait"
+            yield f'CER0915: {answers} for the clock; until="end" gives what waits'
+    elif stream.until is not None:
+        yield "CER0916: nothing in the pattern waits, so until= changes nothing"
 
 
 def _meaning(pattern: Pattern) -> Meaning:

@@ -40,7 +40,14 @@ from cerlab.model.columns import (
 )
 from cerlab.model.event import Event, Schema, Timestamp, TypeColumn
 from cerlab.model.stream import Stream as Events
-from cerlab.model.stream import TimeAxis, TimeUnit, axis_of_options, clock_for, events_of_dicts
+from cerlab.model.stream import (
+    TimeAxis,
+    TimeUnit,
+    Until,
+    axis_of_options,
+    clock_for,
+    events_of_dicts,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,8 +71,11 @@ class Stream(Events):
         time: str | TimeAxis | None = None,
         unit: str | TimeUnit | None = None,
         schema: Schema | str | None = None,
+        until: Until | None = None,
     ) -> None:
         """A stream of all that `cerlab.evaluate` takes; options as `from_events`.
+
+        All events before `until` are among them: a time, or "end" where nothing will come.
 
         Dicts with a ``type`` key, events, a pyarrow Table, a data frame, a path, another stream.
 
@@ -75,7 +85,7 @@ class Stream(Events):
         of_one = not isinstance(events, list | tuple)
         if of_one and (other := _other_stream(events, schema, type=type)) is not None:
             axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
-            self._hold(other if axis is None else other.on_time(axis))
+            self._hold((other if axis is None else other.on_time(axis)).up_to(until))
             return
         if isinstance(events, bytes | Mapping) or not isinstance(events, Iterable):
             raise _no_events(events)
@@ -84,7 +94,7 @@ class Stream(Events):
         records = tuple(events)
         rows = rows_of_dicts(records) if schema is None and type is None else None
         if rows is not None:
-            super().__init__((), time=axis)
+            super().__init__((), time=axis, until=until)
             self._events, self._length = None, rows.count
             self._lists, self._load = rows.columns, rows.events
             return
@@ -94,7 +104,7 @@ class Stream(Events):
             if schema is not None:
                 reading = Reading("the events", schema)
                 own = tuple(conform_event(event, reading, n) for n, event in enumerate(own, 1))
-        super().__init__(own, time=axis, schema=schema)
+        super().__init__(own, time=axis, schema=schema, until=until)
 
     @classmethod
     def read(
@@ -205,7 +215,7 @@ def read(
 ) -> Stream:
     """Read files (or ``-``, standard input) as a stream, whole.
 
-    `type`, `time`, `unit`, `schema` as in `Stream.read`, `format` and `quarantine` as in
+    `type`, `time`, `unit`, `schema` as in `Stream.read`, `until`, `format` and `quarantine` as in
     `HowToReadFile`. `sort` orders the events by time, stably; `watch` sees parts of them pass (for
     a progress bar). Raises `BadData` with file, row and column, `UsageError` for another option.
     """
@@ -219,9 +229,9 @@ def read(
         if (kind := format_of(file, options.format)) in COLUMNAR:
             assert kind is not None
             stream = _table_stream(arrow.read_file(file, kind), options.reading(str(file)), axis)
-            return sorted_by_time(stream) if sort else stream
+            return (sorted_by_time(stream) if sort else stream).up_to(options.until)
     stream = stream_of(list(read_parts(paths, options, watch=watch)), axis, schema, Stream)
-    return sorted_by_time(stream) if sort else stream
+    return (sorted_by_time(stream) if sort else stream).up_to(options.until)
 
 
 def batches(
@@ -336,7 +346,8 @@ def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
 
 def _of_table(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     options = TableOptions(**how)
-    return _table_stream(table, options.reading("the table"), options.axis)
+    stream = _table_stream(table, options.reading("the table"), options.axis)
+    return stream.up_to(options.until)
 
 
 _OF_FILES = HowToReadFile.__optional_keys__ | {"sort"}
@@ -353,12 +364,13 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     if not how.keys() <= _OF_FILES:
         refuse_misspelt(how, _OF_FILES)
     if isinstance(events, Events):
-        axis = TableOptions(**how).axis
-        return events if axis is None else events.on_time(axis)
+        options = TableOptions(**how)
+        stream = events if options.axis is None else events.on_time(options.axis)
+        return stream.up_to(options.until)
     if isinstance(events, list | tuple):
         return Stream(events, **how)
-    stream = _other_stream(events, **how)
-    return Stream(events, **how) if stream is None else stream
+    other = _other_stream(events, **how)
+    return Stream(events, **how) if other is None else other
 
 
 def _other_stream(

@@ -18,7 +18,7 @@ from cerlab.io.conversion import OnBadRow, Reading
 from cerlab.io.output import AnyPath, refuse_same, whole_text
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.event import Schema
-from cerlab.model.stream import TimeAxis, TimeUnit, axis_of_options
+from cerlab.model.stream import TimeAxis, TimeUnit, Until, axis_of_options
 
 FORMATS = {
     ".csv": "csv",
@@ -136,12 +136,14 @@ def looks_like(line: str) -> str:
 class HowToRead(TypedDict, total=False):
     """Options of verbs for events that are not a stream yet.
 
-    `type` is that of events that have none; `time` and `unit` name the time attribute.
+    `type` is that of events that have none; `time` and `unit` name the time attribute; all events
+    before `until` have come, for answers that wait: a time on the axis of the waits, or "end".
     """
 
     type: str | None
     time: str | None
     unit: str | TimeUnit | None
+    until: Until | None
 
 
 class HowToReadTable(HowToRead, total=False):
@@ -185,6 +187,7 @@ class TableOptions:
     time: str | None = None
     unit: str | TimeUnit | None = None
     schema: Schema | str | None = None
+    until: Until | None = None
 
     @property
     def axis(self) -> TimeAxis | None:

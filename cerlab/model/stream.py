@@ -36,6 +36,9 @@ from cerlab.model.event import (
 
 Instant: TypeAlias = int | Fraction
 
+Until: TypeAlias = str | int | float | datetime | Timestamp
+"""The time before which all events have come, as users give it; "end" for no event after these."""
+
 Clock: TypeAlias = Callable[[Event, int], Instant]
 """Reads the time of an event at a position (given for the error only)."""
 
@@ -192,7 +195,7 @@ class Stream:
 
     __slots__ = (
         *("_columns", "_events", "_length", "_lists", "_load"),
-        *("schema", "time", "__weakref__"),
+        *("schema", "time", "until", "__weakref__"),
     )
 
     def __init__(
@@ -201,6 +204,7 @@ class Stream:
         *,
         time: TimeAxis | None = None,
         schema: Schema | None = None,
+        until: Until | None = None,
     ) -> None:
         self._events: tuple[Event, ...] | None = tuple(events)
         self._columns: Columns | None = None
@@ -209,6 +213,7 @@ class Stream:
         self._length = len(self._events)
         self.time = time
         self.schema = schema
+        self.until = until
 
     def __copy__(self) -> Self:
         stream = object.__new__(type(self))
@@ -227,10 +232,10 @@ class Stream:
         """Return the events, and the columns that are there: the types of tables stay."""
         columns = self._columns
         kept = None if columns is None else {name: columns[name] for name in columns}
-        return self.events, kept, self.time, self.schema
+        return self.events, kept, self.time, self.schema, self.until
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self._events, columns, self.time, self.schema = state
+        self._events, columns, self.time, self.schema, self.until = state
         self._lists = self._load = self._columns = None
         self._length = len(self.events)
         if columns is not None:
@@ -315,6 +320,14 @@ class Stream:
         """The same events, with another time attribute."""
         stream = copy(self)
         stream.time = axis
+        return stream
+
+    def up_to(self, until: Until | None) -> Self:
+        """The same events, and the promise that all before a time are among them; None is none."""
+        if until is None:
+            return self
+        stream = copy(self)
+        stream.until = until
         return stream
 
     @overload

@@ -183,12 +183,38 @@ def test_what_is_too_large_is_refused_at_once(text: str) -> None:
         ("SELECT * WHERE PROJECT[y](A AS x)", r"PROJECT\[y\] gives nothing"),
         ("SELECT * WHERE RENAME[q -> x](A)", "gives nothing"),
         ("SELECT * WHERE A PARTITION BY [a, b]", "alternatives"),
+        ("SELECT * WHERE (A WAIT 5 SECONDS WITHIN 4 SECONDS)", "CER0917.*narrower"),
+        ("SELECT * WHERE A ; B WAIT 5 [t] WITHIN 4.5 [t]", "CER0917.*narrower"),
+        ("SELECT * WHERE A WAIT 5 [t] WAIT 1 [t]", "CER0917.*second WAIT"),
+        ("SELECT * WHERE (A AS x ; B+) UNLESS B", "CER0918.*B ; B"),
+        ("SELECT * WHERE (A WAIT 5 [t]) UNLESS A", "CER0918"),
+        ("SELECT * WHERE ((A OR A ; C) UNLESS S>D) UNLESS A", "CER0918"),
     ],
 )
 def test_what_has_no_effect_is_a_warning(text: str, message: str) -> None:
     for parse in (cerlab.parse_query, any_pattern):
         with pytest.warns(cerlab.CerlabWarning, match=message):
             parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(A WAIT 5 SECONDS WITHIN 5 SECONDS)",
+        "(A WAIT 5 [t] WITHIN 4 [u])",
+        "(A WAIT 5 [t] WITHIN 1 EVENTS)",
+        "(A WAIT 5 [t]) ; B WAIT 5 [t]",
+        "(A OR B) UNLESS A",
+        "A UNLESS S>A",
+        "(A ; NOT(B)) UNLESS B",
+        "A UNLESS (A ; A)",
+        "A UNLESS (A FILTER A[v > 1])",
+    ],
+)
+def test_what_has_an_effect_is_none(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cerlab.parse_query(f"SELECT * WHERE {text}")
 
 
 def test_a_remark_is_at_the_line_that_asked() -> None:

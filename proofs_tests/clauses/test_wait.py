@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -72,15 +74,93 @@ TABLE = [
         [c(0, 1, 0)],
     ),
     ("A UNLESS (A WAIT 5 SECONDS)", "A@0", []),
+    ("A UNLESS ((A WAIT 1 [t]) UNLESS (A WAIT 5 [t]))", "A@0", []),
     ("A UNLESS (A WAIT 5 SECONDS)", "A@0 B@1", [c(0, 0, 0)]),
 ]
 
 
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")  # a wait of a wait
 @pytest.mark.parametrize(("text", "events", "expected"), TABLE)
 def test_by_hand(text: str, events: str, expected: list[ComplexEvent]) -> None:
     for evaluator in ("auto", "reference"):
         answers = cerlab.evaluate(text, stream(events), time="t", unit="s", evaluator=evaluator)
         assert answers == expected
+
+
+UNTIL: list[tuple[str, str, Any, list[ComplexEvent]]] = [
+    ("A WAIT 40 SECONDS", S, "end", [c(0, 3, 0), c(4, 5, 4)]),
+    ("A WAIT 40 SECONDS", S, 140, [c(0, 3, 0)]),
+    ("A WAIT 40 SECONDS", S, 140.5, [c(0, 3, 0), c(4, 5, 4)]),
+    ("B WAIT 3 [t]", S, "end", [c(1, 2, 1), c(2, 3, 2), c(5, 5, 5)]),
+    ("B WAIT 3 [t]", S, 133, [c(1, 2, 1), c(2, 3, 2)]),
+    ("SELECT LAST * WHERE A+ WAIT 5 SECONDS", "A@0 A@1", 5.5, []),
+    ("SELECT LAST * WHERE A+ WAIT 5 SECONDS", "A@0 A@1", 7, [c(0, 1, 0, 1)]),
+    (
+        "SELECT * WHERE A WAIT 5 SECONDS CONSUME BY ANY",
+        "A@0 A@1",
+        "end",
+        [c(0, 1, 0), c(1, 1, 1)],
+    ),
+    ("(A WAIT 2 SECONDS) OR (A WAIT 2 [t])", "A@0", "end", [c(0, 0, 0)]),
+    ("A UNLESS ((A WAIT 1 [t]) UNLESS (A WAIT 5 [t]))", "A@0", "end", [c(0, 0, 0)]),
+    ("A WAIT 2 SECONDS", "", 9, []),
+    ("A ; B", "A@0 B@1", "end", [c(0, 1, 0, 1)]),
+]
+
+
+@pytest.mark.parametrize(("text", "events", "until", "expected"), UNTIL)
+def test_until_by_hand(text: str, events: str, until: Any, expected: list[ComplexEvent]) -> None:
+    how: Any = {"time": "t", "unit": "s", "until": until}
+    assert cerlab.evaluate(text, stream(events), **how) == expected
+    assert cerlab.evaluate(text, Stream(stream(events), **how)) == expected
+    assert cerlab.count(text, stream(events), **how) == len(expected)
+    query = text if text.startswith("SELECT") else f"SELECT * WHERE {text}"
+    assert list(cerlab.parse_query(query).run(stream(events), **how)) == expected
+    given = {cerlab.ComplexEvent(V.start, V.end, positions(V)) for V in labelled(text, events, how)}
+    assert given == set(expected)
+
+
+def labelled(text: str, events: str, how: Any) -> set[Valuation]:
+    return cerlab.valuations(text, stream(events), evaluator="auto", **how)
+
+
+def positions(V: Valuation) -> tuple[int, ...]:
+    return tuple(sorted({i for of in V.labels.values() for i in of}))
+
+
+def test_until_as_a_moment() -> None:
+    day = [{"type": "A", "t": datetime(2024, 1, 1, tzinfo=UTC)}]
+    for until, many in (
+        (datetime(2024, 1, 1, 0, 0, 5, tzinfo=UTC), 0),
+        (datetime(2024, 1, 1, 0, 0, 6, tzinfo=UTC), 1),
+        ("2024-01-01T00:00:06", 1),
+    ):
+        assert cerlab.count("A WAIT 5 SECONDS", day, until=until) == many
+
+
+def test_until_that_is_refused() -> None:
+    with pytest.raises(cerlab.BadData, match="CER0726"):
+        cerlab.evaluate("A WAIT 5 [t]", stream(S), until=129)
+    with pytest.raises(cerlab.UsageError, match="CER0827"):
+        cerlab.evaluate("A WAIT 5 [t] OR A WAIT 5 [u]", [{"type": "A", "t": 1, "u": 2}], until=9)
+    for until in ("soon", True, float("nan")):
+        with pytest.raises(cerlab.UsageError, match="CER0828"):
+            cerlab.evaluate("A WAIT 5 [t]", stream(S), until=until)
+    session = cerlab.parse_query("SELECT * WHERE A").open()
+    with pytest.raises(cerlab.UsageError, match="CER0847"):
+        session.push(stream(S), until=9)
+
+
+@pytest.mark.filterwarnings("always")
+def test_what_waits_is_said() -> None:
+    with pytest.warns(cerlab.AnswerWarning, match="CER0915: 1 answer waits"):
+        cerlab.evaluate("A WAIT 40 [t]", stream(S))
+    with pytest.warns(cerlab.AnswerWarning, match="CER0916"):
+        cerlab.evaluate("A", stream(S), until="end")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cerlab.evaluate("A WAIT 40 [t]", stream(S), until="end")
+        cerlab.evaluate("A WAIT 20 [t]", stream(S))
 
 
 @pytest.mark.parametrize("evaluator", ["automaton", "tecs", "compiled", "registers", "lists"])
@@ -162,7 +242,10 @@ def test_a_wait_ends_before_the_first_event_after_it(suite: Suite) -> None:
 
 
 def test_an_answer_is_given_when_it_is_certain(suite: Suite) -> None:
-    """What is given stays given, and what every sampled continuation gives is given."""
+    """What is given stays given, and what every sampled continuation gives is given.
+
+    Continuations begin at the time of the last event, or at that which `until` promises.
+    """
 
     def case(rng: Random) -> bool:
         d = AttributeWindow(rng.choice((0.5, 1, 2)), "t")
@@ -176,16 +259,18 @@ def test_an_answer_is_given_when_it_is_certain(suite: Suite) -> None:
             limit=rng.choice((None, None, Limit(1))),
         )
         S = random_stream(rng, rng.randint(1, 5))
-        now = S[-1].attributes["t"]
-        given = set(query_answers(query, Stream(S)))
+        last = float(S[-1].attributes["t"])  # type: ignore[arg-type]
+        until = rng.choice((None, last, last + 0.5, last + 1.125, "end"))
+        given = set(query_answers(query, Stream(S, until=until)))
+        now = last if until is None else until if isinstance(until, float) else last + 100
         later = (*(Fraction(n, 8) for n in range(25)), Fraction(100))
         # An event of another type tells the time, and ends no wait that is not over by then.
         on = [
-            set(query_answers(query, Stream([*S, Event("Z", {"t": float(now + dt)})])))  # type: ignore[operator]
+            set(query_answers(query, Stream([*S, Event("Z", {"t": float(now + dt)})])))
             for dt in later
         ]
         certain = {m for m in set.intersection(*on) if m.end < len(S)}
-        assert given == certain, (str(query), S, given ^ certain)
+        assert given == certain, (str(query), S, until, given ^ certain)
         return bool(given)
 
     suite.run(case, deep_count=2_000, needs_answers=0.15)

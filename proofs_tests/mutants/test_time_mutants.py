@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -11,15 +13,19 @@ import z3
 
 import cerlab
 from cerlab import Duration, Timestamp, match_recognize
+from cerlab.logic.cel import semantics as cel
 from cerlab.logic.ceql import condition_builder
+from cerlab.logic.ceql import semantics as ceql
 from cerlab.model import event as model
 from cerlab.model.columns import values_of
+from cerlab.model.stream import clock_for
 from cerlab.predicates import smt, truth
 from cerlab.predicates.columns import SymbolStage, axes
 from cerlab.predicates.smt import formulas
 from cerlab.predicates.syntax import Arithmetic
 from cerlab.rows import builder, casts, evaluation, times
 from proofs_tests.clauses import test_times as clauses
+from proofs_tests.clauses import test_wait as waiting
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.rows import test_times as rows
 from proofs_tests.suite import Suite
@@ -62,6 +68,19 @@ def value_by(evaluator: Any) -> Any:
     return is_right
 
 
+def is_waited_as_said(row: Sequence[Any]) -> bool:
+    """A row of the tables of WAIT, those without `until` first."""
+    text, events, *until, expected = row
+    how: Any = {"until": until[0]} if until else {}
+    with warnings.catch_warnings(action="ignore"):  # a wait of a wait
+        try:
+            S = waiting.stream(events)
+            answers = cerlab.evaluate(text, S, time="t", unit="s", evaluator="reference", **how)
+        except cerlab.CerlabError:
+            return False
+    return bool(answers == expected)
+
+
 DECIDED = [
     ("d > 5 SECONDS AND d < 5.000000001 SECONDS", False),
     ("d / 2 = 0.000000002 SECONDS AND d > 0.000000004 SECONDS", True),
@@ -87,6 +106,7 @@ TRUTH = on_rows(is_true_as_said, TRUTHS)
 STAGE = on_rows(has_the_class_as_said, TRUTHS)
 REFERENCE = on_rows(value_by("reference"), VALUES)
 COMPILED = on_rows(value_by("compiled"), VALUES)
+WAITS = on_rows(is_waited_as_said, [*waiting.TABLE, *waiting.UNTIL])
 DECISIONS = on_rows(is_decided_so, DECIDED)
 
 
@@ -100,6 +120,44 @@ def rounds_half_up(number: Any) -> int:
 
 def everything_fits(value: Any) -> bool:
     return True
+
+
+_WAITED, _DIFFERENT, _PROMISED = cel._waited, ceql._different, ceql._promised
+
+
+def to_the_first_of_a_tie(begun: Any, length: Any, S: Any, axis: Any, clocks: Any) -> Any:
+    """Of several events at the end of a wait the first is inside."""
+    read = clock_for(length, axis)
+    first = [next(n for n, t in enumerate(S) if read(t, n) == read(S[k], k)) for k in range(len(S))]
+    waited = _WAITED(begun, length, S, axis, clocks)
+    return frozenset(type(V)(V.start, max(first[V.end], V.start), V.labels) for V in waited)
+
+
+def over_at_its_end(begun: Any, length: Any, S: Any, axis: Any, clocks: Any) -> Any:
+    """A wait is over when the clock shows its end, though events at that time may follow."""
+    return _WAITED(
+        begun, length, S, axis, {name: t + Fraction(1, 10**6) for name, t in clocks.items()}
+    )
+
+
+def over_at_once(begun: Any, length: Any, S: Any, axis: Any, clocks: Any) -> Any:
+    """No wait is waited for."""
+    return _WAITED(begun, length, S, axis, {})
+
+
+def now_alone(last: Any, ends: Any) -> Any:
+    """What is an answer at this time is given, though it may be none at a later one."""
+    return list(last)
+
+
+def later_alone(last: Any, ends: Any) -> Any:
+    """What will be an answer at later times is given."""
+    return _DIFFERENT(last, ends)[1:]
+
+
+def promised_too_far(until: Any, *of: Any) -> Any:
+    """All events at a time have come, too, when all before it have."""
+    return _PROMISED(until, *of) + 1
 
 
 _KIND_OF, _COMPUTE, _NEGATE = truth.kind_of, truth.compute, truth.negate
@@ -178,6 +236,12 @@ WRONG_OPERATIONS: dict[str, Any] = {
 }
 
 MUTANTS: list[Mutant] = [
+    mutant(WAITS, cel, "_waited", to_the_first_of_a_tie),
+    mutant(WAITS, cel, "_waited", over_at_its_end),
+    mutant(WAITS, cel, "_waited", over_at_once),
+    mutant(WAITS, ceql, "_different", now_alone),
+    mutant(WAITS, ceql, "_different", later_alone),
+    mutant(WAITS, ceql, "_promised", promised_too_far),
     *(
         mutant(TRUTH, truth, "_OF_TIME", {**truth._OF_TIME, **wrong}, id=name)
         for name, wrong in WRONG_OPERATIONS.items()

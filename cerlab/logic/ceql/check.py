@@ -11,10 +11,10 @@ from typing import assert_never
 
 from cerlab.errors import SourcePlace, TypeMismatch, nearest
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.text import label_text
+from cerlab.logic.cel.text import label_text, window_text
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
-from cerlab.model.clauses import AttributeWindow
+from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.event import AttributeType, EventDeclaration, Schema
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
@@ -185,6 +185,26 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                 labels = cel.defined_labels(body)
                 if old not in labels:
                     yield _unset_label(f"RENAME[{old} -> ..]", old, labels, source.place(psi))
+            case cel.Unless(body, cel.Atom() as atom) if _is_met(atom, body):
+                yield Remark(
+                    "CER0918",
+                    f"the left side of UNLESS contains {atom.type} itself, so it has no answer; "
+                    f"no further one is UNLESS ({atom.type} ; {atom.type})",
+                    source.place(psi),
+                )
+            case cel.Within(body, window):
+                for length in cel.waits(body):
+                    yield from _narrow(length, window, source.place(psi))
+            case cel.Wait(body, length):
+                if query.window is not None:
+                    yield from _narrow(length, query.window, source.place(psi))
+                if isinstance(body, cel.Wait):
+                    yield Remark(
+                        "CER0917",
+                        "the second WAIT counts from the last event inside the first one, not from "
+                        "its end; one WAIT of the sum waits longer",
+                        source.place(psi),
+                    )
             case _:
                 pass
     labels = cel.defined_labels(query.formula) if query.items else frozenset[str]()
@@ -199,6 +219,42 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                 f"PARTITION BY [{', '.join(bracket)}] is a key of {len(bracket)} attributes; "
                 "some engines read one bracket as alternatives",
             )
+
+
+def _narrow(
+    length: TimeWindow | AttributeWindow, window: Window, place: SourcePlace | None
+) -> Iterator[Remark]:
+    """A window that is narrower than a wait inside it."""
+    if _width(length) > _width(window) and _axis_of(length) == _axis_of(window):
+        yield Remark(
+            "CER0917",
+            f"WITHIN {window_text(window)} is narrower than WAIT {window_text(length)}: only "
+            "waits that end with an earlier event are inside",
+            place,
+        )
+
+
+def _axis_of(window: Window) -> object:
+    return window.attribute if isinstance(window, AttributeWindow) else type(window)
+
+
+def _width(window: Window) -> float:
+    return window.nanoseconds if isinstance(window, TimeWindow) else window.width
+
+
+def _is_met(atom: cel.Atom, phi: cel.Formula) -> bool:
+    """Whether an event of an atom is among those of every valuation of a formula."""
+    match phi:
+        case cel.Atom():
+            return phi.type == atom.type and atom.stream in (None, phi.stream)
+        case cel.Or(left, right):
+            return _is_met(atom, left) and _is_met(atom, right)
+        case cel.Not():
+            return False
+        case cel.Unless(left, _):
+            return _is_met(atom, left)
+        case _:
+            return any(_is_met(atom, psi) for psi in cel.children(phi))
 
 
 def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
