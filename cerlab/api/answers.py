@@ -313,9 +313,8 @@ def warn_about_answers(
         )
         hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
         warn(AnswerWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
-    if stream.until is not None or not pattern.has_automaton:
-        for remark in remarks_on_waits(pattern, stream):
-            warn(AnswerWarning(remark), stacklevel=stacklevel_of_caller())
+    for remark in remarks_on_waits(pattern, stream):
+        warn(AnswerWarning(remark), stacklevel=stacklevel_of_caller())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     known = requirements.ABSENT.setdefault(pattern, WeakKeyDictionary())
     if (absent := known.get(stream)) is None:

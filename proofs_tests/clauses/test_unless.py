@@ -42,6 +42,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:CER0918")  # UNLESS of the left side itself is judged too
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)
 def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
     check_valuations(formula, events, expected)

@@ -88,6 +88,7 @@ def steps(text: str) -> int:
         return budget.steps - budget.left
 
 
+@pytest.mark.filterwarnings("ignore:CER0918")  # UNLESS of the left side itself is judged too
 @pytest.mark.parametrize("operator", EQUAL_OPERANDS)
 def test_equal_operands_take_polynomially_many_steps(operator: str) -> None:
     """Four times the operands take at most a cubic multiple of the steps."""

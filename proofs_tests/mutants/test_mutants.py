@@ -79,7 +79,7 @@ def strict_window(self: WindowPointer, time: Any, position: int) -> int:
 
 def consume_only_own(self: Any, recogniser: Any) -> None:
     """CONSUME BY ANY that spares the other partitions."""
-    if self._plan.consume is not Consume.NONE:
+    if self.plan.consume is not Consume.NONE:
         recogniser.reset()
 
 
