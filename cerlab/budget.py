@@ -69,6 +69,7 @@ class Limits:
                 f"the limit of {self.seconds:g} seconds is reached{_during()}",
                 hint=f"raise it, as in cerlab.limits(seconds={2 * self.seconds:g}), or {LESS}",
             )
+        # what is about to be allocated is checked at once: it may be gigabytes
         if self.ceiling < math.inf and (more or now >= self.next_check):
             self.next_check = now + CHECK_INTERVAL
             self.over = self.over or resident_bytes() + more > self.ceiling
@@ -137,6 +138,7 @@ def limits(seconds: float | None = None, memory: int | str | None = None) -> Ite
 
 
 def _positive(number: float, name: str) -> float:
+    # True is an int, and would be a limit of one second; NaN is not above 0 either
     if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
         hint = "leave it out for no limit"
         raise UsageError("CER0830", f"{name}={number!r} is no limit", hint=hint)
@@ -262,4 +264,5 @@ def _peak_bytes() -> int:
         raise UsageError(
             "CER0830", "this system does not say what is resident", hint=hint
         ) from None
+    # macOS counts bytes, other systems kilobytes
     return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

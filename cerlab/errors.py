@@ -39,6 +39,7 @@ class SourcePlace:
     def excerpt(self) -> str:
         """The source line (cut to 100 columns around the place) with a caret under the span."""
         lines = self.text.splitlines() or [""]
+        # one column for a tab, as the parser counts: drawn wider it would move the caret
         line = lines[min(self.span.line, len(lines)) - 1].replace("\t", " ")
         start = self.span.column - 1
         end = self.span.end_column - 1 if self.span.end_line == self.span.line else len(line)
@@ -98,6 +99,7 @@ class CerlabError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to make the same error in another process, whatever its class asks for."""
+        # by default an exception is made anew of `args` alone, and most classes here need more
         return _same_error, (type(self), self.args, vars(self).copy())
 
     def _render_traceback_(self) -> list[str]:

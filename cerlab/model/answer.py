@@ -41,6 +41,7 @@ def complex_events(
     [ComplexEvent(start=0, end=2, positions=(0, 2)), ComplexEvent(start=1, end=3, positions=())]
     """
     kind: Any = ComplexEvent
+    # past __init__, which for a frozen class calls object.__setattr__ once for each field
     events = list(map(object.__new__, repeat(kind, len(starts))))
     for slot, column in (
         (kind.start, starts),
@@ -88,6 +89,7 @@ class Labels(Mapping[str, Positions]):
         return len(self._items)
 
     def __hash__(self) -> int:
+        # items are sorted by label when made, so equal maps have equal tuples
         return hash(tuple(self._items.items()))
 
     def __eq__(self, other: object) -> bool:
@@ -236,4 +238,5 @@ class Registers(Mapping[str, Event]):
 def _exact_key(t: Event) -> object:
     """A key that tells apart what no comparison may confuse."""
     values = ((name, value) for name, value in t.attributes.items() if value is not None)
+    # 1, 1.0 and True are equal to Python, so the type is part of the key
     return (t.type, t.stream, frozenset((name, type(value), value) for name, value in values))

@@ -112,6 +112,7 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
 def _of_dictionary(column: Any) -> list[Value] | None:
     """Return texts, one object for each entry of a small dictionary; None where it is large."""
     chunks = column.chunks if hasattr(column, "chunks") else [column]
+    # a slice keeps the dictionary of the whole column: decoding it would cost more than the rows
     if sum(len(chunk.dictionary) for chunk in chunks) > len(column):
         return None
     values: list[Value] = []
@@ -182,6 +183,7 @@ def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
 
     validity = None
     if nulls is not None and nulls.any():
+        # Arrow keeps booleans and validity as bits, the first value in the lowest bit
         validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
     kind = pa.from_numpy_dtype(numbers.dtype)
     data = np.packbits(numbers, bitorder="little") if numbers.dtype.kind == "b" else numbers
@@ -243,6 +245,7 @@ def _texts(values: Sequence[Any]) -> Any:
     utf8 = [None if value is None else value.encode() for value in values]
     lengths = np.fromiter((len(each or b"") for each in utf8), np.int64, len(utf8))
     ends = np.concatenate([[0], np.cumsum(lengths)])
+    # 32-bit offsets do not reach: pyarrow then makes several chunks
     if ends[-1] > np.iinfo(np.int32).max:
         return pa.array(values, pa.string())
     nulls = np.fromiter((each is None for each in utf8), np.bool_, len(utf8))

@@ -127,6 +127,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _RepeatedKey:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
+            # json would keep the last of two equal keys in silence; the path is known only later
             return _RepeatedKey(name)
         members[name] = value
     return members
@@ -166,6 +167,7 @@ def value_to_json(value: Value) -> Any:
     ({'float': 2.0}, {'int': '1152921504606846976'})
     """
     match value:
+        # before int: True is an integer to Python
         case None | bool():
             return value
         case str():
@@ -183,6 +185,7 @@ def value_to_json(value: Value) -> Any:
 
 
 def _integer_json(value: int) -> int | str:
+    # other readers of JSON keep numbers as doubles, which hold integers exactly up to here
     if abs(value) <= 2**53:
         return value
     if abs(value) >= 10**MAX_DIGITS:
@@ -224,6 +227,7 @@ def value_at(node: JsonNode) -> Value:
 def _integer(node: JsonNode) -> int:
     if not isinstance(node.value, str):
         return node.of(int)
+    # the sign is one character more
     if len(node.value) > MAX_DIGITS + 1 or not re.fullmatch("-?[0-9]+", node.value):
         raise node.error("CER0755", f"{node.value[:40]!r} is no integer of {MAX_DIGITS:,} digits")
     return int(node.value)

@@ -78,6 +78,7 @@ def duration_parts(nanoseconds: int) -> Iterator[tuple[str, str]]:
         yield "SECOND", f"{seconds}" + f".{nanos:09d}".rstrip("0") * bool(nanos)
 
 
+# digits after the ninth are accepted only if they are 0: nothing is rounded
 _MOMENT = re.compile(
     r"(\d{4}-\d\d-\d\d)"
     r"(?:[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,](\d{1,9})0*)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
@@ -120,6 +121,7 @@ def duration_of_text(text: str) -> Duration | None:
     (Duration(nanoseconds=90500000000), None)
     """
     match = _DURATION.fullmatch(text)
+    # int() raises for texts of more than 4,300 digits
     if match is None or len(text) > 100:
         return None
     sign, *numbers, fraction = match.groups()
@@ -242,14 +244,17 @@ def to_value(raw: Any, name: str = "?") -> Value:
     A Decimal becomes an int if it is one, else the float that prints as it; one with more digits
     than a float has is `BadData`. pandas' NaT and NA become None.
     """
+    # ASCII is a flag of the text and has no surrogates, so most texts are not encoded
     if type(raw) is str and not raw.isascii():
         return _unicode(raw, name)
+    # exactly these: numpy.float64 and members of enums are subclasses, made plain below
     if raw is None or type(raw) in (bool, int, float, str, Timestamp, Duration):
         return raw  # type: ignore[no-any-return]  # narrowed by type(), which mypy does not follow
     if type(raw).__name__ in ("NaTType", "NAType"):
         return None
     if hasattr(raw, "as_py"):
         return to_value(raw.as_py(), name)
+    # before date: a datetime is a date too, and would lose its time of day
     if isinstance(raw, datetime):
         return Timestamp(_nanoseconds(raw))
     if isinstance(raw, date):

@@ -336,6 +336,7 @@ class Stream:
     def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Event | Self:
         if isinstance(index, slice):
+            # without `until`, which was promised of all the events
             return type(self)(self.events[index], time=self.time, schema=self.schema)
         return self.events[index]
 

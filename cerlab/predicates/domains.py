@@ -123,6 +123,7 @@ def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Va
         case None:
             return _points_and_gaps(points, _number_between)
         case AttributeType.INT:
+            # so that there is a gap between the outermost constants and the ends of 64 bits
             ends = (INT64.start - 1, INT64.stop)
             return tuple(
                 int(n) for n in _points_and_gaps((*points, *ends), _integer_between) if is_int64(n)
@@ -216,6 +217,7 @@ def text_after(low: str, high: str | None, nth: int = 0) -> str:
     """
     if nth < 26 and (high is None or not high.startswith(low)):
         return low + chr(ord("a") + nth)
+    # between a text and one that it begins, only zeros are small enough
     return low + "\0" * (nth + 1)
 
 

@@ -68,6 +68,7 @@ def check_depth(predicate: pred.Predicate) -> None:
         if depth > MAX_DEPTH:
             raise too_deep(MAX_DEPTH)
         parts = (getattr(node, name) for node in level for name in type(node).__match_args__)
+        # level by level: a tree that is too deep would end in RecursionError first
         level = [part for part in parts if type(part) in _NODES]
 
 

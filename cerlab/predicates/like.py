@@ -139,6 +139,7 @@ def _sequence(pattern: str, at: int, depth: int) -> _Parse:
         if pattern[at : at + 1] in ("*", "+", "?"):
             operator = pattern[at]
             part = Repetition(part, optional=operator != "+", many=operator != "?")
+            # greedy or not, the same texts are found
             at += 1 + (pattern[at + 1 : at + 2] == "?")
             if pattern[at : at + 1] in ("*", "+", "?"):
                 raise _OutsideError
@@ -150,6 +151,7 @@ def _join_balanced(parts: Sequence[Regex], join: type[Then] | type[Or]) -> Regex
     """The parts joined as a tree of logarithmic depth."""
     if len(parts) == 1:
         return parts[0]
+    # functions on trees recurse, and a chain of 200 parts would be 200 deep
     half = len(parts) // 2
     return join(_join_balanced(parts[:half], join), _join_balanced(parts[half:], join))
 
@@ -220,6 +222,7 @@ def _class(pattern: str, at: int) -> _Parse:
         if not (_is_one(low) and _is_one(high)) or low[0][0] > high[0][0]:
             raise _OutsideError
         ranges.append((low[0][0], high[0][0]))
+    # twice the complement: sorted, and what overlaps is joined
     inside = complement(complement(tuple(ranges)))
     return _Parse(Characters(complement(inside) if is_negated else inside), at + 1)
 
@@ -270,6 +273,7 @@ def least(pattern: str) -> str:
 def _least(tree: Regex) -> str:
     match tree:
         case Characters(ranges):
+            # a letter where there is one, since people read the witness
             letters = [chr(max(low, 97)) for low, high in ranges if high >= 97]
             return letters[0] if letters else "".join(chr(low) for low, _ in ranges[:1])
         case Start() | End() | Empty():

@@ -96,6 +96,7 @@ def _minterms_among(
         )
         if symbol not in done:
             example = _example(combination, events)
+            # rounding may part what z3 decided over the rationals
             if example is not None and not has_symbol(example, predicates, symbol):
                 example = None
             if example is not None:
@@ -122,6 +123,7 @@ def _choices(group: tuple[pred.Atom, ...], domains: Mapping[str, Domain]) -> tup
     of = tuple((name, domain_of(name, domains)) for name in attributes_of(group))
     if not of:
         return (Choice(tuple(satisfies(NOWHERE, atom) for atom in group), ()),)
+    # z3 takes 0.25 s to load, and most queries compare with constants alone
     if len(of) == 1 and all(map(_is_simple, group)):
         return by_representatives(group, *of)
     from cerlab.predicates.smt import by_solver  # z3 takes long to load

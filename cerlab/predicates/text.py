@@ -67,6 +67,7 @@ def value_text(value: Value) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
+        # no other escape: the lexer takes every character up to the next quote as it is
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, Timestamp):
         return f"TIMESTAMP '{value}'"
@@ -74,6 +75,7 @@ def value_text(value: Value) -> str:
         parts = duration_parts(abs(value.nanoseconds))
         units = (f"{number} {unit}{'S' * (number != '1')}" for unit, number in parts)
         return "-" * (value.nanoseconds < 0) + " ".join(units)
+    # the shortest decimal that reads back as the same double
     return repr(value)
 
 

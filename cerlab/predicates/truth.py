@@ -56,6 +56,7 @@ def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = 
             return compare(op, evaluate(event, left), evaluate(event, right))
         case pred.Member(operand, values, negated):
             value = evaluate(event, operand)
+            # not the negation of IN: a value that compares with nothing satisfies neither
             if negated:
                 return all(compare(pred.Operator.NE, value, each.value) for each in values)
             return any(compare(pred.Operator.EQ, value, each.value) for each in values)
@@ -89,6 +90,7 @@ def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = 
 
 def kind_of(value: Value) -> str | None:
     """Return the kind of a value, which it compares with; NULL and NaN have none."""
+    # before int, since True is an int to Python and no number here
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
@@ -164,6 +166,7 @@ def compute(op: pred.Arithmetic, left: Value, right: Value) -> Value:
         result = _ARITHMETIC[op](left, right)
     except (ZeroDivisionError, OverflowError):
         return None
+    # Python's integers do not overflow, so it is asked afterwards
     if isinstance(result, int):
         return result if result in _INT64 else None
     finite_in = math.isfinite(left) and math.isfinite(right)
@@ -269,5 +272,6 @@ def partition_key(event: Event, attributes: tuple[str, ...]) -> Key | None:
         kind = kind_of(value)
         if kind is None:
             return None
+        # the kind keeps 1 and TRUE apart, which are equal to Python; 1 and 1.0 stay one key
         key.append((kind, value))
     return tuple(key)

@@ -76,6 +76,7 @@ class SymbolStage:
         counts = [len(axis.masks) for axis in self._axes]
         if prod(counts) > MAX_CELLS:
             return self._by_rows(classes, counts, length)
+        # new classes do not fit the cells of the old table
         if any(c > radix for c, radix in zip(counts, self._radices, strict=False)):
             self._lut = None
         if self._lut is None:
@@ -96,6 +97,7 @@ class SymbolStage:
         varying: list[Codes] = []
         for part, radix in zip(classes, self._radices, strict=True):
             if isinstance(part, int):
+                # a class that all events share is added once, not in the loop over events
                 base += stride * part
             else:
                 varying.append(part)
@@ -157,6 +159,7 @@ class SymbolStage:
             symbol = self._symbol_of.setdefault(vector, len(self.vectors))
             if symbol == len(self.vectors):
                 self.vectors.append(vector)
+            # symbols stay: only the way from classes to them is looked up anew
             if len(self._symbol_by_classes) >= MAX_CELLS:
                 self._symbol_by_classes.clear()
             self._symbol_by_classes[classes] = symbol

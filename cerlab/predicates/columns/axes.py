@@ -147,6 +147,7 @@ class Axis:
             attributes: dict[str, Any] = dict(zip(self.names, values, strict=True))
             event = Event(attributes.pop("type", ""), attributes, attributes.pop("stream", None))
             number = self._class_by_truth(event)
+            # numbers of classes stay, since they are those of truth vectors
             if len(self._class_of) >= MAX_VALUES:
                 self._class_of.clear()
             self._class_of[key] = number
@@ -161,6 +162,7 @@ class Axis:
         if kind not in _DTYPES or self._constants is None:
             return self.class_of((value,))
         number: Any = value.nanoseconds if isinstance(value, Timestamp | Duration) else value
+        # columns of 64 bits have no such number, so their stretches say nothing of it
         if kind is not float and not -_BEYOND <= number < _BEYOND:
             return self._class_by_truth(event)
         scalar = self._scalar.get(kind)
@@ -168,6 +170,7 @@ class Axis:
             stretches = self._stretches_of(_DTYPES[kind], _OF_TIME.get(kind))
             scalar = self._scalar[kind] = (stretches.starts.tolist(), stretches.table.tolist())
         starts, classes = scalar
+        # NaN differs from itself, and has the first class
         return classes[0 if number != number else bisect_right(starts, number)]
 
     def _class_by_truth(self, event: Event) -> int:
@@ -238,6 +241,7 @@ class Axis:
             order += np.uint8(number) * relation(a.values, b.values).view(np.uint8)
         for nulls in (a.nulls, b.nulls):
             if nulls is not None:
+                # what is not comparable is class 0, wherever the other column has it
                 order[nulls] = 0
         zero, one = (a.of_time(0), a.of_time(1)) if a.of_time else (0, 1)
         examples = ((None, None), (zero, one), (zero, zero), (one, zero))

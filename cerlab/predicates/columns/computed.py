@@ -111,6 +111,7 @@ def _compute(op: Arithmetic, left: Numbers, right: Numbers) -> Numbers | None:
         return None if whole is None else Numbers(whole, nulls, of_time)
     a, b = left.values, right.values
     if a.dtype == b.dtype == np.int64:
+        # Python divides integers exactly and rounds once; so do doubles that hold them exactly
         if op is Arithmetic.DIV and max(_largest(a), _largest(b)) <= EXACT:
             return Numbers(_of_doubles(op, a, b), nulls, None)
         whole = _of_integers(op, a, b)
@@ -137,6 +138,7 @@ def _of_doubles(op: Arithmetic, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.
     x, y = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
     with np.errstate(all="ignore"):
         result: NDArray[np.float64] = _OF_DOUBLES[op](x, y)
+    # an overflow is undefined, an infinity that was given is a value
     undefined = np.isinf(result) & np.isfinite(x) & np.isfinite(y)
     if op is Arithmetic.DIV:
         undefined |= y == 0

@@ -44,6 +44,7 @@ def regions(
         end = min(begin + counts.size, values.size)
         below = counts[: end - begin]
         below[:] = 0
+        # comparing with each has no branch, and its loop over the events is vectorised
         if starts.size <= FEW:
             _compare_with_each(values[begin:end], starts, below)
         else:
@@ -62,6 +63,7 @@ def _compare_with_each(values: NDArray[N], starts: NDArray[N], below: NDArray[np
 def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) -> None:
     """Binary search of all values in step: ``below[j] <= the number <= below[j] + remaining``."""
     remaining = np.uint32(starts.size)
+    # no branch depends on a value, so there is none for the processor to mispredict
     while remaining > 0:
         half = np.uint32((remaining + 1) // 2)
         for j in range(values.size):
@@ -88,6 +90,7 @@ def fuse(
         numbers = block[: end - begin]
         numbers[:] = base
         for k in range(strides.size):
+            # block by block, so the cell numbers stay in the first-level cache from axis to axis
             _add_scaled(numbers, classes[k * n + begin : k * n + end], np.uint32(strides[k]))
         if _look_up(numbers, lut, out[begin:end]) < 0:
             for cell in numbers:

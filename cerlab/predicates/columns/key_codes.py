@@ -80,6 +80,7 @@ class KeyCodes:
         if not parts:
             return np.full(length, self._id(()), np.int64)
         counts = [numbers.count for numbers in self._values]
+        # powers of two: a table that grows with each new value would be copied as often
         room = tuple(1 << (count - 1).bit_length() for count in counts)
         if len(parts) == 1 or prod(room) <= MAX_CELLS:
             return self._by_table(parts, room)
@@ -123,6 +124,7 @@ class KeyCodes:
             if self._table is not None:
                 table[tuple(slice(size) for size in self._table.shape)] = self._table
             for axis in range(len(room)):
+                # number 0 is NULL or NaN, and with one of them an event is in no partition
                 np.moveaxis(table, axis, 0)[0] = -1
             self._table = table
         return self._table.reshape(-1)
@@ -149,6 +151,7 @@ class _Numbers:
 
     def of_value(self, value: Value) -> int:
         """The number of a value."""
+        # 1 and 1.0 are one key, 1 and TRUE are two: the kind stands beside the value
         kind = "number" if type(value) is int else kind_of(value)
         return self._number.setdefault((kind, value), len(self._number) + 1) if kind else 0
 

@@ -91,6 +91,7 @@ def combinations(
     """
     key, radix = parts[0].astype(np.int64), counts[0]
     for part, count in zip(parts[1:], counts[1:], strict=True):
+        # numbered anew before the product could leave 64 bits
         if radix * count > MAX_KEY:
             key = _codes_of(key).astype(np.int64)
             radix = int(key.max(initial=0)) + 1
@@ -250,6 +251,7 @@ def same(value: Value) -> tuple[type, Value] | None:
     """Return a key that is equal for values that no predicate tells apart."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
+    # 1, 1.0 and TRUE are equal to Python
     return type(value), value
 
 
@@ -275,6 +277,7 @@ class Lookup:
 
     def _table(self, dictionary: Any, name: str, numbers_of: NumbersOf) -> Codes:
         """The numbers of a dictionary's values and of NULL; batches often share a dictionary."""
+        # equal, not the same: slices and batches of a file make new objects of one dictionary
         if self._last is not None and self._last[0].equals(dictionary):
             return self._last[1]
         values = [*values_of(dictionary, name), None]

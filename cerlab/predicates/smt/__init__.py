@@ -207,6 +207,7 @@ def by_solver(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> tuple[
 @lru_cache(maxsize=4_096)
 def _choices(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> tuple[Choice, ...]:
     start = Vectors(group, {})
+    # likely events have most vectors, in microseconds each; a question to z3 takes milliseconds
     for values in _likely_values(group, of):
         start.verify(values)
     if len(start.values) < 2 ** len(group):
@@ -242,6 +243,7 @@ def _likely_values(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> I
     lists = [[(name, value) for value in candidates(name, domain, points)] for name, domain in of]
     if math.prod(map(len, lists)) <= MAX_TRIALS:
         return product(*lists)
+    # seeded: the same query has the same events in every process
     rng = Random(0)
     return (tuple(map(rng.choice, lists)) for _ in range(MAX_TRIALS))
 
@@ -321,6 +323,7 @@ class Search:
         numbers = [(x.kind == KINDS["number"], x.number) for x in self.E.variables.values()]
         if self.unknown_answers > MAX_UNKNOWN:
             return False
+        # small integers and binary fractions first: doubles hold them, so rounding changes nothing
         for scale, bound in ((1, 1_000), (1_024, 2**20), (1, 2**65)):
             self.solver.push()
             self.solver.add(*self.literals(vector))

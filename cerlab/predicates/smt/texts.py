@@ -224,6 +224,7 @@ def member(language: Any, context: Any) -> OneText:
     """A text of a language, of printable ASCII characters where there is one."""
     x = z3.String("x", context)
     plain = z3.Star(characters(((32, 126),), context))
+    # printable ASCII first, since people read the witness
     for languages in ((language, plain), (language, every_text(context))):
         solver = with_step_limit(z3.Solver(ctx=context))
         solver.add(z3.InRe(x, z3.Intersect(*languages)))
