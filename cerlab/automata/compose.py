@@ -107,6 +107,7 @@ def at_most(A: M, events: int) -> M:
         t._replace(source=t.source + k * n, target=t.target + (k + 1) * n)
         for k in range(events)
         for t in A.Delta
+        # no transition enters an initial state, so it stands before the first event alone
         if (k == 0) == (t.source in A.I)
     )
     F = frozenset(q + k * n for q in A.F for k in range(1, events + 1))
@@ -159,6 +160,7 @@ def fold(A: M) -> M:
             # A state that enters a class as the class loops may belong to it.
             entered = (c for c in moves if loops.get(c) == moves[c])
             alike = (c for c in entered if number.get(_signature(q in A.F, moves, c)) == c)
+            # inside a longer loop the classes ahead are not all known, so each state is a class
             own = _signature(q in A.F, moves, q) if len(members) == 1 else q
             fresh = A.states + len(number)  # classes are told from states by their numbers
             classes[q] = next(alike, None) or number.setdefault(own, fresh)

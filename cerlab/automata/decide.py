@@ -126,6 +126,7 @@ def shortest_difference(
                 if target in steps:
                     continue
                 steps[target] = _Step(node, event, mark)
+                # tested where it is met, not where it goes on: the first one is shortest
                 for side in sides:
                     verdict = _differs(target, left, right, side)
                     if verdict is not None:
@@ -173,6 +174,7 @@ def _differs(node: _Node, left: WindowedMachine, right: WindowedMachine, side: S
         return None
     if q is None or not theirs.machine.final[q] or not theirs.fits(node.length):
         return False
+    # one event lasts no time, so every window of time holds it
     return True if node.length > 1 and _outlasts(ours.span, theirs.span) else None
 
 

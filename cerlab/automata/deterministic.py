@@ -39,6 +39,7 @@ class Successors:
         for t in Delta:
             moves = self._by_source.setdefault(t.source, [])
             moves.append((number.get(t.predicate), t.mark, t.target))
+        # of the machine, not of a call: states are made lazily, a few for each event that is read
         self._budget = Budget(
             "determinisation",
             'evaluator="automaton" does not determinise; or iterate and nest less',

@@ -218,6 +218,7 @@ def _step(machine: Deterministic, moves: Sequence[int | None]) -> Step:
 def _classes(steps: dict[int, list[Step]]) -> dict[int, int]:
     """The class of each state, from 0; DEAD for those from which nothing is accepted any more."""
     rows = {q: [move for step in row for move in step] for q, row in steps.items()}
+    # a row of its own, so that states without a future fall into its class
     rows[DEAD] = [NOWHERE] * max(map(len, rows.values()), default=0)
     classes = coarsest(
         dict.fromkeys(rows, 0),

@@ -76,6 +76,7 @@ def crawl(
     edges: list[Edge[Label]] = []
     pending = [initial]
     with step_budget():
+        # the list grows while it is read
         for source, state in enumerate(pending):
             for label, target in follow(state):
                 spend(TRANSITION)
@@ -128,6 +129,7 @@ def strong_components(
     place: dict[State, int] = {}  # of each state in `pending`
     closed: set[State] = set()
     loops: set[State] = set()
+    # a path of our own in place of recursion: machines are deeper than Python's stack
     path: list[tuple[State, Iterator[State]]] = []
 
     def enter(state: State) -> None:
@@ -210,6 +212,7 @@ def coarsest(
     while True:
         numbers: dict[object, int] = {}
         refinement = {
+            # with its own class in the key a class is only ever split, so the rounds end
             q: numbers.setdefault((own, behaviour(q, classes)), len(numbers))
             for q, own in classes.items()
         }

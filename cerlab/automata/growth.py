@@ -90,6 +90,7 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
 
     start: Node = ("idle", machine.idle)
     for count, _ in enumerate(reachable((start,), targets_of)):
+        # nodes on no way to a final one are dropped below, so more may be met than are kept
         if count > 4 * MAX_NODES:
             return None
     final = [node for node in after if node[0] == "run" and machine.final[node[1]]]

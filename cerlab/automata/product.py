@@ -171,6 +171,7 @@ def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, fro
     moves = [t for q in (*sorted(R), START) for t in B[q]]
     tests = list(dict.fromkeys(t.predicate for t in moves if t.predicate != EVERYTHING))
     cases: dict[frozenset[int], list[Predicate]] = {}
+    # by what events can satisfy: all subsets of the tests would be exponential for types alone
     for minterm in spend_over(minterms(tests), 2 * (len(tests) + len(moves))):
         true_tests = {P for bit, P in enumerate(tests) if minterm.symbol >> bit & 1}
         targets = frozenset(

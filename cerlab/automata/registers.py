@@ -249,6 +249,7 @@ def coalesce(T: Srt) -> Srt:
     place: dict[str, str] = {}
     for r in sorted(T.R):
         conflicts = {place[s] for s in place if (s, r) in apart}
+        # greedy: the fewest registers are a least colouring, which is NP-hard
         place[r] = next((p for p in place.values() if p not in conflicts), r)
     Delta = dict.fromkeys(
         t._replace(

@@ -117,6 +117,7 @@ class StrategyCea:
         rivals = self._rivals(state.rivals, symbol, mark)
         runs = self._successors.after(state.runs, symbol, mark) - rivals.better
         if block == AFTER:
+            # states that accept only after another mark are dead behind the block
             runs &= self._silent
         return self.number_of(Contender(runs, rivals, block)) if runs else None
 

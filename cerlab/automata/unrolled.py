@@ -187,6 +187,7 @@ def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
     (4, 1)
     """
     proper = [g for g in dict.fromkeys(guards) if g not in (EVERYTHING, FALSE)]
+    # before anything is made: the number doubles with each guard
     spend(2 * TRANSITION * len(proper) << len(proper))
     every = []
     for vector in range(1 << len(proper)):

@@ -85,6 +85,7 @@ def compose(
             return replace(A, Delta=tuple(_demanded(t, P)._replace(labels=L) for t, P, L in cases))
         case cel.Rename(old, new, body):
             return relabel(machine(body), lambda L: L - {old} | {new} if old in L else L)
+        # a window of n events after the first one has n + 1 events
         case cel.Within(body, EventWindow(width)):
             return at_most(machine(body), width + 1)
         case cel.Within():
@@ -143,6 +144,7 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
             for P, L in kinds
             for kind in (
                 (pred.conjunction(P, of_them), L | {X}),
+                # an event of no known stream satisfies StreamIs, so it is in the case above
                 (pred.conjunction(P, pred.negation(of_them)), L),
             )
         ]
@@ -170,6 +172,7 @@ def _construct(phi: cel.Formula) -> Vcea:
         case cel.Atom() | cel.Not():
             labels = frozenset({phi.type}) if isinstance(phi, cel.Atom) else NO_LABELS
             step = LabelTransition(0, _one_event(phi), labels, 1)
+            # NOT(R) reads an event and gives it no label, so it is skipped in every answer
             return Vcea(2, (step,), frozenset({0}), frozenset({1}))
         case cel.And(left, right):
             return both(_construct(left), _construct(right))

@@ -256,6 +256,7 @@ def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
         yield Way(further, frozenset({side.register(0)}), summary)
     yield Way(within, NONE, summary)
     if alone:
+        # with an event of the other side there already, its guard has excluded this case
         yield Way(pred.negation(pred.disjunction(further, within)), NONE, INCOMPARABLE)
 
 

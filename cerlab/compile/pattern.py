@@ -140,6 +140,7 @@ class Pattern(Immutable):
     def plan(self) -> Plan:
         """The compiled plan that engines run; raises `Unsupported` without an automaton."""
         ast = self.ast
+        # variables do not show in complex events: a formula with the same ones will do
         if self.logic == "fo":
             ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)
         with step_budget("the automaton of the formula", own=1):
@@ -327,6 +328,7 @@ def any_pattern(
     if isinstance(pattern, Pattern):
         if logic == "fo":
             return pattern.first_order
+        # a pattern that was parsed before has given its warnings then
         for remark in pattern.remarks if isinstance(what, str) else ():
             warn(CerlabWarning(str(remark)), stacklevel=stacklevel_of_caller())
     elif logic == "fo":

@@ -211,6 +211,7 @@ def _negation(body: sre.Sremo, here: _Surroundings) -> Srt:
     of its own, and reads of others what they held when the negation began. Marks inside it are
     none of the match, so windows on marks bound what is in it only by its own length.
     """
+    # marks inside a negation are none of the match, so no window on marks reaches into it
     alone = replace(here, slice=Slice(here.slice.longest))
     T = quotient(without_dead_writes(smaller(_compile(body, alone))))
     if not written_registers(T):
@@ -251,6 +252,7 @@ def register_plan(e: Sremo) -> RegisterPlan:
     while isinstance(body, SpanWindow | LengthWindow | Within):
         match body:
             case SpanWindow(_, w):
+                # the paper counts the events of a window, an EventWindow those after its first
                 windows.append(EventWindow(w - 1))
                 around = around.in_span(w)
             case LengthWindow(_, w):
@@ -261,6 +263,7 @@ def register_plan(e: Sremo) -> RegisterPlan:
     T = without_epsilon(sremo_to_srt(body, around))
     if around.length is not None and mark_bounded(T):
         windows.append(EventWindow(around.length - 1))
+    # without marks at both ends a match may be longer than its marks: the window costs states
     elif around.length is not None:
         T = length_window(T, around.length)
     return RegisterPlan(smaller(streaming(T)), tuple(windows))
