@@ -21,6 +21,7 @@ from cerlab.model.columns import Columns, is_arrow, nanoseconds, numbers_of, val
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, TimeAxis, TimeUnit, check_order, clock_for
 
+# the difference of two such instants, less such a width, is below 2^63
 SAFE = 1 << 61
 """Beyond this, sums of instants and widths are left to Python's integers."""
 
@@ -142,6 +143,7 @@ class TimeColumn:
             column = nanoseconds(column, self._attribute)
         values = numbers_of(column).astype(np.int64, copy=False)
         back = goes_back(values)
+        # instants in order have their extremes at the ends
         least, most = (values[0], values[-1]) if back < 0 else (values.min(), values.max())
         factor = 1 if moment or unit is None else unit.value
         if max(-int(least), int(most)) >= SAFE // factor:
@@ -208,6 +210,7 @@ class WindowStarts:
         self._inside.append(fresh, positions)
         first = first_inside(self._inside.times, self._clock.width, before)
         starts = self._inside.positions[first]
+        # time does not go back, so no later window begins before that of the last event
         self._inside.drop(int(first[-1]))
         return starts
 

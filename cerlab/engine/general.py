@@ -182,6 +182,7 @@ class Tecs:
                 self._scratch = _scratch(2 * entries, 2 * longest)
             case k.NEED_POOL:
                 size = int(self.parts.length.sum())
+                # rows get twice their length, so three quarters are left for those that grow
                 poll(4 * max(2 * len(self._pool), 8 * size))
                 pool = np.zeros(max(2 * len(self._pool), 8 * size), np.int32)
                 move_together(self._reg, self.parts, self._pool, pool)
@@ -331,6 +332,7 @@ class GeneralEvaluation:
         self._time = time
         self._keys = KeyCodes(plan.partition) if plan.partition else None
         self._starts = WindowStarts(plan.window, time)
+        # no stream is so long, and a count of events less the width has to fit 64 bits
         width = min(plan.window.width, SAFE) if isinstance(plan.window, EventWindow) else NONE
         self._tecs = Tecs(plan, self._tables, width, arena=arena, answers=answers)
         self.position = 0
@@ -416,6 +418,7 @@ class GeneralEvaluation:
         if self._keys is not None:
             codes = [self._keys.code(t) for t in relevant]
             self._tecs.partitions(self._keys.count)
+        # last, since it raises for a bad time: until here nothing is kept but codes of new keys
         lowest = self._starts.read_events(relevant, positions)
         self.position += length
         if len(rows) == 1:
@@ -442,6 +445,7 @@ class GeneralEvaluation:
         if self._keys is not None:
             codes = self._keys.codes(columns, len(positions))
             self._tecs.partitions(self._keys.count)
+        # last, as in `_push_events`
         lowest = self._starts.read(columns, positions)
         self.position += length
         return self._tecs.read(Events(symbols, codes, positions, lowest))
@@ -454,6 +458,7 @@ class GeneralEvaluation:
         live = self._tecs.live_partitions(keys.count)
         self._keys = keys.only(live.tolist())
         self._tecs.keep(live)
+        # forgetting reads every partition, so it waits until there are twice as many again
         self._enough_keys = KEYS_KEPT + 2 * len(live)
 
     def finish(self) -> Iterator[AnswerBatch]:

@@ -145,6 +145,7 @@ def _getters(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Getter]]:
     for label in sorted(frozenset[str]().union(*labels)):
         at = [n for n, L in enumerate(labels) if label in L]
         together = at[-1] - at[0] == len(at) - 1
+        # one slice is faster than many items, and `itemgetter` of one item gives no tuple
         places = [slice(at[0], at[-1] + 1)] if together else at
         getters.append((label, itemgetter(*places)))
     return getters
@@ -205,6 +206,7 @@ Label: TypeAlias = Callable[[AnswerBatch], LabelledAnswers]
 """Gives the rows of some answers, in their order; at least one for each."""
 
 
+# 512 MB of positions
 MOST_CHANGES = 1 << 26
 """The number of events that are indexed by state; above it, events are read one by one."""
 
@@ -260,6 +262,7 @@ class Labelling:
         elsewhere = np.array([m.skip != state for m in moves])
         if not elsewhere.any():
             return _Row(moves, np.zeros(0, np.int64), passes=True)
+        # a state that every event may leave has nothing to pass over
         if elsewhere.all() or self._changes > MOST_CHANGES:
             return _Row(moves, np.zeros(0, np.int64), passes=False)
         changes = np.flatnonzero(elsewhere[self._symbols])

@@ -134,6 +134,7 @@ class LearnedTables:
     def take_table(self, idle_states: int) -> GrowingTable:
         """A table that nobody else uses, with room for all states and symbols so far."""
         try:
+            # popping a list is one step of the interpreter: two threads never get one table
             table = self._tables.pop()
         except IndexError:
             table = GrowingTable(self.machine)

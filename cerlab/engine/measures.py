@@ -132,6 +132,7 @@ def _scale(doubles: NDArray[np.float64], present: Int64s) -> tuple[Integers, Int
     zeros = np.frexp(low.astype(np.float64))[1] - 1
     least = int((exponent[nonzero] - 53 + zeros).min())
     shift = np.where(nonzero, exponent - 53 - least, 0)
+    # 53 bits of a double shifted by 9 are 62, which an int64 holds
     if int(shift.max()) <= 9:
         up, down = np.maximum(shift, 0), np.maximum(-shift, 0)
         return (integers >> down) << up, present, least
@@ -307,6 +308,7 @@ def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
     code = np.zeros(len(totals.end), np.int64)
     for column in by:
         values, number = np.unique(column, return_inverse=True)
+        # dense again after each column, so that no product overflows
         code = np.unique(code * len(values) + number, return_inverse=True)[1]
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)

@@ -131,6 +131,7 @@ def state_from_bytes(
                 f"a state of version {header.get('version')!r}, this engine reads {VERSION}",
                 hint="start again from the events",
             )
+        # the version comes first: another one may compute its digest otherwise
         expect(members["digest"].tobytes() == _digest(members), "its digest is another one")
         if header["plan"] != plan_digest(plan):
             raise BadData(
@@ -171,6 +172,7 @@ def _members(state: bytes) -> dict[str, NDArray[Any]]:
                 raise ValueError("there is no header")
             kinds = {"header": np.uint8}  # of another version, perhaps
         for info in infos.values():
+            # so that a few bytes cannot unpack into gigabytes
             if info.compress_type != zipfile.ZIP_STORED or info.file_size > len(state):
                 raise ValueError(f"'{info.filename}' is compressed")
         members = {name: _array(zip_file.read(f"{name}.npy"), kind) for name, kind in kinds.items()}
@@ -262,6 +264,7 @@ def with_numbers(
 ) -> dict[str, Any]:
     """The arrays with the numbers that named macro-states have in this machine."""
     numbers = np.array([state_of_name(machine, name) for name in names["states"]], np.int32)
+    # two entries of one state in a list would be answers twice
     expect(len(np.unique(numbers)) == len(numbers), "equal states")
     idles = np.array([idle_of_name(machine, name) for name in names["idle"]], np.int32)
     pool, places = arrays["pool"].copy(), heads(arrays["pool"])

@@ -50,6 +50,7 @@ BUDGET = 1 << 16
 MOST_CELLS = 1 << 25
 """The maximum number of integers that the kernel keeps."""
 
+# so small that 2^37 runs, the most that the kernel counts, gain less than 2^61 each
 LIMB = 24
 """Integers that are summed are cut into digits of so many bits."""
 
@@ -83,6 +84,7 @@ def totals_of_ends(
 
     if short:
         try:
+            # an eighth of the budget, a quarter of a second: loading the kernels takes no longer
             return exactly(8)
         except ResourceLimit as error:
             if error.code != "CER0605":
@@ -299,6 +301,7 @@ def run_kernel(
             return KernelRun(listed, totals, int(reg[k.EPOCH]))
         if status != NEED_SCRATCH:
             raise TooLarge("a sum needs more than 64 bits")
+        # the ring of starts was full: from the beginning, since the kernel keeps no old totals
         places *= 2
 
 

@@ -118,6 +118,7 @@ class CountedNode:
         if right is not None:
             self.depth = right.depth + 1
             over = right.jump
+            # two jumps of one length become one of twice that length
             equal = right.depth - over.depth == over.depth - over.jump.depth
             self.jump = over.jump if equal else right
 
@@ -206,6 +207,7 @@ class Weights(Generic[Vertex]):
                 logs[node] = log(left)
             else:
                 x, y = log(left), log(right)
+                # the logarithm of the sum, without the sum, which may not fit the budget
                 logs[node] = max(x, y) + log2(1 + 2.0 ** -abs(x - y))
                 total += bytes_of(int(logs[node]) + 1)
         return total
@@ -219,6 +221,7 @@ def _answer(node: CountedNode, end: int, k: int) -> ComplexEvent:
     positions: list[int] = []
     while True:
         if node.right is not None:
+            # counted from the end: what comes by right edges is a suffix of the answers
             from_k = node.below - k
             node = _last_with(node, from_k)
             k = node.below - from_k

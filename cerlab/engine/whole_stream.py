@@ -78,6 +78,7 @@ def ranged_answers(
     def start_some(count: int) -> None:
         for start, end in islice(ranges, count):
             running.append(
+                # limits are set for a context, which a new thread would not inherit
                 pool.submit(copy_context().run, _range, plan, free, columns, time, start, end)
             )
 
@@ -104,6 +105,7 @@ def cuts(length: int, workers: int) -> Iterator[int]:
     start, least = 0, min(SHORTEST, -(-length // workers))
     while start < length:
         yield start
+        # long ranges at first, as each reads one window twice; short ones last, so all end together
         start += min(RANGE, max(least, (length - start) // (2 * workers)))
 
 

@@ -93,6 +93,7 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
     begin, move = _ops(begins), _ops(moves)
     waits = [column.wait[i] for i in range(idle_states) for column in actions]
     return Program(
+        # bytes where they reach: kernels write and read one for each event
         action=np.array(action, np.uint8 if len(actions) <= 256 else np.uint16),
         read=np.array(read, np.uint8),
         moves=Moves(
@@ -166,6 +167,7 @@ def _moves(column: _Column) -> list[_Op]:
             ops.append(_Op(q, take.target, take.accepts, True))
         if skip not in (NOWHERE, Move(q, False)):
             ops.append(_Op(q, skip.target, skip.accepts, False))
+    # of a chain the newest record is in front, so the run that stays is put there first
     return sorted(ops, key=lambda op: op.source != op.target)
 
 

@@ -195,6 +195,7 @@ class WindowScan(ABC, Generic[Result]):
         at, codes = again.positions, again.codes
         assert at is not None
         assert codes is not None
+        # the last event that CONSUME BY has ended: nothing up to it can be in an answer to come
         over = np.full(self._partitions, -1, np.int64)
         if self._consume == k.RESET_ALL and len(ends):
             over[:] = events.positions[ends[-1]]
@@ -394,6 +395,7 @@ def last_window(batches: Sequence[Batch], width: Instant, keys: KeyCodes | None)
     now = next(batch.times[-1] for batch in reversed(batches) if len(batch.symbols))
     parts: list[Batch] = []
     for batch in reversed(batches):
+        # also events that changed nothing: over the symbols to come they may
         cut = bisect_left(batch.times, now - width)
         size = len(batch.symbols) - cut
         columns = {name: slice_rows(column, cut, size) for name, column in batch.keys.items()}

@@ -80,6 +80,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             yield from self._by_tecs_alone(events, again)
             return np.zeros(0, np.int32)
         ends, idles = self._ends(program, events, again)
+        # chains list the answers of an end in an order of their own, which LIMIT may not take
         in_order = program.latest_first or self._plan.limit is None
         if len(ends) and program.is_chained and in_order:
             yield from self._by_chains(program, events, ends)
@@ -143,6 +144,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
 
     def _first(self, events: RelevantEvents, ends: k.Int32s) -> k.Int32s:
         """The first event inside the window of each end."""
+        # one pass over all events costs less than a search for each of many ends
         if len(ends) * FEW_ENDS > events.count or len(events.parts) > 1:
             return first_inside(events.times, self._width, 0)[ends]
         times, index = events.times_by_index
@@ -177,6 +179,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         at = again if self._alone else 0
         restarts = np.zeros(events.count - at, np.uint8)
         if not self._alone:
+            # the first time alone: from then on the tECS has read all that came before
             restarts[:1] = 1
         self._alone = True
         self._tecs.partitions(self._partitions)
@@ -270,6 +273,7 @@ class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
         ends, numbers = np.empty(count, np.int32), np.empty(count, np.int64)
         batch = Events(events.actions, events.codes, NO_TIMES, first, again)
         while (size := self._count(program, batch, ends, numbers)) is None:
+            # the rings were too small: the batch is counted again from its beginning
             self._starts *= 2
         if size:
             at_most = np.minimum(numbers[:size], limit_of(self._plan))

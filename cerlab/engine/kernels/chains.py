@@ -94,6 +94,7 @@ def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains
         end = ends[reg[END]]
         p = events.codes[end]
         if reg[PHASE] == READING:
+            # what lies between two windows is not read: behind it all chains are new
             if events.first[reg[END]] > reg[AT]:
                 reg[AT] = events.first[reg[END]]
                 reg[HEAD] = 0
@@ -108,6 +109,7 @@ def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains
         status = list_end(moves, events, limits, chains, end)
         if status != k.DONE:
             return status
+        # its answers come from the heads before it, so the event itself is taken only now
         if limits.consume == k.KEEP:
             if not take_event(moves, chains, events.actions[end], p, end):
                 return k.NEED_ARENA
@@ -152,6 +154,7 @@ def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
     begin, move, records, heads = moves.begin, moves.move, chains.records, chains.heads
     row, head = p * moves.states, chains.reg[HEAD]
     low, high = move.first[a], move.first[a + 1]
+    # the run that starts here has two ops at most, one that takes the event and one that skips
     if head + high - low + 2 > records.event.shape[0]:
         return False
     lowest = head
@@ -162,6 +165,7 @@ def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
             records.event[head] = i
             records.down[head] = source
             records.start[head] = records.start[source]
+            # for the moment the target of the op; the next loop puts the head there
             records.older[head] = target
             head += 1
     for r in range(lowest, head):
@@ -260,6 +264,7 @@ def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
     while left > 0:
         steps += 1
         n = np.uintp(r)
+        # newest first: what is older starts no later, so the rest of this chain is outside as well
         if r == k.NONE or start[n] < lowest:
             if depth == one:
                 break
@@ -284,6 +289,7 @@ def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
                 answers.positions[place] = first
                 place += one
             level = depth
+            # the search went from the end back, positions are listed forwards
             while level > np.uintp(0):
                 level -= one
                 answers.positions[place] = open_position[level]

@@ -91,6 +91,7 @@ def _search(
                 break
             if arena.position[node] == k.NONE:
                 right = arena.right[node]
+                # max-start bounds all that is below, so no branch is entered that holds no answer
                 if right != k.NONE and arena.max_start[right] >= lowest:
                     stack.node[top] = right
                     stack.depth[top] = depth
@@ -119,6 +120,7 @@ def list_latest(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
             return k.NEED_STACK
         reg[k.ENTRY] = tecs.parts.start[p] + tecs.parts.length[p]
     while reg[k.END_ANSWERS] < limit and reg[k.TOP] > 0:
+        # this level is done: the cell below its heap says where that of the level above begins
         if reg[k.TOP] == reg[k.BASE]:
             reg[k.TOP] = reg[k.BASE] - 1
             reg[k.BASE] = stack.node[reg[k.TOP]]
@@ -168,6 +170,7 @@ def descend(
     base, top = reg[k.BASE], reg[k.TOP]
     position, start, takes = k.NONE, k.NONE, 0
     while top > base:
+        # ids grow with time, so the largest id of the heap has the latest position
         x = node[base]
         if arena.position[x] != k.NONE and arena.position[x] < position:
             break
@@ -180,6 +183,7 @@ def descend(
             return False
         reg[k.STEPS] += 1
         top = pop(node, base, top)
+        # a node may be there several times, and its answers are listed once
         while top > base and node[base] == x:
             top = pop(node, base, top)
         if arena.left[x] == k.NONE:
@@ -267,6 +271,7 @@ def collect(
     number[:head] = UNREACHABLE
     for p in range(parts.start.shape[0]):
         _mark_roots(arena, parts, pool, p, lowest[p], number)
+    # parents first: they have larger ids than their children
     for node in range(head - 1, -1, -1):
         limit = number[node]
         if limit == UNREACHABLE or arena.left[node] == NONE:
@@ -279,6 +284,7 @@ def collect(
             else:
                 arena.right[node] = NONE
     new_id = 0
+    # children first, and no new id is above the old one, so nodes move in place
     for node in range(head):
         if number[node] == UNREACHABLE:
             continue

@@ -78,6 +78,7 @@ def label_answers(
         rows_before, marks_before = reg[ROWS], reg[MARKS]
         status = label_answer(table, symbols, answers, descent, rows, reg)
         if status != k.DONE:
+            # the answer is read anew, so the rows that it has so far are taken back
             reg[ROWS], reg[MARKS] = rows_before, marks_before
             return status
         reg[AT] += 1
@@ -150,6 +151,7 @@ def label_answer(
             return k.NEED_CELL
         s, number = symbols[position], move[depth]
         if number == table.takes[q, s]:
+            # no row was listed below this state, so none will be for this answer
             if reg[ROWS] == descent.before[depth]:
                 descent.dead[depth * states + q] = n
             depth -= 1
@@ -393,6 +395,7 @@ def find_or_add(runs: Trellis, reg: Int64s, new: int) -> int:
     for s in range(runs.slots.shape[1]):
         code = (code * 1_000_003 + runs.slots[new, s] + 1) & HASH_MASK
     b = code & (runs.bucket.shape[0] - 1)
+    # a bucket of another layer counts as empty: that saves clearing the table for each
     c = runs.bucket[b] if runs.bucket_of[b] == reg[STAMP] else k.NONE
     runs.next[new] = c
     while c != k.NONE:
@@ -412,6 +415,7 @@ def find_or_add(runs: Trellis, reg: Int64s, new: int) -> int:
 def mark_accepting(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
     """Write `accepts` of all configurations; whether that of the first one is so."""
     last = runs.layer[reg[LAYERS]]
+    # backwards: the targets of a layer are in the next one, so they are known
     for c in range(reg[CONFIGURATIONS] - 1, -1, -1):
         if c >= last:
             runs.accepts[c] = labels.final[runs.state[c]]

@@ -55,6 +55,7 @@ def read_events(
             if status == k.DONE:
                 status = room_to_settle(tecs)
             if status != k.DONE:
+                # the nodes of this attempt are given up: nothing points at them yet
                 reg[k.HEAD] = reg[r.HEAD_BEFORE]
                 return status
             settle(rules, configurations, tecs, events.lowest[e])
@@ -97,6 +98,7 @@ def follow(
             bucket = key_bucket(live, state, key)
         c = live.head[chain, bucket]
         while c != k.NONE:
+            # before the visit, which may take c out of its lists
             after = live.next[chain, c]
             reg[r.VISITS] += 1
             if chain == r.BY_STATE or (live.state[c] == state and live.slots[c, slot] == key):
@@ -155,6 +157,7 @@ def room_to_settle(tecs: k.Tecs) -> int:
     arrivals = reg[r.ARRIVALS]
     if reg[r.FREE] < arrivals:
         return k.NEED_POOL
+    # `either` adds three nodes at most for each arrival
     if reg[k.HEAD] + 3 * arrivals > tecs.arena.left.shape[0]:
         return k.NEED_ARENA
     return k.DONE if ENTRY_HEADER + arrivals <= tecs.pool.shape[0] else k.NEED_SCRATCH
@@ -187,6 +190,7 @@ def arrive(
     c = find(live, state, slots, row)
     if c == k.NONE:
         create(live, reg, state, slots, row, node)
+    # by another rule the same set may arrive again, and adds nothing
     elif node != live.latest[c]:
         both = either(arena, configurations.memo, reg, node, live.node[c], lowest)
         if arena.max_start[both] > arena.max_start[live.node[c]]:
@@ -288,6 +292,7 @@ def count_node(tecs: k.Tecs, memo: NodeMemo, root: int, lowest: int) -> int:
             stack.node[reg[k.TOP]] = right
             reg[k.TOP] += 1
             waits = True
+        # a node stays on the stack until both of its children are counted
         if waits:
             continue
         reg[k.TOP] -= 1

@@ -135,6 +135,7 @@ configurations counted; how many registers there are."""
 @inline
 def compare(operator: int, left: int, right: int) -> bool:
     """``left op right`` of two codes; false where the two do not compare."""
+    # NULL, and values of two kinds, compare with nothing: they are not unequal either
     if left < 0 or right < 0 or (left >> KIND) != (right >> KIND):
         return False
     if operator == EQ:
@@ -171,6 +172,7 @@ def guard_holds(rules: Rules, contents: Int64s, events: Events, c: int, e: int, 
         for n in range(rules.literals[clause], rules.literals[clause + 1]):
             left = operand(contents, events, c, e, rules.left[n])
             right = operand(contents, events, c, e, rules.right[n])
+            # a literal fails where it holds and is negated, or neither
             if compare(rules.operator[n], left, right) == (rules.is_negated[n] == 1):
                 holds = False
                 break

@@ -164,6 +164,7 @@ def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
     while at < end:
         if table.take[pool[at], symbol] == k.UNKNOWN:
             return k.NEED_CELL
+        # length - 1 joins of `merge`, an extension, and three joins for each of two unions
         nodes += pool[at + 1] + 8
         at += 2 + pool[at + 1]
     return k.DONE if tecs.reg[k.HEAD] + nodes <= tecs.arena.position.shape[0] else k.NEED_ARENA
@@ -192,6 +193,7 @@ def _execute(
         return count
     there = _find(scratch, count, skip)
     node = k.NONE
+    # only a list that is marked or inserted is merged; one that is handed over stays a list
     if take != k.NONE or there != k.NONE:
         node = merge(arena, reg, pool, first, length)
     if take != k.NONE:
@@ -362,6 +364,7 @@ def next_that_matters(tecs: k.Tecs, events: Events, idle: int) -> int:
         p = codes[i]
         fresh = idle
         if restarts.shape[0] and restarts[i]:
+            # once: the kernel may be called again for this event
             restarts[i] = 0
             now += 1
             reg[k.EPOCH] = now

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, inline, kernel
 
+# times a gain below 2^24 this is 2^61, and two sums of that size fit 63 bits
 MOST_RUNS = 1 << 37
 MOST = 1 << 61
 """Above these sums are left to Python's integers. Gains are below 2^24, so nothing overflows."""
@@ -131,6 +132,7 @@ def total_ends(
         if p == k.NONE:
             reg[AT] += 1
             continue
+        # asked before the event is read: its totals move once only
         if reg[ROWS] + places * groups > rows.event.shape[0]:
             return k.FULL
         if totals.epoch[p] != reg[EPOCH]:
@@ -205,6 +207,7 @@ def advance(
     low, high = move.first[a], move.first[a + 1]
     for o in range(low, high):
         for n in range(live[p, 0], live[p, 1]):
+            # all sources are copied before a target is written: one may be the target of another
             copy(totals, (p, move.source[o], n & mask), scratch, (0, o - low, n & mask))
     for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
         for n in range(live[p, 0], live[p, 1]):

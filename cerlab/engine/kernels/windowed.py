@@ -15,6 +15,7 @@ def goes_back(times: Int64s) -> int:
     """The index of an event whose time, int64 (events,), is before that of the last one; or -1."""
     back = False
     for i in range(1, times.shape[0]):
+        # without an exit, so that it compiles to vector instructions; the place is looked for after
         back |= times[i] < times[i - 1]
     if back:
         for i in range(1, times.shape[0]):
@@ -156,6 +157,7 @@ def find_ends(
         best = k.NONE
         low, high = move.first[a], move.first[a + 1]
         for o in range(low, high):
+            # all sources are read before a target is written: one may be the target of another
             scratch[o - low] = start[row + move.source[o]]
         for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
             start[row + moves.leave[o]] = k.NONE
@@ -164,6 +166,7 @@ def find_ends(
             if target != k.NONE:
                 start[row + target] = max(start[row + target], origin)
             if move.accepts[o]:
+                # the latest start decides alone: where it is outside the window, so are all others
                 best = max(best, origin)
         for o in range(begin.first[w], begin.first[w + 1]):
             if begin.target[o] != k.NONE:
@@ -372,6 +375,7 @@ def begin_counts(moves: k.Moves, counts: Counts, w: int, p: int, i: int) -> int:
     counts.starts[p, slot] = i
     live[p, 1] += 1
     for q in range(moves.states):
+        # the slot is used again: it has counts of a start that has left the window
         runs[p, q, slot] = 0
     answers = 0
     for o in range(begin.first[w], begin.first[w + 1]):

@@ -170,6 +170,7 @@ class Driver(Generic[R]):
             return None
         time: Instant = 0
         if self._clock is not None:
+            # also of events without a key: it is the whole stream that has to be in order
             time = self._clock(event, position)
             if self.now is not None:
                 check_order(self.now, time, position)

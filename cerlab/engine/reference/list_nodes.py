@@ -45,6 +45,7 @@ class ListEvaluation(ABC, Generic[State]):
 
     def advance(self, event: Event, position: int) -> None:
         """Read the next event: one iteration of the main loop."""
+        # copies of two pointers: an append to a new list may not lengthen the old ones
         old = {q: nodes.lazycopy() for q, nodes in self.lists.items()}
         self.lists = {}
         self._position = position
@@ -253,6 +254,7 @@ def enumerate_all(
             return
         n = walk.next()
         if n is BOTTOM:
+            # positions were put in front one by one, so the first is the start
             yield ComplexEvent(C[0], C[-1], C)
         else:
             yield from enumerate_all(n.list, (n.position, *C), lowest_start, steps)

@@ -132,6 +132,7 @@ class OrderedEvaluation(ListEvaluation[int]):
         for q in A:
             for p in Delta.get(q, ()):
                 self.steps.update += 1
+                # classes come best first, so the first to reach a state has its best run
                 if p not in self.lists:
                     (self._take if mark is Mark.TAKE else self._skip)(p, old[q])
                     yield p

@@ -69,6 +69,7 @@ class SharedRuns:
         for c, marks in spend_over(self._active.items()):
             for t, after in self._successors(c, event, position):
                 took = t.mark is Mark.TAKE
+                # configurations that arrive as equals are one; their matches are united below
                 match_set = growth.with_mark(marks) if took else marks
                 arrivals.setdefault(after, []).append(match_set)
                 if took and t.target in self._F:
@@ -96,6 +97,7 @@ class SharedRuns:
             first = c.first
             if first is None and self._horizon.bounded and t.mark is Mark.TAKE:
                 first = position
+            # a first mark that no window reaches back to has no future
             if first is None or first >= self._horizon.oldest:
                 v = c.registers.written(t.writes, event) if t.writes else c.registers
                 yield t, Configuration(t.target, v, first)
@@ -346,6 +348,7 @@ class Growth:
 
     def with_mark(self, before: MarkSet) -> MarkSet:
         """Return the set of matches extended by the position of the event."""
+        # by identity: nodes are shared, and comparing them would unfold what they share
         return self._extensions.setdefault(id(before), Extension(before, self._position))
 
     def either(self, parts: Iterable[MarkSet]) -> MarkSet:

@@ -214,6 +214,7 @@ def _select(strategy: Strategy | None, sets: list[Positions]) -> list[Positions]
 
 def _oldest_first(D: Positions) -> list[float]:
     """A key in which the set with the first position that the other lacks is greater."""
+    # a set that the other continues is the lesser one, so the end is below all positions
     return [*(-p for p in D), float("-inf")]
 
 

@@ -182,6 +182,7 @@ class _NumberedEvaluation(TecsEvaluation):
         return tuple(self._tecs_node(node, position, lowest) for node, position in self._nodes)
 
     def _tecs_node(self, node: Node, position: int, lowest: int) -> TecsNode:
+        # the children of an expired node may be cut off already
         is_expired = node.max_start < lowest
         number, start = self._numbers[id(node)], node.max_start
         below = [None if is_expired else self._numbers[id(child)] for child in _children(node)]

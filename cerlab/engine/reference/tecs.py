@@ -124,6 +124,7 @@ class Tecs:
         below nk's; here the node goes before the first ``i >= 1`` with a smaller max-start, else
         to the end (CORE Sec. 4.2).
         """
+        # the first node stays the first, so the search begins behind it
         assert node.max_start <= ul[0].max_start
         for i in range(1, len(ul)):
             if ul[i].max_start == node.max_start:

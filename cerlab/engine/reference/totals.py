@@ -197,6 +197,7 @@ class Sliding:
         """Add an end; the total of all from `lowest` on, which never falls."""
         self._new.append((end, total))
         self._newest = total if self._newest is None else add_totals(self._newest, total)
+        # the oldest end is on top of this stack, with the total of all ends above it in time
         while self._old and self._old[-1][0] < lowest:
             self._old.pop()
         if not self._old and self._new[0][0] < lowest:

@@ -138,6 +138,7 @@ class ValueCodes:
 
     def of_values(self, values: Sequence[Value]) -> list[int]:
         """The codes of some values."""
+        # a later value may spread the codes of earlier ones: then all are looked up again
         codes = list(map(self._code, values))
         return list(map(self._code, values)) if self._before else codes
 
@@ -192,6 +193,7 @@ class _Ordered:
         if high - low < 2:
             return None
         values.insert(at, value)
+        # in the middle of the gap, so that either side has room for as many more
         codes.insert(at, low + (high - low) // 2)
         return codes[at]
 
@@ -224,6 +226,7 @@ class _Ordered:
         """Give new codes to the values and to some more."""
         self.values = np.unique(np.concatenate(_of_one_dtype(self.arrays()[0], fresh)))
         count = len(self.values)
+        # odd, as `SPACING`: hash buckets are the lowest bits, and even steps would use half of them
         step = (min(SPACING, (1 << KIND) // (count + 2)) - 1) | 1
         first = (kind << KIND) + MIDDLE - step * (count // 2)
         self.codes = first + step * np.arange(count, dtype=np.int64)
@@ -283,6 +286,7 @@ def _of_one_dtype(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArr
         return a, b
     if object not in (a.dtype, b.dtype):  # integers beside doubles
         whole = a if a.dtype == np.int64 else b
+        # up to here a double holds every integer; beyond, two integers could become one
         if max(abs(int(whole.min())), abs(int(whole.max()))) <= 1 << 53:
             return a.astype(np.float64), b.astype(np.float64)
     return a.astype(object), b.astype(object)
@@ -310,6 +314,7 @@ def _distinct_numbers(
         values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
     has_value = np.ones(len(values), np.bool_) if nulls is None else ~nulls
     if values.dtype == np.float64:
+        # NaN differs from itself
         has_value &= values == values
     if has_value.all():
         distinct, place = np.unique(values, return_inverse=True)

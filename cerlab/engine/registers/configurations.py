@@ -177,6 +177,7 @@ class Configurations:
         match status:
             case k.NEED_ARENA:
                 self.collect(lowest)
+                # each collection reads the whole arena, so it must leave half of it free
                 if again or 2 * self._reg[k.HEAD] > len(self._arena.left):
                     self._arena = double_room(self._arena)
                     self._memo = _memo(len(self._arena.left))
@@ -208,6 +209,7 @@ class Configurations:
     def _rebuild(self, key_slot: k.Int32s, room: int) -> None:
         """Put all configurations into new lists, with their numbers in the order of these."""
         slots = self._live.slots.shape[1]
+        # bytes of a configuration: its numbers, its slots, its links and buckets in each list
         poll(room * (20 + 8 * slots + 24 * len(key_slot)))
         fresh, reg = _live(key_slot, slots, room), np.zeros(r.ALL, np.int64)
         reg[r.FREE] = room
@@ -230,11 +232,13 @@ class Configurations:
         number = np.zeros(len(self._arena.left), np.int64)
         collect(self._arena, reg, self._accepting, roots, np.array([lowest]), number)
         live.node[survivors] = roots[ENTRY_HEADER:]
+        # nodes have new numbers: the node united last has none that is known
         live.latest[:] = k.NONE
 
 
 def _live(key_slot: k.Int32s, slots: int, room: int) -> r.Live:
     chains, states = key_slot.shape
+    # a power of two for a mask in place of a division, and at most half full
     buckets = 1 << (max(2 * room, states) - 1).bit_length()
 
     def numbers(*shape: int) -> k.Int32s:

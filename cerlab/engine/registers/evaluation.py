@@ -209,6 +209,7 @@ class RegisterRun:
                 contents[:, n] = known[contents[:, n]]
         order = self._windows.order(self.position)
         check_configurations(arrays, self._program.states, order, self.position)
+        # constants and the values of the state may have spread codes; no run holds older ones
         self._codes.take_moves()
         self.configurations.resume({**arrays, "slots": contents})
 
@@ -311,6 +312,7 @@ class RegisterRun:
     def _read(self, events: Events, total: Any) -> Iterator[AnswerBatch]:
         batches = self.configurations.read(self.tables.rules, events, total)
         each_once = self.tables.unambiguous or self._limit is not None
+        # under LIMIT the enumeration itself lists each answer once
         return batches if each_once else distinct(batches)
 
     def _with_new_codes(self) -> k.Int64s:
@@ -339,6 +341,7 @@ class RegisterRun:
         self.configurations.collect(self._windows.lowest_order(self.position))
         contents = self.configurations.slots()
         codes.keep(np.unique(contents))
+        # forgetting sorts all contents, so it waits until there are twice as many again
         self._enough_values = VALUES_KEPT + 2 * len(codes)
         if keys is not None:
             column = self._names.slots.index(PARTITION)
@@ -349,6 +352,7 @@ class RegisterRun:
 
             def renumber(slots: k.Int64s) -> None:
                 of = slots[:, column]
+                # rows that no configuration uses hold any number, perhaps above all that live
                 at = np.minimum(np.searchsorted(live, of), max(len(live) - 1, 0))
                 slots[:, column] = np.where(of < 0, of, at)
 
@@ -391,6 +395,7 @@ class RegisterEvaluation:
         if not self.is_unambiguous:
             return sum(map(len, self.answers()))
         total = self.estimate()
+        # above 2^53 a float skips integers
         if total >= EXACT:
             raise CountOverflow("there are 2^53 answers or more")
         return int(total)
@@ -470,6 +475,7 @@ class _Windows:
         numbers = np.arange(self._count, self._count + len(positions))
         order = numbers if self._widths else positions
         lowest = np.zeros(len(positions), np.int64)
+        # all clocks are asked before one moves: a bad time must leave every window as it was
         for starts in self._starts[:-1]:
             starts.check(columns, positions)
         for starts in reversed(self._starts):

@@ -302,10 +302,12 @@ def _clauses(guard: Guard, *, is_negated: bool) -> list[Clause]:
 
 
 def _pairs(first: list[Clause], second: list[Clause]) -> Iterator[Clause]:
+    # before the product is made: it doubles with each conjunct
     if len(first) * len(second) > MAX_CLAUSES:
         raise NotTaken("a guard has too many clauses")
     for left in first:
         for right in second:
             clause = left | right
+            # a clause that has a comparison and its negation holds of nothing
             if not any(Literal(each.comparison, not each.is_negated) in clause for each in clause):
                 yield clause

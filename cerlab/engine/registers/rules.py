@@ -194,6 +194,7 @@ def _key(names: Names, rule: Rule) -> tuple[int, int]:
     """Return a slot and a value of the event that the rule compares for equality, or nothing."""
     if len(rule.clauses) == 1:
         (clause,) = rule.clauses
+        # sets have no order of their own: the same query has the same lists in every process
         for literal in sorted(clause, key=repr):
             if literal.comparison.operator is pred.Operator.EQ and not literal.is_negated:
                 a, b = _sides(names, literal)
@@ -355,6 +356,7 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
         if (first.marks, first.begins) != (second.marks, second.begins):
             return False
         pair = min(first.target, second.target), max(first.target, second.target)
+        # a pair whose one run can answer nothing more will never be one match twice
         if DEAD not in pair and pair not in pairs:
             pairs.add(pair)
             pending.append(pair)
@@ -370,6 +372,7 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
         for rules in symbols:
             for a, b in product(rules.get(p, ()), rules.get(q, ())):
                 steps += 1
+                # a "no" costs one look at each answer, so it is safe to give up
                 if steps > MAX_STEPS or both_end(a, b):
                     return False
     return True
