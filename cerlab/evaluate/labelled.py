@@ -18,7 +18,16 @@ from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
-from cerlab.logic.cel.syntax import Atom, defined_labels, subformulas
+from cerlab.logic.cel.syntax import (
+    Atom,
+    Formula,
+    Wait,
+    Within,
+    children,
+    defined_labels,
+    subformulas,
+    with_child,
+)
 from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
@@ -254,7 +263,20 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
         return repeated_labels(pattern.labelled)
     if pattern.has_registers:
         return repeated_labels(pattern.labelled_registers)
+    # No machine: a window or a wait chooses answers and moves their ends, and sets no label.
+    body = _without_times(pattern.formula)
+    if body != pattern.formula:
+        return repeatable_labels(pattern.replaced(formula=body))
     return selected_labels(pattern)
+
+
+def _without_times(phi: Formula) -> Formula:
+    """Return the formula without its windows and waits."""
+    if isinstance(phi, Within | Wait):
+        return _without_times(phi.body)
+    for n, psi in enumerate(children(phi)):
+        phi = with_child(phi, n, _without_times(psi))
+    return phi
 
 
 def event_texts(

@@ -138,6 +138,16 @@ def test_no_answers_are_a_table_of_the_same_columns() -> None:
     assert query.run([]).table().column_names == ["start", "end", "a.price"]
 
 
+def test_a_wait_and_a_window_in_time_leave_columns_of_one_event_alone() -> None:
+    """They have lists for labels that repeat, as the formula without them has."""
+    events = [{"type": name, "v": n, "ts": n} for n, name in enumerate("AACB")]
+    for query in ("(A WAIT 1 [ts]) UNLESS B", "(A : C WITHIN 5 [ts])", "A ; (C WAIT 1 [ts])"):
+        table = cerlab.parse_query(f"SELECT * WHERE {query}").run(events).table(["A.v"])
+        assert table["A.v"].type == pa.int64(), query
+    iterated = cerlab.parse_query("SELECT * WHERE (A:+ WAIT 1 [ts]) UNLESS B").run(events)
+    assert iterated.table(["A.v"])["A.v"].to_pylist() == [[0], [0, 1], [1]]
+
+
 def test_rows_of_unequal_lengths_whose_sum_could_be_of_equal_ones() -> None:
     """Answers of 2, 1 and 3 positions: six in all, as three answers of two would have."""
     query = cerlab.parse_query("SELECT * WHERE (A AS x) :+")
