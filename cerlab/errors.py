@@ -205,10 +205,18 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     by_lower_case = {each.lower(): each for each in names}
     if (same := by_lower_case.get(name.lower())) is not None:
         return f"did you mean '{same}'?"
-    if close := difflib.get_close_matches(name, names, n=1, cutoff=0.5):
+    if close := difflib.get_close_matches(name, names, n=1):
         return f"did you mean '{close[0]}'?"
     some = ", ".join(names[:10]) + (", .." if len(names) > 10 else "")
     return f"known: {some}" if names else ""
+
+
+def keywords_of_door() -> tuple[str, ...]:
+    """The keyword parameters of the public function that runs: the last caller inside cerlab."""
+    code, frame = sys._getframe(1).f_code, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cerlab."):
+        code, frame = frame.f_code, frame.f_back
+    return code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
 
 
 def stacklevel_of_caller() -> int:

@@ -318,6 +318,8 @@ def warn_about_answers(
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     known = requirements.ABSENT.setdefault(pattern, WeakKeyDictionary())
     if (absent := known.get(stream)) is None:
-        absent = tuple(requirements.requirements_of(pattern).read(stream).absent())
+        time = None if stream.time is None else stream.time.attribute
+        needs = requirements.requirements_of(pattern, time)
+        absent = tuple(needs.read(stream).absent())
         known[stream] = absent
     requirements.warn_of(absent, len(stream) > 0, answers, f"{whose} says why")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import threading
@@ -17,7 +18,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, NoReturn
 
 from cerlab import __version__
 from cerlab.cli.command import BAD, EXAMPLES, INTERNAL, INTERRUPTED, OK, add_limits, within_limits
@@ -163,16 +164,32 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             of_commands = next(a for a in self._actions if a.dest == "called")
             command = dict(of_commands.choices or ())[arguments.called]
-            hint = nearest(unknown[0].partition("=")[0], command._option_string_actions)
+            options = [name for name in command._option_string_actions if name.startswith("--")]
+            given = unknown[0].partition("=")[0].lstrip("-")
+            hint = nearest(given, (name.removeprefix("--") for name in options))
+            hint = hint.replace("mean '", "mean '--")
             said = hint if hint.startswith("did you") else f"see {command.prog} --help"
             command.error(f"unrecognized arguments: {' '.join(unknown)}\nhint: {said}")
         return arguments
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the message, and name the command nearest to an unknown one."""
+        if (
+            unknown := re.search(r"COMMAND: invalid choice: '(.*?)' \(choose", message)
+        ) is not None:
+            hint = nearest(unknown[1], COMMANDS)
+            hint = hint if hint.startswith("did you") else "answers are: cerlab run QUERY EVENTS"
+            message = f"there is no command '{unknown[1]}'\nhint: {hint}; see cerlab --help"
+        super().error(message)
 
 
 def parser_of(names: Collection[str]) -> argparse.ArgumentParser:
     """The parser; of the commands only these are imported."""
     parser = _Parser(
-        prog="cerlab", description="A research workbench for complex event recognition."
+        prog="cerlab",
+        description="A research workbench for complex event recognition.",
+        epilog="begin with: cerlab demo; answers: cerlab run QUERY EVENTS; "
+        "the options of a command: cerlab run --help",
     )
     parser.add_argument("--version", action="version", version=f"cerlab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="called")

@@ -12,7 +12,7 @@ from warnings import warn
 
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, Writer
-from cerlab.cli.options import input_options
+from cerlab.cli.options import input_options, time_option
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning, BadData, CerlabError, TypeMismatch
 from cerlab.evaluate import evaluator_of, valuations_of
@@ -43,7 +43,7 @@ class AnswerWarnings:
     def __init__(self, query: AnyPattern, arguments: argparse.Namespace) -> None:
         self._query = query
         self._arguments = arguments
-        self._requirements = requirements_of(query)
+        self._requirements = requirements_of(query, time_option(arguments)[0])
         self._some = False
         self._read = 0 if _holds_events(query) else None
 
@@ -85,7 +85,9 @@ class AnswerWarnings:
     def finish(self, answers: int | None) -> None:
         """Say what there is to say; all events were read. None for answers that nobody counted."""
         arguments = self._arguments
-        if self._requirements.attributes and not is_pipe(arguments.events):
+        if (self._requirements.attributes or self._requirements.types) and not is_pipe(
+            arguments.events
+        ):
             self._all_names(arguments.events)
         values = {name: value for name in _WHY_OPTIONS if (value := getattr(arguments, name))}
         if isinstance(values.get("type"), TypeColumn):

@@ -327,6 +327,7 @@ def any_pattern(
     pattern = _pattern(what, language, schema)
     if isinstance(pattern, Pattern):
         if logic == "fo":
+            check_first_order(selected_formula(pattern.ast))
             return pattern.first_order
         # a pattern that was parsed before has given its warnings then
         for remark in pattern.remarks if isinstance(what, str) else ():

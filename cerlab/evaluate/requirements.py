@@ -162,6 +162,8 @@ class Requirements:
 
     def _columns(self, stream: Stream) -> None:
         columns = stream.columns
+        if self.types:
+            self.note(columns)
         for own, missing in (("type", self.types), ("stream", self.streams)):
             if missing and own in columns:
                 for name in _distinct(columns[own]):
@@ -195,8 +197,12 @@ class Requirements:
 
     def absent(self) -> Iterator[Absent]:
         """Yield the needs that no event met so far, in the order of the query."""
+        columns = [name for name in self.names["type"] if name in self.names["attribute"]]
         for name in self.types:
-            yield Absent("type", name, nearest(name, self.names["type"]))
+            hint = nearest(name, self.names["type"])
+            if columns:
+                hint = f"'{columns[0]}' is a column: --type-column {columns[0]} reads types from it"
+            yield Absent("type", name, hint)
         for name in self.streams:
             yield Absent("stream", name, nearest(name, self.names["stream"]))
         for name in self.attributes:
@@ -262,9 +268,11 @@ ABSENT = WeakKeyDictionary()
 """Names that patterns lack in streams; both are immutable, so repeated runs look once."""
 
 
-def requirements_of(pattern: AnyPattern) -> Requirements:
-    """Return all that a pattern needs, before any event was read."""
+def requirements_of(pattern: AnyPattern, time: str | None = None) -> Requirements:
+    """Return all that a pattern needs, before any event was read; `time` is the time attribute."""
     needs = Requirements()
+    if time is not None:
+        needs.attributes[time] = None
     if not isinstance(pattern, Pattern):
         for each in subexpressions(pattern.ast):
             if isinstance(each, Terminal):

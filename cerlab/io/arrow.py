@@ -11,7 +11,14 @@ from typing import Any
 from cerlab.budget import bytes_left, poll
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import row_text
-from cerlab.io.conversion import Reading, conform_event, duplicate_column, no_type, no_type_column
+from cerlab.io.conversion import (
+    Reading,
+    conform_event,
+    duplicate_column,
+    no_type,
+    no_type_column,
+    warn_of_column,
+)
 from cerlab.io.sources import FEATHER_1, STREAM_MAGIC
 from cerlab.model.columns import (
     Columns,
@@ -92,6 +99,7 @@ def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
     """The names of the columns, that of event types as ``type``; raises `BadData` without it."""
     names: list[str] = table.column_names
     if not isinstance(type_name, TypeColumn):
+        warn_of_column(type_name, names)
         return names
     if type_name not in names:
         raise no_type_column(type_name, names, DataPlace(file))

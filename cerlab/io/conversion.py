@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TypeAlias, TypeVar
+from warnings import warn
 
-from cerlab.errors import BadData, DataPlace, nearest
+from cerlab.errors import BadData, CerlabWarning, DataPlace, nearest, stacklevel_of_caller
 from cerlab.model.event import (
     AttributeType,
     Duration,
@@ -255,9 +256,17 @@ def no_type(names: Iterable[str], place: DataPlace) -> BadData:
     """The error that nothing says of which type events are."""
     hint = (
         "use --type NAME (type='NAME') if all rows are of one type, --type-column NAME "
-        f"(type=cerlab.TypeColumn('NAME')) if a column has it; {nearest('type', names)}"
+        f"(type_column='NAME') if a column has it; {nearest('type', names)}"
     )
     return BadData("CER0736", "there is no column 'type'", place=place, hint=hint)
+
+
+def warn_of_column(type_name: str | None, names: Iterable[str]) -> None:
+    """Warn where the type for rows without one is a column's name, and rows have types."""
+    if type_name in (names := set(names)) and "type" in names:
+        message = f"CER0919: type '{type_name}' is for rows that have none, and is a column itself"
+        hint = "to read types from it drop the column 'type' and use --type-column (type_column=)"
+        warn(CerlabWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
 
 
 def no_type_column(column: str, names: Iterable[str], place: DataPlace) -> BadData:

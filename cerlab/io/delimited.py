@@ -27,6 +27,7 @@ from cerlab.io.conversion import (
     duplicate_column,
     no_type,
     no_type_column,
+    warn_of_column,
 )
 from cerlab.io.rows import Refused, TextRow, line_ends, lone_returns, one_array, plain_quotes
 from cerlab.io.sources import empty
@@ -65,7 +66,9 @@ def read_header(lines: Iterable[str], reading: Reading) -> Header:
         if type_name not in names:
             raise no_type_column(type_name, names, reading.place(row))
         names = type_name.renamed(names)
-    elif "type" not in names and type_name is None:
+    else:
+        warn_of_column(type_name, names)
+    if "type" not in names and type_name is None:
         if schema is None:
             raise no_type(names, reading.place(row))
         is_row = schema.event(names[0]) is not None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from cerlab.budget import poll
 from cerlab.errors import UsageError
 from cerlab.io import arrow
-from cerlab.io.conversion import Reading, conform_event
+from cerlab.io.conversion import Reading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
 from cerlab.io.files import SIZE, Sources, Watch, paths_of, read_parts, short_streams
 from cerlab.io.named_columns import arrow_column
@@ -26,6 +26,7 @@ from cerlab.io.sources import (
     format_of,
     is_pipe,
     refuse_misspelt,
+    type_option,
 )
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
@@ -68,6 +69,7 @@ class Stream(Events):
         events: Any,
         *,
         type: str | None = None,
+        type_column: str | None = None,
         time: str | TimeAxis | None = None,
         unit: str | TimeUnit | None = None,
         schema: Schema | str | None = None,
@@ -82,6 +84,7 @@ class Stream(Events):
         >>> len(Stream([{"type": "A", "t": 1}, {"t": 2}], type="B", time="t", unit="s"))
         2
         """
+        type = type_option(type, type_column)
         of_one = not isinstance(events, list | tuple)
         if of_one and (other := _other_stream(events, schema, type=type)) is not None:
             axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
@@ -92,6 +95,8 @@ class Stream(Events):
         axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
         schema = as_schema(schema)
         records = tuple(events)
+        if type is not None and not isinstance(type, TypeColumn) and records:
+            warn_of_column(type, records[0] if isinstance(records[0], Mapping) else ())
         rows = rows_of_dicts(records) if schema is None and type is None else None
         if rows is not None:
             super().__init__((), time=axis, until=until)
@@ -130,12 +135,7 @@ class Stream(Events):
 
         Raises `BadData` with file, row and column.
         """
-        if type_column is not None:
-            if type is not None:
-                raise UsageError(
-                    "CER0837", "type= and type_column= exclude each other", hint="give one of them"
-                )
-            type = TypeColumn(type_column)
+        type = type_option(type, type_column)
         return read(path, type=type, time=time, unit=unit, schema=schema, sort=sort, **options)
 
     @classmethod
@@ -149,6 +149,7 @@ class Stream(Events):
         events: Iterable[Event | Mapping[str, Any]],
         *,
         type: str | None = None,
+        type_column: str | None = None,
         time: str | None = None,
         unit: str | TimeUnit | None = None,
         schema: Schema | str | None = None,
@@ -161,6 +162,7 @@ class Stream(Events):
         >>> len(Stream.from_events([{"type": "A"}, {"type": "B", "v": 1}]))
         2
         """
+        type = type_option(type, type_column)
         of = cls if isinstance(events, list | tuple) else super().from_events
         stream = of(events, type=type, time=time, unit=unit)
         if schema is None:

@@ -13,11 +13,11 @@ from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import TypeAlias, TypedDict
 
-from cerlab.errors import BadData, DataPlace, UsageError, nearest
+from cerlab.errors import BadData, DataPlace, UsageError, keywords_of_door, nearest
 from cerlab.io.conversion import OnBadRow, Reading
 from cerlab.io.output import AnyPath, refuse_same, whole_text
 from cerlab.logic.ceql.parser import as_schema
-from cerlab.model.event import Schema
+from cerlab.model.event import Schema, TypeColumn
 from cerlab.model.stream import TimeAxis, TimeUnit, Until, axis_of_options
 
 FORMATS = {
@@ -136,11 +136,13 @@ def looks_like(line: str) -> str:
 class HowToRead(TypedDict, total=False):
     """Options of verbs for events that are not a stream yet.
 
-    `type` is that of events that have none; `time` and `unit` name the time attribute; all events
-    before `until` have come, for answers that wait: a time on the axis of the waits, or "end".
+    `type` is that of events that have none, `type_column` the column of event types; `time` and
+    `unit` name the time attribute; all events before `until` have come, for answers that wait: a
+    time on the axis of the waits, or "end".
     """
 
     type: str | None
+    type_column: str | None
     time: str | None
     unit: str | TimeUnit | None
     until: Until | None
@@ -174,20 +176,34 @@ def refuse_misspelt(how: Mapping[str, object], known: Collection[str]) -> None:
     """
     for name in how:
         if name not in known:
-            raise UsageError(
-                "CER0847", f"there is no option '{name}'", hint=nearest(name, sorted(known))
-            )
+            hint = nearest(name, {*known, *keywords_of_door()})
+            raise UsageError("CER0847", f"there is no option '{name}'", hint=hint)
+
+
+def type_option(type: str | None, type_column: str | None) -> str | None:
+    """Return the one option of both; raises `UsageError` if both are given."""
+    if type_column is None:
+        return type
+    if type is None:
+        return TypeColumn(type_column)
+    hint = "give one of them"
+    raise UsageError("CER0837", "type= and type_column= exclude each other", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """`HowToReadTable`; an unknown keyword raises TypeError."""
+    """`HowToReadTable`, its `type_column` as a `type`; an unknown keyword raises TypeError."""
 
     type: str | None = None
+    type_column: str | None = None
     time: str | None = None
     unit: str | TimeUnit | None = None
     schema: Schema | str | None = None
     until: Until | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type", type_option(self.type, self.type_column))
+        object.__setattr__(self, "type_column", None)
 
     @property
     def axis(self) -> TimeAxis | None:

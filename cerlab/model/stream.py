@@ -19,7 +19,7 @@ from typing import Any, Self, TypeAlias, overload
 
 from cerlab.budget import polled
 from cerlab.display import drawable
-from cerlab.errors import BadData, DataPlace, UsageError
+from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import Columns, as_arrow
 from cerlab.model.event import (
@@ -131,6 +131,9 @@ def _number(event: Event, attribute: str, position: int) -> Instant:
             f"'{attribute}' at position {position} is a {what}, which has no unit of its own",
             hint="write the window in HOURS, MINUTES or SECONDS",
         )
+    if value is None and attribute not in event.attributes:
+        message = f"the event at position {position} has no time: it has no '{attribute}'"
+        raise BadData("CER0712", message, hint=nearest(attribute, event.attributes) or "name it")
     if value is None or isinstance(value, (bool, str)) or not math.isfinite(value):
         raise BadData(
             "CER0712",
@@ -361,6 +364,13 @@ def _event(event: Event | Mapping[str, Any], number: int, type: str | None) -> E
     if isinstance(event, Event):
         return event
     if isinstance(type, TypeColumn) and isinstance(event, Mapping):
+        place = DataPlace("the events", number)
+        if type not in event:
+            message = f"there is no key '{type}', which is to hold the event types"
+            raise BadData("CER0736", message, place=place, hint=nearest(type, event))
+        if "type" in event and type != "type":
+            hint = f"drop 'type', or leave type_column='{type}' out"
+            raise BadData("CER0732", "'type' stands twice", place=place, hint=hint)
         event = dict(zip(type.renamed(event), event.values(), strict=True))
     elif type is not None and isinstance(event, Mapping) and event.get("type") is None:
         event = {**event, "type": type}

@@ -150,6 +150,17 @@ def _kind(
             assert_never(expression)
 
 
+def _nearest_label(label: str, body: cel.Formula) -> str:
+    """The hint that names the labels of a formula, the nearest one first."""
+    labels = cel.defined_labels(body)
+    hint = nearest(label, labels)
+    if hint.startswith("did you"):
+        return hint
+    types = {psi.type for psi in cel.subformulas(body) if isinstance(psi, cel.Atom)}
+    by_nearness = sorted(labels, key=lambda x: (x in types, abs(len(x) - len(label)), x))
+    return f"known: {', '.join(by_nearness)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A part of a query without effect, or with an unexpected one."""
@@ -173,18 +184,18 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                     yield Remark(
                         "CER0901",
                         f"nothing sets label '{label}', so this filter always holds; "
-                        + nearest(label, labels),
+                        + _nearest_label(label, body),
                         source.place(condition),
                     )
                 yield from _percents(condition, source)
             case cel.Project(_, body):
                 labels = cel.defined_labels(body)
                 for label in sorted(cel.kept_labels(psi) - labels):
-                    yield _unset_label(f"PROJECT[{label}]", label, labels, source.place(psi))
+                    yield _unset_label(f"PROJECT[{label}]", label, body, source.place(psi))
             case cel.Rename(old, _, body):
                 labels = cel.defined_labels(body)
                 if old not in labels:
-                    yield _unset_label(f"RENAME[{old} -> ..]", old, labels, source.place(psi))
+                    yield _unset_label(f"RENAME[{old} -> ..]", old, body, source.place(psi))
             case cel.Unless(body, cel.Atom() as atom) if _is_met(atom, body):
                 yield Remark(
                     "CER0918",
@@ -211,7 +222,7 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
     for item in query.items or ():
         if item.label not in labels:
             text = label_text(item.stream, item.label)
-            yield _unset_label(f"SELECT {text}", item.label, labels, source.place(item))
+            yield _unset_label(f"SELECT {text}", item.label, query.formula, source.place(item))
     for bracket in query.partition:
         if len(bracket) > 1:
             yield Remark(
@@ -283,8 +294,8 @@ def as_search(pattern: str) -> str:
     return "^" * begin + inner + "$" * end
 
 
-def _unset_label(what: str, label: str, labels: Iterable[str], place: SourcePlace | None) -> Remark:
-    hint = nearest(label, labels)
+def _unset_label(what: str, label: str, body: cel.Formula, place: SourcePlace | None) -> Remark:
+    hint = _nearest_label(label, body)
     return Remark("CER0902", f"{what} gives nothing: no part sets '{label}'; {hint}", place)
 
 

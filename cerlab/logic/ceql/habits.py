@@ -68,6 +68,8 @@ def _of_whole(text: str, before: str, rest: str) -> str:
         return "a query does not end with ;, which joins two parts: leave the last one out"
     if re.fullmatch(r"(?i)\s*(?:where|pattern|every|match|find)", before):
         return "begin with SELECT * WHERE"
+    if not before.strip() and re.match(r"\s*\w+\s*(?:$|[;:+]|OR\b|AS\b|FILTER\b)", rest):
+        return "begin with SELECT * WHERE; cerlab.parse_formula reads a formula alone"
     return ""
 
 
