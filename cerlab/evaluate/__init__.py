@@ -129,6 +129,7 @@ def quickest(pattern: AnyPattern, stream: Stream) -> Evaluator:
     worth = protocol.WORTH_COLUMNS if stream.is_columnar else protocol.WORTH_A_KERNEL
     if pattern.has_automaton:
         short = len(stream) <= (worth if has_kernels else protocol.SHORT)
+        # kernels that are on disk only load; without any the first run would compile them
         if not (short or has_kernels) and len(stream) <= protocol.COLD:
             from cerlab.kernel_cache.entries import some_are_kept
 
@@ -176,6 +177,7 @@ def answers_of(pattern: AnyPattern, stream: Stream, name: str = "auto") -> Itera
     except ResourceLimit as error:
         _name_takers(error, takers(), name)
         raise
+    # a generator around the answers costs a step for each of them
     return answers if name in _FAST else _each(answers, takers, name)
 
 

@@ -193,6 +193,7 @@ def _window(text: str | None, names: Collection[str]) -> Window | None:
         query = parse_ceql(f"SELECT * WHERE A WITHIN {text}")[0]
     except CerlabError:
         query = None
+    # compared whole: the text may bring other clauses in behind the window
     if query is None or "end" not in names or query != CeqlQuery(Atom("A"), window=query.window):
         raise UsageError(
             "CER0868",
@@ -406,6 +407,7 @@ def _double_column(values: Sequence[float | None], name: str) -> Any:
 def nearest(total: int, divisor: int, exponent: int) -> float:
     """The double nearest to ``total / divisor * 2**exponent``; an infinity beyond all doubles."""
     try:
+        # Python divides integers of any size and rounds once, to the nearest double
         return (total << max(exponent, 0)) / (divisor << max(-exponent, 0))
     except OverflowError:
         return math.inf
@@ -421,6 +423,7 @@ def integer_column(values: Sequence[int | None], name: str) -> Any:
     if (digits := len(str(largest))) > 76:
         raise too_large(name)
     kind = pa.decimal128(38) if digits <= 38 else pa.decimal256(76)
+    # the default of 28 digits would round
     with localcontext(prec=80):
         return pa.array([None if v is None else Decimal(v) for v in values], kind)
 

@@ -302,6 +302,7 @@ def event_texts(
     items = pattern.ast.items or () if isinstance(pattern, Pattern) else ()
     if isinstance(pattern, Pattern) and any(item.attributes for item in items):
         sets, numbers = _label_sets(pattern, stream, answers.shift_positions(-offset))
+        # one text for each event and set of labels: answers share most of their events
         pairs, place = np.unique(rows * len(sets) + numbers, return_inverse=True)
         rows, set_of = np.divmod(pairs, len(sets))
         has_streams = any(item.stream for item in items)

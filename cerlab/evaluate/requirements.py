@@ -135,6 +135,7 @@ class Requirements:
             if value is not None:
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
+        # over a copy: needs that are met are struck out
         for name, kind in [*self.kinds]:
             if (kind_here := kind_of(event.attributes.get(name))) is not None:
                 self.value_kinds.setdefault(name, set()).add(kind_here)

@@ -483,4 +483,5 @@ def _parts(value: Value) -> tuple[int, int, int]:
         return 1, value, 0
     assert isinstance(value, float), "the attribute has numbers only"
     mantissa, divisor = value.as_integer_ratio()
+    # divisors of doubles are powers of two up to 2^1074, so this is exact
     return 1, 0, mantissa * ((1 << EXPONENT) // divisor)

@@ -155,6 +155,7 @@ class Batches:
             of_partitions = [each.partition for each in carried]
             numbering.write(totals, (of_partitions, states, starts.places(carried)))
 
+        # a power of two, since places in the ring are masked, with room for more starts
         places = max(self._places, 1 << starts.most.bit_length()) if separate else 1
         shape = (len(parts), places, numbering.groups)
         options = k.Options(CONSUMES[plan.consume], separate, by_start)

@@ -96,6 +96,7 @@ def _to_json(value: Any) -> Any:
             return {"ratio": [_to_json(value.numerator), _to_json(value.denominator)]}
         case Greatest():
             return {"greatest": _to_json(value.value)}
+        # sums have any size, and Python refuses decimals of more than 4,300 digits
         case int() if type(value) is int:
             return {"hex": format(value, "x")}
         case _:

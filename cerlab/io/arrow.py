@@ -56,6 +56,7 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
             try:
                 columns[name] = _values(batch.column(k), reading.place(None, name))
             except BadData as error:
+                # other columns may hold no values of events, as long as nobody reads them
                 if reading.schema is not None or name in ("type", "stream"):
                     raise
                 errors[name] = error
@@ -383,6 +384,7 @@ def _parquet_batches(
     path: Path, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
 ) -> Iterator[Any]:
     """Yield batches of a file of Parquet, those `texts` as codes of a dictionary."""
+    # with pre_buffer pyarrow would hold whole row groups
     options = {"pre_buffer": False, "buffer_size": _PAGES, "read_dictionary": texts}
     with parquet_file(path, **options) as file:
         rows = _rows_at_once(file.metadata, size, names)
@@ -412,6 +414,7 @@ def _rows_at_once(footer: Any, size: int, names: Sequence[str] | None) -> int:
         whole = sum(c.total_uncompressed_size for c in read)
         row = max(row, whole / max(group.num_rows, 1))
         page = max(page, min(whole, row * _PAGE_ROWS))
+    # pages are decompressed whole, however few rows are asked for
     poll(int(page))
     return max(1, min(size, int(room / row / _SHARE)))
 

@@ -174,6 +174,7 @@ def typed(texts: Any) -> Any:
     if (numbers := _numbers(texts)) is not None:
         return numbers
     coded = encode_text(texts)
+    # each distinct cell once: columns of text repeat themselves
     words = pc.utf8_trim(coded.dictionary, " \t")
     for read in (_numbers, _truths, _moments):
         if (values := read(words)) is not None:
@@ -208,6 +209,7 @@ def _is_double(cell: str | None) -> bool:
 def _truths(words: Any) -> Any | None:
     if len(words) > _SPELLINGS:
         return None
+    # more distinct words than there are spellings cannot all be true or false
     lower = [word.lower() for word in words.to_pylist()]
     return array_of([word == "true" for word in lower]) if set(lower) <= _TRUTHS else None
 

@@ -112,6 +112,7 @@ def _of_one_shape(data: bytes) -> LineColumns:
     names, literals = _shape(data[: data.index(b"\n")].rstrip(b"\r"))
     head_end = literals[0] if names else b"()"
     cells = data.replace(head_end, b"," if names else b"")
+    # once in each line: else a name differs, or a value holds what stands before it
     if len(data) - len(cells) != lines * (len(head_end) - len(names[:1])):
         raise Refused
     columns = [HEAD, *names]
@@ -121,6 +122,7 @@ def _of_one_shape(data: bytes) -> LineColumns:
             read_options=csv.ReadOptions(
                 column_names=columns, use_threads=False, block_size=len(cells) + 1
             ),
+            # quotes are doubled with '' here, so they are looked at below
             parse_options=csv.ParseOptions(quote_char=False),
             convert_options=csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string())),
         )

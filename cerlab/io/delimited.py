@@ -33,6 +33,7 @@ from cerlab.io.rows import Refused, TextRow, line_ends, lone_returns, one_array,
 from cerlab.io.sources import empty
 from cerlab.model.event import TypeColumn, type_of_all
 
+# Python's own limit of 131,072 characters is less than texts that people keep in cells
 csv.field_size_limit(1 << 27)
 
 
@@ -84,6 +85,7 @@ def _header_line(lines: Iterator[str], type_column: str) -> tuple[int, str, str]
     A comment with a cell that is `type_column` is the header.
     """
     for row, line in enumerate(lines, start=1):
+        # the mark of the byte order, which spreadsheets write
         text = line.removeprefix("\ufeff")
         if text.startswith("#"):
             names = re.split(r"[,;|\t]", text[1:].strip())

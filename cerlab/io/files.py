@@ -122,6 +122,7 @@ def read_parts(
         bad_rows: list[tuple[str, BadData]] = []
         error = None
         keeps = sum(_length(path, pipes) for path in paths) <= keep
+        # a text may be read twice, and its bad rows are reported once
         aside = None if on_bad_row is None else lambda row, error: bad_rows.append((row, error))
         try:
             for part in watch(_parts(paths, options, types, aside, pipes)):
@@ -232,6 +233,7 @@ def _arriving(path: Source, before_reading: Callable[[], None]) -> Iterator[Call
         before_reading()
         if raw is None:  # not a real file, as in a notebook
             return sys.stdin.readline().encode("utf-8", "surrogatepass")
+        # what has arrived: `read` would wait until there is as much
         data: bytes = raw.read1(min(size, CHUNK))
         return data
 

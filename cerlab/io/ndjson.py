@@ -185,6 +185,7 @@ def _shapes(
     lacking = [name for name in missing if missing[name].any()]
     if not lacking:
         return (tuple(names),), None
+    # a bit of an int64 for each
     if len(lacking) > 62:
         raise Refused
     bits = np.zeros(count, np.int64)

@@ -55,6 +55,7 @@ def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
                 yield file
         else:
             folder, name = os.path.split(file_path)
+            # beside its place: only inside one file system is renaming a single step
             file_path = os.path.join(folder, f".{name[:40]}.{uuid4().hex}")
             yield from _temporary_file(file_path, os.path.join(folder, name), now)
     except OSError as error:
@@ -88,6 +89,7 @@ def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> 
         with open(temporary, "xb") as file:
             yield file
             file.close()
+            # before it gets the name: after a power cut there is the old file or the new one
             _to_disk(temporary)
             if now is not None:
                 os.chmod(temporary, stat.S_IMODE(now.st_mode))

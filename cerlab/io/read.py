@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PLAIN = {bool, int, float, str, Timestamp, type(None)}
+# numbers of shapes are bytes
 _SHAPES = 256
 """The most sets of keys."""
 
@@ -423,6 +424,7 @@ def rows_of_dicts(dicts: Sequence[Any]) -> Rows | None:
         return None
     try:
         for values in columns.values():
+            # one check for a column: which text it is, the reader of single events finds
             "".join([value for value in values if type(value) is str]).encode()
     except UnicodeEncodeError:  # half of a surrogate pair
         return None

@@ -51,6 +51,7 @@ class Blocks:
         """Return the next lines, None at the end; raises `ResourceLimit`."""
         while not self.over:
             poll(len(self._rest))
+            # as much as is there already: a line of many blocks is not searched anew for each
             fresh = self._read(max(BLOCK, len(self._rest)))
             self.over = not fresh
             self._rest += fresh
@@ -58,6 +59,7 @@ class Blocks:
                 if len(self._rest) < len(_MARK) and fresh:
                     continue
                 self._rest, self._begun = self._rest.removeprefix(_MARK), True
+            # not at the last byte, which may be the first half of \r\n
             end = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r", 0, -1)) + 1
             if end and not self.over:
                 block, self._rest = self._rest[:end], self._rest[end:]

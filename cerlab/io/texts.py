@@ -58,6 +58,7 @@ def _joined(pieces: list[Any], rows: int) -> str:
     lines = pc.binary_join_element_wise(*wide, _large(""))
     if isinstance(lines, pa.Scalar):
         return str(lines.as_py()) * rows
+    # all lines are one buffer already: as Python texts they would be made one by one
     offsets = memoryview(lines.buffers()[1]).cast("q")
     first, last = offsets[lines.offset], offsets[lines.offset + len(lines)]
     return memoryview(lines.buffers()[2])[first:last].tobytes().decode()
