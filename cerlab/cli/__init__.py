@@ -52,6 +52,7 @@ def _stopped_by_exceptions() -> Iterator[None]:
     def stop(number: int, _: Any) -> None:
         raise SystemExit(128 + number)
 
+    # The main thread alone may set handlers, and `main` may be called in another.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -84,6 +85,7 @@ def _status(arguments: argparse.Namespace) -> int:
         from cerlab.io.output import ESCAPE
 
         if isinstance(sys.stdout, TextIOWrapper):
+            # An encoding without é must not end a command in the middle of its answers.
             sys.stdout.reconfigure(errors=ESCAPE)
         with within_limits(arguments):
             status = _run(arguments)
@@ -93,6 +95,7 @@ def _status(arguments: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return BAD
     except BrokenPipeError:  # the reader of our output has gone, as in `cerlab run .. | head`
+        # Python flushes standard output once more at exit, which would fail with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except KeyboardInterrupt:

@@ -190,6 +190,7 @@ class ParquetWriter:
             self._writer = self._stack.enter_context(opened)
         self._tables.append(table)
         self._rows += table.num_rows
+        # A large table ends its group early, as readers hold a whole group in memory.
         if self._rows >= ROWS or sum(each.nbytes for each in self._tables[-1:]) > 1 << 26:
             self.close()
 
@@ -381,6 +382,7 @@ class Answers:
             return
         self._pending.append(answers)
         self._positions += len(answers.positions)
+        # LIMIT counts the rows of one end, which giving out here could cut in two.
         if self._positions >= PENDING_POSITIONS and self._per_end is None:
             self._give_out()
 
@@ -469,6 +471,7 @@ class Answers:
         return [n for n in stream.columns if n not in names] if self._by_columns else None
 
     def _write(self, table: Any, count: int) -> None:
+        # Rows of valuations are counted here, since an answer may have several.
         if self._labels and self._left is not None:
             table = table.slice(0, self._left)
             count = table.num_rows

@@ -41,6 +41,7 @@ def within_limits(arguments: argparse.Namespace) -> Iterator[None]:
         if (seconds is None and memory is None) or current_thread() is not main_thread():
             yield
             return
+        # Windows has no `setitimer`.
         with _with_timer() if hasattr(signal, "setitimer") else _with_thread():
             yield
 
@@ -48,6 +49,7 @@ def within_limits(arguments: argparse.Namespace) -> Iterator[None]:
 @contextmanager
 def _with_timer() -> Iterator[None]:
     """A block in which a timer looks at the limits."""
+    # An exception of the handler comes up wherever the main thread is, in a read of a pipe too.
     before = signal.signal(signal.SIGALRM, lambda *_: poll())
     signal.setitimer(signal.ITIMER_REAL, BETWEEN_ALARMS, BETWEEN_ALARMS)
     try:
@@ -70,6 +72,7 @@ def _with_thread() -> Iterator[None]:
                 interrupt_main()
                 return
 
+    # The limits are in a context variable, which a new thread would not see.
     looks = Thread(target=copy_context().run, args=(look,), daemon=True)
     looks.start()
     try:

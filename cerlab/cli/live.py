@@ -102,6 +102,7 @@ class AnswerWarnings:
     def _all_names(self, path: str) -> None:
         """Note the names of all columns, of which the needed ones alone may have been read."""
         try:
+            # One row tells the columns of a table; of NDJSON it tells its own names.
             first = next(io.batches(path, type=self._arguments.type, size=1), None)
         except CerlabError:
             return  # the rows that could be read were
@@ -255,6 +256,7 @@ def _compiled(
                 first = list[Event]()
                 for answer in by.live(query, _until_long(_noted(events, answers), first), axis):
                     answers.one(answer)
+            # A pipe that ended before is answered, and Numba was never loaded.
             if name == "compiled" or len(first) == SHORT:
                 run = _started(query, axis, first if name == "auto" else [])
             for event in events:

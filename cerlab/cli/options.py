@@ -143,6 +143,7 @@ def query_file(argument: str) -> Path | None:
     if path is not None and path.suffix.lower() in FORMATS and path.suffix != ".core":
         hint = "QUERY stands before EVENTS"
         raise UsageError("CER0838", f"'{argument}' is a file of events, not a query", hint=hint)
+    # Not `path.exists()`, which raises for a text that is too long to be a name.
     there = path is not None and os.path.exists(path) and not path.is_dir()
     if path is None or not (there or path.suffix.lower() in _QUERY_SUFFIXES):
         return None

@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         hint = "leave it out for all answers"
         raise UsageError("CER0804", f"--limit is {arguments.limit}, a negative number", hint=hint)
     if arguments.limit is not None:
+        # `islice` and slices of Arrow take no larger number.
         arguments.limit = min(arguments.limit, sys.maxsize)
     if arguments.format == "parquet" and arguments.output is None:
         raise UsageError("CER0809", "Parquet needs a file", hint="add -o OUT.parquet")
@@ -120,6 +121,7 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
 def _until(text: str | None) -> Until | None:
     """``--until``, as a number if it is one."""
     if text is not None:
+        # An integer if it is one: a float is too coarse for nanoseconds since 1970.
         for number in (int, float):
             with suppress(ValueError):
                 return number(text)

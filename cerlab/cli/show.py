@@ -155,6 +155,7 @@ def _write_bytes(data: bytes, arguments: argparse.Namespace) -> None:
             f"{arguments.format} is not written to a terminal",
             hint="name a file: -o OUT",
         )
+    # The text layer has a buffer of its own, and what it holds was printed before.
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
 

@@ -48,6 +48,7 @@ def satisfiable(a: What) -> Verdict:
             complex_event=ComplexEvent(start=0, end=1, positions=(0, 1)), side=None)
     """
     query = as_pattern(a)
+    # Nothing is consumed before the first answer, so whether there is one does not depend on it.
     plain = _without_consumption(query)
     return _decide(plain, None, (Side.LEFT,), "no stream has an answer", query, None)
 
@@ -211,6 +212,7 @@ def dead_branches(query: Pattern) -> list[str]:
             verdict = satisfiable(through)
         except ResourceLimit:
             poll()
+            # A list that is cut short would say that all other branches are alive.
             return []
         if verdict.holds is False:
             paths.append(path)

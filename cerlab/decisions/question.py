@@ -141,6 +141,7 @@ class Question:
                 continue
             late = Fraction(0)
             if difference.late and window is theirs:
+                # As late as ours allows where both read one axis, else just too late for theirs.
                 same = ours.span is not None and ours.span.axis == span.axis
                 late = ours.span.width if same and ours.span else floor(span.width) + Fraction(1)
             elif difference.late and theirs.span and theirs.span.axis == span.axis:
@@ -171,6 +172,7 @@ def _machine_in_window(query: Pattern) -> WindowedMachine:
         case AttributeWindow(width, attribute):
             exact = Fraction(width)
             if _is_integer(query, attribute):
+                # Integers differ by integers, so the fraction of a width lets nothing more in.
                 exact = Fraction(floor(exact))
             return WindowedMachine(machine, span=TimeSpan(attribute, exact))
         case _:

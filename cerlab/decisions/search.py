@@ -96,8 +96,10 @@ def _shortest_part(question: _Question, witness: Witness) -> Witness:
 def _small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:
     """All short streams of events that the tests tell apart, then some longer ones at random."""
     pool = pool_of(queries)
+    # Seeded, so that a verdict is the same in every process.
     rng = Random(0)
     length, count = 0, 0
+    # Half of the tries are all short streams, the other half are drawn from longer ones.
     while count + len(pool.events) ** (length + 1) <= MAX_TRIED // 2 and length + 1 < MAX_LENGTH:
         length += 1
         for rows in product(pool.events, repeat=length):
@@ -239,6 +241,7 @@ def _with_values(plain: Pool) -> list[Row]:
             for name, k in zip(plain.attributes, choice, strict=True):
                 if values := plain.values(event, name):
                     row[name] = values[k % len(values)]
+            # By their text, as 1 and TRUE are equal in Python.
             rows.setdefault(repr(sorted(row.items())), row)
         if len(rows) >= MAX_POOL:
             break

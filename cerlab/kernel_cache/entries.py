@@ -64,6 +64,7 @@ def _platform() -> tuple[object, ...]:
 def _parts_of(kernel: Any) -> Iterator[object]:
     """Yield code, options and globals of a kernel and of all kernels that it reaches."""
     pending = [kernel]
+    # The list grows while it is read: a kernel that is reached reaches others.
     for each in pending:
         function = each.py_func
         if function.__closure__:
@@ -157,6 +158,7 @@ def write(name: str, payload: bytes) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         if not _is_safe(folder):
             return
+        # In the same folder, where renaming is one step: no reader sees half an entry.
         handle, part = mkstemp(dir=folder, prefix=".")
         try:
             with open(handle, "wb") as file:
@@ -173,6 +175,7 @@ def write(name: str, payload: bytes) -> None:
 
 
 def _digest(name: str, payload: bytes) -> bytes:
+    # With the name, so that one entry under the name of another is refused.
     return sha256(name.encode() + b"\0" + payload).digest()
 
 
@@ -198,6 +201,7 @@ def _is_foreign(path: Path, status: os.stat_result) -> bool:
 
 
 def _remove_oldest(folder: Path) -> None:
+    # The oldest by last use, as `read` touches an entry.
     entries = sorted((each.stat().st_mtime_ns, each) for each in folder.iterdir())
     excess = sum(each.stat().st_size for _, each in entries) - MAX_BYTES
     for _, entry in entries:

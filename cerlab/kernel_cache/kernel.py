@@ -48,6 +48,7 @@ class MachineCode:
         pointer = ctypes.c_void_p
         form = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, pointer)
         self._call = form(engine.get_function_address(facts["name"]))
+        # "=" is without padding: each part is eight bytes, as the wrapper reads them.
         self.pack = struct.Struct("=" + facts["arguments"]).pack
         fields = [(f"f{n}", np.ctypeslib.as_ctypes_type(t)) for n, t in enumerate(facts["result"])]
         self._result = type("Result", (ctypes.Structure,), {"_fields_": fields})
@@ -113,7 +114,9 @@ class CompiledKernel:
         code = self._code.get(kinds)
         if code is None:
             types = str([fields_of(each) if isinstance(each, type) else each for each in kinds])
+            # Threads that come to wait here find the code, and do not compile it again.
             with CompiledKernel._loading:
+                # By their text as well: equal dtypes need not be one object.
                 code = self._code.get(types) or self._load(types, arguments)
                 self._code[kinds] = self._code[types] = code
         return code, code.pack(*parts)

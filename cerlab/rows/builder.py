@@ -521,6 +521,7 @@ def _error_in_text(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
 
 def _refuse_deep(text: str, start: int, end: int) -> None:
     depth = 0
+    # Counted in the text, as what is built of the tree calls itself for each level.
     for sign in re.findall(r"[()]|\{-|-\}", text[start:end]):
         depth += 1 if sign in ("(", "{-") else -1
         if depth > MAX_PATTERN_DEPTH:

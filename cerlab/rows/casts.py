@@ -49,6 +49,7 @@ def _whole(value: bool | float | str) -> int | None:
         if not _NUMBER.fullmatch(text):
             return None
         number = Decimal(text)
+        # Far beyond 64 bits, and `int` would write out as many digits as the exponent says.
         if number.adjusted() > 40:
             return None
         return int(number.to_integral_value(ROUND_HALF_UP))  # away from 0
@@ -57,6 +58,7 @@ def _whole(value: bool | float | str) -> int | None:
 
 def _double(value: bool | float | str) -> float | None:
     try:
+        # Python reads the digits of every script.
         return float(value) if not isinstance(value, str) or value.isascii() else None
     except ValueError:
         return None
@@ -90,6 +92,7 @@ def rounded(x: int | float, places: int = 0) -> int | float:
 def _nearest(x: float) -> float:
     if not math.isfinite(x):
         return x
+    # Not the floor of x + 0.5, which for 0.49999999999999994 is 1 in doubles.
     whole = math.copysign(math.floor(abs(x)), x)
     return whole + math.copysign(1.0, x) if abs(x - whole) >= 0.5 else whole
 

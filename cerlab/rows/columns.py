@@ -112,7 +112,6 @@ def _plain(column: Values, name: str) -> Values:
 
 def _numbers(values: Values) -> Values:
     """Doubles; NaN, which SQL orders and Arrow does not, is refused."""
-    # Arrow leaves NaN unordered; SQL puts it above all numbers
     if pc.any(pc.is_nan(values)).as_py():
         raise NotColumnar
     return values
@@ -414,7 +413,7 @@ def window_ends(query: RowPattern, R: OrderedRows) -> Int64s:
     else:
         ends = pc.min_max(column).as_py()
         # differences of integers are integers: below 2.5 is below 3
-        width = math.ceil(width)  # of integers, which differ by less than d or by less than that
+        width = math.ceil(width)
         if max((ends["max"] or 0) - (ends["min"] or 0), width) >= 1 << 63:
             raise NotColumnar
     end = np.empty(len(R), np.int64)

@@ -249,7 +249,7 @@ def partitions(M: Machine, columns: Columns, length: int) -> list[list[int]]:
 
 
 def _same(value: Any) -> Any:
-    """Return a NaN is one value."""
+    """The key that equal values share: a NaN is one value."""
     return "NaN" if value != value else (value,)
 
 

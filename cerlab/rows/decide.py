@@ -450,6 +450,7 @@ def shortest_path(G: RowGraph, sides: Sides, is_bad: Bad, joint: Joint) -> list[
     parents: dict[SearchRow, SearchRow | None] = dict.fromkeys(level)
     depth, best = 1, None
     end: tuple[SearchRow, Rest | None] | None = None
+    # A late difference in a short table may come after an early one in a long table.
     while level and (best is None or depth < best):
         _limit(len(parents))
         after = []

@@ -244,6 +244,7 @@ def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashabl
 
     None where they do not suffice.
     """
+    # By their text, as a name may be None, which has no order.
     registers = sorted(set(read), key=repr)
     if not registers or any(register.kind == "other" for register in registers):
         return None

@@ -211,7 +211,7 @@ def _best(
     there = present.astype(np.uint8)
     begins = np.zeros(len(places) + 1, np.uint8)
     # where the members of each match begin, counted in members of all matches
-    begins[counts[S.offsets]] = 1  # where the rows of a match begin
+    begins[counts[S.offsets]] = 1
     running_best(numbers, there, begins, function is ex.AggregateFunction.MAX)
     if not len(places):
         return pa.nulls(len(rows.length), values.type)

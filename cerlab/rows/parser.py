@@ -144,6 +144,7 @@ def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.
     builder.nodes.extend(clauses.nodes)
     for node, place in clauses.places:
         builder.record(node, place)
+    # Of several errors the first is the same in whatever order the clauses stand.
     order = ("define", "measures", "partition_by", "order_by")
     parts = {name: clauses.later[name](builder) for name in order if name in clauses.later}
     select = around.build(builder) if around else None
@@ -178,6 +179,7 @@ def read_clauses(cursor: Cursor) -> Clauses:
         cursor.take_words(*clause.split())
         reader(cursor, clauses)
     if clauses.pattern is None:
+        # Back at the closing parenthesis, where PATTERN is missed.
         cursor.at -= 1
         raise cursor.syntax_error("PATTERN")
     return clauses

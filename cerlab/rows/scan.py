@@ -216,6 +216,7 @@ def _result_rows(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows
     """Return the rows of the result that a batch of matches has."""
     count = len(M.start)
     if query.rows is rp.Rows.ONE:
+        # Of the table it has the keys alone, which are those of any row of the partition.
         first = begins[M.start] if count else M.start
         return ResultRows(np.arange(count), first, M.length)
     empties = int(query.rows is not rp.Rows.OMIT_EMPTY)

@@ -249,6 +249,7 @@ def search(S: Search, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: i
         if labels + length > len(B.step):
             return FULL
         for j in range(length):
+            # `path.step` has the next to be tried; the one that was taken stands before it.
             B.step[labels + j] = path.step[j] - 1
         # before the cursor moves: an error must name the row of this match
         next_row = row_after_match(T.variable, O, B.step, labels, s, s + length)

@@ -160,9 +160,11 @@ def explain_query(question: Question) -> Why:
     for region in regions(question):
         searched_regions.append(region)
         if whole := candidates(question, region, 0):
+            # A match in one region is one in every wider region, so the search ends with the first.
             confirm(question, whole)
             best, failures = first_passing(question, whole)
             return _of_query(question, best, failures, region)
+    # The last region holds all that can matter, so the automaton has to refuse as well.
     confirm(question, [])
     best = nearest(question, searched_regions[0])
     return _of_query(question, best, best.failures, searched_regions[0])

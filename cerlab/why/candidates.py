@@ -92,6 +92,7 @@ def regions(question: Question) -> Iterator[Region]:
         after = not closes or hi == n - 1 or outside(first, hi)
         if before and after:
             return
+        # Eight-fold: all searches together cost a seventh more than the last, if that is linear.
         further *= 8
 
 
@@ -124,6 +125,7 @@ def candidates(question: Question, region: Region, allowance: int) -> list[Candi
         if cost(place.failures) <= allowance
         for candidate in _in_place(question, place, allowance)
     ]
+    # The charts prune by what parts fail; clauses, window and interval are added to that here.
     affordable = [each for each in entries if each[0] <= allowance]
     return [candidate for *_, candidate in sorted(affordable, key=lambda each: each[:-1])]
 
@@ -269,6 +271,7 @@ def _candidates(question: SremoQuestion, allowance: int) -> Iterator[SremoCandid
     interval = other_interval(real, question.start, question.end)
     for i in range(lo, root.goal.stop + 1):
         before = root.goal.leftover_between(lo, i)
+        # A later start leaves out these marks too.
         if HEAVY * len(before) > allowance:
             return
         for d in readings(root._replace(i=i)):

@@ -307,6 +307,7 @@ def _agreeing(
     here: Part, phi: cel.And, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
     """The valuations of both sides; with an allowance those of one side too."""
+    # Below AND all labels are read (`contexts`), so an item is one valuation and none is lost.
     by_valuation = {d.valuation: d for d in rights}
     for a in lefts:
         if (b := by_valuation.get(a.valuation)) is not None:
@@ -335,6 +336,7 @@ def _alone(
 
 def _counter_examples(goal: Goal, right: Formula) -> list[Valuation]:
     """Valuations of the right side of UNLESS, of each interval one, shortest first."""
+    # No label is visible there, so atoms take any event: what matches inside forbids, unmarked too.
     free = replace(goal, marks=(), start=None, end=None, allowance=0)
     every = derivations(Part(free, right, (), Context(labels_in(right), frozenset())))
     intervals = [d.valuation for d in every if d.valuation is not None]
@@ -353,6 +355,7 @@ def _unless(
         f"in [{rival.start}, {rival.end}]"
     )
     repairs: tuple[Repair, ...] = (Relax(path, phi.left),)
+    # Another event helps only where each match inside is that one event.
     intervals = {(R.start, R.end) for R in rivals if inside((R,), V)}
     if intervals == {(W.start, W.start)}:
         repairs += (Alter(goal.at[W.start]),)

@@ -51,6 +51,7 @@ def first_passing(
                 break
         else:
             return candidate, ()
+    # Of equals `max` has the first, and the candidates come with the best first.
     _, furthest, failure = max(rejections, key=lambda each: each[0])
     return furthest, (failure,)
 
@@ -132,11 +133,13 @@ class Checks:
         """The first answer on a substream, that ends with its last event, which is preferred."""
         question, end = self._question, len(S.events) - 1
         C = tuple(S.positions.index(p) for p in question.positions)
+        # Without WITHIN and LIMIT: a strategy compares what is there before them.
         bare = CeqlQuery(question.formula, items=question.ast.items, strategy=strategy)
         plan = plan_of(bare, first_order=question.first_order)
         if plan is None:
             every = answers(bare, Stream(S.events), first_order=question.first_order)
             return first_preferred(strategy, (m for m in every if m.end == end), C)
+        # Answers with this end may be exponentially many; one that is larger is found in one pass.
         if strategy is Strategy.MAX:
             return larger_answer(plan.cea, S.events, C)
         evaluation = TecsEvaluation(machine_of(plan))
@@ -226,6 +229,7 @@ def larger_answer(
                 takes = move.mark is Mark.TAKE
                 if move.source != q or (i in goal and not takes):
                     continue
+                # Such a run is there already, and to ask the predicate costs most.
                 if (move.target, run.more) in step and not takes:
                     continue
                 if satisfies(t, move.predicate):

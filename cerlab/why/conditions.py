@@ -167,6 +167,7 @@ def _truths(
             return frozenset(not truth for truth in _truths(operand, t, v, unknown))
         case pred.And(left, right):
             rights = _truths(right, t, v, unknown)
+            # Both sides may read one unknown event, so what is said to be possible may not be.
             return frozenset(a and b for a in _truths(left, t, v, unknown) for b in rights)
         case pred.Or(left, right):
             rights = _truths(right, t, v, unknown)

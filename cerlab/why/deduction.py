@@ -182,9 +182,11 @@ class Chart(Generic[D]):
         """Keep a derivation if the goal allows it and its item has no better one."""
         spend(own=self._goal.budget)
         price = cost(d.failures)
+        # The surcharge only refuses: derivations of one item pay the same, so it ranks none.
         if price + self._surcharge(d) > self._goal.allowance:
             return False
         key, rank = self._item(d), (price, blame(d.failures))
+        # An item gets better only strictly, in whole numbers, which is why `rounds_of` ends.
         if key in self._best and self._best[key][0] <= rank:
             return False
         self._best[key] = (rank, d)

@@ -196,6 +196,7 @@ def cost(failures: Sequence[Failure]) -> int:
     left = list(failures)
     while len(left) > 1:
         counts = Counter(repair for failure in left for repair in failure.repairs)
+        # The least set of repairs that mends all is a hitting set, which is NP-hard to find.
         best = counts.most_common(1)[0][0] if counts else None
         group = [f for f in left if not f.repairs or best in f.repairs]
         total += max(map(weight, group))

@@ -102,6 +102,7 @@ def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
     around = {x: p for x, p in outside.choice.items() if x not in own}
     candidates = (*(goal.marks or ()), *((None,) if goal.allowance >= LIGHT else ()))
     best = chart(here)
+    # Exponential in these variables only; all others find their event by their label.
     for events in product(candidates, repeat=len(names)):
         spend(own=goal.budget)
         nu: Choice = dict(zip(names, events, strict=True))

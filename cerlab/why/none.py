@@ -142,6 +142,7 @@ def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
         case AttributeWindow(int(width), attribute):
             return width, lambda n: AttributeWindow(n, attribute)
         case AttributeWindow(width, attribute):
+            # A width of 0 has no parts.
             part = width / _FINE or 1.0
             return int(width / part), lambda n: AttributeWindow(n * part, attribute)
         case _:
@@ -239,6 +240,7 @@ def _places(
 ) -> Iterator[tuple[Path, str, Formula]]:
     """Each place with what may stand there instead, outermost first."""
     yield from ((path, words, into) for words, into in changes(phi))
+    # Below NOT, and on the right of UNLESS, weaker makes the whole stronger.
     if isinstance(phi, cel.Not):
         return
     for n, psi in enumerate(children(phi)):

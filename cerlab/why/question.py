@@ -148,6 +148,7 @@ def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
     attributes = partition_attributes(question.ast)
     keys = {p: partition_key(stream[p], attributes) for p in question.anchors}
     distinct = dict.fromkeys(key for key in keys.values() if key is not None)
+    # If no position has a key, one place is searched still, to say what each of them lacks.
     for key in distinct or {(): None}:
         failures = outside
         for p, own in keys.items():
@@ -442,5 +443,6 @@ def _number(span: Instant) -> int | float:
     whole = Fraction(span)
     if whole.denominator == 1:
         return int(whole)
+    # A fraction becomes the nearest float, which may be less.
     near = float(whole)
     return near if near >= whole else math.nextafter(near, math.inf)

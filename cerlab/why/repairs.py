@@ -91,6 +91,7 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
         case mend.Insert(path, after, before):
             yield from _with_one_more(question, path, after, before)
         case mend.Remove(positions):
+            # From the back, so that those before keep their numbers.
             for p in reversed(positions):
                 question = _with_events(question, p, 1)
             yield question
@@ -153,6 +154,7 @@ def _with_one_more(
             for t in _variants(question, like)
             if not isinstance(part, cel.Atom) or t.type == part.type
         )
+        # Two questions for each event; all places together stay within `MAX_TRIES`.
         for t in islice(variants, MAX_TRIES // len(places) // 2):
             longer = _with_events(question, p, 0, t)
             yield replace(longer, positions=tuple(sorted({*longer.positions, p})))

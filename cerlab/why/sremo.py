@@ -140,6 +140,7 @@ def _iteration(here: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDeri
 
     def more(before: SremoDerivation) -> Iterator[SremoDerivation]:
         end = before.valuation.end
+        # A round that takes no event could follow itself for ever.
         return (d for d in _longer(before, body, first=False) if d.valuation.end > end)
 
     return rounds.rounds_of(once, more)
@@ -155,6 +156,7 @@ def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[Sre
         too_far = any(failure.kind is Kind.GAP for failure in wrong)
         for d in readings(part._replace(i=k, v=r.registers)):
             end, marks = d.valuation.end, r.marks + d.valuation.marks
+            # A gap before a part that takes no event is one before the next part, counted there.
             if end > k or not too_far:
                 value = Reading(r.start, end, marks, d.valuation.registers)
                 yield concatenation(before, wrong, d, value, part.goal.at)
