@@ -37,6 +37,7 @@ def load_with(load: Callable[[], object]) -> None:
 
 def _load() -> None:
     while _load_pictures:
+        # Taken off before it runs: what it loads may ask for a renderer again.
         _load_pictures.pop()()
 
 
@@ -55,6 +56,7 @@ def render(value: object, mimetype: str = "text/plain") -> Any:
 
 
 def _renderer(value: object, mimetype: str) -> Renderer | None:
+    # The nearest class first, so that a subclass may be shown otherwise than its base.
     for kind in type(value).__mro__:
         if (kind, mimetype) in _renderers:
             return _renderers[kind, mimetype]

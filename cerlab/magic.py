@@ -151,5 +151,6 @@ def _print_warnings() -> Iterator[None]:
                 others(message, category, *place, **more)
 
         warnings.showwarning = show
+        # Python shows a warning of one line once, and a cell runs again.
         warnings.simplefilter("always", CerlabWarning)
         yield

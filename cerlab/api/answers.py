@@ -62,6 +62,7 @@ class Matches(Immutable):
 
     def __iter__(self) -> Iterator[ComplexEvent]:
         answers: Iterator[ComplexEvent]
+        # One worker takes the access by number if it is there, and does not make it for this.
         access = self._access if self._workers > 1 else vars(self).get("_access")
         if self._workers > 1 and isinstance(access, BatchAccess):
             answers = chain.from_iterable(access.batches())
@@ -177,6 +178,7 @@ class Matches(Immutable):
     def to_pandas(self) -> pd.DataFrame:
         """The same as a pandas DataFrame."""
         table = self.to_arrow()
+        # Before pandas takes the memory, in which no limit could stop it.
         poll(_FRAME_ROW * len(table))
         frame: pd.DataFrame = table.to_pandas()
         return frame
@@ -316,6 +318,7 @@ def warn_about_answers(
     for remark in remarks_on_waits(pattern, stream):
         warn(AnswerWarning(remark), stacklevel=stacklevel_of_caller())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
+    # As long as both live, so that a second verb on them reads no event again.
     known = requirements.ABSENT.setdefault(pattern, WeakKeyDictionary())
     if (absent := known.get(stream)) is None:
         time = None if stream.time is None else stream.time.attribute

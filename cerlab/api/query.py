@@ -39,6 +39,7 @@ class Query(Pattern):
         return same and self.ast == other.ast  # predicates from Python may share a name
 
     def __hash__(self) -> int:
+        # The schema and predicates from Python are left to `==`: equal queries have equal texts.
         return hash((self._said, self.logic))
 
     @cached_property

@@ -274,6 +274,7 @@ class RowSession(_Session[Any]):
         table = rows_of_part(
             self._query, Stream(self._events), self._offset, answers, self._columns
         )
+        # More have to leave than stay: what is moved then was paid for by what leaves.
         leaves = self._run.lowest - self._offset
         if leaves > len(self._events) // 2:
             del self._events[:leaves]

@@ -224,6 +224,7 @@ def fuzz(
         if isinstance(reply, Difference):
             smaller = _smallest(child, query, events, reply)
             return replace(outcome, difference=smaller, case=n)
+        # While all is refused it is the engine that fails, and no feature.
         unsupported = (f for f in sorted(refusals) if refusals[f] >= _OFTEN and not replies[f])
         outcome = replace(
             outcome, shunned=tuple(unsupported) if outcome.cases > outcome.refused else ()
@@ -329,6 +330,7 @@ def difference(
     missing = tuple(m for key, m in answers.items() if key not in counts)
     extra = tuple(_row(key) for key in counts if key not in answers)
     twice = tuple(_row(key) for key, times in counts.items() if times > 1 and key in answers)
+    # Without intervals two answers may look alike, so that twice is no fault.
     if not (missing or extra or (twice and by_interval)):
         return None
     return Difference(query, tuple(events), missing, extra, twice)

@@ -183,6 +183,7 @@ class ServerProcess:
         except OSError as error:
             raise _no_such(self._words[0], error) from None
         assert process.stdout is not None
+        # A queue of its own, lest a late line of the process before be its answer.
         self._process, self._lines = process, SimpleQueue()
         self._reader = Thread(target=_read_lines, args=(process.stdout, self._lines), daemon=True)
         self._reader.start()

@@ -188,6 +188,7 @@ def _check(request: Request) -> Reply:
 def _answers(request: Request) -> Reply:
     pattern, stream = any_pattern(request["query"]), _stream(request)
     answers = sorted(cerlab.evaluate(request["query"], stream, limit=MOST_ANSWERS), key=by_end)
+    # Counted only where the list was cut.
     total = len(answers) if len(answers) < MOST_ANSWERS else _count(pattern, stream)
     reply: Reply = {
         "total": str(total),

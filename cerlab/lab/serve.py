@@ -123,6 +123,7 @@ class _Handler(SimpleHTTPRequestHandler):
     def _is_gone(self) -> bool:
         readable, _, _ = select([self.connection], [], [], 0)
         try:
+            # Readable without a byte is the end; the byte of a next request stays to be read.
             return bool(readable) and not self.connection.recv(1, MSG_PEEK)
         except OSError:
             return True

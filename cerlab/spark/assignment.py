@@ -143,6 +143,7 @@ def begins_in_time(runs: Sequence[Run], starts: Sequence[int], width: Fraction) 
             continue
         first = runs[candidates[own]].first_time
         assert first is not None
+        # Times do not go back, so the last of each run ascend; as fractions, since doubles round.
         begins.append(min(start, candidates[bisect_left(ends, Fraction(first) - width)]))
     return begins
 
@@ -154,6 +155,7 @@ def begins_in_events(runs: Sequence[Run], starts: Sequence[int], width: int) -> 
         missing = width
         while start > 0 and missing > 0:
             start -= 1
+            # Events of other streams are no events of the window.
             missing -= runs[start].rows_in_from
         begins.append(start)
     return begins
@@ -251,6 +253,7 @@ def bit_fields(
     widths = [*map(_width, columns)]
     if len(columns) < 2 or sum(widths) > BITS:
         return None
+    # The first key is leftmost, so that the integers have the order of the keys.
     shifts = [*accumulate(reversed(widths), initial=0)][-2::-1]
     fields = tuple(BitField(*column, shift) for column, shift in zip(columns, shifts, strict=True))
     return BitFields(fields, len(keys))

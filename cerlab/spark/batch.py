@@ -282,6 +282,7 @@ def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str)
     first = source.frame.select(*(source.column(n).alias(n) for n in columns)).limit(FIRST)
     rows = first.toArrow()
     requirements.read(_stream(rows))
+    # With fewer rows than were asked for, these were all.
     if requirements.open and rows.num_rows == FIRST:
         requirements.read(_stream(_examples(requirements, source, columns)))
     requirements.warn(rows.num_rows > 0, answers, ask)

@@ -85,6 +85,7 @@ class Evaluation:
         at_once = job.with_partition or job.names is not None
         self._engine_attributes = _attributes_of_engine(job.plan, job.time)
         self._buffer = None if job.names is None else EventBuffer()
+        # Keys and rows are made of the table that an answer ends in, so none may be held back.
         make = GeneralEvaluation if at_once else stream_evaluation
         self._run = make(plan, tables, job.time)
         self._positions: Positions | None = None
@@ -259,6 +260,7 @@ def evaluate_groups(batches: Iterable[Any], job: GroupJob, size: int = SIZE) -> 
     waiting: list[Any] = []
     for rows in tables_of(batches, size):
         before, groups = len(waiting), integers(rows, "group")
+        # The last group of a table may go on in the next one.
         cut = int(np.searchsorted(groups, groups[-1]))
         same = not cut and before and integers(waiting[-1], "group")[-1] == groups[-1]
         if before and not same:

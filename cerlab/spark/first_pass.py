@@ -80,6 +80,7 @@ def lying_runs(request: Request) -> tuple[Run, ...] | None:
 
     positions = request.position is not None
     rows = request.source.frame.select(*_columns(request))
+    # An event without a type loses its key, which ends the search; the survey then says why.
     rows = rows.withColumn("k0", fn.when(fn.col("named"), fn.col("k0"))).drop("named")
     batches = rows.mapInArrow(partial(runs_of, positions=positions), _schema(request))
     runs = runs_in(batches.toArrow().to_pylist(), len(request.keys))

@@ -196,6 +196,7 @@ def _clusters(groups: Sequence[RowGroup]) -> list[tuple[RowGroup, ...]]:
     clusters: list[list[RowGroup]] = []
     end: tuple[int, ...] = ()
     for group in sorted(groups, key=lambda group: (group.first, group.last)):
+        # Equal ends overlap too: they may be two events in one place, which a sort shows.
         if clusters and not end < group.first:
             clusters[-1].append(group)
             end = tuple(map(max, end, group.last))

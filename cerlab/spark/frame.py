@@ -67,6 +67,7 @@ class Source:
         if name not in self.names:
             return self.kind(name) == "string"
         field = self.schema[self.names.index(name)]
+        # CHAR and VARCHAR are strings with a note in their metadata, and CHAR pads with blanks.
         is_padded = any("char_varchar" in key.lower() for key in field.metadata)
         return field.dataType == StringType() and not is_padded
 
@@ -172,6 +173,7 @@ def time_column(
         window.attribute if isinstance(window, AttributeWindow) else getattr(axis, "attribute", "")
     )
     kind = source.kind(name)
+    # For the error alone, which the clock raises for values of such a kind.
     clock(Event("?", {name: _example(kind)}), 0)
     if kind in MOMENTS:
         return _micros(source, name), True

@@ -155,6 +155,7 @@ def increase(keys: Sequence[Any]) -> bool:
     """Whether each row is after the one before it, by the first of the keys that differ."""
     after = keys[-1][1:] > keys[-1][:-1]
     for key in keys[-2::-1]:
+        # From the last key to the first, which decides where it differs.
         after = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & after)
     return bool(after.all())
 

@@ -102,6 +102,7 @@ def _where(predicate: Predicate, of_atom: Callable[[Atom, bool], Column], *, abo
         case Or(left, right):
             return _where(left, of_atom, above=above) | _where(right, of_atom, above=above)
         case Not(operand):
+            # NOT of NULL is NULL in SQL; here a comparison with nothing is false, and its NOT true.
             return ~_two_valued(_where(operand, of_atom, above=not above))
         case atom:
             return of_atom(atom, above)
@@ -291,5 +292,6 @@ def _on_floats(op: Operator, constant: int | float) -> tuple[Operator, float | N
     if op in (Operator.EQ, Operator.NE):
         return _NONE if op is Operator.EQ else _ALL
     if op in (Operator.LT, Operator.LE):
+        # No double lies between the constant and the nearest one.
         return (Operator.LT if near > constant else Operator.LE), near
     return (Operator.GE if near > constant else Operator.GT), near

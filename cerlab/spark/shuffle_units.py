@@ -178,6 +178,7 @@ def _in_buckets(
     else:
         assert fields is not None
         group = fields.decode(rows).column("group")
+    # Events without a key are in no substream; they came for the numbers of those after them.
     if group.null_count:
         rows, group = rows.filter(group.is_valid()), group.drop_null()
     bucket = np.mod(group.to_numpy(), buckets)
@@ -299,6 +300,7 @@ def evaluate_ranges(
     units = _check_counts(runs_of_units(batches), assignment, placing)
     for part, some in groupby(units, key=attrgetter("part")):
         run = new_evaluation(job)
+        # The events of the window before come first, and no answer that ends in those is given.
         run.own, run.first = None, assignment.before[bisect_left(assignment.reader, part)]
         for own, inside in groupby(some, key=lambda unit: assignment.part[unit.run] == unit.part):
             if own:
@@ -323,6 +325,7 @@ def _check_counts(
             _same(unit.rows.num_rows, counts[unit.run])
             read += unit.rows.num_rows
             yield unit
+        # The runs that the part reads are consecutive, as `part` and `reader` ascend.
         stretch = slice(bisect_left(assignment.reader, part), bisect_right(assignment.part, part))
         _same(read, sum(counts[stretch]))
 

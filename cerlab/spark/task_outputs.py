@@ -232,6 +232,7 @@ def _parts(totals: GroupTotals, request: Request) -> Any:
 def _binary(integers: Iterable[int]) -> Any:
     import pyarrow as pa
 
+    # One bit more than the length has room for the sign.
     sizes = (n.to_bytes(n.bit_length() // 8 + 1, "little", signed=True) for n in integers)
     return pa.array(list(sizes), pa.binary())
 

@@ -108,6 +108,7 @@ def write_folder(
         if folder is None:
             publish_files(files, staging_path, path, counts)
         else:
+            # Files of tasks that ran twice or were given up, which are no answers.
             for stray in set(Path(staging).iterdir()) - {Path(staging, name) for name in counts}:
                 stray.unlink()
             Path(staging, _SUCCESS).touch()

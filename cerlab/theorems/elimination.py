@@ -228,6 +228,7 @@ def _formula(
 ) -> cel.Formula:
     A = trim(A)
     edges = _edges(A, _types(A, types), event_formula, operations.either)
+    # The sizes first, as numbers: the formula itself may not fit into memory.
     operators = eliminate({edge: cel.size(phi) for edge, phi in edges.items()}, _SIZES)
     if operators is not None and operators > MAX_SIZE:
         raise ResourceLimit(
@@ -320,6 +321,7 @@ def _or_nothing(a: _Ways) -> _Ways:
     match a.e:
         case _ if a.may_be_empty:
             return a
+        # By identity: parts are shared, so to compare two expressions may take exponential time.
         case sre.Concat(first, sre.Star(body) as iteration) if body is first:
             return _Ways(iteration, a.size // 2, True)
         case _:

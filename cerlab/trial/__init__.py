@@ -173,6 +173,7 @@ def _sort(entrant: _Entrant, start: float, until: float, most: int | None = None
 
     engine, tally, others = entrant
     language = LANGUAGES[tally.language]
+    # Small ones first: a cause of few features explains faults that have more.
     tally.unsorted_faults.sort(key=lambda each: (len(each[0].data), size(each[0])))
     remaining: list[tuple[Case, Judgement]] = []
     small_count = 0
@@ -276,6 +277,7 @@ def _failing(
     engine: Running, case: Case, verdict: Verdict, in_time: Callable[[], bool]
 ) -> Iterator[tuple[Case, Judgement]]:
     """Yield smaller cases that have the verdict; of one batch, the smallest first."""
+    # By batches, as an engine may need a second for each question and not for each case.
     for together in _batches(LANGUAGES[case.language].smaller(case), engine.adapter.batch):
         if not in_time():
             return

@@ -371,6 +371,7 @@ class Running:
                     answer = Failure(f"no reply to a batch: {str(other)[:200]}")
         if len(cases) == 1:
             return [Failure(" ".join((answer.how, self._last_line())).strip(), answer.hung)]
+        # The case at which the batch broke is found by halves, and the others are answered.
         half = len(cases) // 2
         return [*self._exchange(cases[:half]), *self._exchange(cases[half:])]
 
@@ -379,6 +380,7 @@ class Running:
         end = self.log.tell()
         self.log.seek(max(0, end - 2_000))
         lines = self.log.read().strip().splitlines()
+        # Back to the end, where the process writes on.
         self.log.seek(0, 2)
         return f"({lines[-1][:200]})" if lines else ""
 

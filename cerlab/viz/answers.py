@@ -64,6 +64,7 @@ _listings: WeakKeyDictionary[LazyAnswers, Listing] = WeakKeyDictionary()
 def listing(answers: LazyAnswers) -> Listing:
     """Look at no more answers than are shown, and one."""
     if answers not in _listings:
+        # One more than is shown tells whether those are all.
         first = tuple(islice(answers, MOST + 1))
         total: int | None = len(first)
         if len(first) > MOST:

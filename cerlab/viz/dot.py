@@ -182,6 +182,7 @@ def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
         yield f"  {{ rank=same; {'; '.join(ids)}; }}"
     order = sorted(heads, reverse=graph.direction == "RL")
     if len(order) > 1:
+        # Graphviz puts ranks in an order only by edges, so unseen ones lead from head to head.
         yield f"  {' -> '.join(f'at{layer}' for layer in order)} [style=invis];"
 
 

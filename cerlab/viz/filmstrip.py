@@ -289,6 +289,7 @@ class Frames:
         room = WIDTH - 2 * _MARGIN
         machines = {way: self._machine(steps[0], way) for way in self._ways()}
         scales = {w: (room - _GAP) / (each.width + width) for w, each in machines.items()}
+        # Of two ways that both fit `max` has the first, from left to right.
         way = max(scales, key=lambda w: min(1.0, scales[w]), default="")
         if way and scales[way] >= LEAST:
             scale, machine = min(1.0, scales[way]), machines[way]

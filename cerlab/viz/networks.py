@@ -98,6 +98,7 @@ def _machine(network: Any) -> Any:
         kind = _KINDS[name]
     else:
         raise ValueError(f"graphs of the kind '{name}' are not read back")
+    # The first and the last field are the source and the target.
     labels = kind.step._fields[1:-1]  # type: ignore[attr-defined]
     Delta = tuple(kind.step(p, *(e[part] for part in labels), q) for p, q, e in read)
     return kind(states, Delta, I, F, moves=moves, R=R)

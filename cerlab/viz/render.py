@@ -133,6 +133,7 @@ def _accessible(raw: str, graph: Graph, *, both: bool) -> str:
     """Graphviz's SVG as an element that says what it shows, the same bytes on every day."""
     body = raw[raw.index("<svg") :]
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.S)
+    # Ids are global in a page: those of two pictures would be one.
     body = re.sub(r' (?:id|xmlns:xlink|xml:space)="[^"]*"', "", body)
     body = centre_words(raise_words(body))
     opening, rest = body.split(">", 1)
@@ -274,6 +275,7 @@ def without_font_warnings() -> Iterator[None]:
         try:
             yield
         finally:
+            # First back to where it was, so that what is held back can be written there.
             os.dup2(real, STDERR)
             os.close(real)
             buffer.seek(0)

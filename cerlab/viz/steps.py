@@ -171,6 +171,7 @@ render({{
 
 def page(steps: StepList, theme: Look = "auto") -> str:
     """A page that needs nothing else; raises as `cerlab.viz.render.svg`."""
+    # The module of the widget, inlined: `render` is then in scope, and nothing is exported.
     script = SCRIPT.read_text().replace("export default { render };\n", "")
     frames = "\n".join(Frames(steps, theme).all())
     return _PAGE.format(title=escape(steps.query), frames=frames, script=script, style=STYLE)

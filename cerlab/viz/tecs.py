@@ -238,6 +238,7 @@ class Replay:
 
     def __init__(self, snapshots: Sequence[TecsSnapshot], theme: ThemeName) -> None:
         self._colours = THEMES[theme]
+        # One layout for all, so that a node stays where it is from frame to frame.
         graph = _together(snapshots)
         picture = svg(graph, theme) if graph.nodes else ""
         self._parts = [(m[1], unescape(m[2]), m[0]) for m in _PART.finditer(picture)]

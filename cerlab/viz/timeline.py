@@ -138,6 +138,7 @@ def _selection(
     events, answers = room
     positions: set[int] = set()
     choice: set[ComplexEvent] = set()
+    # A stream that fits is shown whole, and no answer asks for more room than that.
     room_for = length if length <= events else events
     for answer in _by_interest(rows_of, rows, answers):
         if len(choice) == answers:
@@ -172,6 +173,7 @@ def _with_neighbours(positions: set[int], length: int, room: int, reach: int) ->
     edge = sorted(region)
     for _ in range(reach):
         beside = [q for p in edge for q in (p + 1, p - 1) if 0 <= q < length and q not in region]
+        # A ring at a time, so that the nearest come first.
         edge = list(dict.fromkeys(beside))[: max(0, room - len(region))]
         region.update(edge)
     return sorted(region)

@@ -114,6 +114,7 @@ def first_fit(spans: Iterable[tuple[float, float]]) -> Iterator[int]:
     """For each span, by start, the first track that is free from half a step before it."""
     free: list[float] = []
     for start, end in spans:
+        # First fit in the order of starts needs the fewest tracks.
         track = next((n for n, until in enumerate(free) if until <= start), len(free))
         free[track : track + 1] = [max(start, end) + 0.5]
         yield track

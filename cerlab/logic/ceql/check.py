@@ -44,6 +44,7 @@ def check_predicate(P: pred.Predicate, events: Sequence[EventDeclaration], sourc
         case pred.Comparison(_, left, right):
             _compare(P, [left, right], events, source)
         case pred.Member(operand, values):
+            # The parser has seen to it that the constants are of one kind.
             _compare(P, [operand, values[0]], events, source)
         case pred.Between(operand, low, high):
             for bound in (low, high):
@@ -89,6 +90,7 @@ def check_correlation(
     ways = [dict(zip(events, way, strict=True)) for way in product(*events.values())]
     sides = (comparison.left, comparison.right)
     ours, theirs = ({kind for way in ways if (kind := _kind(x, None, way))} for x in sides)
+    # Of a side without a kind nothing is known, so nothing is refused.
     if ours and theirs and ours.isdisjoint(theirs):
         raise TypeMismatch(
             "CER0303",

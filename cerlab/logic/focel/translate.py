@@ -206,6 +206,7 @@ def _ways(item: Iteration) -> list[tuple[Item, frozenset[Atomic]]]:
     inside = [E for D in item.disjuncts for E in _hoist(D)]
     needs = [frozenset(f for f in E.filters if not labels_of(f) & E.own) for E in inside]
     distinct = list(dict.fromkeys(needs))
+    # Paid for before they are made: all subsets of the needs.
     spend(len(distinct) << len(distinct))
     demands = dict.fromkeys(
         frozenset[Atomic]().union(*subset)
@@ -255,6 +256,7 @@ def _label_atoms(
     own = {x: labels.fresh(x) for x in sorted(D.own)}
     label_of = {**outer, **own}
     parts: list[cel.Formula] = []
+    # By their text: a set has another order in each process.
     filters = [_condition(f, label_of) for f in sorted(D.filters, key=repr)]
     for item in D.items:
         if isinstance(item, Binding):

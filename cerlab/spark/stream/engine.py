@@ -129,6 +129,7 @@ class SequencesEngine:
         order = np.argsort(whole.sequence, kind="stable")
         self._events = whole.take(order)
         self._lowest = self._window_starts(self._events)
+        # Back in the order in which the events came, behind those of before.
         lowest = np.empty(len(order), np.int64)
         lowest[order] = self._lowest
         return lowest[len(before) :]
@@ -140,6 +141,7 @@ class SequencesEngine:
         times: Any = events.instants
         find: Any = window_starts_by_group
         if not (isinstance(times, np.ndarray) and isinstance(self._clock.width, int)):
+            # Compiled code takes no fractions, so the same function runs as Python.
             times = np.array(times, object)
             find = getattr(find, "py_func", find)
         first = np.empty(len(events), np.int64)
@@ -204,6 +206,7 @@ def number_keys(keys: Any, columns: Sequence[Any], length: int) -> tuple[Any, An
         if codes is not None:
             absent = (codes < 0) | (part < 0)
             both = codes * (part.max(initial=0) + 1) + part
+            # Pairs are numbered anew, so that the numbers stay below that of the rows.
             part = _codes(pa.chunked_array([pa.array(both, mask=absent)]))
         codes = part
     assert codes is not None

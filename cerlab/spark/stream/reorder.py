@@ -138,6 +138,7 @@ def arrive(
 def _is_more(after: Any, before: Any, length: Instant) -> Any:
     """Whether times are more than a length after others that are not later, exactly if whole."""
     if after.dtype == np.int64:
+        # Unsigned, for the difference of two int64 may need all 64 bits.
         return after.view(np.uint64) - before.view(np.uint64) > length
     return before < after - length
 

@@ -240,6 +240,7 @@ def length_in(unit: int | None, length: Length, what: str) -> Fraction:
     (Fraction(1500, 1), Fraction(20, 1))
     """
     if isinstance(length, timedelta):
+        # Not `total_seconds`, which is a float.
         microseconds = length // timedelta(microseconds=1)
         return _in_unit(unit, Fraction(microseconds * 1_000), str(length), what)
     if isinstance(length, str):

@@ -113,6 +113,7 @@ def state_to_bytes(state: BucketState, machine: Machine, job: str) -> bytes:
         exact = kind and (name != "instants" or whole)
         array = np.asarray(members[name], kind) if exact else members[name]
         parts.append(np.ascontiguousarray(array).tobytes())
+    # Each part begins at a multiple of eight bytes, where arrays of int64 may lie.
     body = b"".join(part + bytes(-len(part) % _WORD) for part in parts)
     header = {
         "format": FORMAT,
@@ -150,6 +151,7 @@ def state_from_bytes(
             )
         if header["job"] != job:
             raise BadData("CER0776", ANOTHER, hint=GO_ON)
+        # A copy, as nothing can be written into an array over bytes.
         body = np.frombuffer(state, np.uint8, offset=begin).copy()
         if crc32(body.data) != header["checksum"]:
             raise _no_state("its checksum is another one")

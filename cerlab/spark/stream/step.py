@@ -247,6 +247,7 @@ class BucketStep:
         """The rows since the first event of each sequence that answers to come can name."""
         import pyarrow as pa
 
+        # A sequence without an event that still matters keeps no row.
         first = np.full(len(alive), np.iinfo(np.int64).max)
         np.minimum.at(first, events.sequence, events.number)
         sequence, number = (self._recent.column(n).to_numpy() for n in ("sequence", "number"))
