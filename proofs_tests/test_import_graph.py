@@ -27,7 +27,7 @@ def modules(root: Path = ROOT) -> dict[str, ast.Module]:
 
 
 def imports_of(tree: ast.Module, module_names: Mapping[str, object]) -> Iterator[str]:
-    """What a module imports, wherever the import stands: functions and ``TYPE_CHECKING`` too."""
+    """The imports of a module, wherever they stand: in functions and ``TYPE_CHECKING`` too."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names):
@@ -42,7 +42,7 @@ def imports_of(tree: ast.Module, module_names: Mapping[str, object]) -> Iterator
 
 
 def graph_of(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
-    """Module to what it imports. A package's ``__init__`` stands for itself alone."""
+    """The imports by module. A package's ``__init__`` stands for one module alone."""
     return {name: set(imports_of(tree, trees)) - {name} for name, tree in trees.items()}
 
 
@@ -91,7 +91,7 @@ def test_a_stream_is_read_where_nothing_else_was_imported(tmp_path: Path) -> Non
 
 
 def test_names_of_types_are_those_of_the_run() -> None:
-    """What mypy is told of the public names is what `__getattr__` gives."""
+    """Types that mypy is told of the public names are the types that `__getattr__` gives."""
     type_checking, _ = (
         node
         for node in ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8")).body

@@ -1,4 +1,4 @@
-"""Citations and the ledger agree: what is cited is listed, what is called done is there."""
+"""Citations and the ledger agree: each cited place is listed, each one called done is there."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ JUDGEMENTS = {"random", "all", "hand", "counted", "definition"}
 
 
 def test_every_row_says_what_its_test_would_go_red_by() -> None:
-    """One by random cases has a random suite, or draws them by seeds of its own."""
+    """A proof by random cases has a random suite, or draws them by seeds."""
     for row in ROWS:
         assert row.judged in (JUDGEMENTS if row.status == "done" else {"-"}), row
         if row.judged == "random":

@@ -1,4 +1,4 @@
-"""What a release is made of: one version, every data file of the package, the papers to cite."""
+"""Parts of a release: one version, every data file of the package, the papers to cite."""
 
 from __future__ import annotations
 

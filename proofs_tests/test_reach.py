@@ -1,4 +1,4 @@
-"""What nothing runs stands in cerlab/theorems, and what stands there nothing runs."""
+"""Code that nothing runs stands in cerlab/theorems, and nothing runs code that stands there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVIDENCE = {
     "cerlab.papers",  # the ledger's keys
     "cerlab.predicates.minterms",  # questions about predicates, for whoever explores them
 }
-"""What is public and used by no other module."""
+"""Public names used by no other module."""
 
 
 def test_what_nothing_runs_is_in_theorems() -> None:

@@ -1,4 +1,4 @@
-"""What users rely on by name: the public API, the command line's help, the codes of errors.
+"""Names that users rely on: the public API, the command line's help, the codes of errors.
 
 `surface.txt` is that surface, a line each. A change of it is a decision, so it is recorded
 (``python -m proofs_tests.test_surface``) and read in the diff; nothing goes by accident.

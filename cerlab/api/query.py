@@ -76,7 +76,7 @@ class Query(Pattern):
 
     @property
     def srt(self) -> Srt:
-        """The transducer of the formula; raises `Unsupported` where there is none.
+        """The transducer of the formula; raises `Unsupported` for a formula without one.
 
         >>> parse_query("SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v").srt.states
         3

@@ -261,7 +261,7 @@ def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
 
 
 def _with_stored(side: Side, op: pred.Operator) -> pred.Guard:
-    """The value of the event being read, as one of a side, compared with the one that is kept."""
+    """The value of the event being read, as one of a side, compared with the kept value."""
     assert side.value is not None
     values = (pred.with_leaves(side.value, each) for each in (side.here, partial(side.stored, 0)))
     return pred.RegisterComparison(op, *values)

@@ -66,7 +66,7 @@ def _has_registers(pattern: AnyPattern) -> bool:
 
 
 class Immutable:
-    """A value whose attributes are set when it is made; what is computed of it is kept in it."""
+    """A value whose attributes are set when it is made; results computed from it are kept in it."""
 
     def __setattr__(self, name: str, value: object) -> None:
         kind = type(self).__name__

@@ -210,7 +210,7 @@ def gains_of_runs(
     digits: Sequence[Sequence[Int64s]],
     positions: Int64s,
 ) -> dict[str, Any]:
-    """What runs gain by the events at some positions, as fields of `k.Read`.
+    """The gains of runs by the events at some positions, as fields of `k.Read`.
 
     `digits` are those of each column of ``inputs.sums``, of these events only.
     """
@@ -240,7 +240,7 @@ def sums_of_digits(digits: Int64s, widths: Sequence[int]) -> tuple[Any, ...]:
 
 
 class KernelRun(NamedTuple):
-    """What the kernel made of some events."""
+    """Results of the kernel on some events."""
 
     rows: k.Rows
     state: k.RunTotals
@@ -345,7 +345,7 @@ class Program(NamedTuple):
 
     @property
     def states(self) -> int:
-        """How many numbers of states there are, at least one."""
+        """Count of the numbers of states, at least one."""
         return max(1, len(self.number))
 
 

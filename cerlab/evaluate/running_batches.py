@@ -55,7 +55,7 @@ from cerlab.predicates.truth import Key, partition_key
 
 
 class GroupCodes(NamedTuple):
-    """How a group of runs is made of the values of some attributes."""
+    """Makes a group of runs of the values of some attributes."""
 
     values: Callable[[int], tuple[Value, ...]]
     """The values of a group."""

@@ -379,7 +379,7 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
 def _other_stream(
     events: Any, schema: Schema | str | None = None, **how: Unpack[HowToRead]
 ) -> Events | None:
-    """The stream of a path, a table, a frame or a stream; None of what has to be iterated."""
+    """The stream of a path, a table, a frame or a stream; None of anything to be iterated."""
     if isinstance(events, Events):
         return events
     if isinstance(events, str | PathLike):

@@ -312,7 +312,7 @@ def test_first_order(evaluator: Any, formula: str, expected: list[ComplexEvent])
 
 
 ORDERS = {"<": "<", "<=": "<=", "=": "=", ">=": "=>", ">": ">", "!=": "<>"}
-"""How two values may stand to each other where a comparison holds."""
+"""Orders of two values in which a comparison holds."""
 
 
 @pytest.mark.parametrize("pair", list(combinations_with_replacement(ORDERS, 2)))

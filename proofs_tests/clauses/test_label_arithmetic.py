@@ -71,7 +71,7 @@ REFUSED = [
     row(MANY + "b.v - a.v > 2", "AAB", c(1, 2, 1, 2), v="214"),
     row("A AS a ; B AS b ; C AS c FILTER a.v + b.v = c.v", "ABC", c(0, 2, 0, 1, 2), v="123"),
 ]
-"""What would need a register for each event, or for each pair of labels."""
+"""Comparisons that would need a register for each event, or for each pair of labels."""
 
 
 @pytest.mark.parametrize(("formula", "events", "expected"), REFUSED)

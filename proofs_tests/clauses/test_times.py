@@ -205,7 +205,7 @@ WAYS = {
     "d": ("d", "e", "m-m", "d+d", "d-d", "-d", "n*d", "d*n", "d/n"),
     "n": ("n", "m", "d/d", "n+n", "n*n"),
 }
-"""What gives a moment, a duration or a number."""
+"""Operators and sides that give a moment, a duration or a number."""
 
 
 def random_term(rng: Random, kind: str, depth: int) -> Any:

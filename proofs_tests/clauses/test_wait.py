@@ -242,7 +242,7 @@ def test_a_wait_ends_before_the_first_event_after_it(suite: Suite) -> None:
 
 
 def test_an_answer_is_given_when_it_is_certain(suite: Suite) -> None:
-    """What is given stays given, and what every sampled continuation gives is given.
+    """An answer once given stays, and one that every sampled continuation gives is given.
 
     Continuations begin at the time of the last event, or at that which `until` promises.
     """

@@ -66,7 +66,7 @@ def test_every_evaluator_counts_alike(suite: Suite) -> None:
 
 
 def test_lists_count_alike(suite: Suite) -> None:
-    """What Foundations has, and counts: its lists, and FO-CEL by reference and automaton."""
+    """Counts in the languages of Foundations: its lists, FO-CEL by reference and automaton."""
     shape = Shape(depth=2, events=8, contiguous=False)
 
     def case(rng: Random) -> bool | None:

@@ -66,7 +66,7 @@ def _values(stream: Stream, V: Valuation, label: str, attribute: str) -> tuple[V
 
 
 def _comparable(value: Value) -> Value:
-    """A value that equals itself: NaN is a group of its own, and no other value is this text."""
+    """A value that equals itself: NaN is one group, and no other value is this text."""
     return "not a number" if value != value else value
 
 

@@ -139,7 +139,7 @@ def test_ranges_are_refused_where_answers_depend_on_earlier_ones() -> None:
 
 
 def test_an_iteration_that_is_given_up_waits_for_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be collected while a thread starts, whose lock a join would wait for, for ever."""
+    """Collection while a thread starts, whose lock a join would wait for, for ever."""
 
     class NoWaiting(ThreadPoolExecutor):
         def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

@@ -51,7 +51,7 @@ def random_events(rng: Random, length: int) -> list[dict[str, Any]]:
 
 Call = Callable[[Any], Any]
 Case = tuple[Callable[[], Any], list[Call]]
-"""What makes a fresh value, and the calls of it."""
+"""A function that makes a fresh value, and the calls of it."""
 
 
 def number(k: int) -> Call:

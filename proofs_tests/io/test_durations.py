@@ -106,7 +106,7 @@ def nanoseconds(table: pa.Table) -> list[int]:
 
 
 def test_sums_and_means_by_hand() -> None:
-    """Of 0, 1, 2, 3 seconds; of 1 and 2 nanoseconds the mean is rounded to the even one."""
+    """Durations of 0 to 3 seconds; the mean of 1 and 2 nanoseconds is rounded to the even one."""
     query = cerlab.parse_query("SELECT * WHERE A AS a")
     table = query.run(EVENTS).aggregate(**AGGREGATES)
     assert nanoseconds(table) == [6 * SECOND, 3 * SECOND // 2, 0, 3 * SECOND]

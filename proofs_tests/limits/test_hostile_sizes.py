@@ -33,7 +33,7 @@ LONG = (
     *("minterms of LIKE, joined", "minterms by z3, products", "why of iterations", "wide windows"),
     *("answers that runs share", "strict answers of registers", "fifty negations at once"),
 )
-"""Those that take long; `NAMES` has some of them, counted."""
+"""Inputs that take long; `NAMES` has some of them, counted."""
 WATCHDOG = 60
 """Seconds of CPU: far more than any of them takes, far less than work that is not counted."""
 CALLS_OF_A_STEP = 50

@@ -29,14 +29,14 @@ SECONDS = 0.4
 MEMORY = 300e6
 
 TRIES = 4
-"""Times that a call is made until it ends in time: what is late of itself is late in each."""
+"""Times that a call is made until it ends in time: a call that is always late is late in each."""
 
 ROW = re.compile(r"^(.{52}) +[\d.]+ +([\d.]+) +([\d.]+) (\S*)", re.MULTILINE)
 """A line of `late`: a name, seconds by the clock, of CPU, memory, each over its limit, a code."""
 
 
 def apart(names: list[str]) -> dict[str, tuple[float, float, str]]:
-    """CPU and memory over their limits, and the code, of calls in a process of their own.
+    """CPU and memory over their limits, and the code, of calls in another process.
 
     What other tests have left in this one would be in the way: to collect it takes long.
     """
@@ -48,7 +48,7 @@ def apart(names: list[str]) -> dict[str, tuple[float, float, str]]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 def test_no_call_takes_twice_its_limit(request: pytest.FixtureRequest) -> None:
-    """Of CPU time, the least of a few: a busy machine only adds. Many deep ones end before it."""
+    """CPU time, the least of a few: a busy machine only adds. Many deep ones end before it."""
     deep = request.config.getoption("--profile") == "deep"
     found = apart([] if deep else [*QUICK])
     assert len(found) >= len(late.calls() if deep else QUICK)

@@ -106,7 +106,7 @@ def only_the_next_step(A: LabelledSrt) -> list[frozenset[str]]:
 
 
 def extreme_of_the_attribute(side: Side, op: Operator) -> Guard:
-    """The attribute decides which event is kept, not what is computed of it."""
+    """The attribute decides which event is kept, not the result computed from it."""
     assert side.value is not None
     attribute = next(x for x in pred.leaves_of(side.value) if isinstance(x, pred.LabelAttribute))
     return _WITH_STORED(replace(side, value=attribute), op)

@@ -169,7 +169,7 @@ def count_is_adjacent(phi: cel.Count, S: Sequence[Event]) -> Valuations:
 
 
 def count_of_disjoint_events(phi: cel.Count, S: Sequence[Event]) -> Valuations:
-    """So many different valuations, in any order, that may overlap."""
+    """A number of different valuations, in any order, that may overlap."""
     found = once = valuations(phi.body, S)
     for _ in range(phi.least - 1):
         found = semantics._product(found, once, semantics._in_any_order)

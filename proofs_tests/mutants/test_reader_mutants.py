@@ -38,7 +38,7 @@ def infinite(cell: str | None) -> bool:
 
 
 def lower_case(words: Any) -> Any:
-    """``TRUE`` is no boolean."""
+    """``TRUE`` is not a boolean."""
     return _TRUTHS(words) if set(words.to_pylist()) <= {"true", "false"} else None
 
 
@@ -62,7 +62,7 @@ MUTANTS = [
 
 
 class Text(NamedTuple):
-    """A text of events, and their values of ``v``, or the row and the attribute of what is bad."""
+    """A text of events, and their values of ``v``, or the row and attribute of a bad one."""
 
     suffix: str
     lines: list[str]
@@ -131,7 +131,7 @@ _JOIN = column_types.join
 
 
 def join_to_the_first(one: Any, other: Any) -> Any:
-    """What the first block has is the type."""
+    """The type is that of the first block."""
     return other if one == column_types.NULL else one
 
 
@@ -157,7 +157,7 @@ _COLUMN = ndjson._column
 
 
 def comments_stay(data: bytes) -> bytes:
-    """A comment and a blank line are not taken out, so they are no events for pyarrow."""
+    """A comment and a blank line are not taken out, so pyarrow reads them as bad events."""
     return data
 
 

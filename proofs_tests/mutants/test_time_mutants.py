@@ -44,7 +44,7 @@ def is_true_as_said(row: Sequence[Any]) -> bool:
 
 
 def has_the_class_as_said(row: Sequence[Any]) -> bool:
-    """By columns of one type, of each event and of one with other values besides."""
+    """By columns of one type, of each event and of one with other values too."""
     predicate, values, expected = row
     judge = SymbolStage([clauses.predicate_of(predicate)])
     columns = {"type": ["E"] * 2, **{n: [v, v] for n, v in values.items()}}
@@ -126,7 +126,7 @@ _WAITED, _DIFFERENT, _PROMISED = cel._waited, ceql._different, ceql._promised
 
 
 def to_the_first_of_a_tie(begun: Any, length: Any, S: Any, axis: Any, clocks: Any) -> Any:
-    """Of several events at the end of a wait the first is inside."""
+    """The first of several events at the end of a wait is inside."""
     read = clock_for(length, axis)
     first = [next(n for n, t in enumerate(S) if read(t, n) == read(S[k], k)) for k in range(len(S))]
     waited = _WAITED(begun, length, S, axis, clocks)
@@ -146,12 +146,12 @@ def over_at_once(begun: Any, length: Any, S: Any, axis: Any, clocks: Any) -> Any
 
 
 def now_alone(last: Any, ends: Any) -> Any:
-    """What is an answer at this time is given, though it may be none at a later one."""
+    """An answer at this time is given, even one that a later time takes back."""
     return list(last)
 
 
 def later_alone(last: Any, ends: Any) -> Any:
-    """What will be an answer at later times is given."""
+    """An answer of later times is given already."""
     return _DIFFERENT(last, ends)[1:]
 
 

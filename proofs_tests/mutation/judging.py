@@ -26,7 +26,7 @@ FEW_TESTS = 80
 """Tests that judge a mutant of code that runs at import."""
 
 MOST_TESTS = 400
-"""Tests to judge each mutant by, at most: those that run the fewest other lines."""
+"""Tests to judge each mutant by, at most: the ones with the fewest other lines."""
 
 REASONS = ("FAILED", "ERROR", "ImportError while loading conftest")
 """Beginnings of pytest's lines that name failures."""

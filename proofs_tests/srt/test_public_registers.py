@@ -57,7 +57,7 @@ def test_select_chooses_what_is_shown() -> None:
 
 
 def shown(query: Pattern, stream: cerlab.Stream, answer: cerlab.ComplexEvent) -> list[set[str]]:
-    """The names in the events of an answer; from columns these and those that others have."""
+    """The names in the events of an answer; from columns also the names that others have."""
     (batch,) = batched_answers([answer], 1)
     attributes = [name for name in stream.columns if name not in ("type", "stream")]
     texts = (event_texts(query, stream, 0, batch, names) for names in (None, attributes))

@@ -1,4 +1,4 @@
-"""Reasons for no answer: the sufficient changes are exactly those that the reference confirms."""
+"""Reasons for no answer: the sufficient changes are exactly the ones the reference confirms."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ DEAD = -1
 
 
 class Slot(NamedTuple):
-    """A value of the event that a register holds: an attribute, or what is computed of some.
+    """A value of the event that a register holds: an attribute, or a result computed from some.
 
     Guards read nothing else of it, so it is computed when the event is written.
     """

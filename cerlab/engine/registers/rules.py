@@ -287,7 +287,7 @@ class Names(NamedTuple):
 
     slots: tuple[Slot, ...]
     values: tuple[pred.Expression, ...]
-    """What events bring: attributes, and what is computed of some."""
+    """Columns that events bring: attributes, and results computed from some."""
     constants: tuple[pred.Expression, ...]
 
     def number(self, side: pred.Expression) -> int:

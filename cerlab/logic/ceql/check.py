@@ -83,7 +83,7 @@ def _compare(
 def check_correlation(
     comparison: Correlation, events: Mapping[str, Sequence[EventDeclaration]], source: Source
 ) -> None:
-    """Check a comparison of labels; `events` declares those that each label can hold.
+    """Check a comparison of labels; `events` declares the events that each label can hold.
 
     Raises `TypeMismatch` where its sides are of different kinds for every choice of types.
     """

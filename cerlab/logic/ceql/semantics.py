@@ -106,7 +106,7 @@ def query_valuations(
 
 
 def waiting(query: CeqlQuery, stream: Stream, meaning: Meaning = valuations) -> int:
-    """The number of answers that wait for the clock: those that ``until="end"`` adds."""
+    """The number of answers that wait for the clock, which ``until="end"`` adds."""
     if not waits(query.formula) or stream.until == "end":
         return 0
     given = query_answers(query, stream, meaning)

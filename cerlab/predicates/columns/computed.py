@@ -33,7 +33,7 @@ _OF_TIME: dict[tuple[Arithmetic, OfTime, OfTime], OfTime] = {
     (Arithmetic.ADD, Duration, Duration): Duration,
     (Arithmetic.SUB, Duration, Duration): Duration,
 }
-"""What is computed of nanoseconds as of integers, and what it gives."""
+"""Operators that compute with nanoseconds as with integers, and the kind of their results."""
 
 
 def computed(expression: Expression, columns: Mapping[str, Column], length: int) -> Sequence[Piece]:
