@@ -326,7 +326,7 @@ class Stream:
         return stream
 
     def up_to(self, until: Until | None) -> Self:
-        """The same events, promised to be all that there are before a time; None promises nothing."""
+        """The same events, promised to be all there are before a time; None promises nothing."""
         if until is None:
             return self
         stream = copy(self)
