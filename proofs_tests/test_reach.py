@@ -15,7 +15,7 @@ EVIDENCE = {
     "cerlab.papers",  # the ledger's keys
     "cerlab.predicates.minterms",  # questions about predicates, for whoever explores them
 }
-"""Public names used by no other module."""
+"""Public modules used by no other module."""
 
 
 def test_what_nothing_runs_is_in_theorems() -> None:

@@ -162,12 +162,13 @@ def cel_to_vcea(phi: cel.Formula) -> Vcea:
     Linearly many states; the transitions of ``;`` and ``+`` are products, so up to quadratic.
     Raises `Unsupported` for operators and filters without a construction here.
     """
-    return trim(_construct(phi))
+    return trim(construct(phi))
 
 
-def _construct(phi: cel.Formula) -> Vcea:
+def construct(phi: cel.Formula) -> Vcea:
+    """The automaton of a formula, with states that no run needs."""
     if isinstance(phi, Composition):
-        return compose(phi, _construct, _demand)
+        return compose(phi, construct, _demand)
     match phi:
         case cel.Atom() | cel.Not():
             labels = frozenset({phi.type}) if isinstance(phi, cel.Atom) else NO_LABELS
@@ -175,13 +176,13 @@ def _construct(phi: cel.Formula) -> Vcea:
             # NOT(R) reads an event and gives it no label, so it is skipped in every answer
             return Vcea(2, (step,), frozenset({0}), frozenset({1}))
         case cel.And(left, right):
-            return both(_construct(left), _construct(right))
+            return both(construct(left), construct(right))
         case cel.All(left, right):
-            return in_any_order(_construct(left), _construct(right))
+            return in_any_order(construct(left), construct(right))
         case cel.Unless(left, right):
-            return unless(_construct(left), _construct(right))
+            return unless(construct(left), construct(right))
         case cel.Select(Strategy.STRICT, body):
-            return strict(_construct(body))
+            return strict(construct(body))
         case cel.Select() | cel.Wait():
             _refuse(phi)
         case _:

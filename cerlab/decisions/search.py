@@ -48,7 +48,7 @@ def bounded_search(
     try:
         if first is not None and (witness := question.witness(first.events)) is not None:
             return _by_example(witness, right, reason)
-        for events in _small_streams([q for q in (left, right) if q is not None]):
+        for events in small_streams([q for q in (left, right) if q is not None]):
             count += 1
             if (witness := question.witness(events)) is not None:
                 return _by_example(_shortest_part(question, witness), right, reason)
@@ -93,7 +93,7 @@ def _shortest_part(question: _Question, witness: Witness) -> Witness:
     return witness
 
 
-def _small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:
+def small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:
     """All short streams of events that the tests tell apart, then some longer ones at random."""
     pool = pool_of(queries)
     # Seeded, so that a verdict is the same in every process.

@@ -89,7 +89,7 @@ def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[
     rng = np.random.Generator(np.random.PCG64(seed))
     shares = np.cumsum([share for share, _ in STOCKS.values()])
     types, names = pa.array(["BUY", "SELL"]), pa.array(list(STOCKS))
-    walks = [_Walk(price) for _, price in STOCKS.values()]
+    walks = [RandomWalk(price) for _, price in STOCKS.values()]
     lots = np.array(_LOTS_IN_COLUMNS, np.int64)
     identity, time = 0, OPENING_MS
     for start in range(0, count, batch):
@@ -116,7 +116,7 @@ def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[
         )
 
 
-class _Walk:
+class RandomWalk:
     """The price of one stock: a walk in steps of whole ticks between two reflecting walls.
 
     Integers, because their sums are the same however a stream is cut into batches.

@@ -60,7 +60,7 @@ def read(language: Language, text: str, start: str) -> Tree[Token]:
             hint="a file of events is the second argument, not the first",
         )
     try:
-        return _lark(language).parse(text, start=start)
+        return lark_of(language).parse(text, start=start)
     except UnexpectedInput as error:
         _explain(language, text, start, error)
 
@@ -95,7 +95,8 @@ def place_at(text: str, at: int, length: int) -> SourcePlace:
 
 
 @cache
-def _lark(language: Language) -> Lark:
+def lark_of(language: Language) -> Lark:
+    """The parser of a language, made once."""
     grammar = files(language.package).joinpath("grammar.lark").read_text(encoding="utf-8")
     grammar = "\n".join((grammar, *language.terminals, ""))
     return Lark(
@@ -105,11 +106,11 @@ def _lark(language: Language) -> Lark:
         start=list(language.starts),
         propagate_positions=True,
         maybe_placeholders=True,
-        cache=_table_file(language.package, grammar),
+        cache=table_file(language.package, grammar),
     )
 
 
-def _table_file(package: str, grammar: str) -> str | bool:
+def table_file(package: str, grammar: str) -> str | bool:
     """Return the file that keeps the parser's table, named by a digest; False for no file.
 
     That is in the user's cache directory. Versions of cerlab beside each other have a file each;
@@ -163,7 +164,7 @@ def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, .
 
     Of two keywords that differ by an S only the longer is named.
     """
-    lark = _lark(language)
+    lark = lark_of(language)
     parser = lark.parse_interactive(prefix, start=start)
     try:
         parser.exhaust_lexer()

@@ -86,7 +86,7 @@ def formula_of(query: rp.RowPattern) -> cel.Formula:
         raise no_cel("WITHIN steers the preference", "leave it out")
     conditions = {d.variable: d.condition for d in query.define}
     atoms = {v: _atom(v, conditions.get(v)) for v in rp.variables(query.pattern)}
-    translation = _translate(query.pattern, atoms)
+    translation = translate(query.pattern, atoms)
     if translation.empty or translation.formula is None:
         raise no_cel("an empty match is not a complex event", "a pattern that needs a row")
     return translation.formula
@@ -150,7 +150,7 @@ def _constant(e: ex.Expression) -> pred.Constant:
     )
 
 
-def _translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
+def translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
     """One arm per production; exclusions only mark rows."""
     match p:
         case rp.Variable(v):
@@ -162,25 +162,25 @@ def _translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
         case rp.Concat(parts):
             whole = Translation(None, True)
             for part in parts:
-                whole = _then(whole, _translate(part, atoms))
+                whole = then(whole, translate(part, atoms))
             return whole
         case rp.Alternation(parts):
             whole = Translation(None, False)
             for part in parts:
-                each = _translate(part, atoms)
+                each = translate(part, atoms)
                 whole = Translation(_either(whole.formula, each.formula), whole.empty or each.empty)
             return whole
         case rp.Permute():
-            return _translate(rp.expand_permute(p), atoms)
+            return translate(rp.expand_permute(p), atoms)
         case rp.Exclusion(body):
-            return _translate(body, atoms)
+            return translate(body, atoms)
         case rp.Repetition(body, lo, hi):
-            return _iterate(_translate(body, atoms), lo, hi)
+            return iterate(translate(body, atoms), lo, hi)
         case _:
             assert_never(p)
 
 
-def _iterate(body: Translation, lo: int, hi: int | None) -> Translation:
+def iterate(body: Translation, lo: int, hi: int | None) -> Translation:
     """Return the body `lo` to `hi` times; iterations that are empty need no formula."""
     empty = lo == 0 or body.empty
     if body.formula is None or hi == 0:
@@ -189,7 +189,8 @@ def _iterate(body: Translation, lo: int, hi: int | None) -> Translation:
     return Translation(cel.times(body.formula, least, hi, gaps=False), empty)
 
 
-def _then(left: Translation, right: Translation) -> Translation:
+def then(left: Translation, right: Translation) -> Translation:
+    """Return one translation after the other."""
     both: cel.Formula | None = None
     if left.formula is not None and right.formula is not None:
         both = cel.Concat(left.formula, right.formula)

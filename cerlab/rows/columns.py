@@ -336,7 +336,7 @@ def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows
     kind_of = kinds_of(query, binding)
     table_rows = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names, kind_of)
     partition = _partitions(query, table_rows)
-    keys = [key for item in query.order_by for key in _keys(item, table_rows)]
+    keys = [key for item in query.order_by for key in sort_keys(item, table_rows)]
     if partition is not None:
         keys.insert(0, partition)
     order = None if _is_sorted(keys) else np.lexsort(keys[::-1])
@@ -363,7 +363,7 @@ def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
     return number
 
 
-def _keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
+def sort_keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
     """Return the sort keys of an ORDER BY column: first whether it is NULL, then its value."""
     column = R.column(item.column.name)
     if pa.types.is_large_string(column.type):

@@ -102,7 +102,7 @@ def _steps(
         if isinstance(head, Todo) and isinstance(head.pattern, rp.Variable):
             steps.append(Open(head.pattern.name, head.is_excluded, _after_row(rest)))
         else:
-            pending.extend(reversed(_choices(head, rest, at_start, at_end)))
+            pending.extend(reversed(choices_of(head, rest, at_start, at_end)))
     return tuple(steps)
 
 
@@ -111,10 +111,10 @@ def _after_row(w: Stack) -> Stack:
     return tuple(each._replace(has_mapped=True) if isinstance(each, Loop) else each for each in w)
 
 
-def _choices(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> list[Stack]:
+def choices_of(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> list[Stack]:
     """Return the stacks that the head may be replaced by, in order of preference."""
     if isinstance(head, Loop):
-        return _iterations(head, rest)
+        return iterations_of(head, rest)
     p, is_excluded = head
     match p:
         case rp.Variable():
@@ -139,7 +139,7 @@ def _choices(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> li
             assert_never(p)
 
 
-def _iterations(loop: Loop, rest: Stack) -> list[Stack]:
+def iterations_of(loop: Loop, rest: Stack) -> list[Stack]:
     """Stop or more, at the end of an iteration and before the first."""
     p, is_excluded, n, has_mapped = loop
     if n >= p.lo and (not has_mapped or n == p.hi):
@@ -271,7 +271,7 @@ def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
     """Return the search for matches in the partition of these rows."""
     values = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
     mapping = GrowingMapping(values, len(positions), M.names_of)
-    resume, within = _resume(M.query, positions), _within(M, values)
+    resume, within = resume_of(M.query, positions), within_of(M, values)
     return Search(
         M.automaton, mapping, M.at_row, M.of_mapping, within, resume, M.memory, M.registers
     )
@@ -312,7 +312,7 @@ def _result_rows(
         mapping.visible = None
 
 
-def _within(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
+def within_of(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
     """Return whether WITHIN admits a row to a match."""
     d = M.query.within
     if d is None:
@@ -332,7 +332,7 @@ def _within(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
     return admits
 
 
-def _resume(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Sequence[str]], int]:
+def resume_of(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Sequence[str]], int]:
     """Return the function that gives the row where the scan goes on after a match."""
     skip = query.skip
     if isinstance(skip, rp.PastLastRow):

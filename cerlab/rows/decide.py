@@ -66,7 +66,7 @@ def equivalent(
     """
 
     def bad(a: ScanStep, b: ScanStep) -> bool:
-        return _observation(a, same) != _observation(b, same)
+        return observation(a, same) != observation(b, same)
 
     return _decide(read_patterns(rows, left, right), same, rows, bad, ("left", "right"))
 
@@ -83,7 +83,7 @@ def contained(
             return True
         if a.label is None:
             return False
-        return b.begins != a.begins or _observation(a, same)[-1] != _observation(b, same)[-1]
+        return b.begins != a.begins or observation(a, same)[-1] != observation(b, same)[-1]
 
     return _decide(read_patterns(rows, left, right), same, rows, bad, ("left",))
 
@@ -124,7 +124,7 @@ def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
             remarks.append(f"the condition of {definition.variable} {how} holds")
     if not satisfiable(pattern, rows=rows):
         return [*remarks, "no table has a match"]
-    for part, variant in _reluctance_variants(pattern.pattern):
+    for part, variant in reluctance_variants(pattern.pattern):
         if equivalent(pattern, replace(pattern, pattern=variant), rows=rows):
             words = "reluctant or greedy" if part.reluctant else "greedy or reluctant"
             remarks.append(f"{pattern_text(part)} is the same, {words}")
@@ -137,20 +137,20 @@ def _graph_of(queries: Sequence[rp.RowPattern], rows: Rows) -> RowGraph:
     return of_all(conditions) if rows is None else of_rows(conditions, [dict(row) for row in rows])
 
 
-def _reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Pattern]]:
+def reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Pattern]]:
     """Each quantifier, and the pattern with it turned from greedy to reluctant or back."""
     if isinstance(p, rp.Repetition):
         yield p, replace(p, reluctant=not p.reluctant)
     below = rp.children(p)
     for i, part in enumerate(below):
-        for quantifier, variant in _reluctance_variants(part):
+        for quantifier, variant in reluctance_variants(part):
             if isinstance(p, rp.Concat | rp.Alternation | rp.Permute):
                 yield quantifier, type(p)((*below[:i], variant, *below[i + 1 :]))
             elif isinstance(p, rp.Repetition | rp.Exclusion):
                 yield quantifier, replace(p, body=variant)
 
 
-def _observation(step: ScanStep, same: Same) -> tuple[object, ...]:
+def observation(step: ScanStep, same: Same) -> tuple[object, ...]:
     """Return the part of a step that has to be the same in both scans."""
     is_mapped = step.label is not None
     if same == "rows":

@@ -47,7 +47,7 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
         case ex.MatchNumber():
             return operator.attrgetter("number")
         case ex.First(body) | ex.Last(body):
-            landing, at = _landing(e), at_row(body, names)
+            landing, at = landing_of(e), at_row(body, names)
             return lambda m: None if (p := landing(m)) is None else at(m, p)
         case ex.Prev(body, j):
             return _step(body, -j, names)
@@ -59,7 +59,7 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
             return _operation(e, lambda part: of_mapping(part, names))
 
 
-def _landing(e: ex.Edge) -> Callable[[GrowingMapping], int | None]:
+def landing_of(e: ex.Edge) -> Callable[[GrowingMapping], int | None]:
     """Return the row that FIRST or LAST lands on, None if there are too few."""
     x, final, offset = ex.variable_of(e.body), e.final, e.offset
     if isinstance(e, ex.First):
@@ -72,9 +72,9 @@ def _landing(e: ex.Edge) -> Callable[[GrowingMapping], int | None]:
 def _step(body: ex.Expression, j: int, names: Names) -> OfMapping:
     """PREV (j < 0) and NEXT."""
     if isinstance(body, ex.First | ex.Last):
-        landing, at = _landing(body), at_row(body.body, names)
+        landing, at = landing_of(body), at_row(body.body, names)
     else:
-        landing, at = _landing(ex.Last(body)), at_row(body, names)
+        landing, at = landing_of(ex.Last(body)), at_row(body, names)
 
     def value(m: GrowingMapping) -> Any:
         p = landing(m)
@@ -250,12 +250,13 @@ def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashabl
         return None
 
     def values(m: GrowingMapping) -> Hashable:
-        return tuple(_register(register, m) for register in registers)
+        return tuple(register_value(register, m) for register in registers)
 
     return values
 
 
-def _register(r: Register, m: GrowingMapping) -> Hashable:
+def register_value(r: Register, m: GrowingMapping) -> Hashable:
+    """Return the content of a register: rows, perhaps with their labels, or their number."""
     positions = m.positions.get(r.name, [])
     if r.kind == "number":
         return len(positions)

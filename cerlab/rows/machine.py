@@ -168,10 +168,11 @@ class LiveSets:
 
 def live_before(steps: Sequence[Steps], following: States, letter: Letter) -> States:
     """Return the states with a step that accepts, or that leads to a live state."""
-    return sum(1 << q for q, choices in enumerate(steps) if _leads(choices, following, letter))
+    return sum(1 << q for q, choices in enumerate(steps) if leads(choices, following, letter))
 
 
-def _leads(steps: Iterable[Step | Accept], following: States, letter: Letter) -> bool:
+def leads(steps: Iterable[Step | Accept], following: States, letter: Letter) -> bool:
+    """Return whether some step accepts, or leads to a live state."""
     return any(
         isinstance(step, Accept) or (step.variable in letter and following >> step.target & 1)
         for step in steps
@@ -308,7 +309,7 @@ class Search:
         s = number = 0
         while s < self.mapping.length:
             self.mapping.begin(s, number + 1)
-            if not self._match(s):
+            if not self.find_match(s):
                 yield ScanResult(s, None, (), number)
                 s += 1
                 continue
@@ -317,7 +318,7 @@ class Search:
             yield ScanResult(s, labels, self.mapping.is_excluded, number)
             s = self.resume(s, labels) if labels else s + 1
 
-    def _match(self, s: int) -> bool:
+    def find_match(self, s: int) -> bool:
         """Search for the match at s and leave it in `mapping`; return whether there is one."""
         # registers tell failures of different matches apart, so old ones are mostly dead weight
         many = self.registers is not None and len(self.failures) > MOST_FAILURES

@@ -174,18 +174,18 @@ def result_of_scan(W: CompiledScan) -> Result:
     rows: list[Int64s] = [np.zeros(0, np.int64)]
     measures: list[list[Any]] = [[] for _ in query.measures]
     try:
-        for M in W.walk.matches(_going(query)):
-            result_rows = _result_rows(query, M, begins)
+        for M in W.walk.matches(scan_options(query)):
+            result_rows = result_rows_of(query, M, begins)
             rows.append(result_rows.row if R.order is None else R.order[result_rows.row])
             for column, values in zip(measures, _measures(W, M, result_rows), strict=True):
                 column.append(values)
     except Stuck as error:
         row = error.row if R.order is None else int(R.order[error.row])
         raise stuck(row, query.skip, absent=error.absent) from None
-    return Result(np.concatenate(rows), [_one_column(column) for column in measures])
+    return Result(np.concatenate(rows), [one_column(column) for column in measures])
 
 
-def _one_column(batches: list[Any]) -> Any:
+def one_column(batches: list[Any]) -> Any:
     """One column of several, of values if any of them is."""
     if len(batches) == 1:
         return batches[0]
@@ -198,7 +198,7 @@ def _values(batch: Any) -> Any:
     return batch.to_pylist() if isinstance(batch, pa.Array) else batch
 
 
-def _going(query: rp.RowPattern) -> ScanOptions:
+def scan_options(query: rp.RowPattern) -> ScanOptions:
     """Return the skip clause, and whether rows without a match are shown."""
     variables, skip = rp.variables(query.pattern), query.skip
     targets = frozenset[str]()
@@ -212,7 +212,7 @@ def _going(query: rp.RowPattern) -> ScanOptions:
     )
 
 
-def _result_rows(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
+def result_rows_of(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
     """Return the rows of the result that a batch of matches has."""
     count = len(M.start)
     if query.rows is rp.Rows.ONE:

@@ -85,7 +85,7 @@ class SqlSession:
         """Return the result of a statement, None if it has none."""
         text = text.strip().rstrip(";")
         # first to last: the input of a clause may use the result of an earlier one
-        while (clause := _first_clause(text)) is not None:
+        while (clause := first_clause(text)) is not None:
             self._matches += 1
             name = f"cerlab_match_{self._matches}"
             self.connection.register(name, self._match_table(text, clause))
@@ -103,11 +103,11 @@ class SqlSession:
 
     def _match_table(self, text: str, clause: _Clause) -> Any:
         """Return the result of a clause; its input is a query with the WITH that is in scope."""
-        rows = self._execute(f"{_with_before(text, clause.begin)}SELECT * FROM {clause.input}")
+        rows = self._execute(f"{with_before(text, clause.begin)}SELECT * FROM {clause.input}")
         return match_recognize(f"SELECT * FROM {clause.name} {clause.clause}", rows)
 
 
-def _first_clause(text: str) -> _Clause | None:
+def first_clause(text: str) -> _Clause | None:
     """Return the first clause of a text; its input has none."""
     if "MATCH_RECOGNIZE" not in text.upper():
         return None
@@ -180,7 +180,7 @@ def _partner(tokens: list[Token], at: int) -> int:
     return at - step  # not closed: an error of whoever reads the text
 
 
-def _with_before(text: str, place: int) -> str:
+def with_before(text: str, place: int) -> str:
     """Return ``WITH a AS (..), b AS (..)``: the parts of WITH that are closed before a place."""
     tokens = tokens_of(text)
     if not tokens or tokens[0].text.upper() != "WITH":

@@ -312,7 +312,7 @@ def _check(session: SqlSession, path: Path, record: Record) -> RecordCheck:
         return RecordCheck(path, record, Verdict.SAME)
     answers = [[value_text(v) for v in row.values()] for row in _dicts(result)]
     expected = [[_plain(v) for v in row] for row in record.rows]
-    missing, extra, in_order = _compare(expected, answers, record.sort)
+    missing, extra, in_order = compare_record(expected, answers, record.sort)
     if missing or extra:
         difference = f"missing {missing[:3]}, too many {extra[:3]}"
         return RecordCheck(path, record, Verdict.MISSING if missing else Verdict.EXTRA, difference)
@@ -323,9 +323,10 @@ def _dicts(result: Any) -> list[dict[str, Any]]:
     return [] if result is None else list(result.to_pylist())
 
 
-def _compare(
+def compare_record(
     expected: list[list[str]], answers: list[list[str]], sort: str
 ) -> tuple[list[list[str]], list[list[str]], bool]:
+    """Return the missing and the extra rows of a record, and whether the order is right."""
     if sort == "valuesort":
         expected, answers = (
             sorted([v] for row in rows for v in row) for rows in (expected, answers)

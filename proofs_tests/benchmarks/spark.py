@@ -78,12 +78,12 @@ def measure_spark(
     of Spark's processes; of unsorted rows `share_of_sorting` is that of sorting them first.
     """
     with TemporaryDirectory(prefix="cerlab-bench-") as temporary:
-        tiny = _streams(Path(temporary, "tiny"), TINY)
+        tiny = ordered_streams(Path(temporary, "tiny"), TINY)
         for events in sizes:
-            folder = _streams(Path(temporary, str(events)), events)
-            _read_in_order(query, tiny / SORTED)  # what is compiled and learnt once
+            folder = ordered_streams(Path(temporary, str(events)), events)
+            read_in_order(query, tiny / SORTED)  # what is compiled and learnt once
             local: dict[str, tuple[int, float]] = {}
-            for rows, read in ((SORTED, _read_in_order), (UNSORTED, _read_and_sort)):
+            for rows, read in ((SORTED, read_in_order), (UNSORTED, read_and_sort)):
                 answers: list[int] = []
                 seconds = once(lambda: answers.append(read(query, folder / rows)))  # noqa: B023
                 local[rows] = answers[0], seconds.cpu
@@ -112,7 +112,7 @@ def measure_spark(
                     }
 
 
-def _streams(folder: Path, events: int) -> Path:
+def ordered_streams(folder: Path, events: int) -> Path:
     """Write a generated stream twice: in order, and each event in any of as many files."""
     for rows in (SORTED, UNSORTED):
         (folder / rows).mkdir(parents=True)
@@ -134,12 +134,12 @@ def _write(table: Any, folder: Path, number: int) -> None:
     pq.write_table(table, folder / f"{number:05}.parquet")
 
 
-def _read_in_order(query: Query, folder: Path) -> int:
+def read_in_order(query: Query, folder: Path) -> int:
     """Count the answers on files in order, on one core."""
     return _evaluate(query, (_table(query, path) for path in sorted(folder.iterdir())))
 
 
-def _read_and_sort(query: Query, folder: Path) -> int:
+def read_and_sort(query: Query, folder: Path) -> int:
     whole = pa.concat_tables([_table(query, path) for path in sorted(folder.iterdir())])
     whole = whole.unify_dictionaries().combine_chunks()
     order = whole.column(POSITION).to_numpy().argsort()

@@ -173,10 +173,10 @@ def test_without_proc_there_is_no_memory(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_the_local_side_reads_the_files_that_spark_reads(tmp_path: Path) -> None:
-    folder = spark._streams(tmp_path / "files", 30_000)
+    folder = spark.ordered_streams(tmp_path / "files", 30_000)
     answers = cerlab.count(S3, synthetic("stocks", 30_000))
-    assert spark._read_in_order(S3, folder / spark.SORTED) == answers > 0
-    assert spark._read_and_sort(S3, folder / spark.UNSORTED) == answers
+    assert spark.read_in_order(S3, folder / spark.SORTED) == answers > 0
+    assert spark.read_and_sort(S3, folder / spark.UNSORTED) == answers
 
 
 def test_processes_that_outlive_their_parents_are_counted() -> None:

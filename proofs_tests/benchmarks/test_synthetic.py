@@ -18,7 +18,7 @@ from cerlab.io.synthetic import (
     HOMES_SCHEMA,
     STOCK_SCHEMA,
     TAXI_SCHEMA,
-    _Walk,
+    RandomWalk,
     event_batches,
     homes,
     stock_batches,
@@ -127,7 +127,7 @@ def test_stocks_by_columns_have_the_habits_of_stocks() -> None:
 
 def test_a_walk_goes_by_hand_and_turns_at_its_walls() -> None:
     """From 10.00 in steps of up to a cent, between 9.50 and 10.50."""
-    walk = _Walk(10.0)
+    walk = RandomWalk(10.0)
     highest, lowest, none = 0.9999, 0.0, 0.5
     assert walk.prices(np.array([none, highest, highest, lowest])).tolist() == [
         *(10.0, 10.01, 10.02, 10.01)
@@ -135,7 +135,7 @@ def test_a_walk_goes_by_hand_and_turns_at_its_walls() -> None:
     up = walk.prices(np.full(60, highest)).tolist()
     assert up[48] == 10.5
     assert up[49:51] == [10.49, 10.48]
-    prices = _Walk(10.0).prices(np.random.default_rng(1).random(200_000))
+    prices = RandomWalk(10.0).prices(np.random.default_rng(1).random(200_000))
     assert 9.5 <= prices.min() < 9.51
     assert 10.49 < prices.max() <= 10.5
 

@@ -42,7 +42,7 @@ ROWS: list[tuple[str, int, str, str, str]] = [
 
 @pytest.mark.parametrize(("text", "states", "I", "F", "Delta"), ROWS, ids=[r[0] for r in ROWS])
 def test_an_operator_by_hand(text: str, states: int, I: str, F: str, Delta: str) -> None:
-    vcea = cel_to_vcea._construct(parse_formula(text))
+    vcea = cel_to_vcea.construct(parse_formula(text))
     transitions = [
         f"{t.source}-{SHORT[predicate_text(t.predicate)]}/{''.join(sorted(t.labels))}-{t.target}"
         for t in vcea.Delta

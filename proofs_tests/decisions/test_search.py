@@ -12,7 +12,7 @@ import pytest
 from cerlab import Timestamp, contained, equivalent, satisfiable
 from cerlab.compile.pattern import as_pattern
 from cerlab.decisions import Verdict, Witness, confirm
-from cerlab.decisions.search import Pool, _small_streams, pool_of
+from cerlab.decisions.search import Pool, pool_of, small_streams
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Schema, Value
 from cerlab.predicates.condition import predicate_named
@@ -106,7 +106,7 @@ def test_what_a_predicate_of_sets_reads_is_compared() -> None:
 
 
 def test_all_short_streams_are_tried_and_longer_ones_at_random() -> None:
-    streams = list(_small_streams([as_pattern("A ; B")]))
+    streams = list(small_streams([as_pattern("A ; B")]))
     kinds = [tuple(event["type"] for event in events) for events in streams]
     every = [each for n in range(1, 6) for each in product(("other", "A", "B"), repeat=n)]
     assert kinds[: len(every)] == every
@@ -126,7 +126,7 @@ def test_times_go_on_by_no_to_two_units(clauses: str, name: str, unit: Value) ->
     query = as_pattern(f"SELECT * FROM S WHERE A ; B PARTITION BY [k] {clauses}")
     steps: Counter[int] = Counter()
     keys: Counter[int] = Counter()
-    for events in _small_streams([query]):
+    for events in small_streams([query]):
         times = [event[name] for event in events]
         whole = [t.nanoseconds // 10**9 if isinstance(t, Timestamp) else t for t in times]
         assert {type(t) for t in times} == {type(unit)}
@@ -140,7 +140,7 @@ def test_times_go_on_by_no_to_two_units(clauses: str, name: str, unit: Value) ->
 
 def test_times_stand_where_the_schema_declares_them() -> None:
     query = as_pattern(DECLARATION + "SELECT * WHERE A ; A WITHIN 3 SECONDS CONSUME BY ANY")
-    events = [event for events in _small_streams([query]) for event in events]
+    events = [event for events in small_streams([query]) for event in events]
     assert all(isinstance(event["t"], Timestamp) and "time" not in event for event in events)
 
 

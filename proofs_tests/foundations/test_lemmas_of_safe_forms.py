@@ -11,7 +11,13 @@ from random import Random
 from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.scope import vdef_plus, with_variables
-from cerlab.logic.focel.semantics import _assignments, _free, _support, _under, complex_events
+from cerlab.logic.focel.semantics import (
+    assignments,
+    complex_events,
+    free_variables,
+    support,
+    under_assignment,
+)
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_fo_formula
 from proofs_tests.suite import Suite
@@ -41,10 +47,10 @@ def missing(phi: cel.Formula, S: list[Event]) -> set[str]:
     """The variables outside iterations that some complex event of some assignment lacks."""
     return {
         x
-        for nu in _assignments(_free(phi), S)
-        for C in _under(phi, S, nu)
+        for nu in assignments(free_variables(phi), S)
+        for C in under_assignment(phi, S, nu)
         for x in vdef_plus(phi)
-        if nu[x] not in _support(C)
+        if nu[x] not in support(C)
     }
 
 

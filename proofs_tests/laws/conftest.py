@@ -13,6 +13,6 @@ from cerlab.predicates import smt as listing
 def no_tries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave everything to z3: no events are tried, nothing is remembered."""
     monkeypatch.setattr(listing, "MAX_TRIALS", 0)
-    listing._choices.cache_clear()
+    listing.choices_of.cache_clear()
     yield
-    listing._choices.cache_clear()
+    listing.choices_of.cache_clear()

@@ -224,13 +224,13 @@ def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(formulas, "RELATIONS", {**RELATIONS, Operator.LT: operator.le})
         assert fails(agree, 100), "less taken for less or equal"
-    listing._choices.cache_clear()
+    listing.choices_of.cache_clear()
     assert not fails(consistent, 60)
-    listing._choices.cache_clear()
+    listing.choices_of.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(terms, "arithmetic", without_guards)
         assert fails(consistent, 60), "every operator taken for addition"
-    listing._choices.cache_clear()
+    listing.choices_of.cache_clear()
     with monkeypatch.context() as patch:
         for module in (encoding, formulas):
             patch.setattr(module, "is_plain", lambda value: isinstance(value, str))

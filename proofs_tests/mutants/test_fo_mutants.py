@@ -18,9 +18,9 @@ from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mu
 from proofs_tests.suite import Suite
 
 LabelledEvents = frozenset[LabelledEvent]
-_UNDER = semantics._under
-_HOLDS = semantics._holds
-_ASSIGNMENTS = semantics._assignments
+_UNDER = semantics.under_assignment
+_HOLDS = semantics.holds_under
+_ASSIGNMENTS = semantics.assignments
 
 
 def clause(kind: type, wrong: Callable[..., LabelledEvents]) -> Callable[..., LabelledEvents]:
@@ -46,22 +46,22 @@ def seq_touching(phi: cel.Seq, S: Sequence[Event], nu: Assignment) -> LabelledEv
     """Sequencing that lets the second part begin where the first one ends."""
     return frozenset(
         C1 | C2
-        for C1 in semantics._under(phi.left, S, nu)
-        for C2 in semantics._under(phi.right, S, nu)
+        for C1 in semantics.under_assignment(phi.left, S, nu)
+        for C2 in semantics.under_assignment(phi.right, S, nu)
         if max(i for _, i in C1) <= min(i for _, i in C2)
     )
 
 
 def seq_reversed(phi: cel.Seq, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     return semantics._concatenations(
-        semantics._under(phi.right, S, nu), semantics._under(phi.left, S, nu)
+        semantics.under_assignment(phi.right, S, nu), semantics.under_assignment(phi.left, S, nu)
     )
 
 
 def plus_once(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     return frozenset().union(
         *(
-            semantics._under(phi.body, S, {**nu, **rebound})
+            semantics.under_assignment(phi.body, S, {**nu, **rebound})
             for rebound in _ASSIGNMENTS(scope.vdef_plus(phi.body), S)
         )
     )
@@ -69,7 +69,7 @@ def plus_once(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> LabelledEven
 
 def plus_keeps_the_valuation(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
     """Iteration that does not rebind: every iteration is at the same positions."""
-    once = semantics._under(phi.body, S, nu)
+    once = semantics.under_assignment(phi.body, S, nu)
     return once | semantics._concatenations(once, once)
 
 
@@ -78,7 +78,7 @@ def count_keeps_the_valuation(phi: cel.Count, S: Sequence[Event], nu: Assignment
     written: cel.Formula = phi.body
     for _ in range(phi.least - 1):
         written = cel.Seq(written, phi.body)
-    return semantics._under(written, S, nu)
+    return semantics.under_assignment(written, S, nu)
 
 
 def count_from_one(phi: cel.Count, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
@@ -86,7 +86,7 @@ def count_from_one(phi: cel.Count, S: Sequence[Event], nu: Assignment) -> Labell
 
 
 def filter_ignored(phi: cel.Filter, S: Sequence[Event], nu: Assignment) -> LabelledEvents:
-    return semantics._under(phi.body, S, nu)
+    return semantics.under_assignment(phi.body, S, nu)
 
 
 def binary_ignored(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
@@ -136,17 +136,17 @@ CLAUSES: tuple[tuple[type, Callable[..., LabelledEvents]], ...] = (
 
 MUTANTS = [
     *(
-        mutant(TABLE, semantics, "_under", clause(kind, wrong), id=wrong.__name__)
+        mutant(TABLE, semantics, "under_assignment", clause(kind, wrong), id=wrong.__name__)
         for kind, wrong in CLAUSES
     ),
-    mutant(TABLE, semantics, "_holds", binary_ignored),
-    mutant(TABLE, semantics, "_holds", unary_on_any_event),
+    mutant(TABLE, semantics, "holds_under", binary_ignored),
+    mutant(TABLE, semantics, "holds_under", unary_on_any_event),
     Mutant(
         "free_variables_fail",
         TABLE,
         (
-            Place(semantics, "_free", free_variables_stay_inside),
-            Place(semantics, "_holds", free_fails),
+            Place(semantics, "free_variables", free_variables_stay_inside),
+            Place(semantics, "holds_under", free_fails),
         ),
     ),
 ]

@@ -97,7 +97,7 @@ DECIDED = [
 
 def is_decided_so(row: Sequence[Any]) -> bool:
     predicate, satisfiable = row
-    smt._choices.cache_clear()
+    smt.choices_of.cache_clear()
     text = f"SELECT * WHERE A FILTER A[{predicate}]"
     return bool(cerlab.satisfiable(text).holds is satisfiable)
 

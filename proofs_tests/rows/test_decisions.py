@@ -57,7 +57,7 @@ def pair(rng: Random) -> tuple[rp.RowPattern, rp.RowPattern]:
     skip = rng.choice((rp.PastLastRow(), rp.ToNextRow()))
     whole = random_row_pattern(rng, rng.choice(("row", "row", "partition")), depth=2)
     left = replace(whole, skip=skip, within=None, subsets=(), partition_by=(), order_by=())
-    variants = [p for _, p in row_patterns._reluctance_variants(left.pattern)]
+    variants = [p for _, p in row_patterns.reluctance_variants(left.pattern)]
     other = random_row_regex(rng, 2)
     pattern = rng.choice((*variants, *variants, rp.Alternation((left.pattern, other)), other))
     names = rp.variables(pattern)
@@ -268,7 +268,7 @@ def test_other_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- wrong versions ------------------------------------------------------------------------------
 
 SCAN = row_scans.Side.scan
-OBSERVATION, LETTER_AT = row_patterns._observation, row_letters.letter_at
+OBSERVATION, LETTER_AT = row_patterns.observation, row_letters.letter_at
 
 
 def matches_end_for_good(self: Any, q: Any, R: Any) -> Any:
@@ -301,7 +301,7 @@ AGREEMENT: Judge = on_seeds(lambda rng: agree(rng, 2), 1_500)
 MUTANTS = [
     mutant(AGREEMENT, row_scans.Side, "scan", matches_end_for_good),
     mutant(AGREEMENT, row_scans.Side, "begin", the_first_row_is_any),
-    mutant(AGREEMENT, row_patterns, "_observation", empty_matches_unseen),
+    mutant(AGREEMENT, row_patterns, "observation", empty_matches_unseen),
     mutant(AGREEMENT, row_scans, "STARTS", BEST_START, id="only_the_best_start"),
     mutant(AGREEMENT, row_letters, "letter_at", no_neighbours),
 ]

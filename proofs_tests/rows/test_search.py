@@ -58,13 +58,13 @@ def steps_tried(clause: str, table: Sequence[dict[str, Any]]) -> int:
     query, rows = parse_rows(f"MATCH_RECOGNIZE ({clause})"), as_table(list(table))
     binding = bind(query, column_kinds(rows))
     M, columns = machine(query, binding), value_columns(rows, binding.names.values())
-    resume = rows_to_search._resume(query, range(len(table)))
+    resume = rows_to_search.resume_of(query, range(len(table)))
     search = Search(
         M.automaton,
         GrowingMapping(columns, len(table), M.names_of),
         M.at_row,
         M.of_mapping,
-        rows_to_search._within(M, columns),
+        rows_to_search.within_of(M, columns),
         resume,
         M.memory,
         M.registers,
@@ -112,7 +112,7 @@ def test_failures_of_registers_are_bounded(condition: str, monkeypatch: pytest.M
     rows = rows_of(f"MATCH_RECOGNIZE ({clause})", table, "search")
     monkeypatch.setattr(row_search, "MOST_FAILURES", 100)
     sizes = list[int]()
-    match = Search._match
+    match = Search.find_match
 
     def counting(search: Search, s: int) -> bool:
         before = search.attempts
@@ -120,7 +120,7 @@ def test_failures_of_registers_are_bounded(condition: str, monkeypatch: pytest.M
         sizes.append(len(search.failures) - (search.attempts - before))
         return has_match
 
-    monkeypatch.setattr(Search, "_match", counting)
+    monkeypatch.setattr(Search, "find_match", counting)
     assert rows_of(f"MATCH_RECOGNIZE ({clause})", table, "search") == rows
     assert max(sizes) <= 100
 
@@ -204,8 +204,8 @@ def test_an_automaton_has_its_steps_in_order_of_preference() -> None:
 
 # -- wrong versions ------------------------------------------------------------------------------
 
-ITERATIONS = rows_to_prioritised._iterations
-CHOICES = rows_to_prioritised._choices
+ITERATIONS = rows_to_prioritised.iterations_of
+CHOICES = rows_to_prioritised.choices_of
 
 
 def empty_iterations_rejected(loop: Loop, rest: Stack) -> list[Stack]:
@@ -247,7 +247,7 @@ def one_row_too_few(r: row_expressions.Register, m: GrowingMapping) -> Any:
     return REGISTER(r._replace(rows=max(0, r.rows - 1)), m)
 
 
-REGISTER = row_expressions._register
+REGISTER = row_expressions.register_value
 
 
 def first_by_the_other_end(e: Any) -> Any:
@@ -257,7 +257,7 @@ def first_by_the_other_end(e: Any) -> Any:
     return LANDING(mirror)
 
 
-LANDING = row_expressions._landing
+LANDING = row_expressions.landing_of
 
 
 def final_rows(self: GrowingMapping, name: str | None, final: bool) -> int:
@@ -281,15 +281,15 @@ def by_hand(row: Sequence[Any]) -> bool:
 AGREEMENT: Judge = on_seeds(agree, 3_000)
 BY_HAND: Judge = on_rows(by_hand, [row.values for row in test_expressions.CASES])
 MUTANTS = [
-    mutant(AGREEMENT, rows_to_prioritised, "_iterations", empty_iterations_rejected),
-    mutant(AGREEMENT, rows_to_prioritised, "_iterations", always_greedy),
-    mutant(AGREEMENT, rows_to_prioritised, "_iterations", one_too_many),
+    mutant(AGREEMENT, rows_to_prioritised, "iterations_of", empty_iterations_rejected),
+    mutant(AGREEMENT, rows_to_prioritised, "iterations_of", always_greedy),
+    mutant(AGREEMENT, rows_to_prioritised, "iterations_of", one_too_many),
     mutant(AGREEMENT, rows_to_prioritised, "_after_row", loops_forget_rows),
-    mutant(AGREEMENT, rows_to_prioritised, "_choices", right_before_left),
-    mutant(AGREEMENT, rows_to_prioritised, "_choices", exclusion_ends_early),
+    mutant(AGREEMENT, rows_to_prioritised, "choices_of", right_before_left),
+    mutant(AGREEMENT, rows_to_prioritised, "choices_of", exclusion_ends_early),
     mutant(AGREEMENT, rows_to_search, "_memory", always_for_the_partition),
-    mutant(BY_HAND, row_expressions, "_register", one_row_too_few),
-    mutant(AGREEMENT, row_expressions, "_landing", first_by_the_other_end),
+    mutant(BY_HAND, row_expressions, "register_value", one_row_too_few),
+    mutant(AGREEMENT, row_expressions, "landing_of", first_by_the_other_end),
     mutant(AGREEMENT, GrowingMapping, "count_rows", final_rows),
     mutant(BY_HAND, GrowingMapping, "pop", folds_forget_to_shrink),
 ]

@@ -12,9 +12,16 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.errors import CerlabError, UsageError
-from cerlab.rows.sql import SqlSession, _first_clause, _with_before
+from cerlab.rows.sql import SqlSession, first_clause, with_before
 from cerlab.trial import Verdict
-from cerlab.trial.report import Record, _compare, check_files, records, settlements_in, value_text
+from cerlab.trial.report import (
+    Record,
+    check_files,
+    compare_record,
+    records,
+    settlements_in,
+    value_text,
+)
 
 MR = "MATCH_RECOGNIZE (ORDER BY t MEASURES {} AS m PATTERN (A+) DEFINE A AS x > 1)"
 COUNT = MR.format("COUNT(*)")
@@ -38,16 +45,16 @@ INPUTS = [
 
 @pytest.mark.parametrize(("text", "expected"), INPUTS)
 def test_where_the_input_of_a_clause_begins(text: str, expected: str) -> None:
-    place = _first_clause(text.format(COUNT))
+    place = first_clause(text.format(COUNT))
     assert place is not None
     assert (place.input, place.clause) == (expected, COUNT)
 
 
 def test_what_of_with_is_in_scope() -> None:
     text = "WITH RECURSIVE a AS (SELECT 1), b(x) AS (SELECT 2) SELECT * FROM a, HERE"
-    assert _with_before(text, text.index("HERE")) == text[: text.index("SELECT *")]
-    assert _with_before(text, text.index("SELECT 2")) == "WITH RECURSIVE a AS (SELECT 1) "
-    assert _with_before("SELECT 1", 5) == ""
+    assert with_before(text, text.index("HERE")) == text[: text.index("SELECT *")]
+    assert with_before(text, text.index("SELECT 2")) == "WITH RECURSIVE a AS (SELECT 1) "
+    assert with_before("SELECT 1", 5) == ""
 
 
 ROWS = [{"t": t, "x": x} for t, x in enumerate((2, 3, 1, 5, None, 7))]
@@ -261,7 +268,7 @@ def test_values_are_compared_by_their_meaning() -> None:
     assert [value_text(v) for v in (True, 1, 1.0, 0.1 + 0.2, None, "", "x")] == [
         *("1", "1", "1", "0.3", "NULL", "(empty)", "x"),
     ]
-    assert _compare([["1", "2"]], [["2", "1"]], "valuesort") == ([], [], True)
+    assert compare_record([["1", "2"]], [["2", "1"]], "valuesort") == ([], [], True)
 
 
 FOLDER = os.environ.get("CERLAB_SQLLOGICTEST")

@@ -108,7 +108,7 @@ def test_conditions_are_comparisons() -> None:
     }
 
 
-TRANSLATE, THEN = compiled._translate, compiled._then
+TRANSLATE, THEN = compiled.translate, compiled.then
 
 
 def gaps_allowed(left: Any, right: Any) -> Any:
@@ -124,11 +124,11 @@ def one_iteration_too_few(body: Any, lo: int, hi: int | None) -> Any:
     return ITERATE(body, max(0, lo - 1) if lo > 1 else lo, hi)
 
 
-ITERATE = compiled._iterate
+ITERATE = compiled.iterate
 AGREEMENT: Judge = on_seeds(agree, 1_000)
 MUTANTS = [
-    mutant(AGREEMENT, compiled, "_then", gaps_allowed),
-    mutant(AGREEMENT, compiled, "_iterate", one_iteration_too_few),
+    mutant(AGREEMENT, compiled, "then", gaps_allowed),
+    mutant(AGREEMENT, compiled, "iterate", one_iteration_too_few),
 ]
 
 

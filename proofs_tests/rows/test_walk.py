@@ -158,8 +158,8 @@ def test_batches_of_matches_make_one_column() -> None:
     for count in (1, 2, 3):
         arrays = [pa.array([n, None]) for n in range(count)]
         flat = [value for n in range(count) for value in (n, None)]
-        assert rows_to_walk._one_column(arrays).to_pylist() == flat
-        assert rows_to_walk._one_column([*arrays, [7]]) == [*flat, 7]
+        assert rows_to_walk.one_column(arrays).to_pylist() == flat
+        assert rows_to_walk.one_column([*arrays, [7]]) == [*flat, 7]
 
 
 def test_sums_and_means() -> None:
@@ -239,8 +239,12 @@ def test_the_explanation_says_what_runs() -> None:
 
 # -- wrong versions ------------------------------------------------------------------------------
 
-LEADS = live._leads
-RESULT_ROWS, GOING, KEYS = rows_to_walk._result_rows, rows_to_walk._going, row_order._keys
+LEADS = live.leads
+RESULT_ROWS, GOING, KEYS = (
+    rows_to_walk.result_rows_of,
+    rows_to_walk.scan_options,
+    row_order.sort_keys,
+)
 
 
 def nothing_ends_at_the_last_row(steps: Any) -> bool:
@@ -278,10 +282,10 @@ AGREEMENT: Judge = on_seeds(agree, 3_000)
 
 MUTANTS = [
     mutant(AGREEMENT, live, "_accepts", nothing_ends_at_the_last_row),
-    mutant(AGREEMENT, live, "_leads", only_the_best_step_leads),
-    mutant(AGREEMENT, rows_to_walk, "_result_rows", excluded_rows_shown),
-    mutant(AGREEMENT, rows_to_walk, "_going", always_past_the_last_row),
-    mutant(AGREEMENT, row_order, "_keys", never_nulls_first),
+    mutant(AGREEMENT, live, "leads", only_the_best_step_leads),
+    mutant(AGREEMENT, rows_to_walk, "result_rows_of", excluded_rows_shown),
+    mutant(AGREEMENT, rows_to_walk, "scan_options", always_past_the_last_row),
+    mutant(AGREEMENT, row_order, "sort_keys", never_nulls_first),
     mutant(AGREEMENT, row_columns, "in_same_partition", partitions_flow_together),
     mutant(AGREEMENT, row_measures.MeasureInput, "rows", running_is_final),
 ]

@@ -7,15 +7,15 @@ from random import Random
 
 from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.semantics import _is_atom
+from cerlab.logic.cel.semantics import is_atom
 from cerlab.logic.focel.scope import vdef, vdef_plus, with_variables
 from cerlab.logic.focel.semantics import (
     Assignment,
     Sets,
-    _assignments,
-    _free,
-    _holds,
+    assignments,
     complex_events,
+    free_variables,
+    holds_under,
 )
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_fo_formula
@@ -28,10 +28,10 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int, nu: Assignment
     """``[[phi]](S, i, j, nu)``: what begins at i or later and ends at j."""
     match phi:
         case cel.As(cel.Atom(R, stream), x):
-            is_atom = i <= j == nu[x] and _is_atom(S[j], R, stream)
-            return frozenset({frozenset({j})}) if is_atom else frozenset()
+            holds = i <= j == nu[x] and is_atom(S[j], R, stream)
+            return frozenset({frozenset({j})}) if holds else frozenset()
         case cel.Filter(psi, condition):
-            return between(psi, S, i, j, nu) if _holds(condition, S, nu) else frozenset()
+            return between(psi, S, i, j, nu) if holds_under(condition, S, nu) else frozenset()
         case cel.Or(left, right):
             return between(left, S, i, j, nu) | between(right, S, i, j, nu)
         case cel.Seq(left, right):
@@ -42,7 +42,7 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int, nu: Assignment
                 for C2 in between(right, S, k + 1, j, nu)
             )
         case cel.Plus(psi):
-            bindings = [{**nu, **rebound} for rebound in _assignments(vdef_plus(psi), S)]
+            bindings = [{**nu, **rebound} for rebound in assignments(vdef_plus(psi), S)]
             once: Sets = frozenset().union(*(between(psi, S, i, j, each) for each in bindings))
             return once | frozenset(
                 C1 | C2
@@ -52,7 +52,7 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int, nu: Assignment
                 for C2 in between(phi, S, k + 1, j, nu)
             )
         case cel.Count(psi, least, most, gaps=True):
-            rounds = [{**nu, **rebound} for rebound in _assignments(vdef_plus(psi), S)]
+            rounds = [{**nu, **rebound} for rebound in assignments(vdef_plus(psi), S)]
             last = least == 1
             later = cel.Count(psi, max(least - 1, 1), None if most is None else most - 1)
             return frozenset(
@@ -70,7 +70,9 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int, nu: Assignment
 
 def answers_at(phi: cel.Formula, S: Sequence[Event], n: int) -> Sets:
     """``[[phi]]_n(S)``: from the beginning to n, for some assignment."""
-    return frozenset().union(*(between(phi, S, 0, n, nu) for nu in _assignments(_free(phi), S)))
+    return frozenset().union(
+        *(between(phi, S, 0, n, nu) for nu in assignments(free_variables(phi), S))
+    )
 
 
 def small(rng: Random) -> cel.Formula:

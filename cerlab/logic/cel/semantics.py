@@ -131,7 +131,7 @@ def _clause(
     match phi:
         case cel.Atom(R, stream):
             return frozenset(
-                Valuation(i, i, {R: (i,)}) for i, t in enumerate(S) if _is_atom(t, R, stream)
+                Valuation(i, i, {R: (i,)}) for i, t in enumerate(S) if is_atom(t, R, stream)
             )
         case cel.As(psi, X):
             return frozenset(
@@ -237,7 +237,8 @@ def _extent(
     return lambda V: clock(S[V.end], V.end) - clock(S[V.start], V.start)
 
 
-def _is_atom(t: Event, R: str, stream: str | None) -> bool:
+def is_atom(t: Event, R: str, stream: str | None) -> bool:
+    """Whether an event is of a type, and may be of a stream."""
     return t.type == R and (stream is None or is_of_stream(t, stream))
 
 

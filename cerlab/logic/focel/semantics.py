@@ -57,14 +57,14 @@ def _answers(phi: cel.Formula, S: Sequence[Event], names: frozenset[str]) -> fro
 
 def _valuation(C: LabelledEvent, names: frozenset[str]) -> Valuation:
     """The answer with the types and the variables of the text; others were bare types."""
-    positions = _support(C)
+    positions = support(C)
     labels = {X: tuple(i for Y, i in C if X == Y) for X in names}
     return Valuation(min(positions), max(positions), labels)
 
 
 def complex_events(phi: cel.Formula, S: Sequence[Event]) -> Sets:
     """``[[phi]](S)``: the sets of positions, of formulas with variables everywhere."""
-    return frozenset(map(_support, labelled_events(phi, S)))
+    return frozenset(map(support, labelled_events(phi, S)))
 
 
 def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[LabelledEvent]:
@@ -77,16 +77,19 @@ def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[LabelledE
         )
     result: frozenset[LabelledEvent] = frozenset()
     with step_budget("the reference of FO-CEL", MACHINES, own=1):
-        for nu in spend_over(_assignments(_free(phi), S)):
-            result |= _under(phi, S, nu)
+        for nu in spend_over(assignments(free_variables(phi), S)):
+            result |= under_assignment(phi, S, nu)
     return result
 
 
-def _support(C: LabelledEvent) -> frozenset[int]:
+def support(C: LabelledEvent) -> frozenset[int]:
+    """The positions of a complex event."""
     return frozenset(i for _, i in C)
 
 
-def _under(phi: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[LabelledEvent]:
+def under_assignment(
+    phi: cel.Formula, S: Sequence[Event], nu: Assignment
+) -> frozenset[LabelledEvent]:
     """``[[phi]](S, nu)``."""
     match phi:
         case cel.As(cel.Atom(R, stream), x):
@@ -94,11 +97,11 @@ def _under(phi: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[La
             is_atom = t.type == R and (stream is None or t.stream in (None, stream))
             return frozenset({frozenset({(R, nu[x]), (x, nu[x])})}) if is_atom else frozenset()
         case cel.Filter(rho, condition):
-            return _under(rho, S, nu) if _holds(condition, S, nu) else frozenset()
+            return under_assignment(rho, S, nu) if holds_under(condition, S, nu) else frozenset()
         case cel.Or(left, right):
-            return _under(left, S, nu) | _under(right, S, nu)
+            return under_assignment(left, S, nu) | under_assignment(right, S, nu)
         case cel.Seq(left, right):
-            return _concatenations(_under(left, S, nu), _under(right, S, nu))
+            return _concatenations(under_assignment(left, S, nu), under_assignment(right, S, nu))
         case cel.Plus(rho):
             M = new = once = _rebound(rho, S, nu)
             while new:
@@ -119,19 +122,19 @@ def _under(phi: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[La
 def _rebound(rho: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[LabelledEvent]:
     """Return one round of an iteration: its variables may stand for any events again."""
     once: frozenset[LabelledEvent] = frozenset()
-    for rebound in spend_over(_assignments(vdef_plus(rho), S)):
-        once |= _under(rho, S, {**nu, **rebound})
+    for rebound in spend_over(assignments(vdef_plus(rho), S)):
+        once |= under_assignment(rho, S, {**nu, **rebound})
     return once
 
 
 def _concatenations(
     left: frozenset[LabelledEvent], right: frozenset[LabelledEvent]
 ) -> frozenset[LabelledEvent]:
-    starts = [(min(_support(C2)), C2) for C2 in right]
+    starts = [(min(support(C2)), C2) for C2 in right]
     result: set[LabelledEvent] = set()
     for C1 in left:
         spend(1 + len(right) // TRANSITION)
-        end = max(_support(C1))
+        end = max(support(C1))
         result.update(C1 | C2 for start, C2 in starts if end < start)
         if len(result) > MAX_VALUATIONS:
             message = f"more than {MAX_VALUATIONS:,} complex events"
@@ -139,7 +142,7 @@ def _concatenations(
     return frozenset(result)
 
 
-def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
+def holds_under(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
     """Whether the events that the variables stand for satisfy the filter's atom."""
     match condition:
         case On(x, P):
@@ -152,20 +155,20 @@ def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
             raise AssertionError("filters are nested before they are evaluated")
 
 
-def _free(phi: cel.Formula) -> frozenset[str]:
+def free_variables(phi: cel.Formula) -> frozenset[str]:
     """Return the variables whose position matters: all that no ``+`` or count inside rebinds."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
         case cel.Filter(rho, condition):
-            return _free(rho) | variables_of(condition)
+            return free_variables(rho) | variables_of(condition)
         case cel.Plus(rho) | cel.Count(rho):
-            return _free(rho) - vdef_plus(rho)
+            return free_variables(rho) - vdef_plus(rho)
         case _:
-            return frozenset[str]().union(*map(_free, cel.children(phi)))
+            return frozenset[str]().union(*map(free_variables, cel.children(phi)))
 
 
-def _assignments(variables: frozenset[str], S: Sequence[Event]) -> Iterator[dict[str, int]]:
+def assignments(variables: frozenset[str], S: Sequence[Event]) -> Iterator[dict[str, int]]:
     """All functions from the variables to positions of the stream."""
     names = sorted(variables)
     if len(S) ** len(names) > 10 * MAX_VALUATIONS:

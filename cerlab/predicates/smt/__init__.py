@@ -201,11 +201,11 @@ def by_solver(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> tuple[
     >>> [choice.vector for choice in by_solver([less, more], [("v", Domain()), ("w", Domain())])]
     [(False, False), (False, True), (True, False)]
     """
-    return _choices(tuple(group), tuple(of))
+    return choices_of(tuple(group), tuple(of))
 
 
 @lru_cache(maxsize=4_096)
-def _choices(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> tuple[Choice, ...]:
+def choices_of(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> tuple[Choice, ...]:
     start = Vectors(group, {})
     # likely events have most vectors, in microseconds each; a question to z3 takes milliseconds
     for values in _likely_values(group, of):
