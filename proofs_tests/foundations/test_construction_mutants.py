@@ -35,10 +35,10 @@ from cerlab.predicates.syntax import Predicate, conjunction
 from cerlab.theorems import elimination as vcea_to_cel
 from cerlab.theorems import foundations as boolean_operations
 from cerlab.theorems import foundations as labelled
-from cerlab.theorems import socel_to_ucea
+from cerlab.theorems import socel
 from cerlab.theorems import srt as printed_elimination
 from cerlab.theorems.foundations import LabelByLabel, positions_of_labels
-from cerlab.theorems.socel_to_ucea import Pair
+from cerlab.theorems.socel import Pair
 from proofs_tests.foundations import (
     test_empty_moves,
     test_proposition_1,
@@ -153,7 +153,7 @@ def sequence_or_first(A: Ucea, B: Ucea) -> Ucea:
     return Ucea(C.states, C.Delta, C.I, C.F | A.F)
 
 
-UCEA_SEQUENCE = socel_to_ucea._sequence
+UCEA_SEQUENCE = socel._sequence
 
 
 def unlabelled_too(A: Ucea) -> Ucea:
@@ -162,7 +162,7 @@ def unlabelled_too(A: Ucea) -> Ucea:
     return Ucea(B.states, B.Delta + A.Delta, B.I, B.F)
 
 
-UNDER_STAR = socel_to_ucea.under_star_to_runs
+UNDER_STAR = socel.under_star_to_runs
 
 
 def either_final(A: Ucea, B: Ucea, joint: Any, kind: type[Ucea]) -> Ucea:
@@ -182,7 +182,7 @@ def and_of_common_labels(A: Ucea, B: Ucea) -> Ucea:
     """AND that asks for a common label only."""
 
     def joint(s: LabelTransition, t: LabelTransition) -> Any:
-        return socel_to_ucea._together(s, t) if s.labels & t.labels else None
+        return socel._together(s, t) if s.labels & t.labels else None
 
     return pairs(A, B, joint, Ucea)
 
@@ -269,13 +269,13 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     ),
     (test_proposition_1.check_io, boolean_operations, "disjoint", equal_or_disjoint),
     (test_proposition_1.check_anchored, forms, "anchor", anchored_by_one_transition),
-    (test_theorem_5.check_formula, socel_to_ucea, "_demand", demand_of_all),
-    (test_theorem_5.check_formula, socel_to_ucea, "_iteration", identity),
-    (test_theorem_5.check_formula, socel_to_ucea, "_sequence", sequence_or_first),
-    (test_theorem_5.check_random_runs, socel_to_ucea, "under_star_to_runs", unlabelled_too),
-    (test_theorem_5.check_and, socel_to_ucea, "pairs", either_final),
-    (test_theorem_5.check_and, socel_to_ucea, "and_product", and_of_common_labels),
-    (test_theorem_5.check_formula, socel_to_ucea, "all_product", all_without_overlap),
+    (test_theorem_5.check_formula, socel, "_demand", demand_of_all),
+    (test_theorem_5.check_formula, socel, "_iteration", identity),
+    (test_theorem_5.check_formula, socel, "_sequence", sequence_or_first),
+    (test_theorem_5.check_random_runs, socel, "under_star_to_runs", unlabelled_too),
+    (test_theorem_5.check_and, socel, "pairs", either_final),
+    (test_theorem_5.check_and, socel, "and_product", and_of_common_labels),
+    (test_theorem_5.check_formula, socel, "all_product", all_without_overlap),
     (test_theorem_5.check_back, vcea_to_cel, "_with_renaming", renamed_always),
     (test_theorem_5.check_back, vcea_to_cel, "cel", other(cel, Plus=at_most_once)),
     (test_completeness.check_formula, vcea_to_cel, "_with_projection", not_projected),

@@ -18,8 +18,7 @@ from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_events
 from cerlab.theorems.foundations import UceaEvaluation, positions_of_labels
-from cerlab.theorems.socel import ucea_labelled_answers
-from cerlab.theorems.socel_to_ucea import socel_to_ucea, under_star_to_runs
+from cerlab.theorems.socel import socel_to_ucea, ucea_labelled_answers, under_star_to_runs
 from proofs_tests.foundations.test_costs import count_operations
 from proofs_tests.socel.test_figure_2 import FIGURE_2
 from proofs_tests.socel.test_theorem_5 import (

@@ -33,7 +33,7 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems import elimination as decompiler
-from cerlab.theorems import socel_to_ucea as compiler
+from cerlab.theorems import socel as compiler
 from cerlab.theorems.socel import star_answers, ucea_labelled_answers
 from proofs_tests.suite import Suite
 

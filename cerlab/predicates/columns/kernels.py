@@ -1,7 +1,7 @@
 """The loops over events, compiled once for each combination of dtypes and never for a query.
 
 The bodies keep to flat arrays and to blocks of events whose counters stay in the nearest cache.
-`twins` has the same functions in NumPy.
+`lookup_tables` has the same functions in NumPy.
 """
 
 from __future__ import annotations
