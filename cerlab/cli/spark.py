@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import re
+import logging
+import os
 import shlex
 import sys
+import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from cerlab.cli.command import BAD, OK
 from cerlab.cli.options import add_quiet, comma_separated, read_query, time_option
-from cerlab.errors import BadData, CerlabError, CerlabWarning, UsageError
+from cerlab.errors import BadData, CerlabError, CerlabWarning, DataPlace, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,12 +81,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     stream.add_argument("--files", type=int, default=16, metavar="N", help="of a micro-batch")
     stream.add_argument("--follow", action="store_true", help="wait for files until interrupted")
     add_quiet(parser)
+    parser.add_argument("--debug", action="store_true", help="show all that Java says")
     parser.add_argument("--doctor", action="store_true", help="show what Spark needs and finds")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """``cerlab spark``."""
-    from cerlab.spark import doctor, session
+    from cerlab.spark import doctor
 
     if arguments.doctor:
         able, lines = doctor()
@@ -91,9 +95,13 @@ def run(arguments: argparse.Namespace) -> int:
         return OK if able else BAD
     _check(arguments)
     query = read_query(arguments)
+    _check_places(arguments)
     small = not (arguments.stream or arguments.explain) and _is_small(arguments.input)
-    spark = session(arguments.master, short_lived=small or _tasks_read(query, arguments))
-    with _errors_of_spark(arguments.input, arguments.output), _progress(spark):
+    short_lived, debug = small or _tasks_read(query, arguments), arguments.debug
+    with _errors_of_spark(arguments.input, arguments.output, debug=debug), ExitStack() as stack:
+        started = _session(arguments.master, short_lived=short_lived, debug=debug)
+        spark = stack.enter_context(started)
+        stack.enter_context(_progress(spark))
         if arguments.stream:
             return _run_stream(spark, query, arguments)
         return _run_batch(spark, query, arguments)
@@ -108,8 +116,7 @@ _BYTES_A_SECOND = 100e6
 
 def _is_small(path: str) -> bool:
     """Whether the local engine answers sooner than Spark starts, which a warning then says."""
-    place = Path(path.removeprefix("file:"))
-    files = [place] if place.is_file() else [each for each in place.rglob("*") if each.is_file()]
+    files = [*_events_in(Path(path.removeprefix("file:")))]
     size = sum(file.stat().st_size for file in files)
     small = bool(files) and size < SMALL
     if small:
@@ -249,6 +256,34 @@ def _check(arguments: argparse.Namespace) -> None:
         )
 
 
+def _check_places(arguments: argparse.Namespace) -> None:
+    """Raise for an output that is there and an input that is not, before Spark starts.
+
+    Places on other file systems are asked where pyarrow opens them.
+    """
+    from cerlab.spark.footers import local_path, why_not_opened
+    from cerlab.spark.writer import refuse_existing, refuse_input
+
+    output, place = arguments.output, local_path(arguments.input)
+    if not (arguments.stream or arguments.explain or arguments.overwrite):
+        if why_not_opened(output) is None:
+            refuse_existing(output)
+    elif not (arguments.stream or arguments.explain):
+        refuse_input(output, [arguments.input])
+    if place is not None and not (has_magic(arguments.input) or any(_events_in(place))):
+        what = "there are no files of events" if place.is_dir() else "there is no such file"
+        raise BadData("CER0743", what, place=DataPlace(arguments.input), hint="check the path")
+
+
+def _events_in(place: Path) -> Iterator[Path]:
+    """The files that Spark would read: all in a folder without names in ``_`` and ``.``."""
+    if place.is_file():
+        yield place
+    for each in place.rglob("*") if place.is_dir() else ():
+        if each.is_file() and not any(p[0] in "._" for p in each.relative_to(place).parts):
+            yield each
+
+
 def _refuse(arguments: argparse.Namespace, *names: str, why: str) -> None:
     options = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
     if options:
@@ -257,39 +292,52 @@ def _refuse(arguments: argparse.Namespace, *names: str, why: str) -> None:
         )
 
 
-_NO_FILES = re.compile(
-    r'No FileSystem for scheme "(\w*)"|Class org\.apache\.hadoop\.fs\.(\w+)\.\w+ not found'
-)
-_CODE = re.compile(r"(CER\d{4}): (.*)")
-
-
 @contextmanager
-def _errors_of_spark(*places: str | None) -> Iterator[None]:
-    """Turn Spark's exceptions into cerlab's: a task's error as it is, others in one line.
+def _errors_of_spark(*places: str | None, debug: bool) -> Iterator[None]:
+    """Turn Spark's exceptions into cerlab's; under --debug with all that Java says before.
 
     `places` are those of events and answers.
     """
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
+    from cerlab.spark.failures import failures
 
+    with failures(*places):
+        try:
+            yield
+        except CerlabError:
+            raise
+        except Exception:
+            if debug:
+                traceback.print_exc()
+            raise
+
+
+@contextmanager
+def _session(master: str | None, *, short_lived: bool, debug: bool) -> Iterator[SparkSession]:
+    """Start Spark; what Java, its workers and py4j write is seen under --debug only."""
+    from cerlab.spark import session
+
+    if debug:
+        yield session(master, short_lived=short_lived)
+        return
+    sys.stderr.flush()
+    ours, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)  # the JVM keeps what is standard error when it starts, and so do workers
     try:
-        yield
-    except CerlabError:
-        raise
-    except (PySparkException, Py4JJavaError) as error:
-        if (scheme := _NO_FILES.search(str(error))) is not None:
-            from cerlab.spark.footers import why_not_opened
-
-            reasons = (why_not_opened(place) for place in places if place is not None)
-            reason = next((f"; pyarrow: {why}" for why in reasons if why is not None), "")
-            what = f"Spark knows no file system '{scheme[1] or scheme[2]}:'{reason}"
-            hint = "give a path of this machine, or start Spark with the package for that address"
-            raise UsageError("CER0898", what, hint=hint) from None
-        if (ours := _CODE.search(str(error))) is not None:
-            raise BadData(ours[1], ours[2]) from None
-        java = getattr(error, "java_exception", None)  # which says more than what was called
-        first = str(error if java is None else java.toString()).strip().splitlines()[0]
-        raise BadData("CER0785", f"Spark says: {first}", hint="the lines above say more") from None
+        spark = session(master, short_lived=short_lived)
+    finally:
+        sys.stderr.flush()
+        os.dup2(ours, 2)
+        os.close(ours)
+        os.close(nothing)
+    context = getattr(spark, "sparkContext", None)  # Spark Connect has none
+    if (server := getattr(context, "_accumulatorServer", None)) is not None:
+        server.handle_error = lambda *_: None  # it prints a stack when the JVM ends
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield spark
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

@@ -310,7 +310,7 @@ def unreadable(path: Path | str, kind: str, error: Exception) -> BadData:
     """Return the error that a file is not of its kind."""
     return BadData(
         "CER0742",
-        f"this is no {kind} file: {error}",
+        f"this is no {kind} file: {' '.join(str(error).split())}",
         place=DataPlace(str(path)),
         hint="a file of another format needs its own suffix, or format=",
     )

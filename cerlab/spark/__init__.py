@@ -72,12 +72,14 @@ Spark; then processor, request and match_stream. `launch` starts Spark.
 """
 
 from cerlab.spark.batch import explain, match, match_recognize, matching
+from cerlab.spark.failures import error_of
 from cerlab.spark.launch import doctor, session
 from cerlab.spark.stream.match import match_stream, matching_stream
 from cerlab.spark.stream.request import explain_stream
 
 __all__ = [
     "doctor",
+    "error_of",
     "explain",
     "explain_stream",
     "match",

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Unpack, assert_never
 from cerlab.automata.plan import Plan, plan_digest
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.errors import BadData, Unsupported
-from cerlab.evaluate.requirements import Requirements, requirements_of
+from cerlab.evaluate.requirements import Requirements, requirements_of, warn_of
 from cerlab.model.stream import Stream
 from cerlab.rows.recognise import column_kinds, recognise
 from cerlab.rows.syntax import RowPattern
 from cerlab.rows.types import bind
 from cerlab.spark.assignment import FileRanges, starts_of
+from cerlab.spark.failures import failures
 from cerlab.spark.files import answers_in_files, answers_in_units, why_not_files
 from cerlab.spark.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.footers import local_path
@@ -73,13 +74,17 @@ def match(
     double for others. Answers are not listed; tasks keep the events of their part, and give exact
     sums that are put together by group, or whole rows of the ends in their part (GROUP BY end).
 
-    Raises `BadData` for events without a place in the stream, or
-    two in one, and for times that are missing or go back, `Unsupported` for a mode that is not
-    exact, `UsageError` for columns that are not there.
+    Raises `BadData` for events without a place in the stream, or two in one, for times that are
+    missing or go back, and for Parquet files that are broken or have two types for a column;
+    `Unsupported` for a mode that is not exact, `UsageError` for columns that are not there. Actions
+    on the answers raise exceptions of Spark, and `cerlab.spark.error_of` has the errors in them.
+    Warns of attributes that no column has, and of columns that some of the files lack.
     """
     pattern = as_pattern(query)
+    warn_about_attributes(pattern, df.columns)
     if pattern.has_automaton or not pattern.has_registers or pattern.ast.aggregates:
-        return answers(request_of(df, pattern, order_by, position, **options))
+        with failures():
+            return answers(request_of(df, pattern, order_by, position, **options))
     source = source_of(df, options.get("type"))
     if options.get("mode") not in (None, Mode.KEYS.value):
         refuse_correlated(pattern)
@@ -286,6 +291,16 @@ def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str)
     if requirements.open and rows.num_rows == FIRST:
         requirements.read(_stream(_examples(requirements, source, columns)))
     requirements.warn(rows.num_rows > 0, answers, ask)
+
+
+def warn_about_attributes(pattern: Pattern, columns: Sequence[str]) -> None:
+    """Warn of attributes that a query reads and no column has, as `cerlab.evaluate` does."""
+    requirements = requirements_of(pattern)
+    requirements.note(columns)
+    for name in columns:
+        requirements.attributes.pop(name, None)
+    kinds = ("attribute", "quotes")
+    warn_of((each for each in requirements.absent() if each.kind in kinds), True, None, "")
 
 
 def _relevant_columns(requirements: Requirements, source: Source) -> list[str]:

@@ -17,7 +17,15 @@ from cerlab.spark.assignment import (
     bit_fields,
     ranges_in_files,
 )
-from cerlab.spark.footers import Columns, NoProof, RowGroups, layout, local_path, row_groups
+from cerlab.spark.footers import (
+    Columns,
+    NoProof,
+    RowGroups,
+    check_columns,
+    layout,
+    local_path,
+    row_groups,
+)
 from cerlab.spark.frame import WHOLE, group_of
 from cerlab.spark.plan import Mode, why_not
 from cerlab.spark.relevant_events import RelevantEvents
@@ -74,6 +82,25 @@ def files_below(request: Request) -> FileRanges | UnorderedFiles:
     if footers.overlap_much:
         return UnorderedFiles(footers.groups, columns)
     return _ranges(request, columns, footers, Mode.KEYS)
+
+
+def check_files(request: Request) -> None:
+    """Compare the columns of the files that a DataFrame is made of, as far as they are read.
+
+    Raises and warns as `cerlab.spark.footers.check_columns`; nothing for other DataFrames.
+    """
+    source, labels = request.source, request.labels
+    paths: Sequence[str] = source.files
+    names = {f"c{n}": name for n, name in enumerate(source.names)}
+    if not paths:
+        try:
+            paths, names = scan_below(source.frame)
+        except NoProof:
+            return
+    in_files = {user: names.get(f"c{n}") for n, user in enumerate(source.names)}
+    read = dict.fromkeys((*labels.keys, labels.time, *request.attributes))
+    columns = (in_files.get(name, name) for name in read if name is not None)
+    check_columns(paths, [name for name in columns if name is not None])
 
 
 def why_not_files(request: Request) -> str | None:

@@ -16,7 +16,7 @@ from cerlab.spark.assignment import (
     assign_ranges,
     coarser,
 )
-from cerlab.spark.files import UNITS, by_part, file_ranges, files_below, numbers_of
+from cerlab.spark.files import UNITS, by_part, check_files, file_ranges, files_below, numbers_of
 from cerlab.spark.footers import NoProof
 from cerlab.spark.plan import MICROSECOND, Mode, why_not
 from cerlab.spark.relevant_events import RelevantEvents, relevant_events
@@ -170,12 +170,13 @@ def first_pass(request: Request) -> FirstPass:
 
     Else the columns that order the stream are read: by tasks where it is some rows of files in
     order, else by Spark, once if its rows lie in order and twice if not. Raises `BadData` for
-    events without a place, two in one, and times that are missing or go back.
+    events without a place, two in one, and times that are missing or go back; and for files that
+    have two types for a column, of which a warning says where some lack it.
     """
     try:
         return file_ranges(request)
     except NoProof:
-        pass
+        check_files(request)
     events = relevant_events(request)
     if events.condition is not None:  # else the rows of a run have to be counted
         try:

@@ -9,8 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
+from warnings import warn
 
-from cerlab.errors import BadData, DataPlace, UsageError
+from cerlab.errors import BadData, CerlabWarning, DataPlace, UsageError, stacklevel_of_caller
+from cerlab.io.arrow import unreadable
+from cerlab.io.sources import empty
 from cerlab.spark.runs import Run, in_order
 
 LONGEST = 1 << 23
@@ -266,11 +269,68 @@ def _from_address(address: str) -> tuple[Any, str]:
 
 
 def parquet_file(place: str, **options: Any) -> Any:
-    """The Parquet file at a place, as `pyarrow.parquet.ParquetFile`."""
+    """Return the Parquet file at a place, as `pyarrow.parquet.ParquetFile`.
+
+    Raises `BadData` for a file that is not there, is empty, or is no Parquet.
+    """
+    import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
     files, path = resolve(place)
-    return ParquetFile(path, filesystem=files, **options)
+    try:
+        return ParquetFile(path, filesystem=files, **options)
+    except FileNotFoundError:
+        what, hint = "there is no such file", "files have to stay where they are"
+        raise BadData("CER0743", what, place=DataPlace(place), hint=hint) from None
+    except (pa.ArrowException, OSError) as error:
+        if files.get_file_info(path).size == 0:
+            raise empty(place) from None
+        raise unreadable(place, "Parquet", error) from None
+
+
+def check_columns(paths: Sequence[str], names: Sequence[str]) -> None:
+    """Warn of columns that some of the files lack; raise `BadData` for one with two types.
+
+    Spark reads NULL for the former, and the latter by the types of one file.
+    """
+    first: dict[str, tuple[str, str]] = {}
+    lacking: dict[str, list[str]] = {}
+    for path in paths:
+        schema = parquet_file(path).schema_arrow
+        for name in names:
+            if name not in schema.names:
+                lacking.setdefault(name, []).append(path)
+                continue
+            kind = _plain_type(schema.field(name).type)
+            before, place = first.setdefault(name, (kind, path))
+            if kind != before:
+                raise BadData(
+                    "CER0784",
+                    f"the column is {kind} here and {before} in {place}",
+                    place=DataPlace(path, None, name),
+                    hint="write the files again with one type",
+                )
+    for name in first.keys() & lacking.keys():
+        where = lacking[name]
+        which = f"{where[0]} lacks it" if len(where) == 1 else f"{where[0]} and others lack it"
+        what = f"'{name}' is in {len(paths) - len(where)} of {len(paths)} files"
+        message = f"CER0952: {what}, and NULL in the other rows: {which}"
+        warn(CerlabWarning(message), stacklevel=stacklevel_of_caller())
+
+
+def _plain_type(kind: Any) -> str:
+    """The type of a column in words, the same for all widths that read alike."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_signed_integer(kind):
+        return "integer"
+    if pa.types.is_floating(kind):
+        return "float"
+    if any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string)):
+        return "text"
+    return "moment" if pa.types.is_timestamp(kind) else str(kind)
 
 
 def why_not_opened(place: str) -> str | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cerlab.errors import BadData, DataPlace, UsageError, nearest
-from cerlab.io.arrow import unreadable
 from cerlab.model.event import AttributeType, Schema
 from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened
 from cerlab.spark.frame import arrow_schema, quoted
@@ -18,7 +17,7 @@ from cerlab.spark.tasks import rows_of_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 
 FORMATS = ("parquet", "csv", "ndjson")
@@ -279,17 +278,38 @@ _WRITTEN_BY_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 def footer_schema(path: str) -> StructType | None:
     """Return the schema that Spark would find, or None where Spark has to look itself.
 
-    Plain are a file, or a folder of files that all have the same columns, of numbers, text,
-    booleans, days and moments.
+    Plain are a file, or a folder of files, whose columns are numbers, text, booleans, days and
+    moments; it has the columns of all files. Raises `BadData` for a file that is no Parquet.
     """
+    from pyspark.sql.types import StructType
+
     place = local_path(path)
     if place is None or not place.exists():
         return None
     files = [place] if place.is_file() else _files(place)
     if not files or len(files) > MOST:
         return None
-    first, *others = (_of_file(file) for file in files)
-    return first if all(other == first for other in others) else None
+    schemas = [schema for schema in map(_of_file, files) if schema is not None]
+    if len(schemas) < len(files):
+        return None
+    fields: dict[str, StructField] = {}
+    for field in (field for schema in schemas for field in schema):
+        fields[field.name] = _wider(fields.get(field.name, field), field)
+    return StructType([*fields.values()])
+
+
+def _wider(before: StructField, field: StructField) -> StructField:
+    """The field that holds the numbers of both; `before` for types that have no such."""
+    from pyspark.sql.types import DoubleType, FloatType, IntegralType, LongType, StructField
+
+    kinds = before.dataType, field.dataType
+    if kinds[0] == kinds[1]:
+        return before
+    if all(isinstance(kind, IntegralType) for kind in kinds):
+        return StructField(field.name, LongType())
+    if all(isinstance(kind, FloatType | DoubleType) for kind in kinds):
+        return StructField(field.name, DoubleType())
+    return before
 
 
 def _files(folder: Path) -> list[Path]:
@@ -300,14 +320,10 @@ def _files(folder: Path) -> list[Path]:
 
 def _of_file(file: Path) -> StructType | None:
     import pyarrow as pa
-    import pyarrow.parquet as pq
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructType
 
-    try:
-        schema = pq.read_schema(file)
-    except (pa.ArrowException, OSError):
-        return None
+    schema = parquet_file(str(file)).schema_arrow
     if (spark_schema := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
         return StructType.fromJson(json.loads(spark_schema))
     for field in schema:
@@ -333,15 +349,11 @@ def schema_for_tasks(place: str) -> StructType:
 
     Raises `BadData` for what is no Parquet, and for a column that Spark has no type for.
     """
-    import pyarrow as pa
     from pyspark.errors import PySparkTypeError
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructType
 
-    try:
-        schema = parquet_file(place).schema_arrow
-    except pa.ArrowInvalid as error:
-        raise unreadable(place, "Parquet", error) from None
+    schema = parquet_file(place).schema_arrow
     struct = StructType()
     for field in schema:
         try:

@@ -12,6 +12,7 @@ import numpy as np
 
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import ROWS, parquet_encoding
+from cerlab.io.arrow import unreadable
 from cerlab.model.columns import array_from
 from cerlab.spark.assignment import BitFields, FileRanges, UnorderedFiles
 from cerlab.spark.evaluation import Job, new_evaluation
@@ -70,7 +71,7 @@ def rows_of_files(batches: Iterable[Any], files: Sequence[str], schema: Any) -> 
         try:
             for rows in file.iter_batches(SIZE, use_threads=False):
                 yield rows.select(schema.names).cast(schema)
-        except (pa.ArrowInvalid, KeyError) as error:
+        except (pa.ArrowException, OSError, KeyError) as error:
             raise BadData(
                 "CER0742",
                 f"its rows are not of the columns that the first file has: {error}",
@@ -192,7 +193,7 @@ def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
 
 def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
     """The rows of a row group; raises `BadData` where they are not as its footer has stated."""
-    table = file.read_row_group(group.number, columns=columns.read, use_threads=False)
+    table = _content(file, group, columns.read)
     ends = dict(zip(columns.keys, zip(group.first, group.last, strict=True), strict=True))
     if columns.time is not None:
         ends[columns.time] = group.first_time, group.last_time
@@ -208,11 +209,25 @@ def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
     return _Cluster(table, numbers)
 
 
+def _content(file: Any, group: RowGroup, names: list[str]) -> Any:
+    """The rows of a row group as a table; raises `BadData` for a file that changed or is broken."""
+    import pyarrow as pa
+
+    if group.number >= file.num_row_groups:
+        raise change_error(f"{group.path} has {file.num_row_groups} row groups and had more")
+    try:
+        return file.read_row_group(group.number, columns=names, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(group.path, "whole Parquet", error) from None
+
+
 def open_file(place: str, read: Sequence[str]) -> Any:
     """A Parquet file; text in the columns to read is read as codes."""
     import pyarrow as pa
 
     file = parquet_file(place)
+    if lost := set(read) - {*file.schema_arrow.names}:
+        raise change_error(f"{place} has lost its column '{min(lost)}'")
     kinds = {name: file.schema_arrow.field(name).type for name in read}
     is_text = (pa.types.is_string, pa.types.is_large_string)
     text = [name for name, kind in kinds.items() if any(holds(kind) for holds in is_text)]
@@ -303,5 +318,4 @@ def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> An
 
 
 def _read(group: RowGroup, names: list[str]) -> Any:
-    file = open_file(group.path, names)
-    return file.read_row_group(group.number, columns=names, use_threads=False)
+    return _content(open_file(group.path, names), group, names)

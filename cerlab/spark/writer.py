@@ -89,12 +89,8 @@ def write_folder(
 
     files, path = resolve(output)
     is_new = files.get_file_info(path).type == FileType.NotFound
-    if not (is_new or overwrite):
-        raise UsageError(
-            "CER0889",
-            f"{output} already exists",
-            hint="give another place, or --overwrite",
-        )
+    if not overwrite:
+        refuse_existing(output)
     refuse_input(output, events)
     folder = local_path(output)
     if folder is None:
@@ -120,6 +116,16 @@ def write_folder(
             _delete_if_empty(files, path)
         raise
     return sum(counts.values())
+
+
+def refuse_existing(output: str) -> None:
+    """Raise `UsageError` where there is something at the place of the answers."""
+    from pyarrow.fs import FileType
+
+    files, path = resolve(output)
+    if files.get_file_info(path).type != FileType.NotFound:
+        hint = "give another place, or --overwrite"
+        raise UsageError("CER0889", f"{output} already exists", hint=hint)
 
 
 def publish(staging: Path, folder: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_schema_says_what_text_is(
     assert main([*command, "--schema", str(schema)]) == 0, capsys.readouterr().err
     assert len(parquet.read_table(output)) == len(expected)
     schema.write_text(SCHEMA.replace("v:double?", "v:int?"))
-    assert main([*command, "--schema", str(schema)]) == 2
+    assert main([*command, "--schema", str(schema), "--overwrite"]) == 2
     assert "CER0721" in capsys.readouterr().err
 
 

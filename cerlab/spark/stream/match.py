@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
-from cerlab.compile.pattern import What
+from cerlab.compile.pattern import What, as_pattern
 from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.model.event import Schema
 from cerlab.spark import inputs
+from cerlab.spark.batch import warn_about_attributes
+from cerlab.spark.failures import failures
 from cerlab.spark.frame import Source, group_of, quoted
 from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS, set_batches
 from cerlab.spark.plan import Mode, warn_of_one_task
@@ -79,12 +81,15 @@ def match_stream(
     with `BadData` for another query's too, for rows without position, time or type, and for
     positions that do not increase with the time.
     """
-    request = stream_request_of(sdf, query, position=position, lateness=lateness, **options)
-    use_rocksdb(sdf.sparkSession)
-    if (checkpoint := options.get("checkpoint")) is not None:
-        claim(sdf.sparkSession, checkpoint, digest(request.job))
-        check_logs(sdf.sparkSession, checkpoint)
-    return stream_answers(request)
+    pattern = as_pattern(query)
+    warn_about_attributes(pattern, sdf.columns)
+    with failures():
+        request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
+        use_rocksdb(sdf.sparkSession)
+        if (checkpoint := options.get("checkpoint")) is not None:
+            claim(sdf.sparkSession, checkpoint, digest(request.job))
+            check_logs(sdf.sparkSession, checkpoint)
+        return stream_answers(request)
 
 
 def matching_stream(

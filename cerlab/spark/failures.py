@@ -1,0 +1,178 @@
+"""Exceptions of Spark as errors of cerlab: the fault of the data in one line, without Java."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote
+
+from cerlab.errors import (
+    BadData,
+    CerlabError,
+    DataPlace,
+    ResourceLimit,
+    TypeMismatch,
+    Unsupported,
+    UsageError,
+)
+
+CLASSES: dict[str, type[CerlabError]] = {
+    "03": TypeMismatch,
+    "04": Unsupported,
+    "06": ResourceLimit,
+    "07": BadData,
+    "08": UsageError,
+}
+"""The class of an error by the first two digits of its code; a task's has no other trace."""
+
+_OURS = re.compile(r"cerlab\.errors\.\w+: (CER\d{4}): (.*)(?:\s*\n\s*hint: (.*))?")
+
+_NO_FILES = re.compile(
+    r'No FileSystem for scheme "(\w*)"|Class org\.apache\.hadoop\.fs\.(\w+)\.\w+ not found'
+)
+
+_READING = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] .*?while reading file (\S+?)\.?\s(.*)")
+
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*)")
+
+_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+
+_ENDED = (
+    "JAVA_GATEWAY_EXITED",
+    "SparkContext was shut down",
+    "Cannot call methods on a stopped SparkContext",
+    "java.lang.OutOfMemoryError",
+    "Python worker exited unexpectedly",
+)
+"""Texts of Spark for a JVM or a worker that has ended, most often for want of memory."""
+
+_MORE = "cerlab spark --debug shows all that Java says"
+
+
+@contextmanager
+def failures(*places: str | None) -> Iterator[None]:
+    """Raise exceptions of Spark in the block as `CerlabError`; `places` are read and written."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise error_of(error, *places) from None
+
+
+def error_of(error: BaseException, *places: str | None) -> CerlabError:
+    """Return what an exception of Spark says of the events: the error that a task has raised.
+
+    For an action on the DataFrames of `match` and for a streaming query::
+
+        try:
+            answers.count()
+        except Exception as error:
+            raise cerlab.spark.error_of(error) from None
+
+    The class, the code and the hint are those of the same fault on one machine. Faults that Spark
+    finds have a code too: a file that is gone or broken, a JVM that has ended (`ResourceLimit`).
+    Everything else is `BadData` CER0785 with the first line of Spark. `places` are those of the
+    events and the answers, to explain a file system that is not known.
+    """
+    if isinstance(error, CerlabError):
+        return error
+    java = getattr(error, "java_exception", None)  # which has more than what was called
+    text = str(error if java is None else _text_of(java, error))
+    if ours := _OURS.findall(text):
+        code, message, hint = ours[-1]
+        return CLASSES.get(code[3:5], BadData)(code, message.strip(), hint=hint.strip())
+    if (scheme := _NO_FILES.search(text)) is not None:
+        return _no_files(scheme[1] or scheme[2], places)
+    if (reading := _READING.search(text)) is not None:
+        return _unread(reading[1], reading[2], reading[3], text)
+    if _has_ended(error, text):
+        which = "a Python worker" if "Python worker" in text else "the Java of Spark"
+        return ResourceLimit(
+            "CER0622",
+            f"{which} has ended, as a process does that needs more memory than there is",
+            hint="give it more: PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'; " + _MORE,
+        )
+    return _of_condition(text)
+
+
+def _has_ended(error: BaseException, text: str) -> bool:
+    """Whether the JVM or a worker is gone; without an answer py4j has no Java exception."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    no_answer = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
+    is_gone = isinstance(error, ConnectionError) or (no_answer and "Trace:" not in text)
+    return is_gone or any(each in text for each in _ENDED)
+
+
+def _text_of(java: Any, error: BaseException) -> str:
+    """The text of a Java exception with those of its causes; of `error` if the JVM is gone."""
+    from py4j.protocol import Py4JError
+
+    lines: list[str] = []
+    try:
+        while java is not None:
+            lines.append(("Caused by: " if lines else "") + str(java.toString()))
+            java = java.getCause()
+    except (Py4JError, OSError):
+        return str(error)
+    return "\n".join(lines)
+
+
+def _no_files(scheme: str, places: tuple[str | None, ...]) -> UsageError:
+    from cerlab.spark.footers import why_not_opened
+
+    reasons = (why_not_opened(place) for place in places if place is not None)
+    reason = next((f"; pyarrow: {why}" for why in reasons if why is not None), "")
+    return UsageError(
+        "CER0898",
+        f"Spark knows no file system '{scheme}:'{reason}",
+        hint="give a path of this machine, or start Spark with the package for that address",
+    )
+
+
+def _unread(kind: str, file: str, what: str, text: str) -> BadData:
+    """The error of a file that Spark cannot read, by the name that Spark has for the reason."""
+    place = DataPlace(unquote(re.sub(r"^file:(//)?(?=/)", "", file)))
+    if kind == "FILE_NOT_EXIST":
+        hint = "files have to stay where they are"
+        return BadData("CER0743", "there is no such file", place=place, hint=hint)
+    if kind == "PARQUET_COLUMN_DATA_TYPE_MISMATCH":
+        if (column := re.search(r"column \[(.*?)\]", what)) is not None:
+            place = DataPlace(place.file, None, column[1])
+        message = re.sub(r"^.*?column \[.*?\]\.\s*", "", what).partition(" SQLSTATE")[0]
+        return BadData(
+            "CER0784",
+            f"the files have two types for the column: {message}",
+            place=place,
+            hint="write the files again with one type",
+        )
+    causes = _CAUSE.findall(text)
+    reason = causes[-1] if causes else what.partition(" SQLSTATE")[0]
+    return BadData(
+        "CER0742",
+        f"the file cannot be read: {reason.strip()}",
+        place=place,
+        hint="it is damaged, still being written, or of another format",
+    )
+
+
+def _of_condition(text: str) -> CerlabError:
+    """The error for what Spark says by its first line."""
+    lines = text.strip().splitlines() or ["nothing"]
+    first = next((line for line in lines if _CONDITION.search(line)), lines[0]).strip()
+    condition = _CONDITION.search(first)
+    name, what = ("", first) if condition is None else (condition[1], condition[2])
+    what = what.partition(" SQLSTATE")[0]
+    match name:
+        case "PATH_NOT_FOUND":
+            return BadData("CER0743", what, hint="check the path")
+        case "UNABLE_TO_INFER_SCHEMA":
+            return BadData("CER0743", "there are no files of events", hint="check the path")
+        case "PATH_ALREADY_EXISTS":
+            return UsageError("CER0889", what, hint="give another place, or --overwrite")
+        case _:
+            return BadData("CER0785", f"Spark says: {first}", hint=_MORE)
