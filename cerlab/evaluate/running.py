@@ -424,21 +424,23 @@ class _Ends:
 
         Raises `BadData` as `instant`.
         """
-        from cerlab.engine.answers import events_of_streams  # NumPy loads here
-        from cerlab.evaluate.running_batches import window_times
+        import numpy as np
+
+        from cerlab.engine.answers import events_of_streams
+        from cerlab.evaluate.running_batches import list_of, window_times
 
         if self._pointer is None:
             return self, None
         streams = () if self._clock is None else self._streams
         columns, inside = events_of_streams(streams, stream.columns, len(stream))
-        positions = [int(n) + first for n in inside]
+        positions = inside + first
         times = window_times(self._window, self._time, columns, positions, self._now)
-        after, lowest = copy(self), [0] * len(stream)
-        after._pointer = pointer = self._pointer.copy()
-        for now, position in zip(times, positions, strict=True):
-            lowest[position - first] = pointer.advance(now, position)
-            after._now = now
-        return after, lowest
+        after, lowest = copy(self), np.zeros(len(stream), np.int64)
+        after._pointer = self._pointer.copy()
+        lowest[inside] = after._pointer.advance_all(list_of(times), positions.tolist())
+        if len(times):
+            (after._now,) = list_of(times[-1:])
+        return after, lowest.tolist()
 
     def instant(self, event: Event, position: int) -> Instant | None:
         """The time of an event, None outside FROM; raises `BadData` as a window of the query."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.engine.answers import events_of_streams, take_columns
-from cerlab.engine.clock import TimeColumn
+from cerlab.engine.clock import Instants, TimeColumn
 from cerlab.engine.general import CONSUMES
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import NONE, Int64s
@@ -127,10 +127,7 @@ class Batches:
         codes, partitions = self._partitions(columns, len(inside))
         parts = [each.part for each in partitions]
         pointers = [part.pointer and part.pointer.copy() for part in parts]
-        lowest = np.zeros(len(inside), np.int64)
-        if plan.window is not None:
-            asked = zip(codes.tolist(), times, positions.tolist(), strict=True)
-            lowest[:] = [_advance(pointers, p, now, at) for p, now, at in asked]
+        lowest = _lowest_starts(pointers, codes, times, positions)
         symbols = self._stage.symbols(columns, len(inside))
         program = self._program_over(parts)
         carried = [each for each in _carried(partitions) if each.state in program.number]
@@ -170,7 +167,7 @@ class Batches:
             driver.substreams[each.key] = each.part
         self._write_back(run, parts, starts, numbering, program)
         if len(times) and isinstance(plan.window, AttributeWindow | TimeWindow):
-            driver.now = times[-1]
+            (driver.now,) = list_of(times[-1:])
         return self._endings(run.rows, read, starts, numbering, partitions)
 
     def _partitions(self, columns: Any, length: int) -> tuple[Int64s, list[_Partition]]:
@@ -468,25 +465,38 @@ def window_times(
     window: Window | None,
     axis: TimeAxis | None,
     columns: Any,
-    positions: Sequence[int] | Int64s,
+    positions: Int64s,
     last: Instant | None,
-) -> Sequence[Instant]:
+) -> Instants:
     """The instants of events, 0 where no window asks for them.
 
     Raises `BadData` for one that is missing or goes back.
     """
     if not isinstance(window, AttributeWindow | TimeWindow):
-        return [0] * len(positions)
+        return np.zeros(len(positions), np.int64)
     column = TimeColumn(window, axis)
     column.last = last
-    times = column.read(columns, len(positions), lambda n: int(positions[n]))
+    return column.read(columns, len(positions), lambda n: int(positions[n]))
+
+
+def list_of(times: Instants) -> list[Instant]:
+    """Return instants as Python's numbers."""
     return times.tolist() if isinstance(times, np.ndarray) else times
 
 
-def _advance(pointers: Sequence[WindowPointer | None], p: int, now: Instant, at: int) -> int:
-    """The lowest start that the window of a partition allows; 0 for an event of none."""
-    pointer = None if p == NONE else pointers[p]
-    return 0 if pointer is None else pointer.advance(now, at)
+def _lowest_starts(
+    pointers: Sequence[WindowPointer | None], codes: Int64s, times: Instants, positions: Int64s
+) -> Int64s:
+    """The lowest start that the window of each event's partition allows; 0 where nothing asks."""
+    lowest = np.zeros(len(codes), np.int64)
+    by_partition = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[by_partition], np.arange(len(pointers) + 1)).tolist()
+    for pointer, begin, end in zip(pointers, bounds, bounds[1:], strict=False):
+        if pointer is not None:
+            at = by_partition[begin:end]
+            some = times[at] if isinstance(times, np.ndarray) else [times[n] for n in at]
+            lowest[at] = pointer.advance_all(list_of(some), positions[at].tolist())
+    return lowest
 
 
 def _carried(partitions: Sequence[_Partition]) -> Iterator[_Carried]:
