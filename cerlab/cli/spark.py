@@ -79,6 +79,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     stream.add_argument("--lag", metavar="T", help="how far a key may be behind all others")
     stream.add_argument("--checkpoint", metavar="PATH", help="default: OUTPUT/_checkpoint")
     stream.add_argument("--files", type=int, default=16, metavar="N", help="of a micro-batch")
+    stream.add_argument(
+        "--quarantine",
+        dest="with_quarantine",
+        action="store_true",
+        help="rows without position, time or type, and repeated ones, go to a column, not an error",
+    )
+    stream.add_argument("--buckets", type=int, metavar="N", help="of keys: N tasks at most (16)")
     stream.add_argument("--follow", action="store_true", help="wait for files until interrupted")
     add_quiet(parser)
     parser.add_argument("--debug", action="store_true", help="show all that Java says")
@@ -193,7 +200,7 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
     from cerlab.spark.stream.match import read_stream, stream_answers, use_rocksdb, write_stream
     from cerlab.spark.stream.request import stream_explanation, stream_request_of
     from cerlab.spark.stream.state import claim
-    from cerlab.spark.stream.step import digest
+    from cerlab.spark.stream.step import BUCKETS, digest
 
     column, unit = time_option(arguments)
     frame = read_stream(
@@ -215,6 +222,8 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
         mode=arguments.mode,
         partition=arguments.partition,
         columns=_columns(arguments),
+        quarantine=arguments.with_quarantine,
+        buckets=arguments.buckets or BUCKETS,
     )
     if arguments.explain:
         print(stream_explanation(request, query.text))
@@ -227,6 +236,10 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
         stream_answers(request), arguments.output, checkpoint, follow=arguments.follow
     )
     counts = f"{result.events:,} events, {result.answers:,} answers, {result.late:,} late rows"
+    if arguments.with_quarantine:
+        counts += f", {result.quarantine:,} in quarantine"
+    if result.waiting:
+        counts += f", {result.waiting:,} or more rows that wait,"
     states = f"in {result.batches:,} micro-batches; {result.buckets:,} buckets of keys have a state"
     print(f"{counts} {states}", file=sys.stderr)
     return OK
@@ -240,13 +253,19 @@ def _columns(arguments: argparse.Namespace) -> str | list[str] | None:
     return text if text is None or text.strip() == OF_SELECT else comma_separated(text)
 
 
+_OF_STREAMS = ("lateness", "lag", "checkpoint", "follow", "buckets")
+
+
 def _check(arguments: argparse.Namespace) -> None:
     names = ("query", "input") if arguments.explain else ("query", "input", "output")
     if arguments.stream:
         names = (*names, "position", "lateness")
         _refuse(arguments, "order_by", "overwrite", why="a batch")
     else:
-        _refuse(arguments, "lateness", "lag", "checkpoint", "follow", why="--stream")
+        _refuse(arguments, *_OF_STREAMS, why="--stream")
+        if arguments.with_quarantine:
+            hint = "leave it out, or add --stream"
+            raise UsageError("CER0886", "--quarantine is for --stream", hint=hint)
     missing = [
         name if name == "query" else f"--{name}" for name in names if not getattr(arguments, name)
     ]

@@ -39,6 +39,8 @@ class BucketResults:
     waiting: set[int]
     """The positions of rows that are held back."""
     states: dict[int, bytes]
+    bad: list[tuple[int | None, str]]
+    """The positions of rows in quarantine, each with its reason."""
 
 
 def job_of(
@@ -48,6 +50,8 @@ def job_of(
     lag: int | None,
     tick: int,
     row_names: RowNames | None = None,
+    *,
+    quarantine: bool = False,
 ) -> StreamJob:
     whole = replace(plan, streams=())
     time = TIME if isinstance(plan.window, TimeWindow) else None
@@ -57,7 +61,7 @@ def job_of(
         for n in names
     )
     kind = str(case.table.schema.field("t").type)
-    ticks = {} if lag is None else {"tick": tick, "lag": -(-lag // tick) * tick}
+    ticks = (None, None) if lag is None else (tick, -(-lag // tick) * tick)
     return StreamJob(
         plan_to_bytes(whole),
         time,
@@ -70,7 +74,9 @@ def job_of(
         by_key=why_not(plan, Mode.KEYS) is None,
         with_partition=False,
         names=row_names,
-        **ticks,
+        tick=ticks[0],
+        lag=ticks[1],
+        quarantine=quarantine,
     )
 
 
@@ -105,6 +111,7 @@ def feed(
     answers: list[ComplexEvent] = []
     named_rows: list[dict[str, Any]] = []
     late: list[int] = []
+    bad: list[tuple[int | None, str]] = []
     states: dict[int, bytes] = {}
     queue = [(key, row) for key, table in groups.items() for row in range(table.num_rows)]
     times = {key: table.column("time").to_pylist() for key, table in groups.items()}
@@ -121,6 +128,7 @@ def feed(
             rng.shuffle(mine)
             rows = groups[key].take(pa.array(mine, pa.int64()))
             step = BucketStep(job, states.pop(key, None), rows, watermark)
+            bad += zip(positions_of(step.bad), step.bad.column("why").to_pylist(), strict=True)
             take(step, key, named_rows if job.names else answers, late, states)
         if lag is not None and job.tick is not None:
             newest = max(newest, *(times[key][row] for key, row in batch))
@@ -132,7 +140,7 @@ def feed(
     waiting = set()
     for state in states.values():
         waiting |= set(positions_of(read_state(job, state).sequences.pending_rows))
-    return BucketResults(answers, named_rows, late, waiting, states)
+    return BucketResults(answers, named_rows, late, waiting, states, bad)
 
 
 def take(

@@ -68,6 +68,7 @@ def faults(place: Path) -> Iterator[tuple[str, list[str]]]:
     missing = list(range(ROWS))
     missing[7] = None  # type: ignore[call-overload]
     position, order = ["--position", "id"], ["--order-by", "t,id"]
+    stream = [*position, "--stream", "--lateness", "9"]
     text = place / "text.csv"
     text.write_text("type,v,t,id\nA,1,1,1\nB,one,2,2\n")
     (place / "nothing").mkdir()
@@ -95,6 +96,8 @@ def faults(place: Path) -> Iterator[tuple[str, list[str]]]:
     for name, query in (("gone", QUERY), ("gone by Spark", KEYED)):
         mode = [] if query == QUERY else ["--mode", "keys"]
         yield name, [query, folder(place / name, table(), second()), *position, *mode]
+    yield "a repeated row in a stream", [QUERY, folder(place / "again", table(), table()), *stream]
+    yield "a NULL in a stream", [QUERY, folder(place / "NULL", table(t=missing)), *stream]
     changed = folder(place / "changed", table(), second())
     yield "changed", [QUERY, changed, *position]
     yield "Java ends", [QUERY, good, *position]

@@ -51,6 +51,11 @@ ERRORS = {
     "output there": ("CER0889", "there already exists"),
     "gone": ("CER0743", "gone/1.parquet"),
     "gone by Spark": ("CER0743", "gone by Spark/1.parquet"),
+    "a repeated row in a stream": (
+        "CER0782",
+        "position 0: duplicate: two rows have t = 0 and this position",
+    ),
+    "a NULL in a stream": ("CER0780", "'t' is NULL or NaN"),
     "changed": ("CER0783", "changed/1.parquet"),
     "Java ends": ("CER0622", "memory"),
 }
@@ -64,6 +69,7 @@ def test_a_fault_is_one_line_and_its_hint_last(said: Said, name: str) -> None:
     *before, line, hint = lines
     assert line.startswith(f"{code}: ")
     assert text in line
+    assert "a stream" not in name or ".parquet)" in line
     assert hint.startswith("hint: ")
     assert all(each.startswith("warning: CER09") for each in before)
     assert len(lines) <= MOST

@@ -35,7 +35,8 @@ def test_the_command_goes_on_with_files_that_are_new(
         assert main(["spark", query, "--stream", *files, *options]) == 0, capsys.readouterr().err
         line = capsys.readouterr().err.strip().splitlines()[-1]
         assert line.startswith(f"{len(part)} events")
-        assert line.endswith("0 late rows in 1 micro-batches; 2 buckets of keys have a state")
+        assert "0 late rows, 2 or more rows that wait, in 1 micro-batches" in line
+        assert line.endswith("; 2 buckets of keys have a state")
         counts.append(int(line.split(", ")[1].split()[0]))
     whole = tmp_path / "whole.csv"
     whole.write_text(header + "".join(lines))
@@ -62,6 +63,8 @@ def test_options_of_the_other_kind_are_refused(capsys: pytest.CaptureFixture[str
     whole = ["spark", "A ; B", "--input", "in", "--output", "out", "--position", "n"]
     assert main([*whole, "--lateness", "3"]) == 2
     assert "--lateness has a meaning for --stream only" in capsys.readouterr().err
+    assert main([*whole, "--quarantine"]) == 2
+    assert "--quarantine is for --stream" in capsys.readouterr().err
     assert main([*whole, "--stream", "--order-by", "t", "--lateness", "3"]) == 2
     assert "--order-by has a meaning for a batch only" in capsys.readouterr().err
     assert main([*whole, "--stream"]) == 2

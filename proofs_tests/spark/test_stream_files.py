@@ -51,10 +51,11 @@ class Writer:
 
 
 class Progress(dict[str, Any]):
-    """Seven rows, three answers and a late row, two buckets with a state."""
+    """Seven rows, three answers and a late row, two in quarantine, one that waits."""
 
     def __init__(self, batch: int) -> None:
-        row = SimpleNamespace(asDict=lambda: {"answers": 3, "late": 1})
+        cells = {"answers": 3, "late": 1, "quarantine": 2, "waiting": 1.0, "waiting_keys": 1.0}
+        row = SimpleNamespace(asDict=lambda: {**cells, "behind": None})
         super().__init__(batchId=batch, observedMetrics={"cerlab-1": row, "of others": row})
         self.numInputRows = 7
         self.stateOperators = (SimpleNamespace(numRowsTotal=2),)
@@ -67,7 +68,7 @@ def write(writer: Writer) -> Done:
 
 def test_a_worker_that_came_too_late_is_started_again() -> None:
     writer = Writer([LATE, LATE])
-    assert write(writer) == Done(batches=1, events=7, answers=3, late=1, buckets=2)
+    assert write(writer) == Done(1, 7, 3, late=1, quarantine=2, waiting=1, buckets=2)
     assert writer.starts == 3
     assert writer.options == {"path": "out", "checkpointLocation": "checkpoint"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.spark.stream.match import PROVIDER
+from cerlab.spark.stream.match import PROVIDER, write_stream
 from proofs_tests.spark.streams import (
     ANOTHER,
     LATENESS,
@@ -51,6 +51,53 @@ def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) ->
     same(stream_result(spark, answers(QUERY, **where), tmp_path).answers, local(QUERY, rows))
 
 
+def test_bad_rows_stop_a_stream_by_name_and_quarantine_gets_it_past_them(
+    spark: Any, tmp_path: Path
+) -> None:
+    rows, checkpoint = events(90), str(tmp_path / "checkpoint")
+    nameless = {**marker("x", 7, rows[50]["t"]), "type": None}
+    twice = next(row for row in rows[80:] if row["k"] == "x")
+    write_files(tmp_path / "in", rows[:45], [*rows[45:], twice, nameless], [marker("y", 1)])
+    where: dict[str, Any] = {
+        "checkpoint": checkpoint,
+        "output": str(tmp_path / "out"),
+        "buckets": 2,
+    }
+
+    def answers(**options: Any) -> Any:
+        frame = arriving(spark, tmp_path / "in")
+        return cerlab.spark.match_stream(frame, QUERY, position="id", lateness=LATENESS, **options)
+
+    for _ in range(2):  # a restart stops there again
+        with pytest.raises(Exception) as caught:  # noqa: PT011  of Spark
+            stream_result(spark, answers(**where), tmp_path)
+        error = cerlab.spark.error_of(caught.value)
+        assert error.code in ("CER0782", "CER0701")
+        assert "001.parquet" in str(error)
+        assert "quarantine=True" in str(error.hint)
+    out = {"path": where["output"], "checkpointLocation": checkpoint}
+    writer = answers(**where, quarantine=True).writeStream.format("parquet").options(**out)
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    every = [cerlab.spark.row_counts(progress) for progress in query.recentProgress]
+    assert sum(counts["quarantine"] for counts in every) == 2
+    assert every[-1]["waiting"] >= 1 <= every[-1]["waiting_keys"]
+    assert max(counts["behind"] for counts in every) > LATENESS  # of the keys that are silent now
+    merged = spark.read.option("mergeSchema", True)  # the first files have not the column
+    written = merged.parquet(where["output"]).where("quarantine is not null").collect()
+    bad = {row["quarantine"]["position"]: row["quarantine"] for row in written}
+    assert set(bad) == {twice["id"], nameless["id"]}
+    assert all("001.parquet" in each["file"] for each in bad.values())
+    assert bad[twice["id"]]["why"].startswith("duplicate")
+    write_files(tmp_path / "in", markers("xz"))
+    done = write_stream(answers(**where, quarantine=True), where["output"], checkpoint)
+    assert done.waiting
+    found = spark.read.parquet(where["output"]).where("start is not null").collect()
+    same(sorted((r.start, r.end, tuple(r.positions)) for r in found), local(QUERY, rows))
+    with pytest.raises(cerlab.BadData, match="CER0778"):
+        answers(**{**where, "output": str(tmp_path / "another")})
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -62,6 +109,8 @@ def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) ->
         ({"time": "t", "query": "SELECT * WHERE A ; B WITHIN 9 SECONDS"}, "CER0803"),
         ({"position": "k"}, "CER0875"),
         ({"mode": "ranges"}, "CER0490"),
+        ({"buckets": 0}, "CER0877"),
+        ({"output": "out"}, "CER0820"),
         ({"mode": "keys", "query": "SELECT * WHERE A ; B WITHIN 9 [t]"}, "CER0490"),
         ({"partition": True, "query": "SELECT * WHERE A ; B WITHIN 9 [t]"}, "CER0876"),
         ({"time": "k", "query": "SELECT * WHERE A ; B PARTITION BY [k]"}, "CER0885"),

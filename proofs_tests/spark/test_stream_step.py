@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from random import Random
@@ -15,7 +16,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.spark.stream.step import BucketStep, reach
 from cerlab.testing import Shape
 from proofs_tests.complexity.walk import codes_of_calls
-from proofs_tests.spark.buckets import buckets_of, feed, job_of, without
+from proofs_tests.spark.buckets import buckets_of, feed, job_of, positions_of, without
 from proofs_tests.spark.cases import SparkCase, typed_case
 from proofs_tests.suite import Suite
 
@@ -53,6 +54,105 @@ def in_any_order(rng: Random) -> bool:
 
 def test_random_queries_on_keys_that_come_in_any_order(suite: Suite) -> None:
     suite.run(in_any_order, deep_count=1_500)
+
+
+def with_bad_rows(rng: Random) -> bool:
+    """Repeated rows, and rows without type or position, change no answer under quarantine."""
+    case = typed_case(rng, Shape(depth=2, events=30))
+    plan, lateness = case.query.plan, rng.choice((0, 1, 4))
+    job = job_of(case, plan, lateness, None, 1, quarantine=True)
+    groups = buckets_of(case, plan, job, rng.choice((1, 2)))
+    occurrences: Counter[int | None] = Counter()
+    for key, rows in groups.items():
+        picks = (
+            [rng.randrange(rows.num_rows) for _ in range(n)] for n in (rng.choice((0, 2, 9)), 2)
+        )
+        again, broken = (rows.take(pa.array(pick, pa.int64())) for pick in picks)
+        for name in rng.sample(("position", "a0"), rng.choice((1, 2))):
+            at = broken.column_names.index(name)
+            nothing = pa.nulls(broken.num_rows, rows.schema.field(name).type)
+            broken = broken.set_column(at, name, nothing)
+        groups[key] = pa.concat_tables([rows, again, broken])
+        occurrences.update(positions_of(groups[key]))
+    output = feed(rng, job, groups, lateness, None)
+    gone = Counter([*output.late, *(position for position, _ in output.bad)])
+    assert gone <= occurrences
+    missing = {p for p, count in occurrences.items() if p is not None and gone[p] == count}
+    expected = [a for a in without(case, missing) if a.end not in output.waiting]
+    if plan.limit is not None:
+        assert len(output.answers) == len(expected), case.describe()
+    else:
+        assert sorted(output.answers, key=place) == sorted(expected, key=place), case.describe()
+    return bool(output.answers and output.bad)
+
+
+def test_bad_and_repeated_rows_change_no_answer_under_quarantine(suite: Suite) -> None:
+    suite.run(with_bad_rows, deep_count=1_000)
+
+
+LINE = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"
+
+
+def line(rows: list[tuple[Any, Any, Any]], *, quarantine: bool) -> tuple[Any, Any]:
+    """A job, and arriving rows of one key, each a type, a time and a position, from a file."""
+    kinds, times, positions = zip(*rows, strict=True)
+    table = pa.table({"type": ["A"], "stream": pa.nulls(1, "string"), "t": [0], "k": ["x"]})
+    case = SparkCase(cerlab.parse_query(LINE).ast, table, None)
+    job = job_of(case, case.query.plan, 2, None, 1, quarantine=quarantine)
+    columns = {"position": pa.array(positions, pa.int64()), "time": pa.array(times, pa.int64())}
+    values = {"type": pa.array(kinds, pa.string()), "t": columns["time"]}
+    for n, name in enumerate(job.attributes):
+        columns[f"a{n}"] = values.get(name, pa.array(["x"] * len(rows)))
+    return job, pa.table({**columns, "file": ["file:///in/a%20b.parquet"] * len(rows)})
+
+
+REPEATED = "duplicate: the row has come before"
+UPWARD = "'id' does not increase along the stream"
+
+
+@pytest.mark.parametrize(
+    ("before", "rows", "bad", "error"),
+    [
+        ([], [("A", 1, 1), ("A", 1, 1)], [(1, REPEATED)], "position 1: duplicate.*t = 1"),
+        ([("A", 1, 1)], [("A", 1, 1)], [(1, REPEATED)], "position 1: duplicate.*t = 1"),
+        ([("A", 1, 5)], [("B", 2, 4)], [(4, UPWARD)], "CER0782"),
+        ([("A", 2, 5)], [("B", 1, 6)], [(6, UPWARD)], "CER0782"),
+        ([], [("A", 1, 5), ("B", 2, 4), ("B", 3, 6)], [(4, UPWARD)], "position 4.*increase"),
+        ([], [("A", 1, 9), ("B", 2, 4), ("B", 3, 6)], [(4, UPWARD), (6, UPWARD)], "position 4"),
+        ([("A", 1, 1), ("A", 9, 9)], [("B", 10, 1)], [(1, UPWARD)], "CER0782"),
+        ([], [("A", None, 1)], [(1, "'t' is missing")], "CER0780.*'t' is NULL"),
+        ([], [("A", 1, None)], [(None, "'id' is missing")], "CER0780.*'id' is NULL"),
+        ([], [(None, 1, 1)], [(1, "it has no type")], "CER0701"),
+        ([], [("", 1, 1)], [(1, "it has no type")], "CER0701"),
+    ],
+)
+def test_a_bad_row_is_set_apart_or_said_with_its_file(
+    before: list[Any], rows: list[Any], bad: list[Any], error: str
+) -> None:
+    state = None
+    if before:
+        job, arriving = line(before, quarantine=False)
+        step = BucketStep(job, None, arriving)
+        list(step.answers())
+        state, _ = step.state()
+    job, arriving = line(rows, quarantine=False)
+    with pytest.raises(cerlab.BadData, match=error) as caught:
+        BucketStep(job, state, arriving)
+    if caught.value.code == "CER0782" and before:
+        assert caught.value.hint
+    else:
+        assert "/in/a b.parquet" in str(caught.value)
+    job, arriving = line(rows, quarantine=True)
+    step = BucketStep(job, state, arriving)
+    got = zip(positions_of(step.bad), step.bad.column("why").to_pylist(), strict=True)
+    assert sorted(got, key=str) == bad
+
+
+def test_what_waits_is_counted() -> None:
+    job, arriving = line([("A", 1, 1), ("B", 2, 2), ("A", 9, 3)], quarantine=False)
+    assert BucketStep(job, None, arriving).waits() == (1.0, 1.0, 0.0)
+    assert BucketStep(job, None, arriving.slice(0, 2)).waits() == (2.0, 1.0, 1.0)
+    assert BucketStep(job, None, arriving.slice(0, 0)).waits() is None
 
 
 def replace_limit(case: SparkCase) -> SparkCase:

@@ -16,10 +16,16 @@ from cerlab.spark.frame import Source, group_of, quoted
 from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS, set_batches
 from cerlab.spark.plan import Mode, warn_of_one_task
 from cerlab.spark.request import answer_types
-from cerlab.spark.stream.reorder import attribute_columns, column_and_mask, pandas_type, restore
+from cerlab.spark.stream.reorder import (
+    FILE,
+    attribute_columns,
+    column_and_mask,
+    pandas_type,
+    restore,
+)
 from cerlab.spark.stream.request import Length, StreamOptions, StreamRequest, stream_request_of
 from cerlab.spark.stream.state import check_logs, claim
-from cerlab.spark.stream.step import BUCKETS, digest
+from cerlab.spark.stream.step import digest
 from cerlab.spark.task_outputs import RowNames
 
 if TYPE_CHECKING:
@@ -67,12 +73,18 @@ def match_stream(
     ``checkpoint``  the place that the streaming query gets as ``checkpointLocation``. Then what it
                     was begun with is checked here, at once; without it at the first row of a key
                     that has a state, and rows of new keys have answers until then
+    ``output``      with it, the folder of the Parquet sink: that of another checkpoint is refused
+    ``quarantine``  with True rows without position, time or type, and repeated ones, do not stop
+                    the query: they leave as rows with a struct ``quarantine``
+    ``buckets``     the groups that keys are spread over, 16 by default: as many tasks run at most
 
     Columns ``start``, ``end``, ``positions``, ``partition`` if asked for, and ``late``: NULL for an
     answer. A late row, one that belongs before rows already read or is more than `lag` behind,
-    leaves as a row that has its position in ``late`` and NULL in the others; it is in no answer.
-    What still waits when a query stops is in its checkpoint, and is read when it goes on; a row
-    that is later by more than the lateness, of each key or with `lag` of any, releases it.
+    leaves as a row that has its position in ``late`` and NULL in the others; it is in no answer. So
+    does a row in quarantine, which has its position, file and the reason ``why`` in ``quarantine``.
+    A row that is repeated after it was read is late. What still waits when a query stops is in its
+    checkpoint, and is read when it goes on; a row that is later by more than the lateness, of each
+    key or with `lag` of any, releases it. `row_counts` says how much waits.
 
     Sets the state store of the session to RocksDB, and the sizes of its batches for Python to those
     of streams where `cerlab.spark.session` has made it. Raises `UsageError` where another store is
@@ -88,7 +100,7 @@ def match_stream(
         use_rocksdb(sdf.sparkSession)
         if (checkpoint := options.get("checkpoint")) is not None:
             claim(sdf.sparkSession, checkpoint, digest(request.job))
-            check_logs(sdf.sparkSession, checkpoint)
+            check_logs(sdf.sparkSession, checkpoint, options.get("output"))
         return stream_answers(request)
 
 
@@ -140,17 +152,38 @@ def stream_answers(request: StreamRequest) -> DataFrame:
         columns.append(fn.col("positions"))
     if request.job.with_partition:
         columns.append(fn.struct(*_partition(request)).alias("partition"))
-    late = fn.count_if(fn.col("late").isNotNull())
-    return rows.select(*columns, "late").observe(
-        f"{METRICS}-{digest(request.job)[:12]}",
-        (fn.count(fn.lit(1)) - late).alias("answers"),
-        late.alias("late"),
+    columns.append(fn.col("late"))
+    waits, bad = fn.col("waits"), fn.lit(None)
+    if request.job.quarantine:
+        bad = fn.col("why")
+        fields = (fn.col("bad").alias("position"), fn.col("file"), fn.col("why"))
+        columns.append(fn.when(bad.isNotNull(), fn.struct(*fields)).alias("quarantine"))
+    late, set_apart = fn.count_if(fn.col("late").isNotNull()), fn.count_if(bad.isNotNull())
+    return (
+        rows.observe(
+            f"{METRICS}-{digest(request.job)[:12]}",
+            (fn.count_if(waits.isNull()) - late - set_apart).alias("answers"),
+            late.alias("late"),
+            set_apart.alias("quarantine"),
+            fn.sum(waits[0]).alias("waiting"),
+            fn.sum(waits[1]).alias("waiting_keys"),
+            fn.max(waits[2]).alias("behind"),
+        )
+        .where(waits.isNull())
+        .select(*columns)
     )
 
 
-def row_counts(progress: Mapping[str, Any]) -> dict[str, int]:
-    """The ``answers`` and ``late`` rows of a micro-batch, of the progress that Spark reports."""
-    counts = {"answers": 0, "late": 0}
+def row_counts(progress: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of rows of a micro-batch, of the progress that Spark reports.
+
+    For ``query.lastProgress`` and those of ``query.recentProgress``. ``answers``, ``late`` and
+    ``quarantine`` rows that it gave; ``waiting`` rows that it held back, of ``waiting_keys``, and
+    how far the first of them is ``behind`` the newest row, in the unit of the time: more than the
+    lateness where a key is silent. What waits is counted in the buckets that had a row.
+    """
+    counts = dict.fromkeys(("answers", "late", "quarantine", "waiting", "waiting_keys"), 0.0)
+    counts["behind"] = 0.0
     for name, row in (progress.get("observedMetrics") or {}).items():
         if name.startswith(f"{METRICS}-"):
             cells = row.asDict()
@@ -158,8 +191,8 @@ def row_counts(progress: Mapping[str, Any]) -> dict[str, int]:
                 names = (field["name"] for field in cells["schema"]["fields"])
                 cells = dict(zip(names, cells["values"], strict=True))
             for each in counts:
-                counts[each] += int(cells[each] or 0)
-    return counts
+                counts[each] += cells[each] or 0
+    return {name: n if name == "behind" else int(n) for name, n in counts.items()}
 
 
 def _rows(request: StreamRequest) -> DataFrame:
@@ -177,7 +210,7 @@ def _rows(request: StreamRequest) -> DataFrame:
     columns += attribute_columns(source, job.attributes, exact=job.names is not None)
     if request.choice.mode is Mode.KEYS:
         group, present = group_of(source, request.plan.partition)
-        bucket = fn.pmod(group, fn.lit(BUCKETS))
+        bucket = fn.pmod(group, fn.lit(job.buckets))
         condition = present if request.from_filter is None else present & request.from_filter
     else:
         bucket, condition = fn.lit(0).cast("bigint"), request.from_filter
@@ -185,11 +218,23 @@ def _rows(request: StreamRequest) -> DataFrame:
         ticks = fn.floor(request.clock / fn.lit(job.tick)).cast("bigint")
         columns.append(fn.timestamp_millis(ticks).alias("watermark"))
     rows = source.frame if condition is None else source.frame.where(condition)
-    rows = rows.select(bucket.alias("bucket"), *columns)
+    rows = rows.select(bucket.alias("bucket"), *columns, _file(rows))
     if job.tick is not None and job.lag is not None:
         delay = f"{round(job.lag / job.tick)} milliseconds"
         rows = rows.withWatermark("watermark", delay).drop("watermark")
     return rows
+
+
+def _file(rows: DataFrame) -> Column:
+    """The file that each row is from; empty where Spark cannot tell, after a join for example."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as fn
+
+    try:
+        _ = rows.select(fn.input_file_name()).schema
+    except AnalysisException:
+        return fn.lit("").alias(FILE)
+    return fn.input_file_name().alias(FILE)
 
 
 def _partition(request: StreamRequest) -> list[Column]:
@@ -230,13 +275,16 @@ def _schema(request: StreamRequest) -> StructType:
     if request.job.names is not None:
         for n, field in enumerate(answer_types(request.source, request.job.names).fields[2:]):
             schema.add(f"n{n}", pandas_type(field.dataType))
-        return schema.add("late", LongType())
-    schema.add("positions", ArrayType(LongType()))
-    if request.job.with_partition:
+    else:
+        schema.add("positions", ArrayType(LongType()))
+    if request.job.with_partition and request.job.names is None:
         sent_types = {field.name: field.dataType for field in _rows(request).schema}
         for n, attribute in enumerate(request.job.keys):
             schema.add(f"p{n}", sent_types[f"a{attribute}"])
-    return schema.add("late", LongType())
+    schema.add("late", LongType())
+    for name, kind in request.job.marks.items():
+        schema.add(name, kind)
+    return schema
 
 
 STARTS = 5
@@ -254,6 +302,9 @@ class Done:
     events: int
     answers: int
     late: int
+    quarantine: int
+    waiting: int
+    """Rows that wait at the end, at least: those that the last micro-batch has seen."""
     buckets: int
     """Buckets of keys that have a state at the end."""
 
@@ -355,14 +406,18 @@ def _run(query: StreamingQuery, batches: dict[int, Done]) -> None:
 def _done(progress: Any) -> Done:
     counts = row_counts(progress)
     buckets = sum(int(store.numRowsTotal) for store in progress.stateOperators)
-    return Done(1, int(progress.numInputRows), counts["answers"], counts["late"], buckets)
+    rows = {name: int(counts[name]) for name in ("answers", "late", "quarantine", "waiting")}
+    return Done(1, int(progress.numInputRows), **rows, buckets=buckets)
 
 
 def _total(batches: dict[int, Done]) -> Done:
+    last = batches[max(batches)] if batches else None
     return Done(
         len(batches),
         sum(each.events for each in batches.values()),
         sum(each.answers for each in batches.values()),
         sum(each.late for each in batches.values()),
-        batches[max(batches)].buckets if batches else 0,
+        sum(each.quarantine for each in batches.values()),
+        0 if last is None else last.waiting,
+        0 if last is None else last.buckets,
     )

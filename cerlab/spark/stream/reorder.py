@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from urllib.parse import unquote
 
 import numpy as np
 
-from cerlab.errors import BadData
+from cerlab.errors import BadData, DataPlace
 from cerlab.spark.frame import MOMENTS, Source, order_key
 from cerlab.spark.plan import Labels, first_problem
 
@@ -81,6 +82,8 @@ class Arrival:
     """By sequence, in order."""
     late: Any
     after: Sequences
+    bad: Any
+    """The rows that have no place among the others, with the reason in ``why``."""
 
 
 def nothing(schema: Any) -> Sequences:
@@ -99,23 +102,45 @@ def with_sequence(rows: Any, numbers: Any) -> Any:
     return rows.append_column("sequence", pa.array(numbers, pa.int64()))
 
 
+FILE = "file"
+"""A column of arriving rows that no state has: the file that Spark read a row from, or ``""``."""
+
+
 def arrive(
-    before: Sequences, rows: Any, lateness: Instant, labels: Labels, floor: Instant | None = None
+    before: Sequences,
+    rows: Any,
+    lateness: Instant,
+    labels: Labels,
+    floor: Instant | None = None,
+    *,
+    quarantine: bool = False,
 ) -> Arrival:
     """Take in some more rows of known sequences, perhaps none.
 
-    Raises `BadData` for a row without position, time or type, and for positions that do not
-    increase along the times; `labels` are the names of time and position.
+    Rows without position, time or type, repeated rows, and rows whose position does not increase
+    along the times are set apart under `quarantine`; else they raise `BadData`. `labels` are the
+    names of time and position.
     """
     import pyarrow as pa
 
-    _check_cells(before, rows, labels)
+    bad = []
+    if (why := _without_place(rows, labels)).null_count < rows.num_rows:
+        if not quarantine:
+            _refuse_cells(rows, labels)
+        bad.append(rows.append_column("why", why).filter(why.is_valid()))
+        rows = rows.filter(why.is_null())
     fresh = _in_order(rows)
-    _check_positions(before, fresh, labels, np.zeros(len(before), bool))
+    if not quarantine:
+        _check_positions(before, fresh, labels, np.zeros(len(before), bool))
     late = _late(before, fresh, floor)
     whole = fresh if not late.any() else fresh.filter(pa.array(~late))
+    if quarantine:
+        why = _misplaced(before, whole, labels)
+        bad.append(whole.append_column("why", why).filter(why.is_valid()))
+        whole = whole.filter(why.is_null())
     if before.pending_rows.num_rows:
-        whole = _in_order(pa.concat_tables([before.pending_rows, whole]))
+        both = [before.pending_rows, whole]
+        whole = _in_order(pa.concat_tables(both, promote_options="default"))
     _check_positions(before, whole, labels, before.has_released)
     sequence, times = _numbers(whole, "sequence"), _numbers(whole, "time")
     newest = before.time.copy()
@@ -128,11 +153,19 @@ def arrive(
     has_released[due_sequences] = True
     time[due_sequences] = times[due]
     position[due_sequences] = _numbers(whole, "position")[due]
+    whole = _without_file(whole)
     return Arrival(
         released_rows=whole.filter(pa.array(due)),
-        late=fresh.filter(pa.array(late)),
+        late=_without_file(fresh).filter(pa.array(late)),
         after=Sequences(has_released, time, position, whole.filter(pa.array(~due))),
+        bad=pa.concat_tables(
+            bad or [rows.slice(0, 0).append_column("why", pa.array([], "string"))]
+        ),
     )
+
+
+def _without_file(rows: Any) -> Any:
+    return rows.drop_columns(FILE) if FILE in rows.column_names else rows
 
 
 def _is_more(after: Any, before: Any, length: Instant) -> Any:
@@ -159,20 +192,70 @@ def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
     return late
 
 
-def _check_cells(before: Sequences, rows: Any, labels: Labels) -> None:
-    """Raise `BadData` for a row without position, time or type."""
+def _without_place(rows: Any, labels: Labels) -> Any:
+    """Why each row can have no place in a stream, as text; NULL for those that can."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    types, times = rows.column("a0"), rows.column("time")
-    wrong = pc.or_(pc.is_null(rows.column("position")), pc.is_null(types))
-    wrong = pc.or_(wrong, pc.fill_null(pc.equal(types, ""), False))
-    wrong = pc.or_(wrong, pc.fill_null(pc.invert(pc.is_finite(times)), True))
-    if pc.any(wrong).as_py():
-        row = int(wrong.combine_chunks().to_numpy(zero_copy_only=False).argmax())
-        number = rows.column("sequence")[row].as_py()
-        rows_of_sequence = rows.filter(pc.equal(rows.column("sequence"), pa.scalar(number)))
-        _refuse(None, rows_of_sequence.sort_by(_ORDER), labels)
+    time, position = labels.keys
+    types = rows.column("a0")
+    why: Any = pa.nulls(rows.num_rows, pa.string())
+    for wrong, what in (
+        (pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), False)), "it has no type"),
+        (pc.invert(pc.fill_null(pc.is_finite(rows.column("time")), False)), f"'{time}' is missing"),
+        (pc.is_null(rows.column("position")), f"'{position}' is missing"),
+    ):
+        why = pc.if_else(wrong, what, why)
+    return why.combine_chunks() if isinstance(why, pa.ChunkedArray) else why
+
+
+def _misplaced(before: Sequences, fresh: Any, labels: Labels) -> Any:
+    """Why each row in order has no place beside the others, as text; NULL for those that have one.
+
+    Rows that were read before stay. Of the others one goes if its position is not below those that
+    stay after it, and not above all before it.
+    """
+    import pyarrow as pa
+
+    last = np.flatnonzero(before.has_released)
+    held = before.pending_rows
+    sequence, time, position = (
+        np.concatenate((of_last, _numbers(held, name), _numbers(fresh, name)))
+        for name, of_last in (
+            ("sequence", last),
+            ("time", before.time[last]),
+            ("position", before.position[last]),
+        )
+    )
+    is_fresh = np.arange(len(sequence)) >= len(last) + held.num_rows
+    order = np.lexsort((is_fresh, position, time, sequence))
+    sequence, time, position, is_fresh = (a[order] for a in (sequence, time, position, is_fresh))
+    ranks = np.unique(position, return_inverse=True)[1]
+    place = sequence * (len(ranks) + 1) + ranks + 1  # increases by sequences, then by positions
+    stays = np.where(is_fresh, np.iinfo(np.int64).max, place)
+    wrong = is_fresh & (place >= np.minimum.accumulate(stays[::-1])[::-1])
+    above = np.maximum.accumulate(np.where(wrong, 0, place))
+    wrong[1:] |= is_fresh[1:] & (place[1:] <= above[:-1])
+    repeats = np.zeros(len(sequence), bool)
+    repeats[1:] = np.logical_and.reduce([np.diff(a) == 0 for a in (sequence, time, position)])
+    what = f"'{labels.keys[-1]}' does not increase along the stream"
+    reasons = np.where(repeats, DUPLICATE, what)
+    in_table = np.empty(len(order), np.int64)
+    in_table[order] = np.arange(len(order))
+    mine = in_table[len(order) - fresh.num_rows :]
+    return pa.array(reasons[mine], pa.string(), mask=~wrong[mine])
+
+
+DUPLICATE = "duplicate: the row has come before"
+
+
+def _refuse_cells(rows: Any, labels: Labels) -> NoReturn:
+    """Raise `BadData` for a row without position, time or type."""
+    import pyarrow.compute as pc
+
+    row = int(pc.index(_without_place(rows, labels).is_valid(), True).as_py())
+    number = rows.column("sequence")[row].as_py()
+    _refuse(None, rows.filter(pc.equal(rows.column("sequence"), number)).sort_by(_ORDER), labels)
 
 
 def _check_positions(before: Sequences, rows: Any, labels: Labels, has_released: Any) -> None:
@@ -195,12 +278,21 @@ def _check_positions(before: Sequences, rows: Any, labels: Labels, has_released:
         _refuse(last, rows.filter(pa.array(sequence == number)), labels)
 
 
+HINT = "quarantine=True, --quarantine here, goes on without such rows from the same checkpoint"
+
+
 def _refuse(last: Any, rows: Any, labels: Labels) -> NoReturn:
     """Raise `BadData` for the first row of a sequence that cannot follow `last`."""
     problem = first_problem(None if last is None else _view(last), _view(rows), labels)
     assert problem is not None
-    place = rows.column("position")[problem.row].as_py()
-    raise BadData(problem.code, f"at position {place}: {problem.what}")
+    row, what = problem.row, problem.what
+    cells = [rows.column(name).to_pylist() for name in ("time", "position")]
+    if row and all(column[row - 1] == column[row] for column in cells):
+        what = f"duplicate: two rows have {labels.keys[0]} = {cells[0][row]!r} and this position"
+    files = rows.column(FILE) if FILE in rows.column_names else None
+    file = None if files is None else files[row].as_py()
+    place = DataPlace(unquote(file.removeprefix("file://"))) if file else None
+    raise BadData(problem.code, f"at position {cells[1][row]}: {what}", place=place, hint=HINT)
 
 
 def _view(rows: Any) -> Any:

@@ -53,6 +53,9 @@ class StreamOptions(TypedDict, total=False):
     partition: bool
     columns: str | Iterable[str] | None
     checkpoint: str | None
+    output: str | None
+    quarantine: bool
+    buckets: int
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,12 @@ def stream_request_of(
     tolerance = length_in(unit_of_time, lateness, "lateness")
     lag = options.get("lag")
     tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), tolerance)
+    if (buckets := options.get("buckets", BUCKETS)) < 1:
+        hint = "leave buckets out for 16"
+        raise UsageError("CER0877", f"buckets is {buckets}: 1 is the least", hint=hint)
+    if options.get("output") is not None and options.get("checkpoint") is None:
+        hint = "give checkpoint= too, the place that the streaming query gets"
+        raise UsageError("CER0820", "output= is checked beside a checkpoint", hint=hint)
     choice = _choice(plan, options.get("mode"))
     job = StreamJob(
         plan=plan_to_bytes(replace(plan, streams=())),
@@ -120,6 +129,8 @@ def stream_request_of(
         names=names,
         tick=tick,
         lag=None if behind is None else _in_kind(behind, kind),
+        buckets=buckets,
+        quarantine=options.get("quarantine", False),
     )
     from_filter = frame.from_filter(source, plan.streams)
     return StreamRequest(source, plan, choice, place, clock, from_filter, job)
@@ -307,7 +318,7 @@ def stream_explanation(request: StreamRequest, query: str) -> str:
         lines.append(("stage", f"events of {', '.join(request.plan.streams)}"))
     where, what = "in one task", "all rows"
     if request.choice.mode is Mode.KEYS:
-        where, what = f"in {BUCKETS} buckets by a hash of the key", "each key"
+        where, what = f"in {request.job.buckets} buckets by a hash of the key", "each key"
     lines.append(("stage", f"{where}; {what} put in order, then the engine, from state to state"))
     return in_columns(lines)
 

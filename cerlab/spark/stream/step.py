@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 from pyspark.sql.streaming import StatefulProcessor
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from cerlab.automata.plan import Plan, plan_digest
 from cerlab.engine.answers import AnswerBatch
@@ -23,6 +32,7 @@ from cerlab.spark.evaluation import plan_and_tables
 from cerlab.spark.plan import MICROSECOND, Labels, engine_column, window_width
 from cerlab.spark.stream.engine import EventTable, SequencesEngine, no_events, number_keys
 from cerlab.spark.stream.reorder import (
+    FILE,
     Instant,
     arrive,
     nothing,
@@ -35,7 +45,7 @@ from cerlab.spark.stream.state import VERSION, BucketState, state_from_bytes, st
 from cerlab.spark.task_outputs import RowNames, RowTables
 
 BUCKETS = 16
-"""Keys go to so many buckets by a hash; a bucket is in one task at a time."""
+"""Keys go to so many buckets by a hash, unless asked; a bucket is in one task at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +75,26 @@ class StreamJob:
     tick: int | None = None
     """Units of time for a millisecond of Spark's watermark; None without `lag`."""
     lag: Instant | None = None
+    buckets: int = BUCKETS
+    quarantine: bool = False
+    """Whether rows that no stream can have leave as rows of their own, else they are errors."""
 
     @property
     def columns(self) -> dict[str, tuple[str, str]]:
         """The columns of the rows, with their Arrow types and masks."""
         order_columns = {"position": ("int64", "no_position"), "time": (self.time_kind, "no_time")}
         return order_columns | {f"a{n}": (kind, f"m{n}") for n, kind in enumerate(self.kinds)}
+
+    @property
+    def sent(self) -> dict[str, tuple[str, str]]:
+        """The same of arriving rows, which have the file that they are from besides."""
+        return self.columns | {FILE: ("string", "")}
+
+    @property
+    def marks(self) -> dict[str, DataType]:
+        """The columns that answers and late rows have NULL in, with their types of Spark."""
+        bad = {"bad": LongType(), "file": StringType(), "why": StringType()}
+        return {"waits": ArrayType(DoubleType()), **(bad if self.quarantine else {})}
 
     @property
     def recent(self) -> Any:
@@ -92,7 +116,7 @@ def digest(job: StreamJob) -> str:
         plan_digest(plan_and_tables(job.plan)[0]),
         None if job.time is None else [job.time.attribute, str(job.time.unit)],
         [job.attributes, job.kinds, job.time_kind, job.labels.keys],
-        [str(job.lateness), job.tick, str(job.lag), job.by_key, BUCKETS, VERSION],
+        [str(job.lateness), job.tick, str(job.lag), job.by_key, job.buckets, VERSION],
         None if job.names is None else [column.name for column in job.names.columns],
     ]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
@@ -139,12 +163,16 @@ class BucketStep:
             count = self._keys.num_rows
         before = self._before.sequences.with_count(count)
         rows = with_sequence(rows, sequence)
-        arrival = arrive(before, rows, job.lateness, job.labels, self._floor)
+        arrival = arrive(
+            before, rows, job.lateness, job.labels, self._floor, quarantine=job.quarantine
+        )
         self._sequences = arrival.after
         self.released_rows = arrival.released_rows
         """The rows that the engine reads now, by sequence and in order, as a table."""
         self.late = arrival.late
         """The late rows, as a table."""
+        self.bad = arrival.bad
+        """The rows that have no place among the others, as a table, with the reason ``why``."""
         self._recent = self._before.recent
         if job.names is not None:
             self._recent = self._with_released_rows()
@@ -172,6 +200,19 @@ class BucketStep:
     def timer_before(self) -> int | None:
         """When Spark was to come back to the bucket."""
         return self._before.timer
+
+    def waits(self) -> tuple[float, float, float] | None:
+        """How many rows wait, of how many keys, and how far the first is behind the newest row.
+
+        None if no row waits.
+        """
+        held = self._sequences.pending_rows
+        if not held.num_rows:
+            return None
+        waiting = self._sequences.waiting()
+        seen = waiting | self._sequences.has_released
+        behind = self._sequences.newest()[seen].max() - held.column("time").to_numpy().min()
+        return float(held.num_rows), float(waiting.sum()), float(behind)
 
     def _number_keys(self, rows: Any) -> Any:
         """The number of each row's key, -1 for none."""
@@ -312,7 +353,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         timerValues: Any,
     ) -> Iterator[Any]:
         """The rows of a bucket in a micro-batch: its answers and late rows, as frames."""
-        yield from self._step(table_of_frames(rows, self._job.columns), timerValues, None)
+        yield from self._step(table_of_frames(rows, self._job.sent), timerValues, None)
 
     def handleExpiredTimer(
         self,
@@ -322,7 +363,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     ) -> Iterator[Any]:
         """A time that all keys have passed: what it releases, and the end of keys."""
         due = expiredTimerInfo.getExpiryTimeInMs()
-        yield from self._step(table_of_frames((), self._job.columns), timerValues, due)
+        yield from self._step(table_of_frames((), self._job.sent), timerValues, due)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -334,13 +375,11 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         step = BucketStep(
             self._job, None if before is None else bytes(before), rows, max(0, watermark) or None
         )
-        if self._job.names is not None:
-            yield from map(self._frame_with_names, step.rows())
-        else:
-            for answers, ends in step.answers():
-                yield self._frame(answers, step.released_rows, ends)
-        if step.late.num_rows:
-            yield self._late(step.late)
+        yield from (frame.assign(**dict.fromkeys(self._job.marks)) for frame in self._frames(step))
+        if step.bad.num_rows:
+            yield self._bad(step.bad)
+        if (waits := step.waits()) is not None:
+            yield self._marked(1, waits=[list(waits)])
         after, timer = step.state()
         if after is not None:
             self._state.update((after,))
@@ -351,6 +390,35 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
                 self._handle.deleteTimer(step.timer_before)
             if timer is not None:
                 self._handle.registerTimer(timer)
+
+    def _frames(self, step: BucketStep) -> Iterator[Any]:
+        """The answers and late rows of a step."""
+        if self._job.names is not None:
+            yield from map(self._frame_with_names, step.rows())
+        else:
+            for answers, ends in step.answers():
+                yield self._frame(answers, step.released_rows, ends)
+        if step.late.num_rows:
+            yield self._late(step.late)
+
+    def _bad(self, rows: Any) -> Any:
+        """Rows that have no place in the stream: their position, file and the reason."""
+        columns = {"bad": "position", "file": FILE, "why": "why"}
+        cells = {name: rows.column(of).to_pylist() for name, of in columns.items()}
+        return self._marked(rows.num_rows, **cells)
+
+    def _marked(self, rows: int, **marks: list[Any]) -> Any:
+        """A frame that has NULL in all but some of the `marks` of the job."""
+        import pandas as pd
+
+        job = self._job
+        keys = len(job.keys) if job.with_partition or job.names is not None else 0
+        if job.names is None:
+            names = ["positions", *(f"p{n}" for n in range(keys))]
+        else:
+            names = [f"n{n}" for n in range(keys + len(job.names.columns))]
+        whole = dict.fromkeys(["start", "end", *names, "late", *job.marks], [None] * rows)
+        return pd.DataFrame(whole | marks, dtype=object)
 
     def _frame(self, answers: AnswerBatch, rows: Any, ends: Any) -> Any:
         import pandas as pd
