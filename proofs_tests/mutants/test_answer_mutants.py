@@ -16,6 +16,7 @@ from cerlab.engine import labels as labelled_rows
 from cerlab.engine import labels as registers
 from cerlab.engine import measures as end_totals
 from cerlab.engine import totals
+from cerlab.engine.reference import driver
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sliding, Total
 from cerlab.engine.registers import program as program_of_registers
@@ -154,6 +155,14 @@ def without_the_earliest(self: Any, carried: Sequence[Any]) -> list[int]:
     return [0] * len(carried)
 
 
+def forgets_the_batch_before(
+    self: driver.WindowPointer, times: Sequence[Any], positions: Sequence[int]
+) -> list[int]:
+    """The window of a batch begins with it."""
+    self._inside.clear()
+    return [self.advance(*each) for each in zip(times, positions, strict=True)]
+
+
 def at_the_wrong_power(number: int) -> int:
     """The last binary digits of sums are lost between batches."""
     return number.bit_length() - 1
@@ -197,6 +206,7 @@ MUTANTS = [
     mutant(BATCHES, running_batches._Starts, "live", lives_on),
     mutant(BATCHES, running_batches._Starts, "places", without_the_earliest),
     mutant(BATCHES, running_batches, "_zeros", at_the_wrong_power),
+    mutant(BATCHES, driver.WindowPointer, "advance_all", forgets_the_batch_before),
     mutant(LABELS, LabelledStates, "_moves", first_mark_only),
     mutant(LABELS, LabelledStates, "_moves", passes_or_takes),
     mutant(LABELS, LabelledStates, "__init__", only_asked_for),
