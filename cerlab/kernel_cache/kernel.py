@@ -88,10 +88,13 @@ class CompiledKernel:
     """A function and its machine code; `loads` counts how often that was on disk."""
 
     _loading = Lock()
+    entry_points = 0
+    """How many kernels of the modules loaded so far are called from Python, each compiled alone."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         update_wrapper(self, function)
         self.py_func, self.options = function, options
+        CompiledKernel.entry_points += not options.get("forceinline")
         self.name = f"{function.__module__}.{function.__qualname__}"
         self._code: dict[object, MachineCode] = {}
         self.loads = 0

@@ -531,7 +531,8 @@ def test_a_terminal_and_a_program_are_told_that_kernels_are_compiled(
         kernel = SimpleNamespace(get_parent=lambda _: {"content": {"allow_stdin": person}})
         return SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=kernel))
 
-    said = "compiling kernels for this machine, once\n"
+    most = CompiledKernel.entry_points
+    said = f"compiling kernels for this machine, once: at most {most}\n"
     monkeypatch.setattr(compiler, "_numbers", iter([1, 1, 1, 1, 2, 3]))
     monkeypatch.delitem(sys.modules, "cerlab.cli", raising=False)
     records.first(np.arange(3))
@@ -549,6 +550,6 @@ def test_a_terminal_and_a_program_are_told_that_kernels_are_compiled(
     records.first((1, 2.0))
     assert capsys.readouterr().err.split("\r\x1b[K") == [
         "",
-        "compiling kernels for this machine, once: 3",
+        f"compiling kernels for this machine, once: 3 of at most {most}",
         "",
     ]
