@@ -222,7 +222,10 @@ class Matches(Immutable):
         return pa.concat_tables(list(tables))
 
     def aggregate(self, **aggregates: Unpack[Aggregates]) -> pa.Table:
-        """Aggregates over all rows of `table`, none of which is listed: a pyarrow Table.
+        """Aggregates over all rows of `table`: a pyarrow Table.
+
+        No row is listed where the query has an automaton; where filters compare labels, batches of
+        them are, one at a time.
 
         ``count``                   False leaves the number of rows out
         ``sum``, ``avg``, ``min``, ``max``  attributes of labels, as ``"b.price"``; of a label that
@@ -240,9 +243,9 @@ class Matches(Immutable):
 
         Nothing is rounded on the way: counts and sums of integers are exact, as decimals where 64
         bits are too few; sums and averages of doubles are the doubles nearest to the exact ones.
-        Raises `Unsupported` under LIMIT and for queries without an automaton, `UsageError` for
-        columns and groups that there are not, `TypeMismatch` for sums of what is no number,
-        `ResourceLimit` for totals of more than 76 digits.
+        Raises `Unsupported` under LIMIT, `UsageError` for columns and groups that there are not,
+        `TypeMismatch` for sums of what is no number, `ResourceLimit` for totals of more than 76
+        digits.
 
         >>> from cerlab import parse_query
         >>> events = [{"type": "A", "v": n} for n in range(100)]

@@ -252,7 +252,8 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         raise UsageError("CER0865", message, hint=f"leave {option} out")
     request, warnings = selected_request(query), AnswerWarnings(query, arguments)
     comes = is_pipe(arguments.events) and not arguments.sort and "end" in request.groups
-    if comes and arguments.format in ("ndjson", "csv"):
+    # without an automaton answers are listed, of the whole stream
+    if comes and query.has_automaton and arguments.format in ("ndjson", "csv"):
         with writer(arguments) as out:
             live_totals(query, request, arguments, _axis(arguments), out, warnings)
         return

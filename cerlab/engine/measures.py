@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.automata.plan import Plan
+from cerlab.automata.plan import PlanClauses
 from cerlab.budget import polled
 from cerlab.engine.answers import events_of_streams
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
-from cerlab.engine.reference.totals import Place, Sliding, Total
+from cerlab.engine.reference.totals import ANY_START, Place, Sliding, Total
 from cerlab.errors import BadData, TypeMismatch
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.model.columns import is_duration, nanoseconds, values_of
 from cerlab.model.stream import Stream, TimeAxis
+
+if TYPE_CHECKING:
+    from cerlab.engine.labels import LabelledAnswers
 
 Integers: TypeAlias = NDArray[Any]
 """Integers as int64, or as Python's own where 64 bits are too few."""
@@ -264,6 +267,63 @@ def integers(values: Sequence[int]) -> Integers:
     return np.array(values, np.int64 if fit else object)
 
 
+def totals_of_rows(
+    batches: Iterable[LabelledAnswers], inputs: AggregateInputs, *, by_start: bool
+) -> EndTotals:
+    """The totals of listed rows, which come by end; a batch of them is in memory, and the totals.
+
+    As `totals_of_ends` has them.
+    """
+    none = np.zeros(0, np.int64)
+    sums, least = (none,) * len(inputs.sums), (none,) * len(inputs.least)
+    parts = [EndTotals(none, none, none, none, sums, least)]
+    for rows in batches:
+        totals = _rows_one_by_one(rows, inputs, by_start=by_start)
+        parts.append(group_rows(totals, [totals.end, totals.start, totals.group]))
+    columns = [(*each[:4], *each.sums, *each.least) for each in parts]
+    end, start, group, runs, *rest = map(np.concatenate, zip(*columns, strict=True))
+    count = len(inputs.sums)
+    whole = EndTotals(end, start, group, runs, tuple(rest[:count]), tuple(rest[count:]))
+    # an end may have answers in two batches
+    return group_rows(whole, [whole.end, whole.start, whole.group])
+
+
+def _rows_one_by_one(
+    rows: LabelledAnswers, inputs: AggregateInputs, *, by_start: bool
+) -> EndTotals:
+    """Return each row as the total of itself."""
+    count = len(rows.answer)
+    inside = slice(int(rows.offsets[0]), int(rows.offsets[-1]))
+    positions, marks = rows.positions[inside], rows.marks[inside]
+    row_of = np.repeat(np.arange(count), np.diff(rows.offsets))
+
+    def events_of(label: str) -> tuple[Int64s, Int64s]:
+        has_label = np.array([label in L for L in rows.labels], bool)[marks]
+        return row_of[has_label], positions[has_label]
+
+    sums, least = [], []
+    for label, numbers in inputs.sums:
+        row, event = events_of(label)
+        fits = largest(numbers) * (len(event) + 1) <= MOST_INTEGER
+        total = np.zeros(count, np.int64 if fits else object)
+        np.add.at(total, row, numbers[event])
+        sums.append(total)
+    for label, numbers in inputs.least:
+        row, event = events_of(label)
+        row, event = row[numbers[event] >= 0], event[numbers[event] >= 0]
+        lowest = np.full(count, NOTHING, np.int64)
+        np.minimum.at(lowest, row, numbers[event])
+        least.append(lowest)
+    fits = prod(size for _, _, size in inputs.groups) <= MOST_INTEGER
+    group = np.zeros(count, np.int64 if fits else object)
+    for stride, (label, numbers, _) in zip(inputs.strides, inputs.groups, strict=True):
+        row, event = events_of(label)
+        group[row] += stride * numbers[event].astype(group.dtype)
+    start = rows.start if by_start else np.full(count, ANY_START)
+    runs = np.ones(count, np.int64)
+    return EndTotals(rows.end, start, group, runs, tuple(sums), tuple(least))
+
+
 def slide(
     totals: EndTotals, by: Sequence[Int64s], lowest: Int64s, inputs: AggregateInputs
 ) -> EndTotals:
@@ -289,7 +349,7 @@ def slide(
     return columns_of(totals_by_end(), inputs)
 
 
-def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None) -> Int64s:
+def first_ends(window: Window, plan: PlanClauses, stream: Stream, time: TimeAxis | None) -> Int64s:
     """By position the first one inside a window that ends there: int64 (events,).
 
     Of events outside FROM it says nothing. Events are counted in the whole stream.

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from cerlab.automata.plan import Plan
+from cerlab.automata.plan import Plan, PlanClauses
 from cerlab.automata.strategy import Machine
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError
-from cerlab.evaluate.labelled import repeatable_labels, selected_labels
+from cerlab.evaluate.labelled import listed_totals, repeatable_labels, selected_labels
 from cerlab.io.named_columns import NamedColumn, check_columns, names_in, one_array, read_column
 from cerlab.logic.cel.syntax import Atom
 from cerlab.logic.ceql.parser import parse_ceql
-from cerlab.logic.ceql.syntax import CeqlQuery, group_text, partition_attributes
+from cerlab.logic.ceql.syntax import (
+    CeqlQuery,
+    group_text,
+    partition_attributes,
+    plan_clauses,
+)
 from cerlab.model.clauses import Window
 from cerlab.model.stream import Stream, axis_for
 
 if TYPE_CHECKING:
     from cerlab.engine.kernels.arrays import Int64s
-    from cerlab.engine.measures import AggregateInputs, Numbers, Ranks
+    from cerlab.engine.measures import AggregateInputs, EndTotals, Numbers, Ranks
 
 
 KEY = "key"
@@ -108,8 +113,8 @@ def request_of(
 ) -> Request:
     """A request in words; where they say nothing, that of the query's SELECT and GROUP BY.
 
-    Raises `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for a text
-    that is no ``x.attr``, for labels that no answer has, and for groups that there are not.
+    Raises `Unsupported` under LIMIT, `UsageError` for a text that is no ``x.attr``, for labels that
+    no answer has, and for groups that there are not.
     """
     columns = {"sum": sum, "avg": avg, "min": min, "max": max}
     if count and pattern.ast.aggregates and not group_by and not any(columns.values()):
@@ -146,7 +151,12 @@ def _request(
     group_by: Iterable[str],
     sliding: str | None,
 ) -> Request:
-    _check_query(pattern)
+    if pattern.ast.limit is not None:
+        raise Unsupported(
+            "CER0420",
+            "which answers LIMIT leaves is not specified, so their sums are not",
+            hint="leave LIMIT out, or list them: matches.table(..)",
+        )
     key = partition_attributes(pattern.ast)
     names = tuple(dict.fromkeys(n for g in group_by for n in (key if g == KEY and key else (g,))))
     window = _window(sliding, names)
@@ -169,19 +179,13 @@ def _measures(function: str, columns: Iterable[str]) -> Iterator[Measure]:
         yield Measure(function, column)
 
 
-def _check_query(pattern: Pattern) -> None:
-    """Raise `Unsupported` for a query whose answers are not summed."""
-    if pattern.ast.limit is not None:
-        raise Unsupported(
-            "CER0420",
-            "which answers LIMIT leaves is not specified, so their sums are not",
-            hint="leave LIMIT out, or list them: matches.table(..)",
-        )
+def check_running(pattern: Pattern) -> None:
+    """Raise `Unsupported` for a query whose totals do not grow from event to event."""
     if not pattern.has_automaton:
         raise Unsupported(
             "CER0418",
-            "aggregates run on the automaton, and this query has none",
-            hint="list the answers: matches.table(..) and then pyarrow's group_by(..)",
+            "running aggregates are those of an automaton, and this query has none",
+            hint="aggregate a whole stream: query.run(..).aggregate(..)",
         )
 
 
@@ -225,29 +229,38 @@ EXPONENT = 1074
 def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTotals:
     """The totals of each group of the rows that ``Matches.table`` would have.
 
-    Raises `UsageError` for attributes that no event has, `TypeMismatch` for sums of what is no
+    Of queries without an automaton the answers are listed, a batch at a time. Raises `UsageError` for attributes that no event has, `TypeMismatch` for sums of what is no
     number, `ResourceLimit` for totals that no column holds.
     """
+    from cerlab.evaluate import answers_of  # which imports the tables of answers
+
     check_attributes(request, pattern, names_in(stream))
-    return GroupTotals(request, pattern.plan, pattern.machine, stream)
+    if pattern.has_automaton:
+        return GroupTotals(request, pattern.plan, pattern.machine, stream)
+    answers = answers_of(pattern, stream)
+    by_start = "start" in request.groups
+    listed = partial(listed_totals, pattern, stream, answers, by_start=by_start)
+    plan = PlanClauses(**plan_clauses(pattern.ast))
+    return GroupTotals(request, plan, None, stream, listed=listed)
 
 
 class GroupTotals:
     """The totals of the groups of a request on a stream, and the values that they stand for.
 
     Answers that end before the event number `own` do not count. `positions` are those of
-    the events, where they are not their numbers.
+    the events, where they are not their numbers. Without a `machine` the rows are `listed`.
     """
 
     def __init__(
         self,
         request: Request,
-        plan: Plan,
-        machine: Machine,
+        plan: PlanClauses,
+        machine: Machine | None,
         stream: Stream,
         *,
         own: int = 0,
         positions: Int64s | None = None,
+        listed: Callable[[AggregateInputs], EndTotals] | None = None,
     ) -> None:
         from cerlab.engine.measures import (
             first_ends,
@@ -265,7 +278,12 @@ class GroupTotals:
         windows = (request.window, plan.window)
         time = next(filter(None, (axis_for(w, stream, stream.time) for w in windows)), None)
         inputs, by_start = self._inputs(), "start" in request.groups
-        totals = totals_of_ends(plan, machine, stream, time, inputs, by_start=by_start)
+        if listed is not None:
+            totals = listed(inputs)
+        else:
+            assert isinstance(plan, Plan), "an automaton has a whole plan"
+            assert machine is not None, "and a machine"
+            totals = totals_of_ends(plan, machine, stream, time, inputs, by_start=by_start)
         totals = totals.since(own)
         groups = [totals.start, totals.group]
         if request.key:

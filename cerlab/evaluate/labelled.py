@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
     from cerlab.engine.kernels.arrays import Int64s
     from cerlab.engine.labels import Label, LabelledAnswers
+    from cerlab.engine.measures import AggregateInputs, EndTotals
 
 
 _SOME = 1 << 12
@@ -126,15 +127,9 @@ def labelled_valuations(
 
     They come by end, as evaluators give them.
     """
-    from cerlab.engine.answers import BatchedAnswers, batched_answers
     from cerlab.engine.labels import valuations_of_rows
 
-    batches: Iterable[AnswerBatch] = (
-        answers.batches()
-        if isinstance(answers, BatchedAnswers)
-        else batched_answers(answers, _SOME)
-    )
-    rows = labelled_answers(pattern, stream, batches)
+    rows = labelled_answers(pattern, stream, _in_batches(answers))
     valuations = chain.from_iterable(map(valuations_of_rows, rows))
     per_end = pattern.ast.limit.per_end if pattern.ast.limit else None
     if per_end is None:
@@ -143,6 +138,30 @@ def labelled_valuations(
     return chain.from_iterable(
         sorted(ending, key=valuation_latest_first)[:per_end] for _, ending in ends
     )
+
+
+def _in_batches(answers: Iterable[ComplexEvent]) -> Iterable[AnswerBatch]:
+    """Return answers as batches, as their evaluator lists them if it does."""
+    from cerlab.engine.answers import BatchedAnswers, batched_answers
+
+    if isinstance(answers, BatchedAnswers):
+        return answers.batches()
+    return batched_answers(answers, _SOME)
+
+
+def listed_totals(
+    pattern: Pattern,
+    stream: Stream,
+    answers: Iterable[ComplexEvent],
+    inputs: AggregateInputs,
+    *,
+    by_start: bool,
+) -> EndTotals:
+    """The totals of the rows of answers, which are listed, a batch at a time."""
+    from cerlab.engine.measures import totals_of_rows
+
+    rows = labelled_answers(pattern, stream, _in_batches(answers), inputs.labels)
+    return totals_of_rows(rows, inputs, by_start=by_start)
 
 
 def answer_tables(

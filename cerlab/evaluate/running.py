@@ -46,6 +46,7 @@ from cerlab.evaluate.aggregates import (
     PLACES,
     Measure,
     Request,
+    check_running,
     duration_column,
     integer_column,
     sum_column,
@@ -99,7 +100,11 @@ class RunningTotals:
         time: TimeAxis | None,
         state: bytes | None = None,
     ) -> None:
-        """With a `state` it goes on from there; raises `BadData` for other bytes."""
+        """With a `state` it goes on from there; raises `BadData` for other bytes.
+
+        Raises `Unsupported` for queries without an automaton.
+        """
+        check_running(pattern)
         body = None
         if state is not None:
             stored_time, body = state_from_bytes(

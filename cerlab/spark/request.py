@@ -11,7 +11,13 @@ from cerlab.automata.plan import Plan, plan_to_bytes
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.engine.measures import no_sum
 from cerlab.errors import Unsupported, UsageError
-from cerlab.evaluate.aggregates import PLACES, Measure, check_attributes, selected_request
+from cerlab.evaluate.aggregates import (
+    PLACES,
+    Measure,
+    check_attributes,
+    check_running,
+    selected_request,
+)
 from cerlab.evaluate.labelled import named_columns, repeatable_labels
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.named_columns import NamedColumn
@@ -290,6 +296,7 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
     for option in (name for name, value in others.items() if value):
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
+    check_running(pattern)
     request = check_attributes(selected_request(pattern), pattern, source.names)
     for _, attribute in request.summands:
         if (kind := source.kind(attribute)) not in (*WHOLE, *FLOATS, "void"):
