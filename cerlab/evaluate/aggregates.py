@@ -229,8 +229,9 @@ EXPONENT = 1074
 def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTotals:
     """The totals of each group of the rows that ``Matches.table`` would have.
 
-    Of queries without an automaton the answers are listed, a batch at a time. Raises `UsageError` for attributes that no event has, `TypeMismatch` for sums of what is no
-    number, `ResourceLimit` for totals that no column holds.
+    Of queries without an automaton the answers are listed, a batch at a time. Raises `UsageError`
+    for attributes that no event has, `TypeMismatch` for sums of what is no number, `ResourceLimit`
+    for totals that no column holds.
     """
     from cerlab.evaluate import answers_of  # which imports the tables of answers
 

@@ -12,8 +12,8 @@ import pytest
 import cerlab
 from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
-from cerlab.evaluate import running
-from cerlab.evaluate.labelled import repeatable_labels
+from cerlab.evaluate import labelled, running
+from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.model.answer import Valuation, complex_event
@@ -22,6 +22,7 @@ from cerlab.model.event import Event, Value, value_of
 from cerlab.model.stream import Stream
 from cerlab.testing import ATTRIBUTES, Shape
 from proofs_tests.random_cases import Case, random_case
+from proofs_tests.srt.correlated_cases import directed_case, under_clauses
 from proofs_tests.suite import Suite
 
 Group = tuple[Value, ...]
@@ -108,7 +109,7 @@ def slid(
 def agrees(case: Case, rng: Random, aggregate: Aggregate = of_matches) -> bool:
     """Random measures and groups of a case, against the listed rows."""
     query = case.query
-    labels = sorted(label for t in query.plan.vcea.Delta for label in t.labels)
+    labels = sorted(selected_labels(query))
     columns = [(X, a) for X in dict.fromkeys(labels) for a in usable(case.stream)]
     rng.shuffle(columns)
     columns = columns[: rng.randrange(3)]
@@ -213,6 +214,23 @@ def test_aggregates_are_those_of_the_listed_rows(
         return agrees(with_doubles(next(cases(rng)), rng), rng)
 
     suite.run(case, deep_count=10_000)
+
+
+def compares_labels(rng: Random) -> bool:
+    """Aggregates of a query without an automaton are those of the listed rows."""
+    while True:
+        case = rng.choice((directed_case, under_clauses))(rng)
+        if case.ast.limit is None and not case.query.has_automaton:
+            return agrees(with_doubles(case, rng), rng)
+
+
+@pytest.mark.parametrize("size", [1, 4096])
+def test_aggregates_where_filters_compare_labels(
+    size: int, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers come in batches of `size`, so that an end has some in several."""
+    monkeypatch.setattr(labelled, "_SOME", size)
+    suite.run(compares_labels, deep_count=4_000)
 
 
 def test_both_ways_agree_on_longer_streams(suite: Suite) -> None:

@@ -163,6 +163,16 @@ def forgets_the_batch_before(
     return [self.advance(*each) for each in zip(times, positions, strict=True)]
 
 
+_GROUP_ROWS = end_totals.group_rows
+
+
+def apart(totals: Any, by: Sequence[Any]) -> Any:
+    """Listed rows of one end with one group are not added up."""
+    if len(by) == 3 and by[0] is totals.end:
+        return totals
+    return _GROUP_ROWS(totals, by)
+
+
 def at_the_wrong_power(number: int) -> int:
     """The last binary digits of sums are lost between batches."""
     return number.bit_length() - 1
@@ -196,12 +206,14 @@ def judge(case: Callable[[Random], bool]) -> Judge:
     return Judge(lambda seed: case(Random(seed)), 1_500, enough=25)
 
 
+COMPARED = judge(test_aggregates.compares_labels)
 LABELS = judge(test_labelled_answers.agrees)
 BY_REGISTERS = judge(test_labelled_answers.ways_agree)
 KERNEL, EXACT = judge(of_matches(-1)), judge(of_matches(10**9))
 SESSION, BATCHES = judge(of_sessions(1000)), judge(of_sessions(2))
 
 MUTANTS = [
+    mutant(COMPARED, end_totals, "group_rows", apart),
     mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
     mutant(BATCHES, running_batches._Starts, "live", lives_on),
     mutant(BATCHES, running_batches._Starts, "places", without_the_earliest),
