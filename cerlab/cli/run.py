@@ -138,7 +138,7 @@ def _in_batches(
     """The evaluation by the compiled engine, where it is asked for, or best; None where it is not.
 
     Best on files that are not known to be short: a file is not read for this, text is judged by its
-    bytes. Columns of rows come in batches where the file gives each of them one type.
+    bytes. Columns of rows come in batches where all have the same columns, each of one type.
     """
     if arguments.sort or arguments.until is not None or is_pipe(arguments.events):
         return None
@@ -148,7 +148,11 @@ def _in_batches(
         return None
     if arguments.evaluator == "auto" and io.estimated_length(arguments.events) <= SHORT:
         return None
-    if with_columns and io.known_length(arguments.events) is None:
+    # declarations name the columns of CORE's CSV, which are those of each event's type
+    is_text = io.known_length(arguments.events) is None
+    if with_columns and not io.has_whole_columns(arguments.events):
+        return None
+    if with_columns and is_text and query.schema is not None:
         return None
     from cerlab.evaluate.open_runs import file_run  # NumPy loads here
 

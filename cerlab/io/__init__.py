@@ -3,6 +3,7 @@
 from cerlab.io.answers import arrow_table, record, row_text
 from cerlab.io.files import (
     estimated_length,
+    has_whole_columns,
     known_length,
     read_events,
     time_of_file,
@@ -19,6 +20,7 @@ __all__ = [
     "batches",
     "estimated_length",
     "from_arrow",
+    "has_whole_columns",
     "known_length",
     "read",
     "read_events",

@@ -374,6 +374,14 @@ def known_length(path: Source, format: str | None = None) -> int | None:
     return arrow.row_count(file, kind) if kind in COLUMNAR else None
 
 
+def has_whole_columns(path: Source, format: str | None = None) -> bool:
+    """Return whether all batches of a file have the same columns, each of one type.
+
+    So it is in Parquet, Arrow and CSV, whose header names them; raises as `known_length`.
+    """
+    return format_of(existing(path), format) in (*COLUMNAR, "csv")
+
+
 def estimated_length(path: Source, format: str | None = None) -> int:
     """Return about how many events a file has, by its first lines; raises as `known_length`."""
     if (length := known_length(path, format)) is not None:

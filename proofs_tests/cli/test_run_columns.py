@@ -10,7 +10,9 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 
+import cerlab
 from cerlab.cli import main
+from cerlab.cli import run as run_command
 
 QUERY = "SELECT a[price], b[name] WHERE BUY AS a ; SELL+ AS b"
 EVENTS = [
@@ -74,6 +76,36 @@ def test_a_pipe_is_read_to_its_end(
     raw = io.TextIOWrapper(io.BytesIO(text.encode()))
     monkeypatch.setattr("sys.stdin", raw)
     assert len(run(capsys, QUERY, "-", "--columns", "b").splitlines()) == 3
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
+def test_csv_by_batches_has_the_columns_of_the_whole(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a column holds, and that it holds something, shows in the last batch alone."""
+    cells = [("1", "", "7"), ("2", "", "x"), ("3", "5", "7"), ("4.5", "", "7")]
+    middle = "".join(f"{kind},1,,\n" for kind in ["A", "B"] * 40_000)
+    lines = [f"{kind},{','.join(row)}\n" for row in cells for kind in "AB"]
+    path, out = tmp_path / "e.csv", str(tmp_path / "rows")
+    path.write_text("type,v,late,mixed\n" + "".join([*lines[:2], middle, *lines[2:]]))
+    query = "SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] WITHIN 1 EVENTS"
+    names = ["a.v", "b.late", "a.mixed"]
+    expected = cerlab.parse_query(query).run(cerlab.Stream.read(path)).table(names)
+    assert len(expected) == 3
+    monkeypatch.setattr(run_command, "_run_on_all", None)
+    run(capsys, query, str(path), "--columns", ",".join(names), "--format", form, "-o", out)
+    match form:
+        case "parquet":
+            assert parquet.read_table(out).to_pylist() == expected.to_pylist()
+        case "ndjson":
+            rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
+            assert rows == expected.to_pylist()
+        case _:
+            assert Path(out).read_text().splitlines()[1:] == [
+                "80002,80003,2.0,,x",
+                "80004,80005,3.0,5,7",
+                "80006,80007,4.5,,7",
+            ]
 
 
 def test_moments_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
