@@ -11,6 +11,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from cerlab.cli.options import comma_separated, output
@@ -34,6 +35,7 @@ from cerlab.io.answers import (
 from cerlab.io.output import whole_columns
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.columns import Columns, concat_columns
+from cerlab.model.event import to_value
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -251,9 +253,16 @@ def _cells(column: Any) -> list[str]:
     values = column.to_pylist()
     if pa.types.is_map(column.type):
         return ["  ".join(f"{label}: {_positions(D)}" for label, D in row) for row in values]
-    if column.type == pa.list_(pa.int64()):
-        return [_positions(row) if row is not None else "" for row in values]
-    return ["" if value is None else str(value) for value in values]
+    return [_cell(value) for value in values]
+
+
+def _cell(value: Any) -> str:
+    """Return the text of a value, of a duration as JSON has it; a list is its values."""
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value))
+    if isinstance(value, timedelta):
+        return str(to_value(value))
+    return "" if value is None else str(value)
 
 
 def _positions(positions: Iterable[int]) -> str:

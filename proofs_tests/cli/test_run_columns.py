@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
@@ -67,6 +69,16 @@ def test_a_table(events: str, capsys: pytest.CaptureFixture[str]) -> None:
     output = run(capsys, QUERY, events, "--format", "table", "--columns", "last(b.price)")
     assert "last(b.price)" in output
     assert "5.5" in output
+
+
+def test_a_table_has_durations_as_json_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "durations.parquet")
+    lengths = [timedelta(seconds=4), timedelta(minutes=90)]
+    parquet.write_table(pa.table({"type": ["A", "B"], "d": lengths}), path)
+    output = run(capsys, "A ; B", path, "--format", "table", "--columns", "A.d, B.d, A")
+    assert "│ 0     │ 1   │ PT4S │ PT1H30M │ 0 │" in output
 
 
 def test_a_pipe_is_read_to_its_end(
