@@ -177,9 +177,10 @@ class Query(Pattern):
         """A push interface to aggregates: ``push(batch)`` gives the groups that the batch changed.
 
         No answer is listed: an event costs as many sums as there are transitions and starts in
-        the window, however many answers it completes. It is pure Python, some tens of thousands of
-        events a second. Arguments as of ``Matches.aggregate``, and `time`, `unit` and `state` as of
-        `open`; raises as both.
+        the window, however many answers it completes. Batches of 128 events and more are read by
+        the compiled engine, some twenty times faster than single events. Arguments as of
+        ``Matches.aggregate``, and `time`, `unit` and `state` as of `open`; raises as both, and
+        `Unsupported` for queries without an automaton.
         """
         from cerlab.evaluate.running import RunningTotals
 
