@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from cerlab.model.event import Timestamp as Timestamp
     from cerlab.model.event import TypeColumn as TypeColumn
     from cerlab.predicates.condition import predicate as predicate
+    from cerlab.predicates.truth import satisfies as satisfies
     from cerlab.rows.cel import InCel as InCel
     from cerlab.rows.cel import rows_to_cel as rows_to_cel
     from cerlab.rows.decide import row_remarks as row_remarks
@@ -68,9 +69,12 @@ if TYPE_CHECKING:
     from cerlab.rows.recognise import parse_rows as parse_rows
     from cerlab.rows.sql import sql as sql
     from cerlab.rows.why import WhyRows as WhyRows
+    from cerlab.viz import from_networkx as from_networkx
     from cerlab.why import Why as Why
     from cerlab.why.none import WhyNone as WhyNone
 
+    cel: ModuleType
+    """The syntax trees of formulas (`cerlab.logic.cel.syntax`), imported when it is first used."""
     flink: ModuleType
     """FlinkCEP's pattern API (`cerlab.flinkcep`), imported when it is first used."""
     spark: ModuleType
@@ -98,6 +102,8 @@ _HOMES = {
     "cerlab.model.event": "Duration Event Schema Timestamp TypeColumn",
     "cerlab.io": "Stream",
     "cerlab.predicates.condition": "predicate",
+    "cerlab.predicates.truth": "satisfies",
+    "cerlab.viz": "from_networkx",
     "cerlab.rows.recognise": "RowPattern explain_rows match_recognize parse_rows",
     "cerlab.rows.cel": "InCel rows_to_cel",
     "cerlab.rows.decide": "row_remarks",
@@ -110,7 +116,14 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 """Module of each public name; it is imported when the name is first used."""
 
-_MODULES = {"flink": "cerlab.flinkcep", "spark": "cerlab.spark"}
+_MODULES = {
+    "cel": "cerlab.logic.cel.syntax",
+    "flink": "cerlab.flinkcep",
+    "fuzz": "cerlab.fuzz",
+    "spark": "cerlab.spark",
+    "testing": "cerlab.testing",
+    "theorems": "cerlab.theorems",
+}
 """Public modules, imported when they are first used."""
 
 __all__ = sorted(_HOME)

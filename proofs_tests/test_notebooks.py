@@ -6,6 +6,7 @@ All of their cells run, without a word of complaint, when the manual is built
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -79,3 +80,30 @@ def test_a_cell_that_complains_is_named(
     (complaint,) = complaints(execute(notebook, kernels, tmp_path))
     assert complaint.startswith("loud: ")
     assert message in complaint
+
+
+PUBLIC = {
+    "cerlab",
+    *(f"cerlab.{name}" for name in ["spark", "flink", "testing", "fuzz", "theorems"]),
+}
+
+
+def inside(source: str) -> list[str]:
+    """Return the modules inside the package that a cell imports."""
+    tree = ast.parse("" if source.startswith("%%") else re.sub(r"(?m)^[%!].*$", "", source))
+    names = [each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
+    names += [
+        name.name for each in ast.walk(tree) if isinstance(each, ast.Import) for name in each.names
+    ]
+    return [name for name in names if name.startswith("cerlab") and name not in PUBLIC]
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_a_notebook_imports_public_names_alone(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    assert not [name for cell in cells if cell.cell_type == "code" for name in inside(cell.source)]
+
+
+def test_an_import_from_inside_is_found() -> None:
+    assert inside("if True:\n    from cerlab.viz.tecs import snapshot") == ["cerlab.viz.tecs"]
+    assert inside("import cerlab.spark, cerlab\nfrom cerlab import cel") == []

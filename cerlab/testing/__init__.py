@@ -52,6 +52,7 @@ from cerlab import io
 from cerlab.compile.pattern import as_pattern
 from cerlab.errors import CerlabError, CerlabWarning, UsageError, nearest
 from cerlab.evaluate import answers_of
+from cerlab.io.synthetic import STOCK_SCHEMA, stock_batches, stocks
 from cerlab.logic.cel.syntax import Atom, Formula
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.logic.sremo.syntax import Sremo
@@ -97,6 +98,7 @@ __all__ = [
     "LABELS",
     "REGISTERS",
     "SMALL",
+    "STOCK_SCHEMA",
     "STREAMS",
     "TYPES",
     "Case",
@@ -124,6 +126,8 @@ __all__ = [
     "smallest",
     "sremo_streams",
     "sremos",
+    "stock_batches",
+    "stocks",
     "streams",
     "with_limit",
 ]

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit
 from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow, Window
-from cerlab.predicates.condition import Condition
+from cerlab.predicates.condition import Condition as Condition
+from cerlab.predicates.condition import On as On
 
 
 @drawable
