@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 import cerlab
 from cerlab import ComplexEvent, Valuation
@@ -29,6 +31,33 @@ def v(start: int, end: int, **labels: tuple[int, ...]) -> Valuation:
 def c(start: int, end: int, *positions: int) -> ComplexEvent:
     """A complex event."""
     return ComplexEvent(start, end, positions)
+
+
+def rows(table: str) -> list[ParameterSet]:
+    """Cases of ``id | formula | word | valuations``; indented lines go on, ``#`` comments.
+
+    A word is as for `word`, ``AAB v=101``, and a valuation ``0-2 A=0 B=1,2``, with ``;`` between;
+    ``-`` is the empty word.
+    """
+    lines = (line for line in table.strip("\n").split("\n") if not line.startswith("#"))
+    whole = re.sub(r"\n\s+", " ", "\n".join(lines))
+    return [_case(*(cell.strip() for cell in f"{row} ".split(" | "))) for row in whole.split("\n")]
+
+
+def _case(name: str, formula: str, types: str, valuations: str = "") -> ParameterSet:
+    letters, *values = types.split()
+    events = word(letters.strip("-"), **dict(value.split("=") for value in values))
+    expected = {_valuation(text) for text in valuations.split(";") if text.strip()}
+    return pytest.param(formula, events, expected, id=name)
+
+
+def _valuation(text: str) -> Valuation:
+    interval, *labels = text.split()
+    start, end = map(int, interval.split("-"))
+    pairs = (label.split("=") for label in labels)
+    return v(
+        start, end, **{name: tuple(map(int, positions.split(","))) for name, positions in pairs}
+    )
 
 
 def check_valuations(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:

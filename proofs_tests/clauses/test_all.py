@@ -7,27 +7,18 @@ from typing import Any
 import pytest
 
 from cerlab import Valuation
-from proofs_tests.clauses.tables import check_valuations, v, word
+from proofs_tests.clauses.tables import check_valuations, rows
 
-CASES = [
-    pytest.param("A ALL B", word("AB"), {v(0, 1, A=(0,), B=(1,))}, id="in-order"),
-    pytest.param("A ALL B", word("BA"), {v(0, 1, A=(1,), B=(0,))}, id="out-of-order"),
-    pytest.param("A ALL A", word("A"), {v(0, 0, A=(0,))}, id="the-same-event"),
-    pytest.param(
-        "A ALL A", word("AA"), {v(0, 0, A=(0,)), v(1, 1, A=(1,)), v(0, 1, A=(0, 1))}, id="all-pairs"
-    ),
-    pytest.param("(A ; A) ALL B", word("ABA"), {v(0, 2, A=(0, 2), B=(1,))}, id="nested-intervals"),
-    pytest.param(
-        "(A ; B) ALL (C ; A)",
-        word("CABA"),
-        {v(0, 2, A=(1,), B=(2,), C=(0,)), v(0, 3, A=(1, 3), B=(2,), C=(0,))},
-        id="overlapping",
-    ),
-    pytest.param("A ALL B", word("AA"), set(), id="one-is-missing"),
-    pytest.param(
-        "A AS x ALL B AS x", word("BA"), {v(0, 1, A=(1,), B=(0,), x=(0, 1))}, id="labels-unite"
-    ),
-]
+CASES = rows("""
+in-order | A ALL B | AB | 0-1 A=0 B=1
+out-of-order | A ALL B | BA | 0-1 A=1 B=0
+the-same-event | A ALL A | A | 0-0 A=0
+all-pairs | A ALL A | AA | 0-0 A=0; 0-1 A=0,1; 1-1 A=1
+nested-intervals | (A ; A) ALL B | ABA | 0-2 A=0,2 B=1
+overlapping | (A ; B) ALL (C ; A) | CABA | 0-2 A=1 B=2 C=0; 0-3 A=1,3 B=2 C=0
+one-is-missing | A ALL B | AA |
+labels-unite | A AS x ALL B AS x | BA | 0-1 A=1 B=0 x=0,1
+""")
 
 
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)

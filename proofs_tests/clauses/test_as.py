@@ -7,67 +7,27 @@ from typing import Any
 import pytest
 
 from cerlab import Valuation
-from proofs_tests.clauses.tables import check_valuations, v, word
+from proofs_tests.clauses.tables import check_valuations, rows
 
-CASES = [
-    pytest.param("A AS x", word("A"), {v(0, 0, A=(0,), x=(0,))}, id="labels-the-atom"),
-    pytest.param(
-        "(A ; B) AS x", word("AB"), {v(0, 1, A=(0,), B=(1,), x=(0, 1))}, id="labels-a-sequence"
-    ),
-    pytest.param(
-        "A+ AS x",
-        word("AA"),
-        {v(0, 0, A=(0,), x=(0,)), v(1, 1, A=(1,), x=(1,)), v(0, 1, A=(0, 1), x=(0, 1))},
-        id="labels-an-iteration",
-    ),
-    pytest.param("A AS x AS y", word("A"), {v(0, 0, A=(0,), x=(0,), y=(0,))}, id="twice"),
-    pytest.param(
-        "(A AS x ; B) AS x",
-        word("AB"),
-        {v(0, 1, A=(0,), B=(1,), x=(0, 1))},
-        id="does-not-lose-what-x-had",
-    ),
-    pytest.param("PROJECT[](A) AS x", word("A"), {v(0, 0)}, id="empty-support-sets-nothing"),
-    pytest.param("NOT(B) AS x", word("A"), {v(0, 0)}, id="not-has-no-positions"),
-    pytest.param("A AS B", word("A"), {v(0, 0, A=(0,), B=(0,))}, id="may-name-a-type"),
-    pytest.param(
-        "A ; B AS x",
-        word("AB"),
-        {v(0, 1, A=(0,), B=(1,), x=(1,))},
-        id="binds-tighter-than-sequence",
-    ),
-    pytest.param("A AS A", word("A"), {v(0, 0, A=(0,))}, id="its-own-type-again"),
-    pytest.param(
-        "(A ; B) AS A",
-        word("ACB"),
-        {v(0, 2, A=(0, 2), B=(2,))},  # A gets the support {0, 2}; B keeps {2}
-        id="the-label-of-a-type-grows",
-    ),
-    pytest.param(
-        "(A AS x ; B) AS y",
-        word("AB"),
-        {v(0, 1, A=(0,), B=(1,), x=(0,), y=(0, 1))},
-        id="outer-label-takes-all-inner-label-stays",
-    ),
-    pytest.param(
-        "PROJECT[A](A ; B) AS x",
-        word("AB"),
-        {v(0, 1, A=(0,), x=(0,))},  # B's position was emptied before AS looked
-        id="takes-the-support-that-is-left",
-    ),
-    pytest.param(
-        "A AS x+",
-        word("AA"),
-        {v(0, 0, A=(0,), x=(0,)), v(1, 1, A=(1,), x=(1,)), v(0, 1, A=(0, 1), x=(0, 1))},
-        id="postfix-operators-chain",
-    ),
-    pytest.param(
-        "A OR B AS x",
-        word("AB"),
-        {v(0, 0, A=(0,)), v(1, 1, B=(1,), x=(1,))},
-        id="binds-tighter-than-or",
-    ),
-]
+CASES = rows("""
+labels-the-atom | A AS x | A | 0-0 A=0 x=0
+labels-a-sequence | (A ; B) AS x | AB | 0-1 A=0 B=1 x=0,1
+labels-an-iteration | A+ AS x | AA | 0-0 A=0 x=0; 0-1 A=0,1 x=0,1; 1-1 A=1 x=1
+twice | A AS x AS y | A | 0-0 A=0 x=0 y=0
+does-not-lose-what-x-had | (A AS x ; B) AS x | AB | 0-1 A=0 B=1 x=0,1
+empty-support-sets-nothing | PROJECT[](A) AS x | A | 0-0
+not-has-no-positions | NOT(B) AS x | A | 0-0
+may-name-a-type | A AS B | A | 0-0 A=0 B=0
+binds-tighter-than-sequence | A ; B AS x | AB | 0-1 A=0 B=1 x=1
+its-own-type-again | A AS A | A | 0-0 A=0
+# A gets the support {0, 2}; B keeps {2}
+the-label-of-a-type-grows | (A ; B) AS A | ACB | 0-2 A=0,2 B=2
+outer-label-takes-all-inner-label-stays | (A AS x ; B) AS y | AB | 0-1 A=0 B=1 x=0 y=0,1
+# B's position was emptied before AS looked
+takes-the-support-that-is-left | PROJECT[A](A ; B) AS x | AB | 0-1 A=0 x=0
+postfix-operators-chain | A AS x+ | AA | 0-0 A=0 x=0; 0-1 A=0,1 x=0,1; 1-1 A=1 x=1
+binds-tighter-than-or | A OR B AS x | AB | 0-0 A=0; 1-1 B=1 x=1
+""")
 
 
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)

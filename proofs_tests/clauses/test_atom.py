@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 
 from cerlab import Valuation
-from proofs_tests.clauses.tables import check_valuations, v, word
+from proofs_tests.clauses.tables import check_valuations, rows, v, word
 
 CASES = [
-    pytest.param("A", word("A"), {v(0, 0, A=(0,))}, id="one"),
-    pytest.param("A", word("ABA"), {v(0, 0, A=(0,)), v(2, 2, A=(2,))}, id="each-event-of-the-type"),
-    pytest.param("A", word("BB"), set(), id="none"),
-    pytest.param("A", [], set(), id="empty-stream"),
-    pytest.param("a", word("A"), set(), id="types-are-case-sensitive"),
+    *rows("""
+one | A | A | 0-0 A=0
+each-event-of-the-type | A | ABA | 0-0 A=0; 2-2 A=2
+none | A | BB |
+empty-stream | A | - |
+types-are-case-sensitive | a | A |
+no-stream-is-in-every-stream | S>A | A | 0-0 A=0
+"""),
     pytest.param(
         "S>A",
         [{"type": "A", "stream": "S"}],
@@ -22,7 +25,6 @@ CASES = [
         id="stream-sets-the-label-of-the-type",
     ),
     pytest.param("S>A", [{"type": "A", "stream": "T"}], set(), id="another-stream"),
-    pytest.param("S>A", word("A"), {v(0, 0, A=(0,))}, id="no-stream-is-in-every-stream"),
     pytest.param("A", [{"type": "AA"}], set(), id="a-type-is-a-whole-word"),
     pytest.param(
         "A",

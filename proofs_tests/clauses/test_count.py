@@ -8,144 +8,48 @@ import pytest
 
 import cerlab
 from cerlab import ComplexEvent, IllFormed, Valuation
-from proofs_tests.clauses.tables import check_answers, check_on_registers, check_valuations, v, word
+from proofs_tests.clauses.tables import (
+    check_answers,
+    check_on_registers,
+    check_valuations,
+    rows,
+    v,
+    word,
+)
 from proofs_tests.clauses.test_focel import raw
 
-CASES = [
-    pytest.param("A{1}", word("AB"), {v(0, 0, A=(0,))}, id="once"),
-    pytest.param(
-        "B{2}",
-        word("ABBCAB"),
-        {v(1, 2, B=(1, 2)), v(1, 5, B=(1, 5)), v(2, 5, B=(2, 5))},
-        id="twice-with-gaps",
-    ),
-    pytest.param("B:{2}", word("ABBCAB"), {v(1, 2, B=(1, 2))}, id="twice-adjacent"),
-    pytest.param("A{3}", word("AA"), set(), id="too-few"),
-    pytest.param(
-        "A{2,3}",
-        word("AAA"),
-        {v(0, 1, A=(0, 1)), v(0, 2, A=(0, 2)), v(1, 2, A=(1, 2)), v(0, 2, A=(0, 1, 2))},
-        id="from-two-to-three",
-    ),
-    pytest.param(
-        "A:{2,3}",
-        word("AAAA"),
-        {
-            *(v(0, 1, A=(0, 1)), v(1, 2, A=(1, 2)), v(2, 3, A=(2, 3))),
-            *(v(0, 2, A=(0, 1, 2)), v(1, 3, A=(1, 2, 3))),
-        },
-        id="from-two-to-three-adjacent",
-    ),
-    pytest.param(
-        "A{2,}",
-        word("ABAA"),
-        {v(0, 2, A=(0, 2)), v(0, 3, A=(0, 3)), v(2, 3, A=(2, 3)), v(0, 3, A=(0, 2, 3))},
-        id="two-or-more",
-    ),
-    pytest.param(
-        "A:{2,}",
-        word("AAABA"),
-        {v(0, 1, A=(0, 1)), v(1, 2, A=(1, 2)), v(0, 2, A=(0, 1, 2))},
-        id="two-or-more-adjacent",
-    ),
-    pytest.param(
-        "A{1,}", word("AA"), {v(0, 0, A=(0,)), v(1, 1, A=(1,)), v(0, 1, A=(0, 1))}, id="is-plus"
-    ),
-    pytest.param(
-        "A{1,2}",
-        word("AAA"),
-        {
-            *(v(i, i, A=(i,)) for i in range(3)),
-            *(v(0, 1, A=(0, 1)), v(0, 2, A=(0, 2)), v(1, 2, A=(1, 2))),
-        },
-        id="at-most-two",
-    ),
-    pytest.param("(A ; B){2}", word("AABB"), set(), id="rounds-do-not-interleave"),
-    pytest.param(
-        "(A : B){2}",
-        word("ABCAB"),
-        {v(0, 4, A=(0, 3), B=(1, 4))},
-        id="gaps-between-contiguous-rounds",
-    ),
-    pytest.param(
-        "(A ; B):{2}",
-        word("ACBAB"),
-        {v(0, 4, A=(0, 3), B=(2, 4))},
-        id="adjacent-rounds-with-gaps-inside",
-    ),
-    pytest.param("A{2}{2}", word("AAAA"), {v(0, 3, A=(0, 1, 2, 3))}, id="nested-counts-multiply"),
-    pytest.param(
-        "A:{2}{2}",
-        word("AACAA"),
-        {v(0, 4, A=(0, 1, 3, 4))},
-        id="pairs-without-gaps-and-gaps-between-the-pairs",
-    ),
-    pytest.param(
-        "A{2,3}{2}",
-        word("AAAAA"),
-        {
-            v(0, 4, A=(0, 1, 2, 3, 4)),
-            *(v(D[0], D[-1], A=D) for D in ((0, 1, 2, 3), (0, 1, 2, 4), (0, 1, 3, 4))),
-            *(v(D[0], D[-1], A=D) for D in ((0, 2, 3, 4), (1, 2, 3, 4))),
-        },
-        id="nested-ranges",
-    ),
-    pytest.param(
-        "(A OR B){2}",
-        word("AB"),
-        {v(0, 1, A=(0,), B=(1,))},
-        id="each-round-chooses",
-    ),
-    pytest.param(
-        "(A FILTER A[v = 0] OR A[v = 1]){2}",
-        word("AA", v="01"),
-        {v(0, 1, A=(0, 1))},
-        id="a-filter-inside-decides-each-round",
-    ),
-    pytest.param(
-        "A{2} FILTER A[v = 0] OR A[v = 1]",
-        word("AAA", v="010"),
-        {v(0, 2, A=(0, 2))},
-        id="a-filter-outside-decides-all-rounds-together",
-    ),
-    pytest.param(
-        "A ; B FILTER B[v = 1]{2}",
-        word("ABAB", v="1101"),
-        {v(0, 3, A=(0, 2), B=(1, 3))},
-        id="behind-a-filter-it-counts-what-is-filtered",
-    ),
-    pytest.param(
-        "(A AS x ; B){2} AS y",
-        word("ABAB"),
-        {v(0, 3, A=(0, 2), B=(1, 3), x=(0, 2), y=(0, 1, 2, 3))},
-        id="labels-unite",
-    ),
-    pytest.param("PROJECT[](A){2}", word("ABA"), {v(0, 2)}, id="of-what-sets-nothing"),
-    pytest.param(
-        "PROJECT[A](A ; B){2}",
-        word("ABAB"),
-        {v(0, 3, A=(0, 2))},
-        id="counts-intervals-not-marks",
-    ),
-    pytest.param(
-        "A : PROJECT[](A OR NOT(A)):{2}",
-        word("ABCA"),
-        {v(0, 2, A=(0,))},
-        id="two-events-later",
-    ),
-    pytest.param(
-        "A{2} ; B{2}",
-        word("AABB"),
-        {v(0, 3, A=(0, 1), B=(2, 3))},
-        id="one-after-the-other",
-    ),
-    pytest.param(
-        "B OR (A{1,2} ; B)",
-        word("AB"),
-        {v(1, 1, B=(1,)), v(0, 1, A=(0,), B=(1,))},
-        id="or-for-none",
-    ),
-]
+CASES = rows("""
+once | A{1} | AB | 0-0 A=0
+twice-with-gaps | B{2} | ABBCAB | 1-2 B=1,2; 1-5 B=1,5; 2-5 B=2,5
+twice-adjacent | B:{2} | ABBCAB | 1-2 B=1,2
+too-few | A{3} | AA |
+from-two-to-three | A{2,3} | AAA | 0-1 A=0,1; 0-2 A=0,1,2; 0-2 A=0,2; 1-2 A=1,2
+from-two-to-three-adjacent | A:{2,3} | AAAA | 0-1 A=0,1; 0-2 A=0,1,2; 1-2 A=1,2; 1-3 A=1,2,3;
+    2-3 A=2,3
+two-or-more | A{2,} | ABAA | 0-2 A=0,2; 0-3 A=0,2,3; 0-3 A=0,3; 2-3 A=2,3
+two-or-more-adjacent | A:{2,} | AAABA | 0-1 A=0,1; 0-2 A=0,1,2; 1-2 A=1,2
+is-plus | A{1,} | AA | 0-0 A=0; 0-1 A=0,1; 1-1 A=1
+at-most-two | A{1,2} | AAA | 0-0 A=0; 0-1 A=0,1; 0-2 A=0,2; 1-1 A=1; 1-2 A=1,2; 2-2 A=2
+rounds-do-not-interleave | (A ; B){2} | AABB |
+gaps-between-contiguous-rounds | (A : B){2} | ABCAB | 0-4 A=0,3 B=1,4
+adjacent-rounds-with-gaps-inside | (A ; B):{2} | ACBAB | 0-4 A=0,3 B=2,4
+nested-counts-multiply | A{2}{2} | AAAA | 0-3 A=0,1,2,3
+pairs-without-gaps-and-gaps-between-the-pairs | A:{2}{2} | AACAA | 0-4 A=0,1,3,4
+nested-ranges | A{2,3}{2} | AAAAA | 0-3 A=0,1,2,3; 0-4 A=0,1,2,3,4; 0-4 A=0,1,2,4; 0-4 A=0,1,3,4;
+    0-4 A=0,2,3,4; 1-4 A=1,2,3,4
+each-round-chooses | (A OR B){2} | AB | 0-1 A=0 B=1
+a-filter-inside-decides-each-round | (A FILTER A[v = 0] OR A[v = 1]){2} | AA v=01 | 0-1 A=0,1
+a-filter-outside-decides-all-rounds-together | A{2} FILTER A[v = 0] OR A[v = 1] | AAA v=010 |
+    0-2 A=0,2
+behind-a-filter-it-counts-what-is-filtered | A ; B FILTER B[v = 1]{2} | ABAB v=1101 |
+    0-3 A=0,2 B=1,3
+labels-unite | (A AS x ; B){2} AS y | ABAB | 0-3 A=0,2 B=1,3 x=0,2 y=0,1,2,3
+of-what-sets-nothing | PROJECT[](A){2} | ABA | 0-2
+counts-intervals-not-marks | PROJECT[A](A ; B){2} | ABAB | 0-3 A=0,2
+two-events-later | A : PROJECT[](A OR NOT(A)):{2} | ABCA | 0-2 A=0
+one-after-the-other | A{2} ; B{2} | AABB | 0-3 A=0,1 B=2,3
+or-for-none | B OR (A{1,2} ; B) | AB | 0-1 A=0 B=1; 1-1 B=1
+""")
 
 
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)

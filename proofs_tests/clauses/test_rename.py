@@ -8,39 +8,18 @@ import pytest
 
 import cerlab
 from cerlab import Valuation
-from proofs_tests.clauses.tables import check_valuations, v, word
+from proofs_tests.clauses.tables import check_valuations, rows
 
-CASES = [
-    pytest.param("RENAME[A -> x](A)", word("A"), {v(0, 0, x=(0,))}, id="moves"),
-    pytest.param(
-        "RENAME[A -> B](A ; B)", word("AB"), {v(0, 1, B=(0, 1))}, id="joins-what-was-there"
-    ),
-    pytest.param(
-        "RENAME[A -> x](A ; B)", word("AB"), {v(0, 1, x=(0,), B=(1,))}, id="keeps-the-others"
-    ),
-    pytest.param(
-        "RENAME[A -> x](A OR B)", word("B"), {v(0, 0, B=(0,))}, id="of-an-empty-label-is-nothing"
-    ),
-    pytest.param("RENAME[A -> A](A)", word("A"), {v(0, 0, A=(0,))}, id="to-itself"),
-    pytest.param(
-        "RENAME[x -> y](A AS x) FILTER y[v = 1]",
-        word("AA", v="01"),
-        {v(1, 1, A=(1,), y=(1,))},
-        id="then-the-old-filter-is-vacuous",
-    ),
-    pytest.param(
-        "RENAME[x -> y](A AS x OR A AS y)",
-        word("A"),
-        {v(0, 0, A=(0,), y=(0,))},
-        id="different-become-equal",
-    ),
-    pytest.param(
-        "RENAME[A -> x](A)+",
-        word("AA"),
-        {v(0, 0, x=(0,)), v(1, 1, x=(1,)), v(0, 1, x=(0, 1))},
-        id="inside-an-iteration",
-    ),
-]
+CASES = rows("""
+moves | RENAME[A -> x](A) | A | 0-0 x=0
+joins-what-was-there | RENAME[A -> B](A ; B) | AB | 0-1 B=0,1
+keeps-the-others | RENAME[A -> x](A ; B) | AB | 0-1 B=1 x=0
+of-an-empty-label-is-nothing | RENAME[A -> x](A OR B) | B | 0-0 B=0
+to-itself | RENAME[A -> A](A) | A | 0-0 A=0
+then-the-old-filter-is-vacuous | RENAME[x -> y](A AS x) FILTER y[v = 1] | AA v=01 | 1-1 A=1 y=1
+different-become-equal | RENAME[x -> y](A AS x OR A AS y) | A | 0-0 A=0 y=0
+inside-an-iteration | RENAME[A -> x](A)+ | AA | 0-0 x=0; 0-1 x=0,1; 1-1 x=1
+""")
 
 
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)

@@ -7,69 +7,28 @@ from typing import Any
 import pytest
 
 from cerlab import Valuation
-from proofs_tests.clauses.tables import check_valuations, v, word
+from proofs_tests.clauses.tables import check_valuations, rows
 
-CASES = [
-    pytest.param("A ; B", word("AB"), {v(0, 1, A=(0,), B=(1,))}, id="adjacent"),
-    pytest.param("A ; B", word("ACB"), {v(0, 2, A=(0,), B=(2,))}, id="with-a-gap"),
-    pytest.param(
-        "A ; B",
-        word("AABB"),
-        {
-            v(0, 2, A=(0,), B=(2,)),
-            v(1, 2, A=(1,), B=(2,)),
-            v(0, 3, A=(0,), B=(3,)),
-            v(1, 3, A=(1,), B=(3,)),
-        },
-        id="all-pairs",
-    ),
-    pytest.param("A ; B", word("BA"), set(), id="order-matters"),
-    pytest.param("A ; A", word("A"), set(), id="one-event-is-not-two"),
-    pytest.param("A ; A", word("AA"), {v(0, 1, A=(0, 1))}, id="same-type-unites-labels"),
-    pytest.param("A ; (B ; C)", word("ABC"), {v(0, 2, A=(0,), B=(1,), C=(2,))}, id="associative"),
-    pytest.param("(A ; A) ; (A ; A)", word("AAA"), set(), id="intervals-must-not-overlap"),
-    pytest.param(
-        "A AS x ; B AS x",
-        word("AB"),
-        {v(0, 1, A=(0,), B=(1,), x=(0, 1))},
-        id="same-label-on-both-sides",
-    ),
-    pytest.param(
-        "A ; A",
-        word("AAA"),
-        {v(0, 1, A=(0, 1)), v(0, 2, A=(0, 2)), v(1, 2, A=(1, 2))},
-        id="all-pairs-of-one-type",
-    ),
-    pytest.param(
-        "A ; B ; C",
-        word("ABCBC"),
-        {
-            v(0, 2, A=(0,), B=(1,), C=(2,)),
-            v(0, 4, A=(0,), B=(1,), C=(4,)),
-            v(0, 4, A=(0,), B=(3,), C=(4,)),
-        },
-        id="of-three",
-    ),
-    pytest.param(
-        "PROJECT[](A ; B) ; C",
-        word("ACBC"),
-        {v(0, 3, C=(3,))},  # the first part ends at 2, where B is, though nothing is marked
-        id="begins-after-the-interval-not-after-the-marks",
-    ),
-    pytest.param(
-        "A ; PROJECT[](B ; C)",
-        word("BACBC"),
-        {v(1, 4, A=(1,))},  # [0,2] and [0,4] begin before the A at 1; only [3,4] does not
-        id="ends-before-the-interval-not-before-the-marks",
-    ),
-    pytest.param(
-        "PROJECT[A](A ; B) ; B",
-        word("ABB"),
-        {v(0, 2, A=(0,), B=(2,))},  # [0,2] leaves no B after it
-        id="what-is-not-marked-is-still-used-up",
-    ),
-    pytest.param("(A ; B) ; (A ; B)", word("AABB"), set(), id="parts-do-not-interleave"),
-]
+CASES = rows("""
+adjacent | A ; B | AB | 0-1 A=0 B=1
+with-a-gap | A ; B | ACB | 0-2 A=0 B=2
+all-pairs | A ; B | AABB | 0-2 A=0 B=2; 0-3 A=0 B=3; 1-2 A=1 B=2; 1-3 A=1 B=3
+order-matters | A ; B | BA |
+one-event-is-not-two | A ; A | A |
+same-type-unites-labels | A ; A | AA | 0-1 A=0,1
+associative | A ; (B ; C) | ABC | 0-2 A=0 B=1 C=2
+intervals-must-not-overlap | (A ; A) ; (A ; A) | AAA |
+same-label-on-both-sides | A AS x ; B AS x | AB | 0-1 A=0 B=1 x=0,1
+all-pairs-of-one-type | A ; A | AAA | 0-1 A=0,1; 0-2 A=0,2; 1-2 A=1,2
+of-three | A ; B ; C | ABCBC | 0-2 A=0 B=1 C=2; 0-4 A=0 B=1 C=4; 0-4 A=0 B=3 C=4
+# the first part ends at 2, where B is, though nothing is marked
+begins-after-the-interval-not-after-the-marks | PROJECT[](A ; B) ; C | ACBC | 0-3 C=3
+# [0,2] and [0,4] begin before the A at 1; only [3,4] does not
+ends-before-the-interval-not-before-the-marks | A ; PROJECT[](B ; C) | BACBC | 1-4 A=1
+# [0,2] leaves no B after it
+what-is-not-marked-is-still-used-up | PROJECT[A](A ; B) ; B | ABB | 0-2 A=0 B=2
+parts-do-not-interleave | (A ; B) ; (A ; B) | AABB |
+""")
 
 
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)

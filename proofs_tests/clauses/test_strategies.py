@@ -10,67 +10,23 @@ from cerlab import Valuation
 from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.model.clauses import Strategy
-from proofs_tests.clauses.tables import check_reference, check_valuations, v, word
+from proofs_tests.clauses.tables import check_reference, check_valuations, rows
 
-CASES = [
-    pytest.param("STRICT(A ; B)", word("AABB"), {v(1, 2, A=(1,), B=(2,))}, id="strict"),
-    pytest.param(
-        "STRICT(NOT(B) OR A)", word("A"), {v(0, 0), v(0, 0, A=(0,))}, id="strict-takes-one-and-none"
-    ),
-    pytest.param(
-        "STRICT(PROJECT[B](A ; B))",
-        word("AXB"),
-        {v(0, 2, B=(2,))},
-        id="strict-sees-marks-not-the-interval",
-    ),
-    pytest.param("NEXT(A ; B)", word("AAB"), {v(0, 2, A=(0,), B=(2,))}, id="next-takes-the-oldest"),
-    pytest.param(
-        "NEXT(A+)",
-        word("AA"),
-        {v(0, 0, A=(0,)), v(0, 1, A=(0, 1))},
-        id="next-takes-most-of-an-iteration",
-    ),
-    pytest.param("LAST(A ; B)", word("AAB"), {v(1, 2, A=(1,), B=(2,))}, id="last-takes-the-newest"),
-    pytest.param(
-        "LAST(A ; B OR (C ; A ; B))",
-        word("CAAB"),
-        {v(0, 3, C=(0,), A=(2,), B=(3,))},
-        id="last-compares-from-the-end",
-    ),
-    pytest.param(
-        "MAX(A ; B)",
-        word("AAB"),
-        {v(0, 2, A=(0,), B=(2,)), v(1, 2, A=(1,), B=(2,))},
-        id="max-keeps-what-nothing-contains",
-    ),
-    pytest.param(
-        "MAX(A+)",
-        word("AAA"),
-        {v(0, 0, A=(0,)), v(0, 1, A=(0, 1)), v(0, 2, A=(0, 1, 2))},
-        id="max-drops-subsets",
-    ),
-    pytest.param(
-        "NEXT(A ; B)",
-        word("ABB"),
-        {v(0, 1, A=(0,), B=(1,)), v(0, 2, A=(0,), B=(2,))},
-        id="ends-do-not-compete",
-    ),
-    pytest.param(
-        "NEXT(PROJECT[B](A ; B))",
-        word("AAB"),
-        {v(0, 2, B=(2,)), v(1, 2, B=(2,))},
-        id="equal-positions-live-together",
-    ),
-    pytest.param(
-        "NEXT(A AS x OR A AS y)",
-        word("A"),
-        {v(0, 0, A=(0,), x=(0,)), v(0, 0, A=(0,), y=(0,))},
-        id="labels-do-not-compete",
-    ),
-    pytest.param(
-        "C : NEXT(A ; B)", word("ACAB"), set(), id="inside-a-formula-the-context-comes-after"
-    ),
-]
+CASES = rows("""
+strict | STRICT(A ; B) | AABB | 1-2 A=1 B=2
+strict-takes-one-and-none | STRICT(NOT(B) OR A) | A | 0-0; 0-0 A=0
+strict-sees-marks-not-the-interval | STRICT(PROJECT[B](A ; B)) | AXB | 0-2 B=2
+next-takes-the-oldest | NEXT(A ; B) | AAB | 0-2 A=0 B=2
+next-takes-most-of-an-iteration | NEXT(A+) | AA | 0-0 A=0; 0-1 A=0,1
+last-takes-the-newest | LAST(A ; B) | AAB | 1-2 A=1 B=2
+last-compares-from-the-end | LAST(A ; B OR (C ; A ; B)) | CAAB | 0-3 A=2 B=3 C=0
+max-keeps-what-nothing-contains | MAX(A ; B) | AAB | 0-2 A=0 B=2; 1-2 A=1 B=2
+max-drops-subsets | MAX(A+) | AAA | 0-0 A=0; 0-1 A=0,1; 0-2 A=0,1,2
+ends-do-not-compete | NEXT(A ; B) | ABB | 0-1 A=0 B=1; 0-2 A=0 B=2
+equal-positions-live-together | NEXT(PROJECT[B](A ; B)) | AAB | 0-2 B=2; 1-2 B=2
+labels-do-not-compete | NEXT(A AS x OR A AS y) | A | 0-0 A=0 x=0; 0-0 A=0 y=0
+inside-a-formula-the-context-comes-after | C : NEXT(A ; B) | ACAB |
+""")
 
 
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)

@@ -8,11 +8,27 @@ import pytest
 
 import cerlab
 from cerlab import BadData, QuerySyntaxError, Unsupported, Valuation
-from proofs_tests.clauses.tables import check_reference, check_valuations, v, word
+from proofs_tests.clauses.tables import check_reference, check_valuations, rows, v, word
 
 STREAM = [{"type": x, "t": t} for x, t in zip("ABBCAB", (0, 4, 7, 8, 100, 130), strict=True)]
 
 CASES = [
+    *rows("""
+one-event-is-no-span | (A WITHIN 0 EVENTS) | AB | 0-0 A=0
+two-events-are-a-span | (A ; B WITHIN 0 EVENTS) | AB |
+what-is-outside-does-not-count | C ; (A ; B WITHIN 1 EVENTS) | CABAB | 0-2 A=1 B=2 C=0;
+    0-4 A=3 B=4 C=0
+of-each-round | (A : B WITHIN 1 EVENTS)+ | ABAB | 0-1 A=0 B=1; 0-3 A=0,2 B=1,3; 2-3 A=2 B=3
+of-all-rounds | (A+ WITHIN 1 EVENTS) | ACA | 0-0 A=0; 2-2 A=2
+nested | ((A ; B WITHIN 1 EVENTS) ; C WITHIN 2 EVENTS) | ABCC | 0-2 A=0 B=1 C=2
+nested-is-the-minimum | ((A ; B WITHIN 1 EVENTS) WITHIN 9 EVENTS) | ABB | 0-1 A=0 B=1
+on-the-interval | PROJECT[A](A ; B WITHIN 1 EVENTS) | ABB | 0-1 A=0
+not-on-marks | (PROJECT[A](A ; B) WITHIN 1 EVENTS) | ABB | 0-1 A=0
+rename | RENAME[A -> B](A ; B WITHIN 1 EVENTS) | ABB | 0-1 B=0,1
+strict | STRICT(A ; B WITHIN 2 EVENTS) | ABB | 0-1 A=0 B=1
+right-of-unless | A ; C UNLESS (B ; B WITHIN 1 EVENTS) | ABCBC | 0-2 A=0 C=2; 0-4 A=0 C=4
+after-a-filter | (A FILTER A[v = 1] ; B WITHIN 1 EVENTS) | AAB v=110 | 1-2 A=1 B=2
+"""),
     pytest.param(
         "(A ; B WITHIN 1 EVENTS) ; C", STREAM, {v(0, 3, A=(0,), B=(1,), C=(3,))}, id="events"
     ),
@@ -21,59 +37,6 @@ CASES = [
         STREAM,
         {v(0, 3, A=(0,), B=(1,), C=(3,)), v(0, 3, A=(0,), B=(2,), C=(3,))},
         id="the-bound-is-included",
-    ),
-    pytest.param("(A WITHIN 0 EVENTS)", word("AB"), {v(0, 0, A=(0,))}, id="one-event-is-no-span"),
-    pytest.param("(A ; B WITHIN 0 EVENTS)", word("AB"), set(), id="two-events-are-a-span"),
-    pytest.param(
-        "C ; (A ; B WITHIN 1 EVENTS)",
-        word("CABAB"),
-        {v(0, 2, C=(0,), A=(1,), B=(2,)), v(0, 4, C=(0,), A=(3,), B=(4,))},
-        id="what-is-outside-does-not-count",
-    ),
-    pytest.param(
-        "(A : B WITHIN 1 EVENTS)+",
-        word("ABAB"),
-        {v(0, 1, A=(0,), B=(1,)), v(2, 3, A=(2,), B=(3,)), v(0, 3, A=(0, 2), B=(1, 3))},
-        id="of-each-round",
-    ),
-    pytest.param(
-        "(A+ WITHIN 1 EVENTS)", word("ACA"), {v(0, 0, A=(0,)), v(2, 2, A=(2,))}, id="of-all-rounds"
-    ),
-    pytest.param(
-        "((A ; B WITHIN 1 EVENTS) ; C WITHIN 2 EVENTS)",
-        word("ABCC"),
-        {v(0, 2, A=(0,), B=(1,), C=(2,))},
-        id="nested",
-    ),
-    pytest.param(
-        "((A ; B WITHIN 1 EVENTS) WITHIN 9 EVENTS)",
-        word("ABB"),
-        {v(0, 1, A=(0,), B=(1,))},
-        id="nested-is-the-minimum",
-    ),
-    pytest.param(
-        "PROJECT[A](A ; B WITHIN 1 EVENTS)", word("ABB"), {v(0, 1, A=(0,))}, id="on-the-interval"
-    ),
-    pytest.param(
-        "(PROJECT[A](A ; B) WITHIN 1 EVENTS)", word("ABB"), {v(0, 1, A=(0,))}, id="not-on-marks"
-    ),
-    pytest.param(
-        "RENAME[A -> B](A ; B WITHIN 1 EVENTS)", word("ABB"), {v(0, 1, B=(0, 1))}, id="rename"
-    ),
-    pytest.param(
-        "STRICT(A ; B WITHIN 2 EVENTS)", word("ABB"), {v(0, 1, A=(0,), B=(1,))}, id="strict"
-    ),
-    pytest.param(
-        "A ; C UNLESS (B ; B WITHIN 1 EVENTS)",
-        word("ABCBC"),
-        {v(0, 2, A=(0,), C=(2,)), v(0, 4, A=(0,), C=(4,))},
-        id="right-of-unless",
-    ),
-    pytest.param(
-        "(A FILTER A[v = 1] ; B WITHIN 1 EVENTS)",
-        word("AAB", v="110"),
-        {v(1, 2, A=(1,), B=(2,))},
-        id="after-a-filter",
     ),
 ]
 
