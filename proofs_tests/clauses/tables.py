@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -39,16 +40,32 @@ def rows(table: str) -> list[ParameterSet]:
     A word is as for `word`, ``AAB v=101``, and a valuation ``0-2 A=0 B=1,2``, with ``;`` between;
     ``-`` is the empty word.
     """
+    return [
+        pytest.param(formula, events, set(map(_valuation, expected)), id=name)
+        for name, formula, events, expected in _cases(table)
+    ]
+
+
+def answer_rows(table: str) -> list[ParameterSet]:
+    """The same of queries, with answers in their order: ``0-2 0,2; 1-2``, the last one empty."""
+    return [
+        pytest.param(query, events, [*map(_answer, expected)], id=name)
+        for name, query, events, expected in _cases(table)
+    ]
+
+
+def _cases(table: str) -> Iterator[tuple[str, str, list[dict[str, Any]], list[str]]]:
     lines = (line for line in table.strip("\n").split("\n") if not line.startswith("#"))
-    whole = re.sub(r"\n\s+", " ", "\n".join(lines))
-    return [_case(*(cell.strip() for cell in f"{row} ".split(" | "))) for row in whole.split("\n")]
+    for row in re.sub(r"\n\s+", " ", "\n".join(lines)).split("\n"):
+        name, text, types, expected = (cell.strip() for cell in f"{row} ".split(" | "))
+        letters, *values = types.split()
+        events = word(letters.strip("-"), **dict(value.split("=") for value in values))
+        yield name, text, events, [each for each in expected.split(";") if each.strip()]
 
 
-def _case(name: str, formula: str, types: str, valuations: str = "") -> ParameterSet:
-    letters, *values = types.split()
-    events = word(letters.strip("-"), **dict(value.split("=") for value in values))
-    expected = {_valuation(text) for text in valuations.split(";") if text.strip()}
-    return pytest.param(formula, events, expected, id=name)
+def _answer(text: str) -> ComplexEvent:
+    interval, *positions = text.split()
+    return c(*map(int, interval.split("-")), *(int(p) for p in ",".join(positions).split(",") if p))
 
 
 def _valuation(text: str) -> Valuation:

@@ -9,7 +9,7 @@ import pytest
 
 import cerlab
 from cerlab import BadData, ComplexEvent, Stream, UsageError
-from proofs_tests.clauses.tables import EVALUATORS, c, check_answers, word
+from proofs_tests.clauses.tables import EVALUATORS, answer_rows, c, check_answers, word
 
 AT = [0, 1, 3, 3, 6]
 EVENTS = [{"type": t, "t": AT[i]} for i, t in enumerate("ABABB")]
@@ -32,6 +32,29 @@ IN_ORDER = [
 ]
 
 CASES = [
+    *answer_rows("""
+select-everything | SELECT * WHERE A ; B | AB | 0-1 0,1
+select-one | SELECT B WHERE A ; B | AAB | 0-2 2; 1-2 2
+select-nothing | SELECT NONE WHERE A ; B | AAB | 0-2; 1-2
+select-two | SELECT x, B[v] WHERE A AS x ; B ; C | ABC | 0-2 0,1
+equal-after-projection-is-once | SELECT C WHERE A ; B ; C | ABBC | 0-3 3
+partition-keeps-the-positions-of-the-whole | SELECT * WHERE A ; B PARTITION BY [k] | AABB k=1221 |
+    1-2 1,2; 0-3 0,3
+contiguous-inside-the-partition | SELECT * WHERE A : B PARTITION BY [k] | AXB k=121 | 0-2 0,2
+the-key-is-all-attributes | SELECT * WHERE A ; B PARTITION BY [k], [type] | AB k=11 |
+three-events-span-up-to-four | SELECT * WHERE A ; B WITHIN 3 EVENTS | AXXXBA |
+events-inclusive | SELECT * WHERE A ; B WITHIN 3 EVENTS | AXXB | 0-3 0,3
+0 | SELECT * WHERE A+ WITHIN 0 EVENTS | AA | 0-0 0; 1-1 1
+the-interval-counts-not-the-marks | SELECT B WHERE A ; B WITHIN 1 EVENTS | AXB |
+attribute-inclusive-ties-in-stream-order | SELECT * WHERE A ; B WITHIN 3 [t] | ABABB t=01336 |
+    0-1 0,1; 0-3 0,3; 2-3 2,3; 2-4 2,4
+fraction | SELECT * WHERE A ; B WITHIN 2.5 [t] | ABABB t=01336 | 0-1 0,1; 2-3 2,3
+any-goes-on-as-on-the-suffix | SELECT * WHERE A ; B CONSUME BY ANY | AABAB | 0-2 0,2; 1-2 1,2;
+    3-4 3,4
+any-ends-partial-matches | SELECT * WHERE A ; B CONSUME BY ANY | ABB | 0-1 0,1
+none-has-no-effect | SELECT * WHERE A ; B CONSUME BY NONE | ABB | 0-1 0,1; 0-2 0,2
+an-answer-consumes-a-longer-one | SELECT * WHERE A OR (A ; B) CONSUME BY ANY | AB | 0-0 0
+"""),
     pytest.param(
         "SELECT * FROM S WHERE A ; B",
         STREAMS,
@@ -51,27 +74,6 @@ CASES = [
         id="from-several",
     ),
     pytest.param("SELECT * FROM U WHERE B", STREAMS, [c(2, 2, 2)], id="no-stream-is-in-every"),
-    pytest.param("SELECT * WHERE A ; B", word("AB"), [c(0, 1, 0, 1)], id="select-everything"),
-    pytest.param("SELECT B WHERE A ; B", word("AAB"), [c(0, 2, 2), c(1, 2, 2)], id="select-one"),
-    pytest.param("SELECT NONE WHERE A ; B", word("AAB"), [c(0, 2), c(1, 2)], id="select-nothing"),
-    pytest.param(
-        "SELECT x, B[v] WHERE A AS x ; B ; C", word("ABC"), [c(0, 2, 0, 1)], id="select-two"
-    ),
-    pytest.param(
-        "SELECT C WHERE A ; B ; C", word("ABBC"), [c(0, 3, 3)], id="equal-after-projection-is-once"
-    ),
-    pytest.param(
-        "SELECT * WHERE A ; B PARTITION BY [k]",
-        with_keys("AABB", [1, 2, 2, 1]),
-        [c(1, 2, 1, 2), c(0, 3, 0, 3)],
-        id="partition-keeps-the-positions-of-the-whole",
-    ),
-    pytest.param(
-        "SELECT * WHERE A : B PARTITION BY [k]",
-        with_keys("AXB", [1, 2, 1]),
-        [c(0, 2, 0, 2)],
-        id="contiguous-inside-the-partition",
-    ),
     pytest.param(
         "SELECT * WHERE A PARTITION BY [k]",
         [*with_keys("AAA", [None, NAN, 0]), {"type": "A"}],
@@ -83,31 +85,6 @@ CASES = [
         with_keys("ABBB", [1, 1.0, True, "1"]),
         [c(0, 1, 0, 1)],
         id="keys-are-equal-as-values-are",
-    ),
-    pytest.param(
-        "SELECT * WHERE A ; B PARTITION BY [k], [type]",
-        with_keys("AB", [1, 1]),
-        [],
-        id="the-key-is-all-attributes",
-    ),
-    pytest.param(
-        "SELECT * WHERE A ; B WITHIN 3 EVENTS",
-        word("AXXXBA"),
-        [],
-        id="three-events-span-up-to-four",
-    ),
-    pytest.param(
-        "SELECT * WHERE A ; B WITHIN 3 EVENTS",
-        word("AXXB"),
-        [c(0, 3, 0, 3)],
-        id="events-inclusive",
-    ),
-    pytest.param("SELECT * WHERE A+ WITHIN 0 EVENTS", word("AA"), [c(0, 0, 0), c(1, 1, 1)], id="0"),
-    pytest.param(
-        "SELECT B WHERE A ; B WITHIN 1 EVENTS",
-        word("AXB"),
-        [],
-        id="the-interval-counts-not-the-marks",
     ),
     pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 1 EVENTS",
@@ -128,33 +105,6 @@ CASES = [
         id="select-then-within",
     ),
     pytest.param(
-        "SELECT * WHERE A ; B WITHIN 3 [t]",
-        EVENTS,
-        [c(0, 1, 0, 1), c(0, 3, 0, 3), c(2, 3, 2, 3), c(2, 4, 2, 4)],
-        id="attribute-inclusive-ties-in-stream-order",
-    ),
-    pytest.param(
-        "SELECT * WHERE A ; B WITHIN 2.5 [t]", EVENTS, [c(0, 1, 0, 1), c(2, 3, 2, 3)], id="fraction"
-    ),
-    pytest.param(
-        "SELECT * WHERE A ; B CONSUME BY ANY",
-        word("AABAB"),
-        [c(0, 2, 0, 2), c(1, 2, 1, 2), c(3, 4, 3, 4)],
-        id="any-goes-on-as-on-the-suffix",
-    ),
-    pytest.param(
-        "SELECT * WHERE A ; B CONSUME BY ANY",
-        word("ABB"),
-        [c(0, 1, 0, 1)],
-        id="any-ends-partial-matches",
-    ),
-    pytest.param(
-        "SELECT * WHERE A ; B CONSUME BY NONE",
-        word("ABB"),
-        [c(0, 1, 0, 1), c(0, 2, 0, 2)],
-        id="none-has-no-effect",
-    ),
-    pytest.param(
         "SELECT * WHERE A ; B PARTITION BY [k] CONSUME BY ANY",
         with_keys("AABB", [1, 2, 1, 2]),
         [c(0, 2, 0, 2)],
@@ -171,12 +121,6 @@ CASES = [
         word("AXBAB"),
         [c(3, 4, 3, 4)],
         id="what-the-window-rejects-consumes-nothing",
-    ),
-    pytest.param(
-        "SELECT * WHERE A OR (A ; B) CONSUME BY ANY",
-        word("AB"),
-        [c(0, 0, 0)],
-        id="an-answer-consumes-a-longer-one",
     ),
 ]
 
