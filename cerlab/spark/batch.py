@@ -136,8 +136,8 @@ def _answers(request: Request, ranges: FirstPass) -> TaskAnswers:
     match ranges:
         case FileRanges():
             task_answers = answers_in_files(request, ranges)
-        case RowRanges(mode=mode, assignment=assignment, events=events):
-            task_answers = answers_in_units(request, assignment, mode, events)
+        case RowRanges(mode=mode, assignment=assignment, events=events, files=files):
+            task_answers = answers_in_units(request, assignment, mode, events, files)
         case _:
             assert_never(ranges)
     rows = request.names
@@ -181,7 +181,9 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
         count = f"some of {count} in Parquet files"
     lines.append(("stream", f"{count}, {_order(request)}"))
     lines.append(("rows", _lie(ranges)))
-    if not isinstance(ranges, FileRanges):
+    if isinstance(ranges, RowRanges) and ranges.files is not None:
+        lines.append(("files", f"read by tasks, and their rows moved: {why_not_files(request)}"))
+    elif not isinstance(ranges, FileRanges):
         lines.append(("files", f"not read by the tasks themselves: {why_not_files(request)}"))
         lines += _crossing(ranges.events)
     lines.append(("parts", f"{len(sizes)}, of {min(sizes):,} to {max(sizes):,} rows"))

@@ -16,7 +16,15 @@ from cerlab.spark.assignment import (
     assign_ranges,
     coarser,
 )
-from cerlab.spark.files import UNITS, by_part, check_files, file_ranges, files_below, numbers_of
+from cerlab.spark.files import (
+    UNITS,
+    all_groups,
+    by_part,
+    check_files,
+    file_ranges,
+    files_below,
+    numbers_of,
+)
 from cerlab.spark.footers import NoProof
 from cerlab.spark.plan import MICROSECOND, Mode, why_not
 from cerlab.spark.relevant_events import RelevantEvents, relevant_events
@@ -160,6 +168,8 @@ class RowRanges:
     """Whether the rows lie in order."""
     some: bool = False
     """Whether they are some rows of files, all of whose rows the assignment counts."""
+    files: UnorderedFiles | None = None
+    """The files that tasks read themselves, where those are all rows."""
 
 
 FirstPass: TypeAlias = FileRanges | RowRanges
@@ -182,6 +192,13 @@ def first_pass(request: Request) -> FirstPass:
         try:
             runs, lie_in_order = runs_in_files(request)
             return RowRanges(*_spread(request, runs), events, lie_in_order, some=True)
+        except NoProof:
+            pass
+    else:
+        try:
+            files = all_groups(request)
+            runs, lie_in_order = runs_in_files(request)
+            return RowRanges(*_spread(request, runs), events, lie_in_order, files=files)
         except NoProof:
             pass
     if (lying := lying_runs(request)) is None:

@@ -151,6 +151,12 @@ class RelevantEvents:
     """Bits of the first column, where it holds the truth of tests."""
 
 
+def relevant_tests(plan: Plan) -> tuple[Predicate, ...] | None:
+    """The tests of which a relevant event satisfies one; None where all events are relevant."""
+    over_bits = plan_over_bits(replace(plan, streams=()), lambda _: True)
+    return None if over_bits.why_all is not None else (*over_bits.tests, *over_bits.others)
+
+
 def relevant_events(request: Request) -> RelevantEvents:
     """Return the columns that cross for a request: truth of tests as bits, time and key.
 

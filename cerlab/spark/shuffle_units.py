@@ -208,8 +208,9 @@ def _units(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
 def _ipc_bytes(rows: Any) -> bytes:
     import pyarrow as pa
 
+    options = pa.ipc.IpcWriteOptions(compression="lz4")  # in the JVM each byte costs much more
     with pa.BufferOutputStream() as sink:
-        with pa.ipc.new_stream(sink, rows.schema) as stream:
+        with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
             stream.write_batch(rows)
         content: bytes = sink.getvalue().to_pybytes()
     return content

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from uuid import uuid4
+from zlib import crc32
 
 import numpy as np
 
@@ -14,10 +15,12 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import ROWS, parquet_encoding
 from cerlab.io.arrow import unreadable
 from cerlab.model.columns import array_from
+from cerlab.predicates.columns import SymbolStage
+from cerlab.predicates.syntax import Predicate
 from cerlab.spark.assignment import BitFields, FileRanges, UnorderedFiles
 from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.footers import Columns, RowGroup, inside, parquet_file, resolve
-from cerlab.spark.plan import first_problem, increase, is_stream
+from cerlab.spark.plan import engine_column, first_problem, increase, is_stream
 from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tables_of
 from cerlab.spark.shuffle_units import change_error, units_of_cuts
 
@@ -281,6 +284,117 @@ def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
         places = zip(*(keys.column(n)[::step].to_pylist() for n in keys.column_names), strict=True)
         sample += (place for place in places if None not in place)
     return sorted(sample)
+
+
+class GroupedRows(NamedTuple):
+    """The row groups that tasks read whole, and how: so no row goes through the JVM."""
+
+    groups: tuple[RowGroup, ...]
+    columns: Columns
+    tasks: int
+    partition: tuple[int, ...]
+    """The numbers of the attributes of PARTITION BY."""
+    buckets: int | None
+    """Into how many buckets the keys go; None where they stay together."""
+    attributes: tuple[str, ...] = ()
+    tests: tuple[Predicate, ...] | None = None
+    """Tests of which an event has to satisfy one, or else it is only counted; None for no tests."""
+
+
+def units_of_groups(
+    batches: Iterable[Any], files: GroupedRows, spread: Callable[[Iterable[Any]], Iterator[Any]]
+) -> Iterator[Any]:
+    """The units that `spread` makes of all rows; those of `batches` are ``id``, numbers of tasks.
+
+    Raises `BadData` for rows that are not as the footers state.
+    """
+    groups = (
+        group for number in numbers_in(batches) for group in files.groups[number :: files.tasks]
+    )
+    yield from spread(rows for group in groups for rows in _rows_to_spread(group, files))
+
+
+def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
+    """The columns ``k0 .. a0 ..`` of a row group, and ``group``, the bucket of the key."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = files.columns
+    cluster = _row_group(open_file(group.path, columns.read), group, columns)
+    rows = _for_engine(cluster, columns)
+    if columns.has_position:
+        rows = rows.drop_columns("position")
+    for n, name in enumerate(columns.keys):
+        rows = rows.append_column(f"k{n}", array_from(cluster.numbers[name]))
+    if files.buckets is not None:
+        keys = [rows.column(f"a{n}") for n in files.partition]
+        rows = rows.append_column("group", buckets_of_keys(keys, rows.num_rows, files.buckets))
+    if files.tests is not None:
+        values = {
+            name: engine_column(rows.column(f"a{n}"), name)
+            for n, name in enumerate(files.attributes)
+        }
+        kept = pa.array(np.asarray(stage_of_tests(files.tests).symbols(values, rows.num_rows)) != 0)
+        for n in range(len(files.attributes)):  # of the others no value is read: NULL is short
+            values_of_kept = pc.if_else(kept, rows.column(f"a{n}"), None)
+            rows = rows.set_column(n, f"a{n}", values_of_kept)
+        rows = rows.append_column("kept", kept)
+    yield from _with_short_dictionaries(rows).to_batches()
+
+
+@lru_cache(maxsize=4)
+def stage_of_tests(tests: tuple[Predicate, ...]) -> SymbolStage:
+    """The symbols of events by some tests; 0 is that of none."""
+    return SymbolStage(tests)
+
+
+def buckets_of_keys(keys: Sequence[Any], rows: int, buckets: int) -> Any:
+    """A number below `buckets` for each row, equal for equal keys; NULL for rows without a key."""
+    number, absent = np.zeros(rows, np.uint64), np.zeros(rows, bool)
+    for key in keys:
+        codes = [_codes(chunk) for chunk in key.chunks]
+        absent |= np.concatenate([missing for _, missing in codes])
+        number = number * np.uint64(31) + np.concatenate([code for code, _ in codes])
+    mixed = (number ^ (number >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    bucket = (mixed >> np.uint64(32)) % np.uint64(buckets)
+    return array_from(bucket.astype(np.int64), absent)
+
+
+def _codes(key: Any) -> tuple[Any, Any]:
+    """A number for each value, whatever file it is in, and which are NULL or NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = pc.is_null(key, nan_is_null=True).to_numpy(zero_copy_only=False)
+    if pa.types.is_string(key.type) or pa.types.is_large_string(key.type):
+        key = key.dictionary_encode()
+    if pa.types.is_dictionary(key.type):
+        texts = [crc32(text.encode()) for text in key.dictionary.to_pylist()]
+        indices = key.indices.fill_null(0).to_numpy()
+        return np.array([*texts, 0], np.uint64)[indices], missing
+    if pa.types.is_floating(key.type):  # the two zeros are one
+        values = key.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+        return values.view(np.uint64), missing
+    if pa.types.is_date32(key.type):
+        key = key.cast(pa.int32())
+    values = key.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    return values.view(np.uint64), missing
+
+
+_LONG_DICTIONARY = 1 << 10
+"""Texts that each unit can have beside its rows; with more the text itself is as short."""
+
+
+def _with_short_dictionaries(rows: Any) -> Any:
+    import pyarrow as pa
+
+    for n, field in enumerate(rows.schema):
+        if pa.types.is_dictionary(field.type):
+            chunks = rows.column(n).chunks
+            if any(len(chunk.dictionary) > _LONG_DICTIONARY for chunk in chunks):
+                plain = pa.chunked_array([chunk.dictionary_decode() for chunk in chunks])
+                rows = rows.set_column(n, field.name, plain)
+    return rows.combine_chunks()
 
 
 def units_of_files(

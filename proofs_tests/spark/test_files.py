@@ -8,8 +8,11 @@ Spark itself is in `test_files_on_spark`, and what is made by hand in `test_foot
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
+from itertools import count
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -19,20 +22,33 @@ import pytest
 from cerlab.automata.plan import plan_to_bytes
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
-from cerlab.spark import assignment
+from cerlab.spark import assignment, shuffle_units
 from cerlab.spark import tasks as task_files
 from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
 from cerlab.spark.evaluation import Evaluation, Job
 from cerlab.spark.footers import Columns, NoProof, RowGroups, layout, row_groups
 from cerlab.spark.plan import Labels, Mode, attributes_of_job, time_attribute
-from cerlab.spark.relevant_events import why_all_events
+from cerlab.spark.relevant_events import relevant_tests, why_all_events
 from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of_survey
-from cerlab.spark.shuffle_units import survey_units
+from cerlab.spark.shuffle_units import Placing, survey_units
 from cerlab.spark.task_outputs import GroupRows, RowNames
-from cerlab.spark.tasks import answers_of_range, sample_of_files, units_of_files
+from cerlab.spark.tasks import (
+    GroupedRows,
+    answers_of_range,
+    sample_of_files,
+    units_of_files,
+    units_of_groups,
+)
 from cerlab.testing import with_limit
 from proofs_tests.spark.cases import TIME, SparkCase, _answers, _place
-from proofs_tests.spark.layouts import assign, by_part, evaluate, random_files, random_layout
+from proofs_tests.spark.layouts import (
+    BUCKETS,
+    assign,
+    by_part,
+    evaluate,
+    random_files,
+    random_layout,
+)
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.suite import Suite
 
@@ -150,7 +166,7 @@ def runs_of_clusters(
 
 
 def runs_of_unordered(
-    case: SparkCase, footers: RowGroups, columns: Columns, rng: Random
+    case: SparkCase, footers: RowGroups, columns: Columns, rng: Random, *, positions: bool = True
 ) -> tuple[Run, ...]:
     """The runs of row groups that may lie in any order, by a survey of what tasks read of them."""
     files, tasks, parts = UnorderedFiles(footers.groups, columns), rng.choice((1, 2, 3)), 2
@@ -160,9 +176,10 @@ def runs_of_unordered(
     units = (
         units
         for part in by_part(files_units, rng)
-        for units in survey_units(part, labels, positions=True, fields=files.fields)
+        for units in survey_units(part, labels, positions=positions, fields=files.fields)
     )
-    return runs_of_survey([r for unit in units for r in unit.to_pylist()], labels, positions=True)
+    rows = [row for unit in units for row in unit.to_pylist()]
+    return runs_of_survey(rows, labels, positions=positions)
 
 
 def numbers(tasks: int) -> list[pa.RecordBatch]:
@@ -202,6 +219,73 @@ def test_some_rows_of_files_have_the_answers_of_those(
     suite: Suite, mode: Mode, tmp_path: Path
 ) -> None:
     suite.run(lambda rng: some_of_files(rng, mode, tmp_path), deep_count=1_000, needs_answers=0.3)
+
+
+def all_of_files(rng: Random, mode: Mode, folder: Path) -> bool:
+    """All rows of files in any order, which tasks read and Spark only moves."""
+    while True:
+        case = case_for(rng, mode)
+        plan, numbered = case.query.plan, case.positions is None
+        if plan.streams:
+            continue
+        ids = pa.array(range(case.table.num_rows) if numbered else case.positions, pa.int64())
+        paths = write(rng, case.table.append_column("id", ids), folder)
+        time = None if plan.window is None or isinstance(plan.window, EventWindow) else "t"
+        keys = rng.choice((("id",), ("t", "id")))
+        attributes = attributes_of_job(plan, TIME, None)
+        columns = Columns(keys, not numbered, time, attributes, None)
+        try:
+            footers = row_groups(paths, columns)
+            runs = runs_of_unordered(case, footers, columns, rng, positions=not numbered)
+        except NoProof:
+            continue
+        break
+    parts, tasks = assign(case, mode, runs, random_layout(rng, [])), rng.choice((1, 2, 3))
+    buckets = BUCKETS if mode is Mode.KEYS else None
+    is_numbered = numbered and mode is Mode.KEYS
+    partition = tuple(attributes.index(name) for name in dict.fromkeys(plan.partition))
+    tests = relevant_tests(plan) if is_numbered else None
+    files = GroupedRows(footers.groups, columns, tasks, partition, buckets, attributes, tests)
+    spread: Any = partial(shuffle_units.units_of_ranges, assignment=parts)
+    if buckets is not None and not is_numbered:
+        spread = partial(shuffle_units.units_of_buckets, assignment=parts, buckets=buckets)
+    units = [*units_of_groups(numbers(tasks), files, spread)]
+    placing = Placing(not numbered, is_numbered)
+    job = Job(plan_to_bytes(plan), TIME, attributes)
+    evaluate: Any = partial(shuffle_units.evaluate_ranges, assignment=parts, placing=placing)
+    if buckets is not None:
+        evaluate = shuffle_units.evaluate_buckets
+    if is_numbered and buckets is not None:
+        number = partial(shuffle_units.number_units, assignment=parts, buckets=buckets)
+        units = [each for some in by_part(units, rng) for each in number(some, placing=placing)]
+    batches = [each for some in by_part(units, rng) for each in evaluate(some, job=job)]
+    assert sorted(_answers(batches), key=_place) == case.expected(), case.describe()
+    return bool(case.expected())
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_files_in_any_order_have_the_answers_of_the_whole(
+    suite: Suite, mode: Mode, tmp_path: Path
+) -> None:
+    suite.run(lambda rng: all_of_files(rng, mode, tmp_path), deep_count=1_000)
+
+
+@pytest.mark.parametrize("wrong", ["bucket", "kept"])
+def test_rows_in_a_wrong_bucket_and_relevant_ones_left_out_are_seen(
+    monkeypatch: pytest.MonkeyPatch, wrong: str, tmp_path: Path
+) -> None:
+    if wrong == "bucket":
+        calls = count()
+
+        def by_group(_: Any, rows: int, buckets: int) -> Any:
+            return pa.array([next(calls) % buckets] * rows, pa.int64())
+
+        monkeypatch.setattr(task_files, "buckets_of_keys", by_group)
+    else:
+        stage = SimpleNamespace(symbols=lambda _, length: [n % 3 for n in range(length)])
+        monkeypatch.setattr(task_files, "stage_of_tests", lambda _: stage)
+    cases = range(40)
+    assert any(fails(lambda rng: all_of_files(rng, Mode.KEYS, tmp_path), seed) for seed in cases)
 
 
 def some_case_fails(folder: Path) -> bool:

@@ -70,6 +70,33 @@ def test_tasks_read_the_files_and_find_the_same(spark: Any, folder: str, order: 
     assert rows_of(cerlab.spark.match(filtered_frame, QUERY, **order)) == expected()
 
 
+@pytest.mark.parametrize("mode", ["keys", "ranges"])
+def test_tasks_read_files_in_no_order_and_spark_moves_their_rows(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setattr(footers, "LONGEST", 50)
+    order = Random(5).sample(range(ROWS), ROWS)
+    for n in range(3):
+        rows = table().take(pa.array(order[n::3], pa.int64()))
+        pq.write_table(rows, tmp_path / f"{n}.parquet", row_group_size=40)
+    frame = spark.read.parquet(str(tmp_path))
+    query = QUERY.replace("WITHIN", "PARTITION BY [v] WITHIN")
+    options: dict[str, Any] = {"order_by": ["t", "id"], "mode": mode}
+    ranges = first_pass(request_of(frame, query, **options))
+    assert isinstance(ranges, RowRanges)
+    assert ranges.files is not None
+    assert "read by tasks, and their rows moved" in cerlab.spark.explain(frame, query, **options)
+    local = cerlab.evaluate(query, table())
+    places = sorted((a.start, a.end, a.positions) for a in local)
+    assert rows_of(cerlab.spark.match(frame, query, **options)) == places != []
+    keyed = cerlab.spark.match(frame, query, partition=True, **options).collect()
+    values = table().column("v").to_pylist()
+    assert all(row["partition"]["v"] == values[row["end"]] for row in keyed)
+    named = cerlab.spark.match(frame, query, columns=["a.id", "b.id"], **options).collect()
+    pairs = sorted((a.positions[0], a.positions[-1]) for a in local)
+    assert sorted((row["a.id"], row["b.id"]) for row in named) == pairs
+
+
 def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: str) -> None:
     """Tasks read what orders the files; Spark reads relevant events, and sorts none."""
     some = spark.read.parquet(folder).where("v < 3 AND id % 7 != 2").withColumnRenamed("v", "w")

@@ -25,9 +25,15 @@ def test_the_python_of_the_page_on_spark_runs(
     batches = synthetic.event_batches(synthetic.stocks(200, seed=3), synthetic.STOCK_SCHEMA)
     pq.write_table(pa.Table.from_batches(batches), trades / "0.parquet")
     namespace: dict[str, Any] = {}
-    for block in BLOCK.findall(PAGE.read_text(encoding="utf-8").replace('"trades"', f'"{trades}"')):
+    text = PAGE.read_text(encoding="utf-8").replace('format("kafka")', 'format("memory")')
+    for folder in ("trades", "matches", "checkpoint", "checkpoint-kafka"):
+        text = re.sub(rf'"{folder}"(?!: )', f'"{tmp_path / folder}"', text)
+    for block in BLOCK.findall(text):
         exec(compile(block, "spark.md", "exec"), namespace)
         if "answers.count()" in block:
             assert namespace["answers"].count() > 0
     assert namespace["rows"].count() > 0
-    assert namespace["answers"].isStreaming
+    counts, found = namespace["counts"], namespace["found"].count()
+    assert counts["answers"] == found > 0  # the second start has doubled nothing
+    assert counts["waiting"] > 0
+    assert spark.table("found").where("topic = 'found'").count() == found
