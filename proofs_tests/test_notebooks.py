@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,11 @@ def test_a_notebook_imports_public_names_alone(path: Path) -> None:
 def test_an_import_from_inside_is_found() -> None:
     assert inside("if True:\n    from cerlab.viz.tecs import snapshot") == ["cerlab.viz.tecs"]
     assert inside("import cerlab.spark, cerlab\nfrom cerlab import cel") == []
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_the_names_that_a_notebook_takes_of_a_public_module_are_there(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    for module, name in re.findall(r"\bcerlab\.(spark|testing|theorems|fuzz)\.(\w+)", code):
+        assert name in import_module(f"cerlab.{module}").__all__, f"cerlab.{module}.{name}"

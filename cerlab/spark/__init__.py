@@ -74,7 +74,13 @@ Spark; then processor, request and match_stream. `launch` starts Spark.
 from cerlab.spark.batch import explain, match, match_recognize, matching
 from cerlab.spark.failures import error_of
 from cerlab.spark.launch import doctor, session
-from cerlab.spark.stream.match import match_stream, matching_stream, row_counts
+from cerlab.spark.stream.match import (
+    match_stream,
+    matching_stream,
+    read_stream,
+    row_counts,
+    write_stream,
+)
 from cerlab.spark.stream.request import explain_stream
 
 __all__ = [
@@ -87,6 +93,8 @@ __all__ = [
     "match_stream",
     "matching",
     "matching_stream",
+    "read_stream",
     "row_counts",
     "session",
+    "write_stream",
 ]
