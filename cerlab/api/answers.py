@@ -17,10 +17,9 @@ from cerlab.compile.pattern import AnyPattern, Immutable, Pattern
 from cerlab.display import drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
 from cerlab.errors import AnswerWarning, CerlabError, stacklevel_of_caller
-from cerlab.evaluate import AUTO, requirements
+from cerlab.evaluate import AUTO, remarks_on_waits, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
-from cerlab.evaluate.stepwise import remarks_on_waits
 from cerlab.io.answers import ROWS, table_of_batches
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream

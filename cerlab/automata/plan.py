@@ -6,9 +6,9 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from cerlab.automata.automaton import IntervalCea, Vcea
+from cerlab.automata.automaton import IntervalCea, Mark, Vcea
 from cerlab.automata.encoding import Machine, machine_from_value, machine_to_value
 from cerlab.automata.registers import Srt
 from cerlab.display import rich_display
@@ -89,6 +89,79 @@ class CorrelatedPlan(PlanClauses):
     """
 
     srt: Srt
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """``WAIT d``: an answer goes on to the last event not after d, and is given when d is over."""
+
+    length: TimeWindow | AttributeWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """``WITHIN w``: an answer begins at most w before the event that it has come to.
+
+    With `of_last`, the last event that its body took does.
+    """
+
+    window: Window
+    of_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """``UNLESS g``: no answer of plan number `rival` begins and ends inside.
+
+    Inside is from the start on, with `of_last` from the last event that the body took.
+    """
+
+    rival: int
+    of_last: bool = False
+
+
+WaitStep: TypeAlias = Waiting | Held | Spared
+
+
+class WaitBranch(NamedTuple):
+    """The number of the plan whose answers wait, and the steps that each goes through, in order."""
+
+    body: int
+    steps: tuple[WaitStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitPlan(PlanClauses):
+    """A query whose answers wait, compiled: the answers of all branches, each once.
+
+    `plans` are automata without clauses.
+    """
+
+    plans: tuple[Plan, ...]
+    branches: tuple[WaitBranch, ...]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether an answer may come twice: of two branches, or of two ends of a body.
+
+        A body whose last event is always marked has answers that tell where they ended.
+        """
+        bodies = [self.plans[branch.body].cea for branch in self.branches]
+        ends = ((t.mark, t.target in A.F) for A in bodies for t in A.Delta)
+        return len(bodies) > 1 or any(is_end and mark is Mark.SKIP for mark, is_end in ends)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The windows of all steps, and the lengths of waits, each once."""
+        steps = [step for branch in self.branches for step in branch.steps]
+        held = (step.window for step in steps if isinstance(step, Held))
+        return tuple(dict.fromkeys((*held, *self.waits)))
+
+    @property
+    def waits(self) -> tuple[TimeWindow | AttributeWindow, ...]:
+        """The lengths of waits, each once."""
+        steps = (step for branch in self.branches for step in branch.steps)
+        return tuple(dict.fromkeys(step.length for step in steps if isinstance(step, Waiting)))
 
 
 FORMAT = "cerlab-plan"

@@ -28,11 +28,16 @@ from cerlab.cli.options import (
 )
 from cerlab.compile.pattern import LANGUAGES, AnyPattern, Pattern, SremoPattern
 from cerlab.errors import AnswerWarning, BadData, Unsupported, UsageError
-from cerlab.evaluate import EVALUATORS, answers_of, evaluator_for, valuations_of
+from cerlab.evaluate import (
+    EVALUATORS,
+    answers_of,
+    evaluator_for,
+    remarks_on_waits,
+    valuations_of,
+)
 from cerlab.evaluate.labelled import named_columns
 from cerlab.evaluate.protocol import SHORT
 from cerlab.evaluate.requirements import requirements_of
-from cerlab.evaluate.stepwise import remarks_on_waits
 from cerlab.io.sources import is_pipe
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.stream import Stream, TimeAxis, Until, axis_of_options

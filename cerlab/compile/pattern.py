@@ -13,13 +13,14 @@ from cerlab.automata.automaton import AnchoredCea, IntervalCea, Vcea
 from cerlab.automata.compose import relabel
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.labelled import LabelledSrt
-from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
+from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
 from cerlab.automata.strategy import Machine, machine_of
 from cerlab.budget import poll, step_budget
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labelled_srt
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.sremo_to_srt import register_plan
+from cerlab.compile.waiting import is_timed, wait_plan
 from cerlab.display import drawable
 from cerlab.errors import (
     CerlabWarning,
@@ -157,6 +158,49 @@ class Pattern(Immutable):
             return False
 
     @cached_property
+    def waits(self) -> WaitPlan:
+        """The plan of a query that waits, or has a window in time, at the end of its formula.
+
+        Raises `Unsupported` for other queries.
+        """
+        return wait_plan(self.ast)
+
+    @cached_property
+    def has_waits(self) -> bool:
+        """Whether automata and `waits` give the answers, where there is no single automaton."""
+        try:
+            return self.is_timed and self.waits is not None
+        except Unsupported:
+            return False
+
+    @cached_property
+    def labelled_waits(self) -> Vcea | None:
+        """The automaton that labels the answers of `waits`, each up to its last position.
+
+        None where an answer does not tell which body it is of, or where that ended.
+        """
+        if not self.has_waits or self.waits.repeats:
+            return None
+        return self.waits.plans[self.waits.branches[0].body].vcea
+
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether the formula has a wait, or a window in time, under the logic that knows them."""
+        return self.logic == "so" and is_timed(self.ast.formula)
+
+    @cached_property
+    def wait_machines(self) -> tuple[Machine, ...]:
+        """The machine of each of the plans of `waits`."""
+        return tuple(map(machine_of, self.waits.plans))
+
+    @cached_property
+    def wait_tables(self) -> tuple[LearnedTables, ...]:
+        """The tables of the compiled engine for `wait_machines`."""
+        from cerlab.engine.learned import LearnedTables  # NumPy loads here
+
+        return tuple(map(LearnedTables, self.wait_machines))
+
+    @cached_property
     def labelled(self) -> Vcea:
         """The automaton that labels the answers of `plan`.
 
@@ -241,6 +285,7 @@ class SremoPattern(Immutable):
 
     schema = None
     has_automaton = False
+    has_waits = False
 
     ast: Sremo
 

@@ -16,14 +16,14 @@ from random import Random
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
-from cerlab.automata.plan import Plan
+from cerlab.automata.plan import Plan, WaitPlan
 from cerlab.automata.strategy import Machine
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.tecs import Node
 from cerlab.engine.weights import TecsWalk, Weights, bytes_of, check_budget, fits, shown_number
 from cerlab.errors import ResourceLimit, UsageError
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.stream import Stream, TimeAxis, axis_for
+from cerlab.model.stream import Stream, TimeAxis, axis_for, axis_of_windows
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -218,6 +218,28 @@ class BatchAccess:
             self._batch, self._first = following, after
         assert self._batch is not None
         return _complex_event(self._batch, k - self._first)
+
+
+class WaitAccess(BatchAccess):
+    """The same of answers that wait; `tables` are those of the plans inside."""
+
+    def __init__(self, plan: WaitPlan, tables: Sequence[LearnedTables], stream: Stream) -> None:
+        self._waits = plan, tables, stream, axis_of_windows(plan.windows, stream)
+        self._looking = Lock()
+        self._start()
+
+    def batches(self) -> Iterator[AnswerBatch]:
+        """All answers, from the first; the compiler loads here."""
+        from cerlab.engine.waiting import waited_answers
+
+        yield from waited_answers(*self._waits)
+
+    @cached_property
+    def total(self) -> int:
+        """Count the answers: by kernels where 64 bits are enough, else by Python's integers."""
+        from cerlab.engine.waiting import waited_count
+
+        return waited_count(*self._waits)
 
 
 def sample(access: Access, n: int, seed: int | None) -> list[ComplexEvent]:

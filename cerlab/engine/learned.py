@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -115,6 +115,11 @@ class LearnedTables:
     def seen(self) -> int:
         """The number of symbols seen so far, without the symbol of no predicate."""
         return len(self._stage.vectors) - 1
+
+    @property
+    def vectors(self) -> Sequence[int]:
+        """The truth vector of each symbol seen so far."""
+        return self._stage.vectors
 
     def symbols(self, columns: Mapping[str, Any], length: int) -> Codes:
         """The symbol of each event, as `SymbolStage.symbols`."""

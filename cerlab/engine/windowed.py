@@ -103,6 +103,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             idle=np.zeros(partitions, np.int32),
             scratch=np.empty(len(moves.move.source), np.int32),
             idle_before=np.zeros(count if len(program.idles) > 1 else 0, np.int32),
+            best=np.zeros(0, np.int32),
         )
         latest.idle[0] = program.idle_of[self._idle]
         times, width, first = events.times, 0, NO_IDLE_STATES

@@ -9,12 +9,14 @@ from typing import Literal, TypeAlias, TypeVar
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.by_number import Access, BatchAccess
+from cerlab.engine.weights import shown_number
 from cerlab.errors import BadData, ResourceLimit, Unsupported, UsageError, nearest
 from cerlab.evaluate import protocol
 from cerlab.evaluate.compiled import CompiledEvaluator, Registers
 from cerlab.evaluate.labelled import has_labels, labelled_valuations
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.stepwise import Automaton, Lists, Reference, TecsEvaluator
+from cerlab.logic.cel.syntax import waits
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis
@@ -37,6 +39,22 @@ EVALUATORS: dict[str, Evaluator] = {
     )
 }
 """All but ``"auto"``, by name."""
+
+
+def remarks_on_waits(pattern: AnyPattern, stream: Stream) -> Iterator[str]:
+    """Yield that answers wait, and that nothing does though the stream says until when it is."""
+    if isinstance(pattern, Pattern) and waits(pattern.ast.formula):
+        if stream.until == "end":
+            return
+        by = quickest(pattern, stream)
+        # an answer that is given stays one, so those that wait are as many as the end adds
+        many = by.count(pattern, stream.up_to("end")) - by.count(pattern, stream)
+        if many:
+            answers = "1 answer waits" if many == 1 else f"{shown_number(many)} answers wait"
+            yield f'CER0915: {answers} for the clock; until="end" gives what waits'
+    elif stream.until is not None:
+        yield "CER0916: nothing in the pattern waits, so until= changes nothing"
+
 
 _LABELLING = ("reference", "automaton", "compiled", "registers")
 """Names of the evaluators that give labels."""
@@ -106,6 +124,9 @@ def evaluator_for(pattern: AnyPattern, stream: Stream | None = None) -> Evaluato
     if isinstance(pattern, Pattern) and pattern.has_automaton:
         by_engine = stream is not None and _in_order_of_engine(pattern, stream)
         return EVALUATORS["compiled" if by_engine else "tecs"]
+    if pattern.has_waits:
+        is_long = stream is not None and len(stream) > protocol.SHORT
+        return EVALUATORS["compiled" if is_long else "tecs"]
     return EVALUATORS["registers" if pattern.has_registers else "reference"]
 
 
@@ -135,7 +156,7 @@ def quickest(pattern: AnyPattern, stream: Stream) -> Evaluator:
 
             short = not some_are_kept()
         return EVALUATORS["tecs" if short else "compiled"]
-    return evaluator_for(pattern)
+    return evaluator_for(pattern, stream)
 
 
 def evaluator_of(name: str) -> Evaluator:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from cerlab.automata.plan import CorrelatedPlan, RegisterPlan
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.engine.by_number import Access, BatchAccess
+from cerlab.engine.by_number import Access, BatchAccess, WaitAccess
 from cerlab.engine.reference import driver, registers
 from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.evaluate import protocol
 from cerlab.evaluate.labelled import LabelsOfAnswers
-from cerlab.evaluate.protocol import check_clock, query
+from cerlab.evaluate.protocol import check_clock, query, that_waits
+from cerlab.evaluate.stepwise import TecsEvaluator
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, axis_for
@@ -82,11 +83,15 @@ class CompiledEvaluator(LabelsOfAnswers):
     name = "compiled"
 
     def takes(self, pattern: AnyPattern) -> bool:
-        """Whether the pattern compiles to a machine of either kind."""
-        return pattern.has_automaton or pattern.has_registers
+        """Whether the pattern compiles to a machine of either kind, or waits for automata."""
+        return pattern.has_automaton or pattern.has_registers or pattern.has_waits
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
+        if (waiting := that_waits(pattern)) is not None:
+            from cerlab.engine.answers import BatchedAnswers
+
+            return BatchedAnswers(_access(waiting, stream).batches())
         if (cea_query := with_automaton(pattern)) is None:
             return compiled_runs(pattern, stream)
         from cerlab.engine.answers import BatchedAnswers
@@ -99,6 +104,8 @@ class CompiledEvaluator(LabelsOfAnswers):
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
         """The answers on events that are still arriving, read one by one; runs as written."""
+        if that_waits(pattern) is not None:
+            return TecsEvaluator().live(pattern, events, time)
         if (cea_query := with_automaton(pattern)) is None:
             return Registers().live(pattern, events, time)
         check_clock(cea_query.plan, time)
@@ -111,15 +118,22 @@ class CompiledEvaluator(LabelsOfAnswers):
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By whole batches of the engine."""
+        if (waiting := that_waits(pattern)) is not None:
+            return _access(waiting, stream)
         if (cea_query := with_automaton(pattern)) is None:
             return super().by_number(pattern, stream)
         return BatchAccess(cea_query.plan, cea_query.learned, stream, workers=workers)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """Return the number of answers; on registers as `Registers.count`."""
-        if with_automaton(pattern) is None:
+        if that_waits(pattern) is None and with_automaton(pattern) is None:
             return Registers().count(pattern, stream)
         return super().count(pattern, stream)
+
+
+def _access(waiting: Pattern, stream: Stream) -> WaitAccess:
+    """The answers of a query that waits."""
+    return WaitAccess(waiting.waits, waiting.wait_tables, stream)
 
 
 def with_automaton(pattern: AnyPattern) -> Pattern | None:

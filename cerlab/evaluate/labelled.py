@@ -62,7 +62,8 @@ class LabelsOfAnswers(Evaluator, Protocol):
 
 def has_labels(pattern: Pattern) -> bool:
     """Whether a machine labels the answers."""
-    return pattern.has_automaton or pattern.has_registers
+    has_machine = pattern.has_automaton or pattern.has_registers
+    return has_machine or pattern.labelled_waits is not None
 
 
 def labelled_answers(
@@ -86,6 +87,12 @@ def labelled_answers(
     elif pattern.has_registers:
         A, plan = pattern.labelled_registers, pattern.registers
         yield from map(_by_registers(A, plan, stream, labels), batches)
+    elif (body := pattern.labelled_waits) is not None:
+        label = Labelling(body, pattern.waits, stream, labels).of
+        for batch in batches:
+            ended = replace(batch, end=batch.positions[batch.offsets[1:] - 1])
+            rows = label(ended)
+            yield rows._replace(end=batch.end[rows.answer])
     else:
         ways_of = _reference_ways(pattern, stream)
         yield from (rows_of_ways(batch, ways_of, labels) for batch in batches)

@@ -6,23 +6,23 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
-from cerlab.engine.by_number import Access, TecsAccess
+from cerlab.engine.by_number import Access, ListAccess, TecsAccess
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
+from cerlab.engine.reference.waiting import Waits, waited_answers, waited_count
 from cerlab.errors import Unsupported
-from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, query
+from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, query, that_waits
 from cerlab.logic.cel.semantics import valuations as so_valuations
-from cerlab.logic.cel.syntax import waits
-from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations, waiting
+from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.logic.sremo import semantics as sremo
-from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.answer import ComplexEvent, Valuation, by_end
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import Stream, TimeAxis, axis_of_windows
 
 
 class Reference(Evaluator):
@@ -71,16 +71,6 @@ class Reference(Evaluator):
         return iter(query_valuations(pattern.ast, stream, _meaning(pattern)))
 
 
-def remarks_on_waits(pattern: AnyPattern, stream: Stream) -> Iterator[str]:
-    """Yield that answers wait, and that nothing does though the stream says until when it is."""
-    if isinstance(pattern, Pattern) and waits(pattern.ast.formula):
-        if many := waiting(pattern.ast, stream, _meaning(pattern)):
-            answers = "1 answer waits" if many == 1 else f"{many:,} answers wait"
-            yield f'CER0915: {answers} for the clock; until="end" gives what waits'
-    elif stream.until is not None:
-        yield "CER0916: nothing in the pattern waits, so until= changes nothing"
-
-
 def _meaning(pattern: Pattern) -> Meaning:
     if pattern.logic == "so":
         return so_valuations
@@ -111,13 +101,43 @@ class TecsEvaluator(StepByStep):
 
     name = "tecs"
 
+    def takes(self, pattern: AnyPattern) -> bool:
+        """Whether the pattern compiles to an automaton, or waits for the answers of some."""
+        return pattern.has_automaton or pattern.has_waits
+
+    def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers on a stream."""
+        if (waiting := that_waits(pattern)) is None:
+            return super().answers(pattern, stream)
+        plan, machines = waiting.waits, waiting.wait_machines
+        time = axis_of_windows(plan.windows, stream)
+        return iter(waited_answers(plan, machines, stream, time))
+
+    def live(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[ComplexEvent]:
+        """The answers on events that are still arriving, each when it is known."""
+        if (waiting := that_waits(pattern)) is None:
+            return super().live(pattern, events, time)
+        run = Waits[ComplexEvent](waiting.waits, waiting.wait_machines, time)
+        return (answer for event in events for answer in sorted(run.read(event), key=by_end))
+
+    def count(self, pattern: AnyPattern, stream: Stream) -> int:
+        """Return the number of answers, without listing them."""
+        if (waiting := that_waits(pattern)) is None:
+            return super().count(pattern, stream)
+        plan, machines = waiting.waits, waiting.wait_machines
+        return waited_count(plan, machines, stream, axis_of_windows(plan.windows, stream))
+
     def recogniser(self, pattern: Pattern) -> Recognition:
         """Algorithm 1 on the determinised automaton, or on that of the strategy."""
         plan, machine = pattern.plan, pattern.machine
         return plan, lambda: TecsEvaluation(machine, latest_first=plan.limit is not None)
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
-        """By the numbers of answers below the nodes of the tECS."""
+        """By the numbers of answers below the nodes of the tECS; of those that wait by a list."""
+        if that_waits(pattern) is not None:
+            return ListAccess([*self.answers(pattern, stream)])
         cea_query = query(pattern, self.name)
         return TecsAccess(cea_query.plan, cea_query.machine, stream)
 

@@ -109,6 +109,12 @@ def axis_for(
     return axis
 
 
+def axis_of_windows(windows: Iterable[Window], stream: Stream) -> TimeAxis | None:
+    """The axis of a stream, or the `only_timestamp` where one of some windows needs one."""
+    timed = next((window for window in windows if isinstance(window, TimeWindow)), None)
+    return axis_for(timed, stream, stream.time)
+
+
 def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Clock:
     """The clock that a window reads; raises `UsageError` where the stream has no time for it."""
     if isinstance(window, AttributeWindow):
@@ -120,6 +126,41 @@ def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Cl
             hint="give time= and unit= (on the command line: --time ts:ms)",
         )
     return lambda event, position: _nanoseconds(event, axis, position)
+
+
+def promised(
+    until: Until,
+    lengths: Sequence[TimeWindow | AttributeWindow],
+    axis: TimeAxis | None,
+    last: Sequence[Instant],
+) -> Instant:
+    """Return the time before which all events have come, on the only axis of some waits.
+
+    Raises `UsageError` for no time on it, or where there are several, `BadData` for one before the
+    last event.
+    """
+    if len({x.attribute if isinstance(x, AttributeWindow) else None for x in lengths}) > 1:
+        message = "waits on two axes have no clock in common"
+        raise UsageError("CER0827", message, hint='until="end" says that no event will come')
+    attribute = axis.attribute if axis is not None else ""
+    if isinstance(lengths[0], AttributeWindow):
+        attribute = lengths[0].attribute
+    try:
+        event = Event("?", {attribute: to_value(until)})
+        then = clock_for(lengths[0], axis)(event, 0)
+    except (BadData, UsageError):
+        raise UsageError(
+            "CER0828",
+            f"until={until!r} is no time of '{attribute}', by which the answers wait",
+            hint='a time as the events have it; "end" where no event will come',
+        ) from None
+    if last and then < last[0]:
+        raise BadData(
+            "CER0726",
+            f"until={until!r} is before the time of the last event",
+            hint="it promises that all events before it have come, these among them",
+        )
+    return then
 
 
 def _number(event: Event, attribute: str, position: int) -> Instant:

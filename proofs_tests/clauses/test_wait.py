@@ -13,6 +13,8 @@ import pytest
 
 import cerlab
 from cerlab import ComplexEvent, Event, IllFormed, Stream, Unsupported
+from cerlab.compile.pattern import any_pattern
+from cerlab.evaluate import evaluators_for
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
@@ -73,6 +75,14 @@ TABLE = [
         TWO_KEYS + "C1@5.5 A2@17",
         [c(0, 1, 0)],
     ),
+    ("(A WAIT 9 SECONDS) UNLESS (A ; A)", "A@0 A@9 C@19", [c(1, 1, 1)]),
+    ("(A WAIT 9 SECONDS) UNLESS (A ; B)", "A@0 B@1 C@2 C@20", []),
+    (
+        "SELECT * WHERE (A WAIT 9 SECONDS) UNLESS B PARTITION BY [k]",
+        "A1@0 B2@1 A2@2 C2@20",
+        [c(0, 0, 0), c(2, 2, 2)],
+    ),
+    ("SELECT * WHERE A WAIT 9 SECONDS PARTITION BY [k]", "A1@0 B2@1 C1@2 C2@20", [c(0, 2, 0)]),
     ("A UNLESS (A WAIT 5 SECONDS)", "A@0", []),
     ("A UNLESS ((A WAIT 1 [t]) UNLESS (A WAIT 5 [t]))", "A@0", []),
     ("A UNLESS (A WAIT 5 SECONDS)", "A@0 B@1", [c(0, 0, 0)]),
@@ -82,9 +92,13 @@ TABLE = [
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")  # a wait of a wait
 @pytest.mark.parametrize(("text", "events", "expected"), TABLE)
 def test_by_hand(text: str, events: str, expected: list[ComplexEvent]) -> None:
-    for evaluator in ("auto", "reference"):
+    for evaluator in takers(text):
         answers = cerlab.evaluate(text, stream(events), time="t", unit="s", evaluator=evaluator)
         assert answers == expected
+
+
+def takers(text: str) -> tuple[Any, ...]:
+    return ("auto", *evaluators_for(any_pattern(text)))
 
 
 UNTIL: list[tuple[str, str, Any, list[ComplexEvent]]] = [
@@ -111,7 +125,8 @@ UNTIL: list[tuple[str, str, Any, list[ComplexEvent]]] = [
 @pytest.mark.parametrize(("text", "events", "until", "expected"), UNTIL)
 def test_until_by_hand(text: str, events: str, until: Any, expected: list[ComplexEvent]) -> None:
     how: Any = {"time": "t", "unit": "s", "until": until}
-    assert cerlab.evaluate(text, stream(events), **how) == expected
+    for evaluator in takers(text):
+        assert cerlab.evaluate(text, stream(events), evaluator=evaluator, **how) == expected
     assert cerlab.evaluate(text, Stream(stream(events), **how)) == expected
     assert cerlab.count(text, stream(events), **how) == len(expected)
     query = text if text.startswith("SELECT") else f"SELECT * WHERE {text}"
@@ -163,10 +178,31 @@ def test_what_waits_is_said() -> None:
         cerlab.evaluate("A WAIT 20 [t]", stream(S))
 
 
-@pytest.mark.parametrize("evaluator", ["automaton", "tecs", "compiled", "registers", "lists"])
+@pytest.mark.parametrize("evaluator", ["automaton", "registers", "lists"])
 def test_other_evaluators_refuse_it_by_name(evaluator: Any) -> None:
     with pytest.raises(Unsupported, match="WAIT"):
         cerlab.evaluate("A WAIT 3 [t]", stream(S), evaluator=evaluator)
+
+
+REFUSED = [
+    ("(A WAIT 3 [t]) ; B", "WAIT 3 .t. before ;"),
+    ("(A WAIT 3 [t])+", "WAIT 3 .t. inside +"),
+    ("(A WAIT 3 [t]) AND A", "WAIT 3 .t. inside AND"),
+    ("A UNLESS (B WAIT 3 [t])", "right of UNLESS"),
+    ("A ; (((B ; C) WAIT 3 [t]) UNLESS A)", "UNLESS over more than one event"),
+    ("SELECT LAST * WHERE A WAIT 3 [t]", "LAST over answers that wait"),
+    ("SELECT * WHERE A WAIT 3 [t] CONSUME BY ANY", "CONSUME BY ANY over answers that wait"),
+    ("SELECT * WHERE A WAIT 3 [t] LIMIT 1", "LIMIT over answers that wait"),
+    ("A AS a WAIT 3 [t] FILTER a.t < b.t", "comparisons between labels"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+@pytest.mark.parametrize("evaluator", ["tecs", "compiled"])
+@pytest.mark.parametrize(("text", "part"), REFUSED)
+def test_waits_elsewhere_are_refused_by_name(text: str, part: str, evaluator: Any) -> None:
+    with pytest.raises(Unsupported, match=part):
+        cerlab.evaluate(text, stream(S), evaluator=evaluator)
 
 
 def test_who_does_not_take_it_says_so() -> None:

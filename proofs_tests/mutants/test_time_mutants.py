@@ -8,17 +8,21 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 import z3
 
 import cerlab
 from cerlab import Duration, Timestamp, match_recognize
+from cerlab.automata import plan
+from cerlab.engine import waiting as by_columns
+from cerlab.engine.reference import waiting as in_steps
 from cerlab.logic.cel import semantics as cel
 from cerlab.logic.ceql import condition_builder
 from cerlab.logic.ceql import semantics as ceql
 from cerlab.model import event as model
+from cerlab.model import stream
 from cerlab.model.columns import values_of
-from cerlab.model.stream import clock_for
 from cerlab.predicates import smt, truth
 from cerlab.predicates.columns import SymbolStage, axes
 from cerlab.predicates.smt import formulas
@@ -68,17 +72,28 @@ def value_by(evaluator: Any) -> Any:
     return is_right
 
 
-def is_waited_as_said(row: Sequence[Any]) -> bool:
-    """A row of the tables of WAIT, those without `until` first."""
-    text, events, *until, expected = row
-    how: Any = {"until": until[0]} if until else {}
+def waited_by(evaluator: Any) -> Any:
+    """Whether an evaluator answers as a row of the tables of WAIT says."""
+
+    def is_right(row: Sequence[Any]) -> bool:
+        text, events, *until, expected = row
+        how: Any = {"until": until[0]} if until else {}
+        with warnings.catch_warnings(action="ignore"):  # a wait of a wait
+            try:
+                S = waiting.stream(events)
+                answers = cerlab.evaluate(text, S, time="t", unit="s", evaluator=evaluator, **how)
+            except cerlab.CerlabError:
+                return False
+        return bool(answers == expected)
+
+    return is_right
+
+
+def waits_for(evaluator: str) -> list[Any]:
+    """The rows of the tables of WAIT that an evaluator takes."""
+    all_rows: list[Any] = [*waiting.TABLE, *waiting.UNTIL]
     with warnings.catch_warnings(action="ignore"):  # a wait of a wait
-        try:
-            S = waiting.stream(events)
-            answers = cerlab.evaluate(text, S, time="t", unit="s", evaluator="reference", **how)
-        except cerlab.CerlabError:
-            return False
-    return bool(answers == expected)
+        return [row for row in all_rows if evaluator in waiting.takers(row[0])]
 
 
 DECIDED = [
@@ -106,7 +121,9 @@ TRUTH = on_rows(is_true_as_said, TRUTHS)
 STAGE = on_rows(has_the_class_as_said, TRUTHS)
 REFERENCE = on_rows(value_by("reference"), VALUES)
 COMPILED = on_rows(value_by("compiled"), VALUES)
-WAITS = on_rows(is_waited_as_said, [*waiting.TABLE, *waiting.UNTIL])
+WAITS = on_rows(waited_by("reference"), waits_for("reference"))
+WAITS_IN_STEPS = on_rows(waited_by("tecs"), waits_for("tecs"))
+WAITS_BY_COLUMNS = on_rows(waited_by("compiled"), waits_for("compiled"))
 DECISIONS = on_rows(is_decided_so, DECIDED)
 
 
@@ -122,12 +139,12 @@ def everything_fits(value: Any) -> bool:
     return True
 
 
-_WAITED, _DIFFERENT, _PROMISED = cel._waited, ceql._different, ceql._promised
+_WAITED, _DIFFERENT, _PROMISED = cel._waited, ceql._different, stream.promised
 
 
 def to_the_first_of_a_tie(begun: Any, length: Any, S: Any, axis: Any, clocks: Any) -> Any:
     """The first of several events at the end of a wait is inside."""
-    read = clock_for(length, axis)
+    read = stream.clock_for(length, axis)
     first = [next(n for n, t in enumerate(S) if read(t, n) == read(S[k], k)) for k in range(len(S))]
     waited = _WAITED(begun, length, S, axis, clocks)
     return frozenset(type(V)(V.start, max(first[V.end], V.start), V.labels) for V in waited)
@@ -158,6 +175,46 @@ def later_alone(last: Any, ends: Any) -> Any:
 def promised_too_far(until: Any, *of: Any) -> Any:
     """All events at a time have come, too, when all before it have."""
     return _PROMISED(until, *of) + 1
+
+
+_WIDTH, _BOUND, _IS_OVER = in_steps._width, in_steps._Substream.bound, by_columns.Groups._is_over
+_ENDS, _LATEST = by_columns.Groups._ends, by_columns.Groups._latest
+
+
+def shorter_by_a_nanosecond(length: Any) -> Any:
+    """An event at the end of a wait is outside, and the wait is over by it."""
+    return _WIDTH(length) - 1
+
+
+def what_begins_with_it_is_spared(self: Any, step: Any) -> Any:
+    """An answer of the right side of UNLESS that begins with the left one does no harm."""
+    return _BOUND(self, step) - isinstance(step, plan.Spared)
+
+
+def all_waits_are_over(self: Any, length: Any) -> Any:
+    return np.ones_like(_IS_OVER(self, length))
+
+
+def ends_with_the_next_event(self: Any, length: Any) -> Any:
+    """A wait goes on by one event at most."""
+    return np.minimum(_ENDS(self, length), np.arange(len(self)) + 1)
+
+
+def ends_in_another_group(self: Any, length: Any) -> Any:
+    """A wait goes on to events of other keys."""
+    self.codes, self.begins = np.zeros_like(self.codes), np.zeros_like(self.begins)
+    return _ENDS(self, length)
+
+
+def rivals_that_began_later(self: Any, tables: Any) -> Any:
+    """An answer of the right side of UNLESS that begins with the left one does no harm."""
+    return _LATEST(self, tables) - 1
+
+
+def rivals_of_now_alone(self: Any, tables: Any) -> Any:
+    """UNLESS forgets rivals of earlier events."""
+    latest = _LATEST(self, tables)
+    return np.where(np.diff(latest, prepend=-1) != 0, latest, self.begins - 1)
 
 
 _KIND_OF, _COMPUTE, _NEGATE = truth.kind_of, truth.compute, truth.negate
@@ -241,7 +298,16 @@ MUTANTS: list[Mutant] = [
     mutant(WAITS, cel, "_waited", over_at_once),
     mutant(WAITS, ceql, "_different", now_alone),
     mutant(WAITS, ceql, "_different", later_alone),
-    mutant(WAITS, ceql, "_promised", promised_too_far),
+    mutant(WAITS, ceql, "promised", promised_too_far),
+    mutant(WAITS_IN_STEPS, in_steps, "_width", shorter_by_a_nanosecond),
+    mutant(WAITS_IN_STEPS, in_steps, "promised", promised_too_far, id="steps_promised_too_far"),
+    mutant(WAITS_IN_STEPS, in_steps._Substream, "bound", what_begins_with_it_is_spared),
+    mutant(WAITS_BY_COLUMNS, by_columns, "promised", promised_too_far, id="columns_promised_far"),
+    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_is_over", all_waits_are_over),
+    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_ends", ends_with_the_next_event),
+    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_ends", ends_in_another_group),
+    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_latest", rivals_that_began_later),
+    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_latest", rivals_of_now_alone),
     *(
         mutant(TRUTH, truth, "_OF_TIME", {**truth._OF_TIME, **wrong}, id=name)
         for name, wrong in WRONG_OPERATIONS.items()

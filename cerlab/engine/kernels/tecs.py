@@ -288,8 +288,8 @@ class Events(NamedTuple):
     """A batch of events; `restarts` and `idles` may be empty.
 
     Before an event with ``restarts[i]`` all is as in the beginning, but for the idle state, which
-    is ``idles[i]``. The answers of the events before `report_from` are not listed, and consume
-    nothing.
+    is ``idles[i]``. The answers of the events before `report_from`, and of events with
+    ``silent[i]``, are not listed, and consume nothing.
     """
 
     symbols: Symbols  # (events,)
@@ -298,6 +298,7 @@ class Events(NamedTuple):
     lowest: Int64s  # (events,), the first start that the window allows, unless partitions count
     restarts: Bytes = NO_RESTARTS  # (events,)
     idles: Int32s = NO_IDLE_STATES  # (events,)
+    silent: Bytes = NO_RESTARTS  # (events,)
     report_from: int = 0
 
 
@@ -326,7 +327,7 @@ def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit:
             if status != k.DONE:
                 return status
             parts.events[p] = count + 1
-            if i < events.report_from:
+            if i < events.report_from or (events.silent.shape[0] and events.silent[i]):
                 reg[k.EVENT] = i + 1
                 continue
             reg[k.PHASE] = k.LISTING

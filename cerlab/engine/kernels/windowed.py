@@ -57,6 +57,24 @@ def window_starts_by_group(groups: Int64s, times: Int64s, width: int, first: Int
 
 
 @kernel
+def wait_ends_by_group(groups: Int64s, times: Int64s, width: int, last: Int64s) -> None:
+    """The index of the last event of its group that is not more than `width` after each event.
+
+    All are int64 (events,), group by group, and times do not decrease in one; `last` is written.
+    """
+    high = 0
+    for i in range(times.shape[0]):
+        high = max(high, i)
+        while (
+            high + 1 < times.shape[0]
+            and groups[high + 1] == groups[i]
+            and times[high + 1] - times[i] <= width
+        ):
+            high += 1
+        last[i] = high
+
+
+@kernel
 def relevant(
     symbols: Symbols, read: Bytes, action: Symbols, index: Int32s, actions: Symbols
 ) -> int:
@@ -126,6 +144,7 @@ class Latest(NamedTuple):
     idle: Int32s  # (partitions,)
     scratch: Int32s  # (ops of an action,), scratch
     idle_before: Int32s  # (events,), written with the idle state each meets, or empty
+    best: Int32s  # (events,), written with the latest start of the answers each ends, or empty
 
 
 @kernel
@@ -182,6 +201,8 @@ def find_ends(
         ):
             ends[count] = i
             count += 1
+            if latest.best.shape[0]:
+                latest.best[i] = best
             if consume != k.KEEP:
                 if consume == k.RESET_ALL:
                     now += 1

@@ -362,13 +362,17 @@ class RunCounts:
 
     def count(self, lowest_start: int) -> int:
         """Return the number of answers to the last event that start at `lowest_start` or later."""
-        return sum(
-            n
-            for q, runs in self._runs.items()
-            if self._automaton.final[q]
-            for start, n in runs.items()
-            if start >= lowest_start
-        )
+        return sum(self.by_start(lowest_start).values())
+
+    def by_start(self, lowest_start: int) -> Runs:
+        """The same by start."""
+        ending: Runs = {}
+        for q, runs in self._runs.items():
+            if self._automaton.final[q]:
+                for start, n in runs.items():
+                    if start >= lowest_start:
+                        ending[start] = ending.get(start, 0) + n
+        return ending
 
     def forget(self, before: int) -> None:
         """Drop the runs that started earlier, once half of the starts did: amortised O(1)."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
-from cerlab.errors import BadData, IllFormed, UsageError
+from cerlab.errors import IllFormed
 from cerlab.logic.cel.semantics import NO_CLOCKS, TIME, Clocks, Valuations, valuations
 from cerlab.logic.cel.syntax import Formula, Select, waits, windows
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
@@ -25,15 +25,15 @@ from cerlab.model.answer import (
     valuation_latest_first,
 )
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow, Window
-from cerlab.model.event import Event, to_value
+from cerlab.model.event import Event
 from cerlab.model.stream import (
     Instant,
     Stream,
     TimeAxis,
-    Until,
     check_order,
     clock_for,
     only_timestamp,
+    promised,
 )
 from cerlab.predicates.truth import partition_key
 
@@ -105,14 +105,6 @@ def query_valuations(
     return sorted(_certain(query, stream, answers), key=valuation_by_end)
 
 
-def waiting(query: CeqlQuery, stream: Stream, meaning: Meaning = valuations) -> int:
-    """The number of answers that wait for the clock, which ``until="end"`` adds."""
-    if not waits(query.formula) or stream.until == "end":
-        return 0
-    given = query_answers(query, stream, meaning)
-    return len({*query_answers(query, stream.up_to("end"), meaning)} - {*given})
-
-
 def _certain(
     query: CeqlQuery, stream: Stream, answers: Callable[[Clocks], set[Answer]]
 ) -> set[Answer]:
@@ -154,45 +146,10 @@ def _futures(
     last = {name: times[-1:] for name, times in read.items()}
     if stream.until is not None:
         for name, now in last.items():
-            last[name] = [_promised(stream.until, lengths, axis, now)]
+            last[name] = [promised(stream.until, lengths, axis, now)]
     shown = [[*_different(now, ends[name]), None] for name, now in last.items()]
     for each in product(*shown):
         yield {name: t for name, t in zip(read, each, strict=True) if t is not None}
-
-
-def _promised(
-    until: Until,
-    lengths: Sequence[TimeWindow | AttributeWindow],
-    axis: TimeAxis | None,
-    last: list[Instant],
-) -> Instant:
-    """Return the time before which all events have come, on the only axis of some waits.
-
-    Raises `UsageError` for no time on it, or where there are several, `BadData` for one before the
-    last event.
-    """
-    if len({x.attribute if isinstance(x, AttributeWindow) else TIME for x in lengths}) > 1:
-        message = "waits on two axes have no clock in common"
-        raise UsageError("CER0827", message, hint='until="end" says that no event will come')
-    attribute = axis.attribute if axis is not None else TIME
-    if isinstance(lengths[0], AttributeWindow):
-        attribute = lengths[0].attribute
-    try:
-        event = Event("?", {attribute: to_value(until)})
-        promised = clock_for(lengths[0], axis)(event, 0)
-    except (BadData, UsageError):
-        raise UsageError(
-            "CER0828",
-            f"until={until!r} is no time of '{attribute}', by which the answers wait",
-            hint='a time as the events have it; "end" where no event will come',
-        ) from None
-    if last and promised < last[0]:
-        raise BadData(
-            "CER0726",
-            f"until={until!r} is before the time of the last event",
-            hint="it promises that all events before it have come, these among them",
-        )
-    return promised
 
 
 def _different(last: list[Instant], ends: list[Instant]) -> list[Instant]:

@@ -1,0 +1,303 @@
+"""Waits event by event: answers of automata that go on to later events until the clock passes.
+
+An answer of a body is held back until an event comes that is after its wait, of whatever substream.
+It ends at the last event that its own substream had before that one. So nothing is looked up later:
+the event that it is carried to is the last one when the clock passes, and every bound is asked for
+there and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from heapq import heappop, heappush
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from cerlab.automata.deterministic import Deterministic, Moves
+from cerlab.automata.plan import Held, Spared, Waiting, WaitPlan
+from cerlab.budget import poll
+from cerlab.engine.reference.driver import RunCounts, WindowPointer
+from cerlab.engine.reference.tecs import TecsEvaluation
+from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
+from cerlab.model.event import Event, is_of_streams
+from cerlab.model.stream import (
+    Clock,
+    Instant,
+    Stream,
+    TimeAxis,
+    Until,
+    check_order,
+    clock_for,
+    promised,
+)
+from cerlab.predicates.truth import Key, partition_key
+
+NEVER = -1
+"""The latest start of no answer."""
+
+
+_Ended = TypeVar("_Ended", bound="ComplexEvent | Counted")
+
+
+class LatestStart:
+    """The latest start of the answers of a machine so far: of each state only its latest run."""
+
+    def __init__(self, machine: Deterministic) -> None:
+        self._machine = machine
+        self._idle = machine.idle
+        self.runs: dict[int, int] = {}
+        """The latest start of the runs in each state, none that an answer has overtaken."""
+        self.latest = NEVER
+
+    def advance(self, event: Event, position: int) -> None:
+        """Read an event."""
+        self.read(self._machine.symbol(event), position)
+
+    def read(self, symbol: int, position: int) -> int:
+        """Read an event by its truth vector; the latest start so far."""
+        machine, runs = self._machine, dict[int, int]()
+        moves = [(position, machine.begin(self._idle, symbol))]
+        moves += [(start, machine.step(q, symbol)) for q, start in self.runs.items()]
+        for start, targets in moves:
+            _enter(runs, start, targets)
+        self._idle = machine.wait(self._idle, symbol)
+        ended = (start for q, start in runs.items() if machine.final[q])
+        self.latest = max((self.latest, *ended))
+        self.runs = {q: start for q, start in runs.items() if start > self.latest}
+        return self.latest
+
+
+def _enter(runs: dict[int, int], start: int, targets: Moves) -> None:
+    for q in targets:
+        if q is not None:
+            runs[q] = max(start, runs.get(q, start))
+
+
+class Counted(NamedTuple):
+    """As many answers of a body with one start and one end."""
+
+    start: int
+    end: int
+    number: int
+
+
+class _StartCounts(RunCounts):
+    """A body that counts its answers by start."""
+
+    def __init__(self, machine: Deterministic) -> None:
+        super().__init__(machine, by_start=True)
+        self._position = NEVER
+
+    def advance(self, event: Event, position: int) -> None:
+        super().advance(event, position)
+        self._position = position
+
+    def answers(self, lowest_start: int) -> Iterator[Counted]:
+        """Yield the numbers of answers that end at the event just read."""
+        for start, number in self.by_start(lowest_start).items():
+            yield Counted(start, self._position, number)
+
+
+class _Substream:
+    """One partition: the last event, and what reads each one."""
+
+    def __init__(
+        self,
+        plan: WaitPlan,
+        machines: Sequence[Deterministic],
+        body: Callable[[Deterministic], TecsEvaluation | _StartCounts],
+    ) -> None:
+        self.last = NEVER
+        """The position of the last event."""
+        self.times: Mapping[Window, Instant] = {}
+        """The times of the last event, on the axis of each window and wait."""
+        self.bodies = [body(machines[branch.body]) for branch in plan.branches]
+        steps = [step for branch in plan.branches for step in branch.steps]
+        windows = {step.window for step in steps if isinstance(step, Held)}
+        self.windows = {window: WindowPointer(window) for window in windows}
+        rivals = {step.rival for step in steps if isinstance(step, Spared)}
+        self.rivals = {n: LatestStart(machines[n]) for n in rivals}
+        self.given: set[ComplexEvent | Counted] = set()
+        """The answers given that end at the last event, where one may come twice."""
+
+    def read(self, event: Event, position: int, times: Mapping[Window, Instant]) -> None:
+        """Read an event."""
+        self.last, self.times, self.given = position, times, set()
+        for window, pointer in self.windows.items():
+            pointer.advance(times.get(window, 0), position)
+        for rival in self.rivals.values():
+            rival.advance(event, position)
+        for body in self.bodies:
+            body.advance(event, position)
+
+    def bound(self, step: Held | Spared) -> int:
+        """The least position that an answer which has come to the last event may begin at."""
+        if isinstance(step, Held):
+            return self.windows[step.window].lowest
+        return self.rivals[step.rival].latest + 1
+
+
+def _carry(answer: ComplexEvent, end: int) -> ComplexEvent:
+    return ComplexEvent(answer.start, end, answer.positions)
+
+
+class _Waiter(NamedTuple):
+    """An answer of a body that waits, by the time that its wait is over after."""
+
+    until: Instant
+    number: int
+    """Waiters are told apart by it where they wait for the same time."""
+    step: int
+    """The number of the step of its branch that it waits in."""
+    branch: int
+    key: Key
+    answer: Any
+
+
+class Waits(Generic[_Ended]):
+    """The answers of a plan on a stream that arrives, each when the clock makes it known."""
+
+    def __init__(
+        self,
+        plan: WaitPlan,
+        machines: Sequence[Deterministic],
+        time: TimeAxis | None,
+        body: Callable[[Deterministic], Any] = TecsEvaluation,
+        carry: Callable[[Any, int], Any] = _carry,
+    ) -> None:
+        """`machines` are those of ``plan.plans``; raises `UsageError` without a time axis."""
+        self._plan = plan
+        self._machines = machines
+        self._time = time
+        self._body = body
+        self._carry = carry
+        self._clocks: dict[Window, Clock] = {
+            window: clock_for(window, time)
+            for window in plan.windows
+            if not isinstance(window, EventWindow)
+        }
+        self.now: dict[Window, Instant] = {}
+        """The clock on the axis of each window and wait; empty before the first event."""
+        self.position = 0
+        """The number of events read."""
+        self.is_over = False
+        """Whether no event may come any more."""
+        self._substreams: dict[Key, _Substream] = {}
+        self._waiters: dict[Window, list[_Waiter]] = {length: [] for length in plan.waits}
+        self._numbers = 0
+
+    def read(self, event: Event) -> list[_Ended]:
+        """Read the next event: the answers that it makes known.
+
+        Raises `BadData` for a time that is missing or goes back. None comes after the end.
+        """
+        poll()
+        position, plan = self.position, self._plan
+        if not is_of_streams(event, plan.streams):
+            self.position += 1
+            return []
+        times = {window: clock(event, position) for window, clock in self._clocks.items()}
+        for window, before in self.now.items():
+            check_order(before, times[window], position)
+        self.now = dict(times)
+        self.position += 1
+        known = [*self._released()]
+        if (key := partition_key(event, plan.partition)) is None:
+            return known
+        if (substream := self._substreams.get(key)) is None:
+            substream = self._substreams[key] = _Substream(plan, self._machines, self._body)
+        substream.read(event, position, times)
+        for n, (_, steps) in enumerate(plan.branches):
+            bounds = [s for s in steps if not isinstance(s, Waiting)]
+            if any(s.of_last and substream.bound(s) > position for s in bounds):
+                continue  # bounds only grow: nothing that ends here comes through
+            lowest = max((substream.bound(s) for s in bounds if not s.of_last), default=0)
+            substream.bodies[n].forget(lowest)
+            ended: Iterator[Any] = substream.bodies[n].answers(lowest)
+            for answer in ended:
+                known += self._go_on(n, 0, key, answer)
+        return known
+
+    def advance(self, until: Until) -> list[_Ended]:
+        """Promise that all events before a time have come: the answers that this makes known.
+
+        Raises `UsageError` for no such time, `BadData` for one before the last event.
+        """
+        if until == "end":
+            self.is_over = True
+            return [*self._released()]
+        if not (waits := self._plan.waits):
+            return []
+        then = promised(until, waits, self._time, [self.now[w] for w in waits[:1] if w in self.now])
+        for length in waits:
+            self.now[length] = then
+        return [*self._released()]
+
+    @property
+    def waiting(self) -> int:
+        """The number of answers of bodies that wait; some may not come through."""
+        return sum(map(len, self._waiters.values()))
+
+    def _released(self) -> Iterator[_Ended]:
+        """Yield the answers whose wait is over by now; what waits again may be over at once."""
+        on_the_way = True
+        while on_the_way:
+            on_the_way = False
+            for length, waiters in self._waiters.items():
+                while waiters and (self.is_over or waiters[0].until < self.now[length]):
+                    on_the_way = True
+                    _, _, step, branch, key, answer = heappop(waiters)
+                    yield from self._go_on(branch, step + 1, key, answer)
+
+    def _go_on(self, branch: int, step: int, key: Key, answer: _Ended) -> list[_Ended]:
+        """Take an answer of a body through its steps, up to a wait or to the end.
+
+        It has come to the last event of its substream; its own end is where its body ended.
+        """
+        substream, steps = self._substreams[key], self._plan.branches[branch].steps
+        for n, each in enumerate(steps[step:], step):
+            if isinstance(each, Waiting):
+                until = substream.times[each.length] + _width(each.length)
+                self._numbers += 1
+                waiter = _Waiter(until, self._numbers, n, branch, key, answer)
+                heappush(self._waiters[each.length], waiter)
+                return []
+            if (answer.end if each.of_last else answer.start) < substream.bound(each):
+                return []
+        carried = self._carry(answer, substream.last)
+        if self._plan.repeats:
+            if carried in substream.given:
+                return []
+            substream.given.add(carried)
+        return [carried]
+
+
+def _width(length: TimeWindow | AttributeWindow) -> Instant:
+    if isinstance(length, TimeWindow):
+        return length.nanoseconds
+    return length.width if isinstance(length.width, int) else Fraction(length.width)
+
+
+def waited_answers(
+    plan: WaitPlan, machines: Sequence[Deterministic], stream: Stream, time: TimeAxis | None
+) -> list[ComplexEvent]:
+    """The answers of a plan on a whole stream, in order; raises as `Waits`."""
+    return sorted(_all(Waits(plan, machines, time), stream), key=by_end)
+
+
+def waited_count(
+    plan: WaitPlan, machines: Sequence[Deterministic], stream: Stream, time: TimeAxis | None
+) -> int:
+    """Return the number of answers, without listing them unless one may come twice."""
+    if plan.repeats:
+        return len(waited_answers(plan, machines, stream, time))
+    run = Waits[Counted](plan, machines, time, _StartCounts, lambda some, _: some)
+    return sum(some.number for some in _all(run, stream))
+
+
+def _all(run: Waits[_Ended], stream: Stream) -> Iterator[_Ended]:
+    for event in stream:
+        yield from run.read(event)
+    if stream.until is not None:
+        yield from run.advance(stream.until)

@@ -1,0 +1,347 @@
+"""Waits over whole streams: where each answer is carried to, by columns, and then the tECS.
+
+The events lie group by group, one group for each substream, in the order of the stream. For each
+event j where an answer of the body may end, arrays say to which event of its group it is carried,
+the least event that it may begin with, and whether it is given at all. All three depend on j alone,
+and the least beginning does not decrease in a group; so the engine takes it as it takes a window.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.automata.plan import Held, Plan, WaitBranch, Waiting, WaitPlan
+from cerlab.budget import poll
+from cerlab.engine.answers import (
+    BATCH,
+    AnswerBatch,
+    batched_answers,
+    events_of_streams,
+    join_answers,
+    paces,
+)
+from cerlab.engine.clock import Instants, TimeColumn
+from cerlab.engine.general import Tecs
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels import windowed as e
+from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.tecs import NO_IDLE_STATES, NO_RESTARTS, Events
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.reference.driver import RunCounts
+from cerlab.engine.reference.waiting import LatestStart
+from cerlab.engine.windowed import MAX_COUNTS
+from cerlab.model.answer import by_end
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.stream import Instant, Stream, TimeAxis, promised
+from cerlab.predicates.columns.key_codes import KeyCodes
+
+_SOME = 1 << 12
+"""Answers in a batch where they are merged one by one."""
+
+
+class Carried(NamedTuple):
+    """The fate of the answers that end at each event of `Groups`; shape (events,) each."""
+
+    to: Int64s  # the event that they are carried to
+    lowest: Int64s  # the least event that they may begin with
+    given: NDArray[np.bool_]
+
+
+class Groups:
+    """The events of all substreams, one substream after the other."""
+
+    def __init__(self, plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> None:
+        """Raises `BadData` for a time that is missing or goes back."""
+        self._plan = plan
+        self.stream = stream
+        length = len(stream)
+        poll(64 * length)
+        self.columns, places = events_of_streams(plan.streams, stream.columns, length)
+        self.read = len(places)
+        """The number of events that FROM leaves."""
+        self._clocks = {
+            window: TimeColumn(window, time)
+            for window in plan.windows
+            if not isinstance(window, EventWindow)
+        }
+        times = {
+            window: clock.read(self.columns, self.read, lambda n: int(places[n]))
+            for window, clock in self._clocks.items()
+        }
+        self._now = {length: self._clock_of(length, time) for length in plan.waits}
+        codes = np.zeros(self.read, np.int64)
+        self.keys = 1
+        if plan.partition:
+            keys = KeyCodes(plan.partition)
+            codes = keys.codes(self.columns, self.read)
+            self.keys = max(1, keys.count)
+        order = np.argsort(codes, kind="stable")
+        self.order = order[np.count_nonzero(codes == k.NONE) :]
+        """The rows of `columns` that are in some substream, one substream after the other."""
+        self.codes = codes[self.order]
+        self.positions = places[self.order]
+        self._times = {window: _at(times[window], self.order) for window in times}
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @cached_property
+    def begins(self) -> Int64s:
+        """The first event of the group of each event."""
+        every = np.arange(len(self))
+        is_first = np.ones(len(self), np.bool_)
+        is_first[1:] = self.codes[1:] != self.codes[:-1]
+        return np.maximum.accumulate(np.where(is_first, every, 0))
+
+    def _clock_of(
+        self, length: TimeWindow | AttributeWindow, time: TimeAxis | None
+    ) -> Instant | None:
+        """The time that all waits with an earlier end are over by; None if all are over."""
+        until, last = self.stream.until, self._clocks[length].last
+        if until == "end":
+            return None
+        if until is not None:
+            return promised(until, self._plan.waits, time, [] if last is None else [last])
+        return last
+
+    def carried(self, branch: WaitBranch, tables: Sequence[LearnedTables]) -> Carried:
+        """What the steps of a branch make of the answers of its body."""
+        every = np.arange(len(self))
+        to, lowest = every, self.begins
+        given = np.ones(len(self), np.bool_)
+        for step in branch.steps:
+            if isinstance(step, Waiting):
+                given &= self._is_over(step.length)[to]
+                to = self._ends(step.length)[to]
+                continue
+            if isinstance(step, Held):
+                bound = self._starts(step.window)[to]
+            else:
+                bound = self._latest(tables[step.rival])[to] + 1
+            if step.of_last:
+                given &= bound <= every
+            else:
+                lowest = np.maximum(lowest, bound)
+        return Carried(to, lowest, given & (lowest <= every))
+
+    def _is_over(self, length: TimeWindow | AttributeWindow) -> NDArray[np.bool_]:
+        """Whether the clock has passed a wait from each event on."""
+        now, width, times = self._now[length], self._clocks[length].width, self._times[length]
+        if now is None:
+            return np.ones(len(self), np.bool_)
+        begun = now - width
+        if isinstance(times, np.ndarray) and isinstance(begun, int):
+            return times < begun
+        exact = times.tolist() if isinstance(times, np.ndarray) else times
+        return np.array([t < begun for t in exact], np.bool_)
+
+    def _ends(self, length: TimeWindow | AttributeWindow) -> Int64s:
+        """The last event of its group that is not after a wait from each event on."""
+        times, width = self._times[length], self._clocks[length].width
+        last = np.empty(len(self), np.int64)
+        if isinstance(times, np.ndarray):
+            e.wait_ends_by_group(self.codes, times, int(width), last)
+            return last
+        for group in self._each():
+            of = times[group]
+            last[group] = [bisect_right(of, t + width) - 1 + group.start for t in of]
+        return last
+
+    def _starts(self, window: TimeWindow | AttributeWindow | EventWindow) -> Int64s:
+        """The first event of its group inside the window that ends at each event."""
+        if isinstance(window, EventWindow):
+            return np.maximum(self.begins, np.arange(len(self)) - min(window.width, len(self)))
+        times, width = self._times[window], self._clocks[window].width
+        first = np.empty(len(self), np.int64)
+        if isinstance(times, np.ndarray):
+            e.window_starts_by_group(self.codes, times, int(width), first)
+            return first
+        for group in self._each():
+            of = times[group]
+            first[group] = [bisect_left(of, t - width) + group.start for t in of]
+        return first
+
+    def _each(self) -> Iterator[slice]:
+        """Yield the events of each group."""
+        bounds = [*np.unique(self.begins).tolist(), len(self)]
+        for start, end in pairwise(bounds):
+            poll()
+            yield slice(start, end)
+
+    def symbols(self, tables: LearnedTables) -> k.Symbols:
+        """The symbol of each event."""
+        symbols: k.Symbols = tables.symbols(self.columns, self.read)[self.order]
+        return symbols
+
+    def _latest(self, tables: LearnedTables) -> Int64s:
+        """The latest start of an answer of a rival that has ended by each event, in its group.
+
+        Where there is none, an event before the group.
+        """
+        symbols, begins = self.symbols(tables), self.begins
+        program = tables.program()
+        best = np.full(len(self), k.NONE, np.int32)
+        if program is None:
+            reader = LatestStart(tables.machine)
+            for n, symbol in enumerate(symbols.tolist()):
+                if begins[n] == n:
+                    reader = LatestStart(tables.machine)
+                best[n] = reader.read(tables.vectors[symbol], n)
+        else:
+            moves, reg = program.moves, np.zeros(e.REGISTERS, np.int64)
+            latest = e.Latest(
+                start=np.full(moves.states, k.NONE, np.int32),
+                epoch=np.zeros(1, np.int64),
+                idle=np.zeros(1, np.int32),
+                scratch=np.empty(len(moves.move.source), np.int32),
+                idle_before=NO_IDLE_STATES,
+                best=best,
+            )
+            events = self._grouped(program.action[symbols], begins)
+            ends = np.empty(len(self), np.int32)
+            for part in paces(len(self)):
+                read = events._replace(actions=events.actions[: part.stop])
+                e.find_ends(moves, read, _NO_LIMITS, latest, ends, reg)
+        return np.maximum(np.maximum.accumulate(best), begins - 1)
+
+    def _grouped(self, actions: k.Symbols, lowest: Int64s) -> e.Events:
+        """The events as one partition: nothing begins before `lowest`, so not in another group."""
+        codes, first = np.zeros(len(self), np.int32), lowest.astype(np.int32)
+        return e.Events(actions, codes, np.zeros(0, np.int64), first, 0)
+
+    def counts(self, carried: Carried, tables: LearnedTables) -> int | None:
+        """Return the number of answers that a body gives; None where 64 bits are too few."""
+        symbols, program = self.symbols(tables), tables.program()
+        size = 64
+        while program is not None and program.moves.states * size <= MAX_COUNTS:
+            moves = program.moves
+            counts = e.Counts(
+                starts=np.zeros((1, size), np.int32),
+                live=np.zeros((1, 2), np.int64),
+                runs=np.zeros((1, moves.states, size), np.int64),
+                scratch=np.zeros((max(1, len(moves.move.source)), size), np.int64),
+                epoch=np.zeros(1, np.int64),
+                idle=np.zeros(1, np.int32),
+            )
+            ends, numbers = np.empty(len(self), np.int32), np.empty(len(self), np.int64)
+            events = self._grouped(program.action[symbols], carried.lowest)
+            reg, status = np.zeros(e.REGISTERS, np.int64), k.DONE
+            for part in paces(len(self), careful=True):
+                read = events._replace(actions=events.actions[: part.stop])
+                status = e.count_ends(moves, read, _NO_LIMITS, counts, ends, numbers, reg)
+                if status != k.DONE:
+                    break
+            if status == k.DONE:
+                some = slice(0, int(reg[e.ENDS]))
+                total: int = sum(numbers[some][carried.given[ends[some]]].tolist())
+                return total
+            if status == k.FULL:
+                return None
+            size *= 2
+        return None
+
+    def counts_by_runs(self, carried: Carried, tables: LearnedTables) -> int:
+        """The same by integers of any size, event by event."""
+        total, events = 0, self.stream.events
+        runs = RunCounts(tables.machine, by_start=True)
+        for n, position in enumerate(self.positions.tolist()):
+            if self.begins[n] == n:
+                runs = RunCounts(tables.machine, by_start=True)
+            runs.forget(int(carried.lowest[n]))
+            runs.advance(events[position], n)
+            if carried.given[n]:
+                total += runs.count(int(carried.lowest[n]))
+        return total
+
+    def answers(self, plan: Plan, carried: Carried, tables: LearnedTables) -> Iterator[AnswerBatch]:
+        """The answers of a body, carried on, by end."""
+        positions, to, lowest = self.positions, carried.to, carried.lowest
+        order = np.arange(len(self))
+        if self.keys > 1:  # the answers of several substreams come by the events they end at
+            order = np.argsort(positions[to], kind="stable")
+        symbols = self.symbols(tables)
+        tecs = Tecs(plan, tables, k.NONE, arena=1 << 14, answers=1 << 15)
+        tecs.partitions(self.keys)
+        least = np.zeros(self.keys, np.int64)
+        for start in range(0, len(order), BATCH):
+            some = order[start : start + BATCH]
+            silent = (~carried.given[some]).astype(np.uint8)
+            events = Events(
+                *(symbols[some], self.codes[some], some, lowest[some]),
+                *(NO_RESTARTS, NO_IDLE_STATES),
+                silent,
+            )
+            for batch in tecs.read(events, least):
+                inside = batch.positions[: int(batch.offsets[-1])]
+                begin, end = positions[batch.start], positions[to[batch.end]]
+                yield AnswerBatch(begin, end, batch.offsets, positions[inside])
+            np.maximum.at(least, self.codes[some], lowest[some])
+
+
+_NO_LIMITS = k.Limits(k.NO_LIMIT, k.KEEP, 0)
+
+
+def _at(times: Instants, rows: Int64s) -> Instants:
+    return times[rows] if isinstance(times, np.ndarray) else [times[n] for n in rows.tolist()]
+
+
+def waited_answers(
+    plan: WaitPlan, tables: Sequence[LearnedTables], stream: Stream, time: TimeAxis | None
+) -> Iterator[AnswerBatch]:
+    """The answers of a plan on a whole stream, by end; `tables` are those of its ``plans``.
+
+    Raises `BadData` for a time that is missing or goes back, `UsageError` for a time that is none.
+    """
+    groups = Groups(plan, stream, time)
+    parts = [
+        groups.answers(plan.plans[branch.body], groups.carried(branch, tables), tables[branch.body])
+        for branch in plan.branches
+    ]
+    return _merged(parts) if plan.repeats else parts[0]
+
+
+def waited_count(
+    plan: WaitPlan, tables: Sequence[LearnedTables], stream: Stream, time: TimeAxis | None
+) -> int:
+    """Return the number of answers, listing them only where one may come twice; raises the same."""
+    if plan.repeats:
+        return sum(map(len, waited_answers(plan, tables, stream, time)))
+    (branch,) = plan.branches
+    groups = Groups(plan, stream, time)
+    carried, of = groups.carried(branch, tables), tables[branch.body]
+    count = groups.counts(carried, of)
+    return groups.counts_by_runs(carried, of) if count is None else count
+
+
+def _merged(parts: Sequence[Iterator[AnswerBatch]]) -> Iterator[AnswerBatch]:
+    """The answers of some parts that come by end, each once, by end.
+
+    What ends before the last end that every part has shown is all there.
+    """
+    no, zero = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    nothing = AnswerBatch(no, no, zero, no)
+    held = [nothing for _ in parts]
+    going_on = [*range(len(parts))]
+
+    def last(n: int) -> int:
+        return int(held[n].end[-1]) if len(held[n]) else -1
+
+    while going_on:
+        behind = min(going_on, key=last)
+        if (batch := next(parts[behind], None)) is None:
+            going_on.remove(behind)
+        else:
+            held[behind] = join_answers([held[behind], batch])
+        until = min(map(last, going_on), default=k.NO_LIMIT)
+        cuts = [int(np.searchsorted(each.end, until)) for each in held]
+        if any(cuts):
+            some = {a for each, cut in zip(held, cuts, strict=True) for a in each.first(cut)}
+            yield from batched_answers(sorted(some, key=by_end), _SOME)
+            held = [each.after(cut) for each, cut in zip(held, cuts, strict=True)]

@@ -1,0 +1,139 @@
+"""Answers that wait: whole streams by every evaluator that takes them, against the reference."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from cerlab import Event, Stream
+from cerlab.compile.pattern import Pattern
+from cerlab.evaluate import EVALUATORS, evaluators_for
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
+from cerlab.model.answer import by_end
+from cerlab.model.clauses import AttributeWindow, EventWindow, Strategy, TimeWindow, Window
+from cerlab.model.stream import Until, time_axis
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import On
+from proofs_tests.suite import Suite
+
+TYPES = ("A", "A", "B", "B", "C")
+AXIS = time_axis("t", "s")
+
+
+def length(rng: Random) -> TimeWindow | AttributeWindow:
+    """A duration or ``n [t]``, of seconds as the times are."""
+    width = rng.choice((0, 0.5, 1, 2, 3))
+    if rng.random() < 0.5:
+        return TimeWindow(int(width * 10**9))
+    return AttributeWindow(width, "t")
+
+
+def window(rng: Random) -> Window:
+    return rng.choice((EventWindow(rng.randint(0, 3)), length(rng), length(rng)))
+
+
+def plain(rng: Random, depth: int) -> cel.Formula:
+    """A formula with an automaton."""
+    if depth == 0 or rng.random() < 0.2:
+        atom = cel.Atom(rng.choice(TYPES))
+        return cel.Not(atom) if rng.random() < 0.1 else atom
+    f, g = plain(rng, depth - 1), plain(rng, depth - 1)
+    match rng.randrange(8):
+        case 0 | 1 | 2:
+            return cel.Seq(f, g)
+        case 3:
+            return cel.Concat(f, g)
+        case 4:
+            return cel.Or(f, g)
+        case 5:
+            return cel.Plus(f)
+        case 6:
+            return cel.Filter(f, On("A", _predicate(rng)))
+        case _:
+            return cel.Project(frozenset({rng.choice(TYPES)}), f)
+
+
+def _predicate(rng: Random) -> pred.Predicate:
+    operator = rng.choice((pred.Operator.LE, pred.Operator.GT))
+    return pred.Comparison(operator, pred.Attribute("v"), pred.Constant(rng.randint(0, 2)))
+
+
+def waiting(rng: Random, depth: int) -> cel.Formula:
+    """A formula with a wait at its end."""
+    if depth == 0:
+        return cel.Wait(plain(rng, rng.choice((0, 0, 1, 2))), length(rng))
+    f = waiting(rng, depth - 1)
+    match rng.randrange(10):
+        case 0 | 1 | 2:
+            return cel.Unless(f, plain(rng, rng.choice((0, 0, 1, 2))))
+        case 3:
+            return cel.Within(f, window(rng))
+        case 4:
+            return cel.Or(f, rng.choice((plain, waiting))(rng, rng.randint(0, 1)))
+        case 5:
+            return cel.Wait(f, length(rng))
+        case 6:
+            return rng.choice((cel.As(f, "x"), cel.Project(frozenset({"A"}), f)))
+        case 7:
+            return cel.Filter(f, On("A", _predicate(rng)))
+        case _:
+            last = cel.Wait(cel.Atom(rng.choice(TYPES)), length(rng))
+            kept = rng.choice((cel.Unless(last, plain(rng, 1)), cel.Within(last, window(rng))))
+            return rng.choice((cel.Seq, cel.Concat))(plain(rng, 1), rng.choice((f, kept, kept)))
+
+
+def waiting_query(rng: Random) -> CeqlQuery:
+    """A query with a wait at the end of its formula, and clauses."""
+    return CeqlQuery(
+        waiting(rng, rng.choice((0, 0, 1, 1, 2, 3))),
+        items=rng.choice((None, None, None, (SelectItem("B"),))),
+        strategy=rng.choice((None, None, None, None, None, Strategy.STRICT)),
+        streams=rng.choice(((), (), ("S",))),
+        partition=rng.choice(((), (("k",),))),
+        window=window(rng) if rng.random() < 0.2 else None,
+    )
+
+
+def timed_events(rng: Random, n: int) -> list[Event]:
+    """Events with ties in time, one in some without a key, some of another stream."""
+    step = rng.choice(((0, 1, 1, 2), (0, 0.25, 0.5, 1)))
+    t: float = 0
+    events = []
+    for _ in range(n):
+        t += rng.choice(step)
+        values: dict[str, Any] = {"t": t, "v": rng.randint(0, 3)}
+        if rng.random() < 0.95:
+            values["k"] = rng.choice(("x", "x", "y"))
+        events.append(Event(rng.choice(TYPES), values, rng.choice((None, "S", "S", "T"))))
+    return events
+
+
+def promise(rng: Random, events: list[Event], query: CeqlQuery) -> Until | None:
+    """What the stream promises: nothing, the end, or a time not before the last event."""
+    axes = {type(each) for each in cel.waits(query.formula)}
+    last = events[-1].attributes["t"]
+    later = last + rng.choice((0, 0.5, 1.5, 3)) if len(axes) == 1 else "end"  # type: ignore[operator]
+    return rng.choice((None, "end", later))
+
+
+def test_evaluators_agree_with_the_reference(suite: Suite) -> None:
+    def case(rng: Random) -> bool | None:
+        query = waiting_query(rng)
+        events = timed_events(rng, rng.randint(4, 11))
+        stream = Stream(events, time=AXIS, until=promise(rng, events, query))
+        pattern = Pattern(query)
+        takers = [name for name in evaluators_for(pattern) if name != "reference"]
+        if "compiled" not in takers:
+            return None
+        expected = query_answers(query, stream)
+        for name in takers:
+            got = [*EVALUATORS[name].answers(pattern, stream)]
+            about = (name, str(pattern), events, stream.until)
+            assert sorted(got, key=by_end) == expected, about
+            assert [answer.end for answer in got] == [answer.end for answer in expected], about
+            assert EVALUATORS[name].count(pattern, stream) == len(expected), about
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000, needs_answers=0.5)
