@@ -12,7 +12,7 @@ from pathlib import Path
 from cerlab.cli.command import NO, OK, UNDECIDED
 from cerlab.cli.options import text_of
 from cerlab.errors import UsageError
-from cerlab.fuzz import CEL, CLAUSES, FAMILY, Progress, Summary, engine, fuzz, wanted
+from cerlab.fuzz import CEL, CLAUSES, FAMILY, TIMED, Progress, Summary, engine, fuzz, wanted
 from cerlab.testing import ATTRIBUTES, SMALL
 from cerlab.trial import ADAPTERS, FAULTS, Trial, Verdict, adapter, trial
 from cerlab.trial.adapters import DEFAULT, PACKAGES
@@ -36,6 +36,7 @@ answers with a line {{"answers": [{{"start": 0, "end": 2, "positions": [0, 2]}},
 Streams are short, with types A, B, C, and attributes v, w, k, and t: the time in seconds. Features:
   of formulas    {" ".join(CEL)}
   of the family  {" ".join(FAMILY)}
+  of time        {" ".join(TIMED)}
   of queries     {"  ".join(CLAUSES)}
 
 Features that are always refused are drawn no more. Exit status: 0 no difference, 1 a difference, 3
@@ -57,7 +58,7 @@ def fuzz_options(parser: argparse.ArgumentParser) -> None:
         "--with",
         dest="only",
         metavar="F,G",
-        help="the features of queries that the engine takes (default: all but those of the family)",
+        help="the features of queries that the engine takes (default: all of formulas and queries)",
     )
     parser.add_argument("--without", default="", metavar="F,G", help="features that it does not")
     parser.add_argument("--depth", type=int, default=3, help="of formulas, at most (default: 3)")

@@ -27,6 +27,7 @@ from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWind
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates.condition import Condition, Correlation, alternatives
+from cerlab.predicates.syntax import LabelAttribute
 from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
 from cerlab.testing.smaller import smallest
 from cerlab.why import why, why_text
@@ -41,8 +42,12 @@ CEL = (
 """Operators that every automaton has; ``>`` is that of ``S>R``, ``{n}`` stands for all counts."""
 
 
-FAMILY = ("AND", "ALL", "UNLESS", "STRICT()", "NEXT()", "LAST()", "MAX()", "x.v=y.v")
-"""Operators of the rest of the family; the last is a comparison between labels."""
+FAMILY = ("AND", "ALL", "UNLESS", "STRICT()", "NEXT()", "LAST()", "MAX()", "x.v=y.v", "x.v+y.v")
+"""Operators of the rest of the family; the last two compare labels, plainly and with arithmetic."""
+
+
+TIMED = ("WITHIN", "WAIT")
+"""Windows inside a formula, and waits."""
 
 
 CLAUSES = (
@@ -56,7 +61,7 @@ COMPOSITE = frozenset((";", ":", "+", ":+", "{n}", ":{n}", "OR", "AND", "ALL", "
 """Operators that join parts, or repeat one."""
 
 
-FEATURES = (*CEL, *FAMILY, *CLAUSES)
+FEATURES = (*CEL, *FAMILY, *TIMED, *CLAUSES)
 
 
 def wanted(text: str) -> frozenset[str]:
@@ -97,7 +102,7 @@ def _operators(phi: Formula) -> Iterable[str]:
         case cel.Count(_, _, _, gaps):
             return ("{n}",) if gaps else (":{n}",)
         case cel.Filter(_, condition):
-            return ("FILTER", "x.v=y.v") if _compares(condition) else ("FILTER",)
+            return ("FILTER", *_of_correlations(condition))
         case cel.Select(strategy, _):
             return (f"{strategy.value}()",)
         case cel.Or() | cel.And() | cel.All() | cel.Unless() | cel.As() | cel.Not():
@@ -108,8 +113,11 @@ def _operators(phi: Formula) -> Iterable[str]:
             assert_never(phi)
 
 
-def _compares(condition: Condition) -> bool:
-    return any(isinstance(each, Correlation) for group in alternatives(condition) for each in group)
+def _of_correlations(condition: Condition) -> Iterator[str]:
+    for each in (each for group in alternatives(condition) for each in group):
+        if isinstance(each, Correlation):
+            plain = all(isinstance(side, LabelAttribute) for side in (each.left, each.right))
+            yield "x.v=y.v" if plain else "x.v+y.v"
 
 
 def _clauses(query: CeqlQuery) -> Iterator[str]:
@@ -236,7 +244,13 @@ def _case(
     rng: Random, takes: frozenset[str], shape: Shape
 ) -> tuple[CeqlQuery, tuple[Event, ...], list[ComplexEvent]]:
     """A query that the reference takes, a stream that can be written as JSON, and the answers."""
-    shape = Shape(shape.depth, shape.events, shape.rich, family=bool(takes & set(FAMILY)))
+    shape = Shape(
+        shape.depth,
+        shape.events,
+        shape.rich,
+        family=bool(takes & set(FAMILY)),
+        timed=bool(takes & set(TIMED)),
+    )
     atomic = not takes & COMPOSITE or rng.random() < _ATOMIC
     for _ in range(_DRAWS):
         query = random_query(rng, shape)

@@ -53,7 +53,7 @@ from cerlab.compile.pattern import as_pattern
 from cerlab.errors import CerlabError, CerlabWarning, UsageError, nearest
 from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import STOCK_SCHEMA, stock_batches, stocks
-from cerlab.logic.cel.syntax import Atom, Formula
+from cerlab.logic.cel.syntax import Atom, Formula, waits, windows
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, by_end
@@ -65,6 +65,7 @@ from cerlab.testing.cel import (
     COLUMNS,
     any_fo_formula,
     columns_of,
+    on_one_axis,
     random_condition,
     random_events,
     random_fo_formula,
@@ -210,7 +211,8 @@ def cases(shape: Shape = ATTRIBUTES, *, times: bool = False) -> SearchStrategy[C
     """Return a strategy of queries with events, for engines that share no types with cerlab.
 
     Events have the attributes that a query reads: v and w, k for PARTITION BY, and t for a window.
-    With `times`, windows may be in seconds, and t is then a ``datetime``.
+    With `times`, windows may be in seconds, and t is then a ``datetime``. A shape that is `timed`
+    has windows inside formulas, and WAIT; `Case.answers` are those known at the last event.
     """
     return _strategy(_case, replace(shape, sparse=True), times=times)
 
@@ -221,10 +223,13 @@ def _case(rng: Choices, shape: Shape, *, times: bool) -> Case:
     query = with_parts_left_out(rng, whole)
     events = _stream(rng, whole.formula, shape, columns, columns_of(query))
     rows = [as_dict(event) for event in events]
-    if isinstance(query.window, TimeWindow):
+    # a stream has one axis of time, so windows are not partly by t and partly in seconds
+    lengths = (query.window, *windows(query.formula), *waits(query.formula))
+    if any(isinstance(each, TimeWindow) for each in lengths):
+        query = on_one_axis(query, times=True)
         rows = [{**row, "t": _EPOCH + timedelta(seconds=row["t"])} for row in rows]
         if not rows:  # no event has the time
-            query = replace(query, window=None)
+            query = on_one_axis(query, times=False)
     return Case(" ".join(query_text(query).split("\n")), rows)
 
 

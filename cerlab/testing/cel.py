@@ -10,7 +10,15 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
 from cerlab.logic.focel.scope import unscoped_variable
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, TimeWindow
+from cerlab.model.clauses import (
+    AttributeWindow,
+    Consume,
+    EventWindow,
+    Limit,
+    Strategy,
+    TimeWindow,
+    Window,
+)
 from cerlab.model.event import Duration, Event, Timestamp, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
@@ -126,6 +134,9 @@ _WITH_GAPS = tuple(kind for kind in _KINDS if kind not in ("concat", "star"))
 _FAMILY = ("and", "all", "unless", "select", "correlation")
 
 
+_TIMED = ("within", "within", "wait")
+
+
 @part
 def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
     """A formula: the operators of CORE Table 2, NOT, ``:``, ``:+``, RENAME; with `family` all."""
@@ -133,7 +144,8 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
         return _leaf(rng, shape)
     smaller = replace(shape, depth=shape.depth - 1)
     kinds = _KINDS if shape.contiguous else _WITH_GAPS
-    match rng.choice((*kinds, *_FAMILY) if shape.family else kinds):
+    more = (*(_FAMILY if shape.family else ()), *(_TIMED if shape.timed else ()))
+    match rng.choice((*kinds, *more)):
         case "and":
             left = random_formula(rng, smaller)
             # Two unrelated formulas have no valuation in common.
@@ -149,7 +161,13 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             x, y = (cel.As(random_formula(rng, smaller), label) for label in "xy")
             op = rng.choice(list(pred.Operator))
             here, there = (pred.LabelAttribute(label, rng.choice("vvw")) for label in "xy")
-            return cel.Filter(cel.Seq(x, y), cond.Correlation(op, here, there))
+            sides = random_sides(rng, here, there) if likely(rng, 0.25) else (here, there)
+            return cel.Filter(cel.Seq(x, y), cond.Correlation(op, *sides))
+        case "within":
+            windows = (*_lengths(rng), EventWindow(rng.randrange(4)))
+            return cel.Within(random_formula(rng, smaller), rng.choice(windows))
+        case "wait":
+            return cel.Wait(random_formula(rng, smaller), rng.choice(_lengths(rng)))
         case "rename":
             body = random_formula(rng, smaller)
             old = rng.choice(sorted(cel.defined_labels(body)) or ["A"])
@@ -180,6 +198,52 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             labels = sorted(cel.defined_labels(body))
             projection = frozenset(label for label in labels if likely(rng, 0.5))
             return cel.Project(projection, body)
+
+
+def _lengths(rng: Choices) -> tuple[AttributeWindow, TimeWindow]:
+    """The same length by the attribute t and in seconds."""
+    width = rng.choice((0, 1, 1, 2, 2.5, 4))
+    return AttributeWindow(width, "t"), TimeWindow(round(width * 10**9))
+
+
+def on_one_axis(query: CeqlQuery, *, times: bool) -> CeqlQuery:
+    """Return the query with its windows and waits all in seconds, or all by the attribute t."""
+
+    def window(w: Window) -> Window:
+        match w:
+            case AttributeWindow(width) if times:
+                return TimeWindow(round(width * 10**9))
+            case TimeWindow(nanoseconds) if not times:
+                return AttributeWindow(nanoseconds / 10**9, "t")
+            case _:
+                return w
+
+    def formula(phi: Formula) -> Formula:
+        psi = cel.map_children(formula, phi)
+        match psi:
+            case cel.Within(_, w):
+                return replace(psi, window=window(w))
+            case cel.Wait(_, length):
+                return replace(psi, length=window(length))
+            case _:
+                return psi
+
+    outside = None if query.window is None else window(query.window)
+    return replace(query, formula=formula(query.formula), window=outside)
+
+
+def random_sides(
+    rng: Choices, left: pred.Expression, right: pred.Expression
+) -> tuple[pred.Expression, pred.Expression]:
+    """Sides that compute: mostly with one label each, which registers keep the extreme of."""
+    number = pred.Constant(rng.choice((0, 1, 2, -1, 0.5, 1.05)))
+    op = rng.choice(list(pred.Arithmetic))
+    if likely(rng, 0.3):
+        return pred.Computed(op, left, right), number
+    if likely(rng, 0.3):
+        return left, pred.Negated(right)
+    computed = pred.Computed(op, number, right)
+    return (computed, left) if likely(rng, 0.3) else (left, computed)
 
 
 def random_count(rng: Choices, body: Formula, *, gaps: bool = True) -> cel.Count:
@@ -267,7 +331,10 @@ def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True)
     if likely(rng, 0.6 if query.partition else 0.2):
         policies = (Consume.ANY, Consume.ANY, Consume.PARTITION)
         query = replace(query, consume=rng.choice(policies))
-    return query
+    if query.partition and query.consume is Consume.ANY and cel.waits(formula):
+        # which key's answer consumes first would depend on the clock, so this is an error
+        query = replace(query, consume=Consume.PARTITION)
+    return query if times else on_one_axis(query, times=False)
 
 
 _KEPT = 0.98
@@ -342,7 +409,8 @@ def columns_of(query: CeqlQuery) -> frozenset[str]:
         *(side.attribute for side in sides),
         *partition_attributes(query),
     }
-    if isinstance(query.window, AttributeWindow | TimeWindow):
+    lengths = (query.window, *cel.windows(query.formula), *cel.waits(query.formula))
+    if any(isinstance(each, AttributeWindow | TimeWindow) for each in lengths):
         names.add("t")
     if query.streams or any(isinstance(phi, cel.Atom) and phi.stream for phi in formulas):
         names.add("stream")

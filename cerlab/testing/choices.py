@@ -46,6 +46,8 @@ class Shape:
     """Whether formulas have ``:``, ``:+`` and NOT too."""
     sparse: bool = False
     """Whether any attribute may be absent from any event."""
+    timed: bool = False
+    """Whether formulas have windows inside, and WAIT; both may read the attribute t."""
     temporal: bool = False
     """Whether values are moments and durations too, and predicates compute with them."""
 

@@ -14,7 +14,13 @@ from cerlab.logic.cel.syntax import Formula
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
-from cerlab.testing.cel import random_condition, random_count, random_events, random_formula
+from cerlab.testing.cel import (
+    random_condition,
+    random_count,
+    random_events,
+    random_formula,
+    random_sides,
+)
 from cerlab.testing.choices import ATTRIBUTES, LABELS, TYPES, Choices, Shape, likely, nests
 
 _KINDS = (
@@ -161,21 +167,7 @@ def _condition(rng: Choices, labels: list[str], shape: Shape) -> cond.Condition:
     v, w = (rng.choice("vvvw") for _ in range(2))
     op = rng.choice((*pred.Operator, *_OFTEN))
     sides = pred.LabelAttribute(x, v), pred.LabelAttribute(y, w)
-    return cond.Correlation(op, *(_arithmetic(rng, *sides) if likely(rng, 0.3) else sides))
-
-
-def _arithmetic(
-    rng: Choices, left: pred.Expression, right: pred.Expression
-) -> tuple[pred.Expression, pred.Expression]:
-    """Sides that compute: mostly with one label each, which registers keep the extreme of."""
-    number = pred.Constant(rng.choice((0, 1, 2, -1, 0.5, 1.05)))
-    op = rng.choice(list(pred.Arithmetic))
-    if likely(rng, 0.3):
-        return pred.Computed(op, left, right), number
-    if likely(rng, 0.3):
-        return left, pred.Negated(right)
-    computed = pred.Computed(op, number, right)
-    return (computed, left) if likely(rng, 0.3) else (left, computed)
+    return cond.Correlation(op, *(random_sides(rng, *sides) if likely(rng, 0.3) else sides))
 
 
 def random_correlated_events(rng: Choices, phi: Formula, shape: Shape = ATTRIBUTES) -> list[Event]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, assert_never, cast
 import pyarrow as pa
 
 from cerlab.errors import CerlabError, Unsupported
-from cerlab.fuzz import CEL, CLAUSES, FAMILY, difference, reference
+from cerlab.fuzz import CEL, CLAUSES, FAMILY, TIMED, difference, reference
 from cerlab.fuzz import features as of_query
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
@@ -42,7 +42,7 @@ PATTERN = (
 """Features of patterns; a `group` is a quantifier around more than a variable."""
 
 
-FAMILY_ONLY = frozenset(FAMILY)
+FAMILY_ONLY = frozenset((*FAMILY, *TIMED))
 """Features of CEQL that the automata of CORE lack."""
 
 
@@ -361,11 +361,14 @@ def surplus(left: Sequence[K], right: Sequence[K]) -> list[K]:
 class CeqlQueries:
     """CEQL: an answer is an interval and positions, or positions only; answers are a set."""
 
-    features = frozenset((*CEL, *FAMILY, *CLAUSES, *(f"v {op.value} w" for op in pred.Arithmetic)))
+    features = frozenset(
+        (*CEL, *FAMILY, *TIMED, *CLAUSES, *(f"v {op.value} w" for op in pred.Arithmetic))
+    )
 
     def draw(self, rng: Random, takes: frozenset[str]) -> tuple[Case, ...]:
         """A query on a stream with a word of it; the reference takes both."""
-        shape = Shape(SMALL.depth, SMALL.events, SMALL.rich, family=bool(takes & set(FAMILY)))
+        family, timed = (bool(takes & set(names)) for names in (FAMILY, TIMED))
+        shape = Shape(SMALL.depth, SMALL.events, SMALL.rich, family=family, timed=timed)
         for _ in range(_DRAWS):
             query = random_query(rng, shape)
             if likely(rng, 0.2):

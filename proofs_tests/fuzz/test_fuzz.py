@@ -133,7 +133,7 @@ def test_the_same_seed_gives_the_same_cases() -> None:
 def test_every_feature_is_drawn_and_only_those_that_are_asked_for() -> None:
     drawn_features: set[str] = set()
     for n in range(6_000):
-        drawn_features |= features(random_query(Random(n), Shape(family=True)))
+        drawn_features |= features(random_query(Random(n), Shape(family=True, timed=True)))
     assert drawn_features == set(FEATURES)
     assert wanted("or, Partition By,AND") == {"OR", "PARTITION BY", "AND"}
     assert set(FAMILY).isdisjoint(CEL)
