@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
@@ -206,10 +206,13 @@ def _lengths(rng: Choices) -> tuple[AttributeWindow, TimeWindow]:
     return AttributeWindow(width, "t"), TimeWindow(round(width * 10**9))
 
 
+W = TypeVar("W", bound=Window)
+
+
 def on_one_axis(query: CeqlQuery, *, times: bool) -> CeqlQuery:
     """Return the query with its windows and waits all in seconds, or all by the attribute t."""
 
-    def window(w: Window) -> Window:
+    def window(w: W) -> W | TimeWindow | AttributeWindow:
         match w:
             case AttributeWindow(width) if times:
                 return TimeWindow(round(width * 10**9))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, get_args
 
+from cerlab.model.event import Duration, Timestamp
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import RowPattern
@@ -30,9 +31,17 @@ _COMPARISONS = tuple(ex.ComparisonOperator)
 
 
 def random_row_pattern(
-    rng: Choices, reach: Reach = "match", *, depth: int = 3, pattern: rp.Pattern | None = None
+    rng: Choices,
+    reach: Reach = "match",
+    *,
+    depth: int = 3,
+    pattern: rp.Pattern | None = None,
+    temporal: bool = False,
 ) -> RowPattern:
-    """Return a well-formed query of a given pattern, or of a random one of at most this depth."""
+    """Return a well-formed query of a given pattern, or of a random one of at most this depth.
+
+    With `temporal`, half of the numbers are made durations or moments: ``x * 1 SECOND``.
+    """
     assert reach in get_args(Reach)
     rows = rng.choice(tuple(rp.Rows))
     if pattern is None:
@@ -48,8 +57,15 @@ def random_row_pattern(
     order = (rp.OrderItem(ex.Column("t"), within is None and likely(rng, 0.2), likely(rng, 0.2)),)
     return RowPattern(
         pattern,
-        tuple(rp.Definition(v, _condition(rng, v, names, reach)) for v in V if likely(rng, 0.6)),
-        tuple(rp.Measure(_measure(rng, names), f"m{k}") for k in range(rng.choice((1, 2, 3)))),
+        tuple(
+            rp.Definition(v, _condition(rng, v, names, reach, temporal))
+            for v in V
+            if likely(rng, 0.6)
+        ),
+        tuple(
+            rp.Measure(_measure(rng, names, temporal), f"m{k}")
+            for k in range(rng.choice((1, 2, 3)))
+        ),
         (ex.Column("g"),) if likely(rng, 0.4) else (),
         order if within is not None or likely(rng, 0.7) else (),
         subsets,
@@ -107,9 +123,28 @@ def _skip(rng: Choices, pattern: rp.Pattern, names: tuple[str, ...]) -> rp.Skip:
     return rng.choice((rp.ToFirst, rp.ToLast, rp.ToLast))(names[-1])
 
 
-def _condition(rng: Choices, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expression:
+_SECOND, _EPOCH = ex.Literal(Duration(10**9)), ex.Literal(Timestamp(0))
+
+
+def _in_time(rng: Choices, *numbers: ex.Expression) -> list[ex.Expression]:
+    """Return as many seconds as each number says, or the moments so long after 1970."""
+    lengths = [ex.Arithmetic(ex.ArithmeticOperator.MUL, n, _SECOND) for n in numbers]
+    if likely(rng, 0.5):
+        return [*lengths]
+    return [ex.Arithmetic(ex.ArithmeticOperator.ADD, _EPOCH, length) for length in lengths]
+
+
+def _condition(
+    rng: Choices, v: str, names: tuple[str, ...], reach: Reach, temporal: bool
+) -> ex.Expression:
     """Return a condition of v that holds about as often as not."""
     test = _test(rng, v, names, reach)
+    if (
+        temporal
+        and isinstance(test, ex.Comparison)
+        and test.left in (ex.Column("x"), ex.Column("x", v))
+    ):
+        test = ex.Comparison(test.operator, *_in_time(rng, test.left, test.right))
     match rng.choice(("alone", "alone", "alone", "and", "or", "not", "is")):
         case "and":
             return ex.And(test, _test(rng, v, names, reach))
@@ -169,9 +204,14 @@ def _of_labels(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
     return rng.choice(tests)
 
 
-def _measure(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
+def _measure(rng: Choices, names: tuple[str, ...], temporal: bool) -> ex.Expression:
     """Return a measure: labels, numbers of the mapping, steps, final and running."""
     reading = _reading(rng, names)
+    if temporal and likely(rng, 0.5):
+        if not isinstance(reading, ex.Aggregate) or isinstance(reading.body, ex.AllRows):
+            return _in_time(rng, reading)[0]
+        length = ex.Arithmetic(ex.ArithmeticOperator.MUL, reading.body, _SECOND)
+        return ex.Aggregate(reading.function, length, likely(rng, 0.3))
     if isinstance(reading, ex.First | ex.Last):
         reading = type(reading)(reading.body, reading.offset, likely(rng, 0.3))
     elif isinstance(reading, ex.Aggregate):

@@ -6,13 +6,15 @@ from collections import Counter
 from itertools import product
 from random import Random
 
+import pyarrow as pa
+
 from cerlab import match_recognize, parse_rows
-from cerlab.errors import CerlabError
+from cerlab.errors import CerlabError, Unsupported
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import check_row_pattern
 from cerlab.testing.rows import random_row_pattern, random_row_table
-from proofs_tests.rows.tables import typed_table
+from proofs_tests.rows.tables import EVALUATORS, typed_table
 from proofs_tests.suite import Suite
 
 EXPECTED = ("CER0692", "CER0788", "CER0789")
@@ -40,6 +42,29 @@ def test_half_of_them_have_answers(suite: Suite) -> None:
             return False
 
     suite.run(case, deep_count=4_000)
+
+
+def test_every_evaluator_agrees_on_durations_and_moments(suite: Suite) -> None:
+    def case(rng: Random) -> bool | None:
+        query = random_row_pattern(rng, depth=2, temporal=True)
+        assert parse_rows(str(query)) == query
+        table = typed_table(random_row_table(rng))
+        try:
+            expected = match_recognize(query, table, evaluator="reference")
+        except CerlabError as error:
+            if error.code not in EXPECTED:
+                raise
+            return False
+        for evaluator in (*EVALUATORS, "compiled"):
+            try:
+                found = match_recognize(query, table, evaluator=evaluator)
+            except Unsupported:
+                continue
+            assert found.equals(expected), (evaluator, str(query), table.to_pylist())
+        times = [f for f in expected.schema if pa.types.is_temporal(f.type)]
+        return bool(times and expected.num_rows)
+
+    suite.run(case, deep_count=20_000, needs_answers=0.3)
 
 
 def test_all_pairs_of_features_come() -> None:
