@@ -27,14 +27,10 @@ an-unmarked-end-consumes | SELECT A WHERE A ; B CONSUME BY ANY | ABAB | 0-1 0; 2
 an-empty-answer-consumes | SELECT NONE WHERE A ; B CONSUME BY ANY | AABB | 0-2; 1-2
 # 0 and 1 are marked nowhere and are used up all the same
 unmarked-events-are-consumed | SELECT B WHERE NOT(B) ; B CONSUME BY ANY | CABB | 0-2 2; 1-2 2
-# [0,2] is too long, so its B is still there
 without-partitions-the-stream-is-one | SELECT * WHERE A ; B CONSUME BY PARTITION | AABBAB | 0-2 0,2;
     1-2 1,2; 4-5 4,5
-# 2 ends a match of k = 1 and the A at 0 of k = 2
 none-restarts-none | SELECT * WHERE A ; B PARTITION BY [k] CONSUME BY NONE | AABAB k=21122 |
     1-2 1,2; 0-4 0,4; 3-4 3,4
-# of k = 1: A C B B, whose B is 2 after A; of k = 2: A B A, then no B
-# {1, 4} would hold an event before the answer at 2
 """),
     pytest.param(
         "SELECT * WHERE (A ; B) OR (B ; C) WITHIN 1 EVENTS CONSUME BY ANY",

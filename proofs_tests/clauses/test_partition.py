@@ -21,7 +21,6 @@ def with_keys(types: str, keys: list[Any]) -> list[dict[str, Any]]:
 CASES = [
     *answer_rows("""
 only-equal-keys-meet | SELECT * WHERE A ; B PARTITION BY [k] | AABB k=1212 | 0-2 0,2; 1-3 1,3
-# 0 and 2 are neighbours in the substream of 1
 contiguity-still-holds-in-the-substream | SELECT * WHERE A : B PARTITION BY [k] | AAB k=111 |
     1-2 1,2
 iteration-inside-one-substream | SELECT * WHERE A+ PARTITION BY [k] | AAA k=121 | 0-0 0; 1-1 1;
@@ -29,8 +28,6 @@ iteration-inside-one-substream | SELECT * WHERE A+ PARTITION BY [k] | AAA k=121 
 contiguous-iteration-over-a-foreign-event | SELECT * WHERE A:+ PARTITION BY [k] | AAA k=121 | 0-0 0;
     1-1 1; 0-2 0,2; 2-2 2
 intervals-too-are-of-the-whole | SELECT B WHERE A ; B PARTITION BY [k] | AABB k=1221 | 1-2 2; 0-3 3
-# k = 1 is A B; k = 2 is A C C B, too long
-# 0 and 2 are neighbours in their substream, but 6 apart in time
 # the B without a key is in no substream, so no NOT takes it
 not-sees-only-the-substream | SELECT * WHERE NOT(A) PARTITION BY [k] | BAB k=11. | 0-0
 an-event-without-a-key-is-no-gap | SELECT * WHERE A : B PARTITION BY [k] | ABB k=1.1 | 0-2 0,2
