@@ -281,11 +281,16 @@ def requirements_of(pattern: AnyPattern, time: str | None = None) -> Requirement
         return needs
     ast = pattern.ast
     needs.streams |= dict.fromkeys(ast.streams)
+    lengths = [ast.window]
     for psi in cel.subformulas(ast.formula):
         if isinstance(psi, cel.Atom):
             needs.types[psi.type] = None
             if psi.stream is not None:
                 needs.streams[psi.stream] = None
+        elif isinstance(psi, cel.Within):
+            lengths.append(psi.window)
+        elif isinstance(psi, cel.Wait):
+            lengths.append(psi.length)
         elif isinstance(psi, cel.Filter):
             for condition in (each for group in alternatives(psi.condition) for each in group):
                 match condition:
@@ -297,9 +302,9 @@ def requirements_of(pattern: AnyPattern, time: str | None = None) -> Requirement
                     case _:
                         pass  # what a predicate from Python reads is its own
     needs.attributes |= dict.fromkeys(partition_attributes(ast))
-    for window in (ast.window, *cel.windows(ast.formula)):
-        if isinstance(window, AttributeWindow):
-            needs.attributes[window.attribute] = None
+    for length in lengths:
+        if isinstance(length, AttributeWindow):
+            needs.attributes[length.attribute] = None
     for own in _OWN:
         needs.attributes.pop(own, None)
     return needs
