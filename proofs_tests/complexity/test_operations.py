@@ -89,9 +89,9 @@ def test_what_a_query_needs_is_looked_for_once_in_a_stream(monkeypatch: pytest.M
     looks: list[Any] = []
     look = requirements.requirements_of
 
-    def counted(pattern: Any) -> Any:
+    def counted(pattern: Any, *axis: Any) -> Any:
         looks.append(pattern)
-        return look(pattern)
+        return look(pattern, *axis)
 
     monkeypatch.setattr(requirements, "requirements_of", counted)
     query = cerlab.parse_query("SELECT * WHERE A ; B FILTER B[v = 1]")
