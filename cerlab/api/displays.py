@@ -4,7 +4,6 @@ from cerlab import display
 from cerlab.api.answers import Answers, Matches
 from cerlab.api.sessions import Session
 from cerlab.viz import displays
-from cerlab.viz import displays as plans
 from cerlab.viz.answers import answers_html, answers_svg, answers_text
 
 __all__ = ["displays"]
@@ -13,4 +12,4 @@ for _kind in (Matches, Answers):
     display.register(_kind, "text/plain", answers_text)
     display.register(_kind, "text/html", answers_html)
     display.register(_kind, "image/svg+xml", answers_svg)
-display.register(Session, "text/html", plans.session_html)
+display.register(Session, "text/html", displays.session_html)

@@ -8,11 +8,7 @@
 'CEL formula of 3 nodes: A ; B'
 """
 
-from cerlab.viz import deterministic, formulas, tecs
-from cerlab.viz import formulas as conjunctive
-from cerlab.viz import formulas as derivations
-from cerlab.viz import machines as minterms
-from cerlab.viz import machines as states
+from cerlab.viz import deterministic, formulas, machines, tecs
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import Graph, alt_text, graph_of
 from cerlab.viz.networks import from_networkx, to_networkx
@@ -21,16 +17,13 @@ from cerlab.viz.render import drawing, svg, to_graphviz
 __all__ = [
     "Graph",
     "alt_text",
-    "conjunctive",
-    "derivations",
     "deterministic",
     "dot_text",
     "drawing",
     "formulas",
     "from_networkx",
     "graph_of",
-    "minterms",
-    "states",
+    "machines",
     "svg",
     "tecs",
     "to_graphviz",

@@ -272,9 +272,8 @@ def _valuations_of_one(query: Query, events: Any, answer: ComplexEvent) -> list[
 def test_valuations_that_are_made_some_at_a_time_are_each_made_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from cerlab.engine import labels as labelled_rows
 
-    monkeypatch.setattr(labelled_rows, "SOME_OBJECTS", 2)
+    monkeypatch.setattr(labelling, "SOME_OBJECTS", 2)
     query, events = cerlab.parse_query("SELECT * WHERE A"), [{"type": "A"}] * 5
     ways = labelled_valuations(query, cerlab.Stream.from_events(events), query.run(events))
     assert [V.labels for V in ways] == [{"A": (n,)} for n in range(5)]

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from cerlab.automata import compose, epsilon
-from cerlab.automata import compose as forms
 from cerlab.automata.automaton import (
     START,
     AnchoredCea,
@@ -33,9 +32,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Predicate, conjunction
 from cerlab.theorems import elimination as vcea_to_cel
-from cerlab.theorems import foundations as boolean_operations
-from cerlab.theorems import foundations as labelled
-from cerlab.theorems import socel
+from cerlab.theorems import foundations, socel
 from cerlab.theorems import srt as printed_elimination
 from cerlab.theorems.foundations import LabelByLabel, positions_of_labels
 from cerlab.theorems.socel import Pair
@@ -113,7 +110,7 @@ def determinised_from_one_state(A: AnchoredCea) -> AnchoredCea:
     return DETERMINISE(AnchoredCea(A.states, A.Delta, frozenset({min(A.I)}), A.F))
 
 
-DETERMINISE = boolean_operations.determinise
+DETERMINISE = foundations.determinise
 
 
 def equal_or_disjoint(P: Predicate, Q: Predicate) -> bool:
@@ -129,7 +126,7 @@ def anchored_by_one_transition(A: IntervalCea) -> AnchoredCea:
     return AnchoredCea(B.states, Delta, B.I, B.F)
 
 
-ANCHOR = forms.anchor
+ANCHOR = compose.anchor
 
 # -- SO-CEL and UCEA ------------------------------------------------------------------------------
 
@@ -254,21 +251,21 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (test_theorem_3.check, focel_to_cea, "plus", iteration_once),
     (test_theorem_3.check, focel_to_cea, "choice", choice_of_the_left),
     (test_proposition_1.check_union, compose, "union", union_on_the_same_states),
-    (test_proposition_1.check_intersection, boolean_operations, "conjunction", left_of),
+    (test_proposition_1.check_intersection, foundations, "conjunction", left_of),
     (
         test_proposition_1.check_determinised,
-        boolean_operations,
+        foundations,
         "determinise",
         determinised_from_one_state,
     ),
     (
         test_proposition_1.check_complement,
-        boolean_operations,
+        foundations,
         "determinise",
         determinised_from_one_state,
     ),
-    (test_proposition_1.check_io, boolean_operations, "disjoint", equal_or_disjoint),
-    (test_proposition_1.check_anchored, forms, "anchor", anchored_by_one_transition),
+    (test_proposition_1.check_io, foundations, "disjoint", equal_or_disjoint),
+    (test_proposition_1.check_anchored, compose, "anchor", anchored_by_one_transition),
     (test_theorem_5.check_formula, socel, "_demand", demand_of_all),
     (test_theorem_5.check_formula, socel, "_iteration", identity),
     (test_theorem_5.check_formula, socel, "_sequence", sequence_or_first),
@@ -284,11 +281,11 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (test_completeness.check_there, pred, "negation", same),
     (
         test_of_ucea.check_runs,
-        labelled,
+        foundations,
         "positions_of_labels",
         answers_end_with_a_label,
     ),
-    (test_of_ucea.check_runs, labelled, "positions_of_labels", first_label_only),
+    (test_of_ucea.check_runs, foundations, "positions_of_labels", first_label_only),
 ]
 
 MUTANTS = [

@@ -9,8 +9,6 @@ import pytest
 from cerlab.automata.automaton import AnchoredCea
 from cerlab.engine.reference import list_nodes as evaluation
 from cerlab.engine.reference import lists
-from cerlab.engine.reference import lists as maximal
-from cerlab.engine.reference import lists as ordered
 from cerlab.engine.reference.list_nodes import (
     Node,
     NodeList,
@@ -130,14 +128,14 @@ MUTANTS = [
     mutant(ON_ALL, NodeList, "append", append_one, id="append-one"),
     mutant(ON_ALL, NodeList, "add", add_behind, id="newest-last"),
     mutant(ON_ALL, evaluation, "enumerate_lists", at_most_two_nodes, id="two-nodes"),
-    mutant(ON_NXT, ordered, "single_final", copy_all_into_final, id="next-e6"),
-    mutant(ON_NXT, ordered, "single_final", as_it_is, id="next-finals"),
-    mutant(ON_LAST, ordered, "single_final", as_it_is, id="last-finals"),
-    mutant(ON_NXT, lists, "next_order", ordered.last_order, id="next-as-last"),
-    mutant(ON_LAST, lists, "last_order", ordered.next_order, id="last-as-next"),
-    mutant(ON_MAX, maximal, "move_not_marking", rivals_never_skip, id="max-skip"),
-    mutant(ON_MAX, maximal, "move_not_marking", new_rivals_only_if_none, id="max-new"),
-    mutant(ON_MAX, maximal, "move_marking", rivals_forgotten, id="max-take"),
+    mutant(ON_NXT, lists, "single_final", copy_all_into_final, id="next-e6"),
+    mutant(ON_NXT, lists, "single_final", as_it_is, id="next-finals"),
+    mutant(ON_LAST, lists, "single_final", as_it_is, id="last-finals"),
+    mutant(ON_NXT, lists, "next_order", lists.last_order, id="next-as-last"),
+    mutant(ON_LAST, lists, "last_order", lists.next_order, id="last-as-next"),
+    mutant(ON_MAX, lists, "move_not_marking", rivals_never_skip, id="max-skip"),
+    mutant(ON_MAX, lists, "move_not_marking", new_rivals_only_if_none, id="max-new"),
+    mutant(ON_MAX, lists, "move_marking", rivals_forgotten, id="max-take"),
     mutant(ON_STRICT, StrictEvaluation, "_update", bottom_replaces, id="strict-lost"),
     mutant(ON_STRICT, StrictEvaluation, "_update", gaps_after_marks, id="strict-gap"),
     mutant(ON_STRICT, StrictEvaluation, "reset", unmarked_run_lives_on, id="reset"),

@@ -13,7 +13,6 @@ import pytest
 
 from cerlab.api import parse_formula
 from cerlab.automata import compose
-from cerlab.automata import compose as forms
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.logic.cel import syntax as cel
@@ -210,7 +209,7 @@ def check_anchored(rng: Random) -> bool:
         if not any(isinstance(psi, cel.Project | cel.Not) for psi in cel.subformulas(phi)):
             break
     S = random_events(rng, phi, ANCHORED_SHAPE)
-    sets = answers(forms.anchor(vcea_to_cea(cel_to_vcea(phi))), S)
+    sets = answers(compose.anchor(vcea_to_cea(cel_to_vcea(phi))), S)
     expected: Answers = [set() for _ in S]
     for C in map(complex_event, valuations(phi, S)):
         assert (C.start, C.end) == (C.positions[0], C.positions[-1])
@@ -224,5 +223,5 @@ def test_anchored_keeps_what_begins_and_ends_with_a_mark(suite: Suite) -> None:
 
 
 def test_anchored_loses_what_ends_without_a_mark() -> None:
-    A = forms.anchor(vcea_to_cea(cel_to_vcea(parse_formula("PROJECT[A](A ; B)"))))
+    A = compose.anchor(vcea_to_cea(cel_to_vcea(parse_formula("PROJECT[A](A ; B)"))))
     assert answers(A, word("AB")) == [set(), set()]

@@ -14,15 +14,10 @@ import z3
 
 from cerlab.budget import STEPS
 from cerlab.model.event import AttributeType, Duration, Event, Timestamp, Value
-from cerlab.predicates import smt as listing
-from cerlab.predicates import smt as values
+from cerlab.predicates import smt
 from cerlab.predicates.domains import Domain, by_representatives
 from cerlab.predicates.minterms import minterms, satisfiable
-from cerlab.predicates.smt import by_solver, formulas
-from cerlab.predicates.smt import formulas as encoding
-from cerlab.predicates.smt import formulas as terms
-from cerlab.predicates.smt import texts as places
-from cerlab.predicates.smt import texts as questions
+from cerlab.predicates.smt import by_solver, formulas, texts
 from cerlab.predicates.syntax import (
     Arithmetic,
     Atom,
@@ -155,7 +150,7 @@ def test_the_order_and_the_examples_do_not_depend_on_the_hash_seed() -> None:
 def test_where_z3_gives_up_every_vector_is_listed_as_not_decided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(questions, "STEPS", 1)
+    monkeypatch.setattr(texts, "STEPS", 1)
     every = {f"{n:03b}": False for n in range(8)}
     assert vectors("v * w = 6", "v + w * v = 5", "v < w") == every
     assert satisfiable(p("v < w AND w < v")) is None
@@ -164,7 +159,7 @@ def test_where_z3_gives_up_every_vector_is_listed_as_not_decided(
 
 def test_a_vector_has_the_example_of_any_of_its_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rational has the square 2; the undecided vector has an example by ``u != 1``."""
-    monkeypatch.setattr(questions, "STEPS", 1)
+    monkeypatch.setattr(texts, "STEPS", 1)
     examples = {m.symbol: m.example for m in minterms([p("u != 1 OR v * v = 2")])}
     assert sorted(examples) == [0, 1]
     assert all(example is not None for example in examples.values())
@@ -181,7 +176,7 @@ def test_where_a_model_is_no_float_a_round_one_is_asked_for() -> None:
 @pytest.mark.parametrize("one", [-7, -6, 0, 6, 7])
 def test_a_remainder_has_the_sign_of_what_divides(one: int, other: int) -> None:
     for number in (z3.IntVal, z3.RealVal):
-        assert z3.simplify(terms.remainder(number(one), number(other))) == number(one % other)
+        assert z3.simplify(formulas.remainder(number(one), number(other))) == number(one % other)
 
 
 @pytest.mark.parametrize(
@@ -199,12 +194,12 @@ def test_a_remainder_has_the_sign_of_what_divides(one: int, other: int) -> None:
 def test_a_number_of_a_model_is_an_integer_where_it_is_one(
     numeral: str, kind: AttributeType | None, value: float
 ) -> None:
-    number = values.number_in(z3.RealVal(numeral), Domain(kind), Fraction(99))
+    number = smt.number_in(z3.RealVal(numeral), Domain(kind), Fraction(99))
     assert (number, type(number)) == (value, type(value))
 
 
 def test_hard_questions_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(questions, "STEPS", questions.STEPS // 10)
+    monkeypatch.setattr(texts, "STEPS", texts.STEPS // 10)
     hard = p("v * v * v * w + w * w * u = u * u * u + 7 AND v % w = 2 AND u % v = 3 AND w % 1 = 0")
     assert satisfiable(hard) in (True, None)
 
@@ -224,21 +219,21 @@ def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(formulas, "RELATIONS", {**RELATIONS, Operator.LT: operator.le})
         assert fails(agree, 100), "less taken for less or equal"
-    listing.choices_of.cache_clear()
+    smt.choices_of.cache_clear()
     assert not fails(consistent, 60)
-    listing.choices_of.cache_clear()
+    smt.choices_of.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(terms, "arithmetic", without_guards)
+        patch.setattr(formulas, "arithmetic", without_guards)
         assert fails(consistent, 60), "every operator taken for addition"
-    listing.choices_of.cache_clear()
+    smt.choices_of.cache_clear()
     with monkeypatch.context() as patch:
-        for module in (encoding, formulas):
+        for module in (formulas, formulas):
             patch.setattr(module, "is_plain", lambda value: isinstance(value, str))
-        patch.setattr(places, "search_language", lambda tree, context: literal_only(context))
+        patch.setattr(texts, "search_language", lambda tree, context: literal_only(context))
         assert fails(consistent, 60), "every pattern taken for one that finds nothing"
 
 
-def without_guards(op: Arithmetic, left: Any, right: Any, E: encoding.Encoding) -> terms.Cases:
+def without_guards(op: Arithmetic, left: Any, right: Any, E: formulas.Encoding) -> formulas.Cases:
     if "number" not in left or "number" not in right:
         return {}
     (here, one), (there, other) = left["number"], right["number"]

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledStates
-from cerlab.engine import labels as labelled_rows
 from cerlab.engine import labels as registers
 from cerlab.engine import measures as end_totals
 from cerlab.engine import totals
@@ -222,7 +221,7 @@ MUTANTS = [
     mutant(LABELS, LabelledStates, "_moves", first_mark_only),
     mutant(LABELS, LabelledStates, "_moves", passes_or_takes),
     mutant(LABELS, LabelledStates, "__init__", only_asked_for),
-    mutant(LABELS, labelled_rows, "_substreams", in_one_substream),
+    mutant(LABELS, registers, "_substreams", in_one_substream),
     mutant(BY_REGISTERS, registers, "_labels", gaps_change_nothing),
     mutant(BY_REGISTERS, registers, "labelling_program", kept_for_the_next_step),
     mutant(EXACT, reference, "add_totals", least_of_the_first),

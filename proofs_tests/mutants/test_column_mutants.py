@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cerlab.predicates.columns import axes, pieces
-from cerlab.predicates.columns import axes as cuts
 from cerlab.predicates.columns import lookup_tables as twins
 from proofs_tests.kernels import JIT
 from proofs_tests.laws.random_columns import check_case
@@ -45,7 +44,7 @@ def rounded_constants(values: Any, of_time: Any) -> list[int | float]:
     return [float(min(max(n, -(2**70)), 2**70)) for n in exact]
 
 
-_NUMBERS_OF = cuts.numbers_of
+_NUMBERS_OF = axes.numbers_of
 
 
 def stale_dictionary(self: Any, dictionary: Any, name: str, numbers_of: Any) -> Any:
@@ -65,7 +64,7 @@ MUTANTS = [
     mutant(STAGE, axes, "operations", CUT_BELOW, id="a cut belongs to the stretch below"),
     mutant(STAGE, axes, "operations", NAN_IS_LARGE, id="NaN is a number"),
     mutant(STAGE, axes, "same", as_text, id="equal values of two types are one"),
-    mutant(STAGE, cuts, "numbers_of", rounded_constants, id="constants are rounded"),
+    mutant(STAGE, axes, "numbers_of", rounded_constants, id="constants are rounded"),
     mutant(
         STAGE,
         pieces.Lookup,

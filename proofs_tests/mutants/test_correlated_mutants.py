@@ -14,7 +14,6 @@ from cerlab.automata import registers as coalesce
 from cerlab.automata.labelled import LabelledSrt
 from cerlab.compile import cel_to_vcea as operators
 from cerlab.compile import correlated_to_srt
-from cerlab.compile import correlated_to_srt as extremes
 from cerlab.compile.cel_to_vcea import apply_filter
 from cerlab.compile.correlated_to_srt import INCOMPARABLE, NOTHING, Side, Way
 from cerlab.engine.reference.registers import IntervalRuns, OpenInterval
@@ -31,8 +30,8 @@ from proofs_tests.random_cases import Case
 from proofs_tests.srt.correlated_cases import by_registers, correlated_case, directed_case
 from proofs_tests.suite import Suite
 
-_MEMORIES = extremes._memories
-_GUARD_AGAINST = extremes._guard_against
+_MEMORIES = correlated_to_srt._memories
+_GUARD_AGAINST = correlated_to_srt._guard_against
 _CONSTRUCT = correlated_to_srt._construct
 _APPLY_FILTER = apply_filter
 _SUCCESSORS = IntervalRuns._successors
@@ -74,22 +73,22 @@ def one_event_for_unequal(side: Side, summary: int, *, alone: bool) -> Iterator[
 
 
 SWAPPED_EXTREMES = {
-    **extremes.EXTREME,
-    Operator.LE: extremes.EXTREME[Operator.GE],
-    Operator.LT: extremes.EXTREME[Operator.GT],
+    **correlated_to_srt.EXTREME,
+    Operator.LE: correlated_to_srt.EXTREME[Operator.GE],
+    Operator.LT: correlated_to_srt.EXTREME[Operator.GT],
 }
 """The least is kept where the greatest should be."""
 
 TIES_ARE_INCOMPARABLE = {
-    **extremes.EXTREME,
+    **correlated_to_srt.EXTREME,
     Operator.LT: (Operator.GT, Operator.LT),
     Operator.LE: (Operator.GT, Operator.LT),
 }
 
-ONE_SIDED = {**extremes.CONVERSE, Operator.LT: Operator.LT, Operator.GT: Operator.GT}
+ONE_SIDED = {**correlated_to_srt.CONVERSE, Operator.LT: Operator.LT, Operator.GT: Operator.GT}
 """The converse of ``<`` is ``<``."""
 
-STRICT_CONVERSE = {**extremes.CONVERSE, Operator.LE: Operator.GT, Operator.GE: Operator.LT}
+STRICT_CONVERSE = {**correlated_to_srt.CONVERSE, Operator.LE: Operator.GT, Operator.GE: Operator.LT}
 
 
 def extremes_of_what_is_unknown(side: Side, other: Side, summary: int) -> Guard:
@@ -120,8 +119,8 @@ def one_extreme_for_both(condition: cond.Correlation, name: Any) -> tuple[Side, 
     )
 
 
-_WITH_STORED = extremes._with_stored
-_SIDES = extremes._sides
+_WITH_STORED = correlated_to_srt._with_stored
+_SIDES = correlated_to_srt._sides
 
 
 # -- the induction on the formula ----------------------------------------------------------------
@@ -226,21 +225,41 @@ def by_registers_or_refused(n: int) -> bool:
 QUERIES = Judge(by_registers_or_refused, CASES, ENOUGH)
 
 MUTANTS = [
-    mutant(QUERIES, extremes, "_memories", incomparable_is_forgotten, id="incomparable-forgotten"),
-    mutant(QUERIES, extremes, "_memories", incomparable_is_refused, id="incomparable-refused"),
-    mutant(QUERIES, extremes, "_memories", first_stays, id="first-kept"),
-    mutant(QUERIES, extremes, "_memories", last_stays, id="last-kept"),
-    mutant(QUERIES, extremes, "_memories", one_event_for_unequal, id="one-event-for-unequal"),
-    mutant(QUERIES, extremes, "EXTREME", SWAPPED_EXTREMES, id="extremes-swapped"),
-    mutant(QUERIES, extremes, "EXTREME", TIES_ARE_INCOMPARABLE, id="ties-incomparable"),
-    mutant(QUERIES, extremes, "CONVERSE", ONE_SIDED, id="converse-of-less"),
-    mutant(QUERIES, extremes, "CONVERSE", STRICT_CONVERSE, id="strict-converse"),
     mutant(
-        QUERIES, extremes, "_guard_against", extremes_of_what_is_unknown, id="incomparable-holds"
+        QUERIES,
+        correlated_to_srt,
+        "_memories",
+        incomparable_is_forgotten,
+        id="incomparable-forgotten",
     ),
-    mutant(QUERIES, extremes, "_with_stored", extreme_of_the_attribute, id="extreme-of-attribute"),
-    mutant(QUERIES, extremes, "_sides", one_extreme_for_both, id="one-extreme-for-both"),
-    mutant(QUERIES, extremes, "labels_later", only_the_next_step, id="only-the-next-step"),
+    mutant(
+        QUERIES, correlated_to_srt, "_memories", incomparable_is_refused, id="incomparable-refused"
+    ),
+    mutant(QUERIES, correlated_to_srt, "_memories", first_stays, id="first-kept"),
+    mutant(QUERIES, correlated_to_srt, "_memories", last_stays, id="last-kept"),
+    mutant(
+        QUERIES, correlated_to_srt, "_memories", one_event_for_unequal, id="one-event-for-unequal"
+    ),
+    mutant(QUERIES, correlated_to_srt, "EXTREME", SWAPPED_EXTREMES, id="extremes-swapped"),
+    mutant(QUERIES, correlated_to_srt, "EXTREME", TIES_ARE_INCOMPARABLE, id="ties-incomparable"),
+    mutant(QUERIES, correlated_to_srt, "CONVERSE", ONE_SIDED, id="converse-of-less"),
+    mutant(QUERIES, correlated_to_srt, "CONVERSE", STRICT_CONVERSE, id="strict-converse"),
+    mutant(
+        QUERIES,
+        correlated_to_srt,
+        "_guard_against",
+        extremes_of_what_is_unknown,
+        id="incomparable-holds",
+    ),
+    mutant(
+        QUERIES,
+        correlated_to_srt,
+        "_with_stored",
+        extreme_of_the_attribute,
+        id="extreme-of-attribute",
+    ),
+    mutant(QUERIES, correlated_to_srt, "_sides", one_extreme_for_both, id="one-extreme-for-both"),
+    mutant(QUERIES, correlated_to_srt, "labels_later", only_the_next_step, id="only-the-next-step"),
     mutant(
         QUERIES,
         correlated_to_srt,

@@ -13,8 +13,7 @@ import pytest
 from cerlab.automata import explicit as mealy_module
 from cerlab.automata.explicit import DEAD, Step
 from cerlab.engine import window_program as program
-from cerlab.engine import window_scan as relevant_events
-from cerlab.engine import window_scan as scan
+from cerlab.engine import window_scan
 from cerlab.engine.window_program import Program
 from cerlab.engine.window_scan import Batch, WindowScan
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -22,7 +21,7 @@ from proofs_tests.engine.windowed_cases import by_phases, cuts, windowed_case
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.suite import Suite
 
-_LAST_WINDOW = relevant_events.last_window
+_LAST_WINDOW = window_scan.last_window
 
 
 def chained_anyhow(states: int, moves: Any, begins: Any) -> bool:
@@ -93,8 +92,8 @@ MUTANTS = [
     mutant(PHASES, program, "_is_chained", chained_anyhow),
     mutant(PHASES, program, "_is_one_to_one", in_order_anyhow),
     mutant(PHASES, mealy_module, "_classes", classes_by_marks),
-    mutant(PHASES, scan, "last_window", only_what_mattered),
-    mutant(PHASES, scan, "last_window", window_without_its_first),
+    mutant(PHASES, window_scan, "last_window", only_what_mattered),
+    mutant(PHASES, window_scan, "last_window", window_without_its_first),
     mutant(PHASES, WindowScan, "_carry_over", consumed_may_begin_again),
     mutant(PHASES, WindowScan, "_idle_at", idle_from_the_beginning),
 ]

@@ -14,7 +14,6 @@ from cerlab.api import parse_formula
 from cerlab.engine.reference.tecs import Node, Tecs, TecsEvaluation, UnionList
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import rewrite, scope, translate
-from cerlab.logic.focel import rewrite as report
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
@@ -86,7 +85,7 @@ BOUND = on_rows(lambda row: scope.bound(parse_formula(row[0])) == set(row[1]), B
 BY_HAND = on_rows(lambda row: rewrite.is_lp(parse_formula(row[0])) is row[1], LP_BY_HAND)
 
 MUTANTS = [
-    mutant(SIZES, report, "safe_form", disjuncts_of_iterations_twice),
+    mutant(SIZES, rewrite, "safe_form", disjuncts_of_iterations_twice),
     mutant(BY_HAND, rewrite, "is_lp", lp_on_any_variable),
     mutant(SAME_ANSWERS, translate, "_without_variables", iterations_once),
     mutant(SAME_ANSWERS, translate, "safe_form", lambda phi: phi, id="unsafe_disjuncts_stay"),

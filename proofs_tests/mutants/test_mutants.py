@@ -10,7 +10,6 @@ import pytest
 from cerlab.automata import compose, product
 from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.compile import cel_to_vcea
-from cerlab.compile import cel_to_vcea as operators
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import WindowPointer
 from cerlab.engine.reference.runs import VceaRuns
@@ -209,12 +208,12 @@ ON_QUERIES, ON_FAMILY, ON_AUTOMATA = (
 )
 
 MUTANTS = [
-    mutant(ON_QUERIES, operators, "iteration", star_with_gaps, id="star-waits"),
-    mutant(ON_QUERIES, operators, "iteration", iteration_at_most_twice, id="plus-twice"),
-    mutant(ON_QUERIES, operators, "sequence", concat_with_gaps, id="concat-waits"),
-    mutant(ON_QUERIES, operators, "sequence", initial_states_may_wait, id="left-waits"),
+    mutant(ON_QUERIES, cel_to_vcea, "iteration", star_with_gaps, id="star-waits"),
+    mutant(ON_QUERIES, cel_to_vcea, "iteration", iteration_at_most_twice, id="plus-twice"),
+    mutant(ON_QUERIES, cel_to_vcea, "sequence", concat_with_gaps, id="concat-waits"),
+    mutant(ON_QUERIES, cel_to_vcea, "sequence", initial_states_may_wait, id="left-waits"),
     mutant(ON_QUERIES, cel_to_vcea, "_demand", demand_everywhere, id="filter-every-label"),
-    mutant(ON_QUERIES, operators, "alternatives", one_alternative, id="or-keeps-one-side"),
+    mutant(ON_QUERIES, cel_to_vcea, "alternatives", one_alternative, id="or-keeps-one-side"),
     mutant(ON_QUERIES, pred, "conjunction", filter_on_first_only, id="filter-lost"),
     mutant(ON_QUERIES, WindowPointer, "advance", strict_window, id="strict-window"),
     mutant(ON_QUERIES, driver.Driver, "consume", consume_only_own, id="any-spares-others"),

@@ -15,7 +15,6 @@ import pytest
 
 import cerlab
 from cerlab.logic.cel import semantics
-from cerlab.logic.cel import semantics as strategies
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import Valuations, valuations
 from cerlab.model.answer import Valuation
@@ -57,7 +56,7 @@ CASES = [case.values for case in chain.from_iterable(table.CASES for table in TA
 Clause = Callable[[Any, Sequence[Event]], Valuations]
 _CLAUSE = semantics._clause
 _HOLDS = semantics.holds
-_NEXT = strategies.next_at_most
+_NEXT = semantics.next_at_most
 
 
 def clause(kind: type, wrong: Clause) -> Callable[..., Valuations]:
@@ -318,9 +317,9 @@ MUTANTS = [
         mutant(TABLE, semantics, "holds", holding(kind, wrong), id=wrong.__name__)
         for kind, wrong in FILTERS
     ),
-    mutant(TABLE, strategies, "next_at_most", strategies.last_at_most, id="next_is_last"),
-    mutant(TABLE, strategies, "last_at_most", strategies.next_at_most, id="last_is_next"),
-    mutant(TABLE, strategies, "next_at_most", next_reversed),
+    mutant(TABLE, semantics, "next_at_most", semantics.last_at_most, id="next_is_last"),
+    mutant(TABLE, semantics, "last_at_most", semantics.next_at_most, id="last_is_next"),
+    mutant(TABLE, semantics, "next_at_most", next_reversed),
 ]
 
 

@@ -13,7 +13,6 @@ from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers import Srt
 from cerlab.engine.kernels.registers import KIND
 from cerlab.engine.registers import codes, evaluation, program, rules
-from cerlab.engine.registers import rules as ambiguity
 from cerlab.engine.registers.codes import ValueCodes
 from cerlab.engine.registers.program import DEAD, Move, RegisterProgram, Slot
 from cerlab.engine.registers.rules import Names, Rule
@@ -104,7 +103,7 @@ def comparisons_exclude_each_other(a: Rule, b: Rule) -> bool:
     return _COMPATIBLE(a, b) and (frozenset() in a.clauses or frozenset() in b.clauses)
 
 
-_COMPATIBLE = ambiguity._compatible
+_COMPATIBLE = rules._compatible
 
 
 DRAWS = (of_expression, of_transducer, of_intervals)
@@ -130,7 +129,7 @@ MUTANTS = [
     mutant(REGISTERS, rules, "_fill", old_value_stays),
     mutant(REGISTERS, ValueCodes, "of_columns", one_kind),
     mutant(REGISTERS, rules, "_key", asked_for_what_differs),
-    mutant(REGISTERS, ambiguity, "_compatible", comparisons_exclude_each_other),
+    mutant(REGISTERS, rules, "_compatible", comparisons_exclude_each_other),
     mutant(REGISTERS, evaluation._Windows, "read", one_event_less),
 ]
 

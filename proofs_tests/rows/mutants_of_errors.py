@@ -10,13 +10,7 @@ from sqlglot import exp
 
 from cerlab import match_recognize, parse_rows
 from cerlab.errors import BadData, CerlabError, IllFormed, Unsupported
-from cerlab.rows import builder, parser, semantics, types
-from cerlab.rows import builder as pattern_builder
-from cerlab.rows import parser as clauses
-from cerlab.rows import recognise as row_patterns
-from cerlab.rows import recognise as tables
-from cerlab.rows import syntax as check
-from cerlab.rows import syntax as rp
+from cerlab.rows import builder, parser, recognise, semantics, syntax, types
 from cerlab.rows import text as printed
 from cerlab.rows.builder import ExpressionBuilder, _PatternBuilder
 from cerlab.rows.syntax import CODES
@@ -121,17 +115,17 @@ PRINTS = on_rows(
     ],
 )
 
-CHECK, BUILD = check.check_row_pattern, ExpressionBuilder._build
+CHECK, BUILD = syntax.check_row_pattern, ExpressionBuilder._build
 NAVIGATION, PLACE = ExpressionBuilder._navigation, ExpressionBuilder._place
 RESOLVE, AGGREGATE, NEED = types._resolve, types._Scope._aggregate, types._Scope.need
-RESUME, AS_TABLE = semantics.resume, tables.as_table
+RESUME, AS_TABLE = semantics.resume, recognise.as_table
 PATTERN_TEXT, EXPRESSION_TEXT = printed.pattern_text, printed.expression_text
 
 
 def unless(name: str) -> Mutant:
     """The check that passes over one error."""
 
-    def wrong(query: rp.RowPattern) -> None:
+    def wrong(query: syntax.RowPattern) -> None:
         try:
             CHECK(query)
         except IllFormed as error:
@@ -141,9 +135,9 @@ def unless(name: str) -> Mutant:
     return mutant(ILL_FORMED, parser, "check_row_pattern", wrong, id=f"no_{name}")
 
 
-def any_bounds(self: Any, children: list[Any]) -> rp.Repetition:
+def any_bounds(self: Any, children: list[Any]) -> syntax.Repetition:
     body, (lo, hi), reluctant = children
-    return rp.Repetition(body, lo, hi, reluctant is not None)
+    return syntax.Repetition(body, lo, hi, reluctant is not None)
 
 
 def any_number_of_arguments(self: Any, node: Any, least: int, most: int | None) -> None:
@@ -231,8 +225,8 @@ def drop(kind: type[exp.Expr]) -> Mutant:
 
 def one_of_each_spelling() -> Mutant:
     """ONE ROW and ALL ROWS are two clauses."""
-    wrong = {words: (words, reader) for words, (_, reader) in clauses._CLAUSES.items()}
-    return mutant(SYNTAX, clauses, "_CLAUSES", wrong, id="one_of_each_spelling")
+    wrong = {words: (words, reader) for words, (_, reader) in parser._CLAUSES.items()}
+    return mutant(SYNTAX, parser, "_CLAUSES", wrong, id="one_of_each_spelling")
 
 
 def items_unread(query: Any, output: Any) -> Any:
@@ -283,7 +277,7 @@ OF_ERRORS = [
     Mutant(
         "no_name_is_near",
         ILL_FORMED,
-        tuple(Place(owner, "nearest", no_name_is_near) for owner in (builder, check, types)),
+        tuple(Place(owner, "nearest", no_name_is_near) for owner in (builder, syntax, types)),
     ),
     mutant(ON_A_TABLE, types, "_resolve", the_first_column_for_an_unknown_one),
     mutant(ON_A_TABLE, types, "_resolve", the_first_of_two),
@@ -293,10 +287,10 @@ OF_ERRORS = [
     mutant(STUCK, semantics, "resume", the_same_match_is_passed_over),
     one_of_each_spelling(),
     *(drop(kind) for kind in (exp.Distinct, exp.Filter, exp.Window)),
-    mutant(REFUSALS, pattern_builder, "MAX_PERMUTE_PARTS", 9, id="permute_of_nine"),
+    mutant(REFUSALS, builder, "MAX_PERMUTE_PARTS", 9, id="permute_of_nine"),
     mutant(COLUMNS, types, "_select", items_unread),
     mutant(COLUMNS, types, "_select", items_keep_their_names),
-    mutant(COLUMNS, row_patterns, "as_table", columns_by_name),
+    mutant(COLUMNS, recognise, "as_table", columns_by_name),
     mutant(TYPES, types._Scope, "_aggregate", sums_are_doubles),
     mutant(PRINTS, printed, "pattern_text", patterns_without_parentheses),
     mutant(PRINTS, printed, "expression_text", expressions_without_parentheses),

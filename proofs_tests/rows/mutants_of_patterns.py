@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from cerlab.rows import evaluation, semantics
-from cerlab.rows import semantics as matching
 from cerlab.rows import syntax as rp
 from cerlab.rows.evaluation import Context
 from cerlab.rows.semantics import Derivation, RowMapping, Start
 from proofs_tests.mutants.driver import mutant
 from proofs_tests.rows.judges import PATTERNS, RESULTS, VALUES
 
-D = matching.derivations
+D = semantics.derivations
 VALUE = evaluation.value
 
 Rule = Callable[[Any, Start, RowMapping, bool], frozenset[Derivation]]
@@ -69,7 +68,7 @@ def alternation_is_ordered_choice(
     p: rp.Alternation, S: Start, m: RowMapping, e: bool
 ) -> frozenset[Derivation]:
     """As in parsing expression grammars: the first side that matches, and no other."""
-    sides = (matching.derivations(part, S, m, excluded=e) for part in p.parts)
+    sides = (semantics.derivations(part, S, m, excluded=e) for part in p.parts)
     return next((side for side in sides if side), frozenset())
 
 
@@ -91,10 +90,10 @@ def exclusion_forgotten(p: rp.Exclusion, S: Start, m: RowMapping, e: bool) -> fr
 def exclusion_within_exclusion_shown(
     p: rp.Exclusion, S: Start, m: RowMapping, e: bool
 ) -> frozenset[Derivation]:
-    return matching.derivations(p.body, S, m, excluded=not e)
+    return semantics.derivations(p.body, S, m, excluded=not e)
 
 
-RUNS = matching._runs
+RUNS = semantics._runs
 
 
 def with_quantifier(wrong: Callable[[rp.Repetition], rp.Repetition]) -> Any:
@@ -147,7 +146,7 @@ def an_empty_iteration_ends_the_loop(
         if c >= p.lo:
             yield Derivation(d.choices + stop, d.mapping)
             d = Derivation(d.choices + more, d.mapping)
-        for d1 in matching._then(d, p.body, S, excluded=excluded):
+        for d1 in semantics._then(d, p.body, S, excluded=excluded):
             pending.append((d1, c + 1, d1.mapping == d.mapping))
 
 
@@ -164,7 +163,7 @@ def empty_iterations_are_rejected(
         if c == p.hi:
             continue
         d = Derivation(d.choices + more, d.mapping)
-        for d1 in matching._then(d, p.body, S, excluded=excluded):
+        for d1 in semantics._then(d, p.body, S, excluded=excluded):
             if d1.mapping != d.mapping or c < p.lo:
                 pending.append((d1, c + 1))
 
@@ -206,11 +205,11 @@ def number_of_the_last_match(v: str, S: Start, m: RowMapping) -> bool:
     return HOLDS(v, replace(S, N=S.N - 1), m)
 
 
-HOLDS = matching._holds
+HOLDS = semantics._holds
 
 OF_PATTERNS = [
     *(
-        mutant(PATTERNS, matching, "derivations", rule(kind, wrong), id=wrong.__name__)
+        mutant(PATTERNS, semantics, "derivations", rule(kind, wrong), id=wrong.__name__)
         for kind, wrong in (
             (rp.PartitionStart, start_of_the_match),
             (rp.PartitionStart, start_anywhere),
@@ -225,20 +224,20 @@ OF_PATTERNS = [
     mutant(PATTERNS, rp, "expand_permute", permute_in_reverse),
     mutant(PATTERNS, rp, "expand_permute", permute_once_each),
     *(
-        mutant(RESULTS, matching, "derivations", rule(rp.Exclusion, wrong), id=wrong.__name__)
+        mutant(RESULTS, semantics, "derivations", rule(rp.Exclusion, wrong), id=wrong.__name__)
         for wrong in (exclusion_forgotten, exclusion_within_exclusion_shown)
     ),
     *(
-        mutant(PATTERNS, matching, "_runs", with_quantifier(wrong), id=wrong.__name__)
+        mutant(PATTERNS, semantics, "_runs", with_quantifier(wrong), id=wrong.__name__)
         for wrong in (always_greedy, always_reluctant, at_least_one, at_most_one_needed, no_option)
     ),
-    mutant(PATTERNS, matching, "_runs", possessive),
-    mutant(PATTERNS, matching, "_runs", an_empty_iteration_ends_the_loop),
-    mutant(PATTERNS, matching, "_runs", empty_iterations_are_rejected),
+    mutant(PATTERNS, semantics, "_runs", possessive),
+    mutant(PATTERNS, semantics, "_runs", an_empty_iteration_ends_the_loop),
+    mutant(PATTERNS, semantics, "_runs", empty_iterations_are_rejected),
     mutant(PATTERNS, semantics, "match_at", longest),
-    mutant(PATTERNS, matching, "_holds", null_holds),
-    mutant(PATTERNS, matching, "_holds", undefined_is_false),
-    mutant(RESULTS, matching, "_holds", excluded_rows_unseen),
-    mutant(VALUES, matching, "_holds", row_under_test_unmapped),
-    mutant(VALUES, matching, "_holds", number_of_the_last_match),
+    mutant(PATTERNS, semantics, "_holds", null_holds),
+    mutant(PATTERNS, semantics, "_holds", undefined_is_false),
+    mutant(RESULTS, semantics, "_holds", excluded_rows_unseen),
+    mutant(VALUES, semantics, "_holds", row_under_test_unmapped),
+    mutant(VALUES, semantics, "_holds", number_of_the_last_match),
 ]

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from cerlab.rows import semantics, types
-from cerlab.rows import semantics as matching
 from cerlab.rows import syntax as rp
 from cerlab.rows.semantics import RowLabel, RowMapping, Start
 from proofs_tests.mutants.driver import mutant
@@ -121,7 +120,7 @@ def within_admits_null(S: Start, i: int) -> bool:
     return WITHIN(S, i) or (S.within is not None and S.T.value(i, S.within[1]) is None)
 
 
-WITHIN = matching._within
+WITHIN = semantics._within
 OUTPUT = types._output
 
 
@@ -149,8 +148,8 @@ OF_RESULTS = [
     mutant(RESULTS, semantics, "_sort", never_descending),
     mutant(RESULTS, semantics, "_sort", ties_in_reverse),
     mutant(RESULTS, semantics, "_key", null_keys_apart),
-    mutant(CLAUSES, matching, "_within", within_is_inclusive),
-    mutant(CLAUSES, matching, "_within", within_of_the_last_step),
-    mutant(CLAUSES, matching, "_within", within_admits_null),
+    mutant(CLAUSES, semantics, "_within", within_is_inclusive),
+    mutant(CLAUSES, semantics, "_within", within_of_the_last_step),
+    mutant(CLAUSES, semantics, "_within", within_admits_null),
     mutant(RESULTS, types, "_output", columns_as_duckdb_has_them),
 ]

@@ -8,9 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from cerlab.rows import evaluation, semantics
-from cerlab.rows import evaluation as values
 from cerlab.rows import expressions as ex
-from cerlab.rows import semantics as matching
 from cerlab.rows.evaluation import Context
 from proofs_tests.mutants.driver import (
     Judge,
@@ -23,7 +21,7 @@ from proofs_tests.rows.judges import RESULTS, VALUES
 VALUE = evaluation.value
 VALUE_AT = evaluation.value_at
 ROWS_OF = evaluation.rows_of
-OPERATION = values.operation
+OPERATION = evaluation.operation
 
 
 def leaf(kind: Any, wrong: Callable[[Any, Context], Any]) -> Any:
@@ -193,7 +191,7 @@ def case_takes_null(e: ex.Case, operand: Callable[[Any], Any]) -> Any:
     return OPERATION(e, operand)
 
 
-ARITHMETIC = values.arithmetic
+ARITHMETIC = evaluation.arithmetic
 
 
 def division_truncates(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Any:
@@ -212,7 +210,7 @@ def zero_for_null(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Any:
     return ARITHMETIC(operator, a, 0 if b is None else b)
 
 
-AGGREGATE = values.aggregate
+AGGREGATE = evaluation.aggregate
 
 
 def sum_is_0(function: ex.AggregateFunction, items: Sequence[Any]) -> Any:
@@ -233,7 +231,7 @@ def min_is_max(function: ex.AggregateFunction, items: Sequence[Any]) -> Any:
 
 
 def of_value(by: Judge, kind: Any, wrong: Callable[[Any, Context], Any]) -> Mutant:
-    owners = (evaluation, matching, semantics)
+    owners = (evaluation, semantics, semantics)
     places = tuple(Place(owner, "value", leaf(kind, wrong)) for owner in owners)
     return Mutant(wrong.__name__, by, places)
 
@@ -280,9 +278,9 @@ OF_VALUES = [
             (ex.Case, case_takes_null),
         )
     ),
-    mutant(VALUES, values, "arithmetic", division_truncates),
-    mutant(VALUES, values, "arithmetic", remainder_of_the_divisor),
-    mutant(VALUES, values, "arithmetic", zero_for_null),
+    mutant(VALUES, evaluation, "arithmetic", division_truncates),
+    mutant(VALUES, evaluation, "arithmetic", remainder_of_the_divisor),
+    mutant(VALUES, evaluation, "arithmetic", zero_for_null),
     mutant(VALUES, evaluation, "aggregate", sum_is_0),
     mutant(VALUES, evaluation, "aggregate", avg_is_of_rows),
     mutant(VALUES, evaluation, "aggregate", min_is_max),

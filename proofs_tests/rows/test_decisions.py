@@ -12,10 +12,7 @@ import pytest
 
 from cerlab import parse_rows
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
-from cerlab.rows import decide as row_patterns
-from cerlab.rows import decide as row_scans
-from cerlab.rows import regions as row_letters
-from cerlab.rows import regions as row_regions
+from cerlab.rows import decide, regions
 from cerlab.rows import syntax as rp
 from cerlab.rows.decide import Same, contained, equivalent, row_remarks, satisfiable
 from cerlab.rows.evaluation import Partition
@@ -57,7 +54,7 @@ def pair(rng: Random) -> tuple[rp.RowPattern, rp.RowPattern]:
     skip = rng.choice((rp.PastLastRow(), rp.ToNextRow()))
     whole = random_row_pattern(rng, rng.choice(("row", "row", "partition")), depth=2)
     left = replace(whole, skip=skip, within=None, subsets=(), partition_by=(), order_by=())
-    variants = [p for _, p in row_patterns.reluctance_variants(left.pattern)]
+    variants = [p for _, p in decide.reluctance_variants(left.pattern)]
     other = random_row_regex(rng, 2)
     pattern = rng.choice((*variants, *variants, rp.Alternation((left.pattern, other)), other))
     names = rp.variables(pattern)
@@ -260,27 +257,27 @@ def test_other_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
         equivalent(a, a, same="label")  # type: ignore[arg-type]
     with pytest.raises(Unsupported, match="SKIP"):
         equivalent(a, query("A+ B", AB, "AFTER MATCH SKIP TO NEXT ROW"))
-    monkeypatch.setattr(row_scans, "MAX_NODES", 2)
+    monkeypatch.setattr(decide, "MAX_NODES", 2)
     with pytest.raises(ResourceLimit, match="more than 2"):
         equivalent(a, query("A+? B", AB))
 
 
 # -- wrong versions ------------------------------------------------------------------------------
 
-SCAN = row_scans.Side.scan
-OBSERVATION, LETTER_AT = row_patterns.observation, row_letters.letter_at
+SCAN = decide.Side.scan
+OBSERVATION, LETTER_AT = decide.observation, regions.letter_at
 
 
 def matches_end_for_good(self: Any, q: Any, R: Any) -> Any:
     did, target = SCAN(self, q, R)
-    return (row_scans.ScanStep(ends=True), None) if did.ends else (did, target)
+    return (decide.ScanStep(ends=True), None) if did.ends else (did, target)
 
 
 def the_first_row_is_any(self: Any, R: Any) -> Any:
     return BEGIN(self, R._replace(first=False))
 
 
-BEGIN = row_scans.Side.begin
+BEGIN = decide.Side.begin
 
 
 def empty_matches_unseen(did: Any, same: Same) -> Any:
@@ -288,7 +285,7 @@ def empty_matches_unseen(did: Any, same: Same) -> Any:
 
 
 def only_the_best_start(sides: Any, bad: Any, config: Any, at: Any) -> Any:
-    moves: list[Any] = list(row_scans.starts(sides, bad, config, at))
+    moves: list[Any] = list(decide.starts(sides, bad, config, at))
     return iter(moves[1:] if config is None and len(moves) > 1 and moves[1][1][0] else moves)
 
 
@@ -296,14 +293,14 @@ def no_neighbours(conditions: Any, rows: Any, i: int) -> Any:
     return LETTER_AT(conditions, rows[i : i + 1], 0)
 
 
-BEST_START = row_scans.Joint(None, only_the_best_start)
+BEST_START = decide.Joint(None, only_the_best_start)
 AGREEMENT: Judge = on_seeds(lambda rng: agree(rng, 2), 1_500)
 MUTANTS = [
-    mutant(AGREEMENT, row_scans.Side, "scan", matches_end_for_good),
-    mutant(AGREEMENT, row_scans.Side, "begin", the_first_row_is_any),
-    mutant(AGREEMENT, row_patterns, "observation", empty_matches_unseen),
-    mutant(AGREEMENT, row_scans, "STARTS", BEST_START, id="only_the_best_start"),
-    mutant(AGREEMENT, row_letters, "letter_at", no_neighbours),
+    mutant(AGREEMENT, decide.Side, "scan", matches_end_for_good),
+    mutant(AGREEMENT, decide.Side, "begin", the_first_row_is_any),
+    mutant(AGREEMENT, decide, "observation", empty_matches_unseen),
+    mutant(AGREEMENT, decide, "STARTS", BEST_START, id="only_the_best_start"),
+    mutant(AGREEMENT, regions, "letter_at", no_neighbours),
 ]
 
 
@@ -314,10 +311,10 @@ def test_all_small_tables_kill(mutant: Any, monkeypatch: pytest.MonkeyPatch, sui
 
 def test_regions_are_all_the_rows_there_are() -> None:
     """Two constants: below, at, between, at, above, and NULL; with PREV each with each."""
-    one = row_letters.conditions_of((query("A", "DEFINE A AS x BETWEEN 1 AND 3"),))
-    assert len(row_regions.of_all(one).letters) == 2  # those with equal letters are one
-    both = row_letters.conditions_of((query("A B", "DEFINE A AS x > PREV(x), B AS x < PREV(x)"),))
-    assert {frozenset(v for _, v in each) for each in row_regions.of_all(both).letters} == {
+    one = regions.conditions_of((query("A", "DEFINE A AS x BETWEEN 1 AND 3"),))
+    assert len(regions.of_all(one).letters) == 2  # those with equal letters are one
+    both = regions.conditions_of((query("A B", "DEFINE A AS x > PREV(x), B AS x < PREV(x)"),))
+    assert {frozenset(v for _, v in each) for each in regions.of_all(both).letters} == {
         frozenset(),
         frozenset("A"),
         frozenset("B"),
@@ -336,12 +333,12 @@ def test_regions_are_all_the_rows_there_are() -> None:
     ],
 )
 def test_the_paths_of_rows_that_are_given_are_their_tables(define: str) -> None:
-    conditions = row_letters.conditions_of((query("A B", define),))
+    conditions = regions.conditions_of((query("A B", define),))
     rows: list[dict[str, Any]] = [{"x": 0}, {"x": 1}]
-    G = row_letters.of_rows(conditions, rows)
+    G = regions.of_rows(conditions, rows)
 
     def letters(table: Any) -> tuple[Any, ...]:
-        return tuple(row_letters.letter_at(conditions, table, i) for i in range(len(table)))
+        return tuple(regions.letter_at(conditions, table, i) for i in range(len(table)))
 
     nodes = range(len(G.letters))
     for n in (1, 2, 3):

@@ -10,8 +10,7 @@ import pytest
 
 from cerlab import match_recognize, parse_rows
 from cerlab.errors import CerlabError, ResourceLimit
-from cerlab.rows import compile as rows_to_prioritised
-from cerlab.rows import compile as rows_to_search
+from cerlab.rows import compile as row_compile
 from cerlab.rows import functions as row_expressions
 from cerlab.rows import machine as row_search
 from cerlab.rows import syntax as rp
@@ -58,13 +57,13 @@ def steps_tried(clause: str, table: Sequence[dict[str, Any]]) -> int:
     query, rows = parse_rows(f"MATCH_RECOGNIZE ({clause})"), as_table(list(table))
     binding = bind(query, column_kinds(rows))
     M, columns = machine(query, binding), value_columns(rows, binding.names.values())
-    resume = rows_to_search.resume_of(query, range(len(table)))
+    resume = row_compile.resume_of(query, range(len(table)))
     search = Search(
         M.automaton,
         GrowingMapping(columns, len(table), M.names_of),
         M.at_row,
         M.of_mapping,
-        rows_to_search.within_of(M, columns),
+        row_compile.within_of(M, columns),
         resume,
         M.memory,
         M.registers,
@@ -204,8 +203,8 @@ def test_an_automaton_has_its_steps_in_order_of_preference() -> None:
 
 # -- wrong versions ------------------------------------------------------------------------------
 
-ITERATIONS = rows_to_prioritised.iterations_of
-CHOICES = rows_to_prioritised.choices_of
+ITERATIONS = row_compile.iterations_of
+CHOICES = row_compile.choices_of
 
 
 def empty_iterations_rejected(loop: Loop, rest: Stack) -> list[Stack]:
@@ -281,13 +280,13 @@ def by_hand(row: Sequence[Any]) -> bool:
 AGREEMENT: Judge = on_seeds(agree, 3_000)
 BY_HAND: Judge = on_rows(by_hand, [row.values for row in test_expressions.CASES])
 MUTANTS = [
-    mutant(AGREEMENT, rows_to_prioritised, "iterations_of", empty_iterations_rejected),
-    mutant(AGREEMENT, rows_to_prioritised, "iterations_of", always_greedy),
-    mutant(AGREEMENT, rows_to_prioritised, "iterations_of", one_too_many),
-    mutant(AGREEMENT, rows_to_prioritised, "_after_row", loops_forget_rows),
-    mutant(AGREEMENT, rows_to_prioritised, "choices_of", right_before_left),
-    mutant(AGREEMENT, rows_to_prioritised, "choices_of", exclusion_ends_early),
-    mutant(AGREEMENT, rows_to_search, "_memory", always_for_the_partition),
+    mutant(AGREEMENT, row_compile, "iterations_of", empty_iterations_rejected),
+    mutant(AGREEMENT, row_compile, "iterations_of", always_greedy),
+    mutant(AGREEMENT, row_compile, "iterations_of", one_too_many),
+    mutant(AGREEMENT, row_compile, "_after_row", loops_forget_rows),
+    mutant(AGREEMENT, row_compile, "choices_of", right_before_left),
+    mutant(AGREEMENT, row_compile, "choices_of", exclusion_ends_early),
+    mutant(AGREEMENT, row_compile, "_memory", always_for_the_partition),
     mutant(BY_HAND, row_expressions, "register_value", one_row_too_few),
     mutant(AGREEMENT, row_expressions, "landing_of", first_by_the_other_end),
     mutant(AGREEMENT, GrowingMapping, "count_rows", final_rows),

@@ -12,7 +12,6 @@ import pytest
 
 from cerlab import RowPattern, explain_rows, match_recognize, parse_rows
 from cerlab.errors import Unsupported
-from cerlab.rows import columns as row_columns
 from cerlab.rows import columns as row_order
 from cerlab.rows import machine as live
 from cerlab.rows import measures as row_measures
@@ -286,7 +285,7 @@ MUTANTS = [
     mutant(AGREEMENT, rows_to_walk, "result_rows_of", excluded_rows_shown),
     mutant(AGREEMENT, rows_to_walk, "scan_options", always_past_the_last_row),
     mutant(AGREEMENT, row_order, "sort_keys", never_nulls_first),
-    mutant(AGREEMENT, row_columns, "in_same_partition", partitions_flow_together),
+    mutant(AGREEMENT, row_order, "in_same_partition", partitions_flow_together),
     mutant(AGREEMENT, row_measures.MeasureInput, "rows", running_is_final),
 ]
 

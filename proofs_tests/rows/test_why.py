@@ -14,7 +14,6 @@ import cerlab
 from cerlab.cli import main
 from cerlab.errors import CerlabError
 from cerlab.rows import syntax as rp
-from cerlab.rows import why as row_reading
 from cerlab.rows import why as why_module
 from cerlab.rows.compile import prioritised_automaton
 from cerlab.rows.evaluation import Partition
@@ -254,7 +253,7 @@ def admits_all(self: Any, i: int) -> bool:
 
 MUTANTS = [
     mutant(AGREEMENT, why_module, "prioritised_automaton", stops_where_it_may),
-    mutant(AGREEMENT, row_reading.Reader, "admits", admits_all),
+    mutant(AGREEMENT, why_module.Reader, "admits", admits_all),
 ]
 
 

@@ -45,7 +45,8 @@ def test_it_is_an_entry_point() -> None:
 
 
 def test_completion_offers_what_is_public() -> None:
-    assert dir(cerlab) == sorted({*cerlab.__all__, "flink", "spark", "__version__"})
+    modules = {"cel", "flink", "fuzz", "spark", "testing", "theorems"}
+    assert dir(cerlab) == sorted({*cerlab.__all__, *modules, "__version__"})
 
 
 def test_units_of_time_are_words_only_after_a_number() -> None:

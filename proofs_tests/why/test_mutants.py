@@ -17,7 +17,6 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.model.answer import Valuation
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.testing import Shape
-from cerlab.why import cel as cel_atoms
 from cerlab.why import cel as table
 from cerlab.why import clauses, deduction, why
 from cerlab.why import question as windows
@@ -86,7 +85,7 @@ def same_type(goal: Goal, phi: cel.Atom, path: Any, i: int) -> tuple[Failure, ..
     )
 
 
-_WRONG = cel_atoms._wrong
+_WRONG = table._wrong
 
 
 def same_window(window: Window, span: Any) -> Window:
@@ -94,7 +93,7 @@ def same_window(window: Window, span: Any) -> Window:
     return window
 
 
-def next_position(here: cel_atoms.Part, end: int, start: int) -> Failure:
+def next_position(here: table.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
     at, n = here.goal.at, start - end
     words = f"gap of {n} events between {at[end]} and {at[start]}"
@@ -110,16 +109,16 @@ def first_is_blamed(failures: Sequence[Failure]) -> int:
 
 
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any]]] = [
-    (cel_atoms, "contexts", showing_projections),
+    (table, "contexts", showing_projections),
     (table, "relabelled", as_without_its_label),
     (clauses.Checks, "_preference_failure", no_rival),
     (clauses.Checks, "_consumer", no_rival),
     (windows.Meter, "fits", strict_fits),
-    (cel_atoms, "contexts", everything_loose),
+    (table, "contexts", everything_loose),
 ]
 
 IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any]]] = [
-    (cel_atoms, "_wrong", same_type),
+    (table, "_wrong", same_type),
     (windows, "_wide", same_window),
     (table, "_gap", next_position),
     (deduction, "cost", first_is_blamed),
@@ -177,6 +176,6 @@ def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     query = "(A AS x OR A AS y) FILTER x[v = 1]"
     assert why(query, word("A", v="0"), (0,)).holds
-    monkeypatch.setattr(cel_atoms, "item", intervals_only)
+    monkeypatch.setattr(table, "item", intervals_only)
     with pytest.raises(AssertionError, match="the automaton accepts"):
         why(query, word("A", v="0"), (0,))

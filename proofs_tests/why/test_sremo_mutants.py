@@ -21,7 +21,6 @@ from cerlab.predicates.syntax import And
 from cerlab.testing import Shape
 from cerlab.why import question as windows
 from cerlab.why import sremo
-from cerlab.why import sremo as sremo_terminals
 from cerlab.why.deduction import Contents, Reading
 from cerlab.why.failure import Failure, Kind, Path, Relax
 from proofs_tests.why.test_sremo_agreement import agree, random_question
@@ -37,7 +36,7 @@ def no_instance(*_: Any) -> tuple[Failure, ...]:
     return ()
 
 
-def takes_nothing(here: sremo_terminals.Part, readings: Any) -> Iterator[Any]:
+def takes_nothing(here: sremo.Part, readings: Any) -> Iterator[Any]:
     """``!e`` takes anything."""
     return _NEGATION(here, ())
 
@@ -46,20 +45,20 @@ _NEGATION = sremo._of_negation
 
 
 def stores_nothing(
-    self: sremo_terminals.MarkGoal, v: Contents, writes: frozenset[str], position: Any
+    self: sremo.MarkGoal, v: Contents, writes: frozenset[str], position: Any
 ) -> Contents:
     """Registers stay empty."""
     return v
 
 
 def first_stays(
-    self: sremo_terminals.MarkGoal, v: Contents, writes: frozenset[str], position: Any
+    self: sremo.MarkGoal, v: Contents, writes: frozenset[str], position: Any
 ) -> Contents:
     """A register keeps the first event."""
     return _REGISTERS_AFTER(self, v, writes - {r for r, _ in v}, position)
 
 
-_REGISTERS_AFTER = sremo_terminals.MarkGoal.registers_after
+_REGISTERS_AFTER = sremo.MarkGoal.registers_after
 
 
 def strict_window(
@@ -84,8 +83,8 @@ def by_length(e: Window, path: Path, reading: Reading, events: Sequence[Any]) ->
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]]] = [
     (sremo, "instance_in_gap", no_instance, (sre.SkipNext,)),
     (sremo, "_of_negation", takes_nothing, (sre.Negation,)),
-    (sremo_terminals.MarkGoal, "registers_after", stores_nothing, (sre.Terminal,)),
-    (sremo_terminals.MarkGoal, "registers_after", first_stays, (sre.Terminal,)),
+    (sremo.MarkGoal, "registers_after", stores_nothing, (sre.Terminal,)),
+    (sremo.MarkGoal, "registers_after", first_stays, (sre.Terminal,)),
     (sremo, "out_of_window", strict_window, (sre.SpanWindow, sre.LengthWindow, sre.Within)),
     (sremo, "out_of_window", by_length, (sre.SpanWindow,)),
 ]
@@ -96,7 +95,7 @@ def same_window(e: Window, span: Any) -> Window:
     return e
 
 
-def next_position(operator: sremo_terminals.Part, end: int, start: int) -> Failure:
+def next_position(operator: sremo.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
     failure = _GAP(operator, end, start)
     n = start - end + 1
@@ -107,13 +106,13 @@ def next_position(operator: sremo_terminals.Part, end: int, start: int) -> Failu
 _GAP = sremo._gap
 
 
-def as_it_stands(here: sremo_terminals.Part, e: Terminal) -> Failure:
+def as_it_stands(here: sremo.Part, e: Terminal) -> Failure:
     """A terminal with AND is said to be weaker, and is what it was."""
     failure = _GUARD(here, e)
     return replace(failure, repairs=(Relax(here.path, e),)) if isinstance(e.guard, And) else failure
 
 
-_GUARD = sremo_terminals._guard_failure
+_GUARD = sremo._guard_failure
 
 
 def last_rival(reading: Reading) -> Any:
@@ -127,7 +126,7 @@ _RIVAL = sremo.rival_of
 IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any], Kind]] = [
     (windows, "_wider", same_window, Kind.WINDOW),
     (sremo, "_gap", next_position, Kind.GAP),
-    (sremo_terminals, "_guard_failure", as_it_stands, Kind.GUARD),
+    (sremo, "_guard_failure", as_it_stands, Kind.GUARD),
     (sremo, "rival_of", last_rival, Kind.NEGATION),
 ]
 
