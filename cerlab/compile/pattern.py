@@ -78,6 +78,34 @@ class Immutable:
         )
 
 
+class WaitStages:
+    """The stages of a query that waits, or has a window in time, at the end of its formula."""
+
+    def __init__(self, plan: WaitPlan) -> None:
+        self.plan = plan
+
+    @cached_property
+    def machines(self) -> tuple[Machine, ...]:
+        """The machine of each of the plans of `plan`."""
+        return tuple(map(machine_of, self.plan.plans))
+
+    @cached_property
+    def tables(self) -> tuple[LearnedTables, ...]:
+        """The tables of the compiled engine for `machines`."""
+        from cerlab.engine.learned import LearnedTables  # NumPy loads here
+
+        return tuple(map(LearnedTables, self.machines))
+
+    @property
+    def labelled(self) -> Vcea | None:
+        """The automaton that labels the answers, each up to its last position.
+
+        None where an answer does not tell which body it is of, or where that ended.
+        """
+        plan = self.plan
+        return None if plan.repeats else plan.plans[plan.branches[0].body].vcea
+
+
 @drawable
 class Pattern(Immutable):
     """A CEQL query under a logic, with its stages.
@@ -158,47 +186,8 @@ class Pattern(Immutable):
             return False
 
     @cached_property
-    def waits(self) -> WaitPlan:
-        """The plan of a query that waits, or has a window in time, at the end of its formula.
-
-        Raises `Unsupported` for other queries.
-        """
-        return wait_plan(self.ast)
-
-    @cached_property
-    def has_waits(self) -> bool:
-        """Whether automata and `waits` give the answers, where there is no single automaton."""
-        try:
-            return self.is_timed and self.waits is not None
-        except Unsupported:
-            return False
-
-    @cached_property
-    def labelled_waits(self) -> Vcea | None:
-        """The automaton that labels the answers of `waits`, each up to its last position.
-
-        None where an answer does not tell which body it is of, or where that ended.
-        """
-        if not self.has_waits or self.waits.repeats:
-            return None
-        return self.waits.plans[self.waits.branches[0].body].vcea
-
-    @cached_property
-    def is_timed(self) -> bool:
-        """Whether the formula has a wait, or a window in time, under the logic that knows them."""
-        return self.logic == "so" and is_timed(self.ast.formula)
-
-    @cached_property
-    def wait_machines(self) -> tuple[Machine, ...]:
-        """The machine of each of the plans of `waits`."""
-        return tuple(map(machine_of, self.waits.plans))
-
-    @cached_property
-    def wait_tables(self) -> tuple[LearnedTables, ...]:
-        """The tables of the compiled engine for `wait_machines`."""
-        from cerlab.engine.learned import LearnedTables  # NumPy loads here
-
-        return tuple(map(LearnedTables, self.wait_machines))
+    def _waits(self) -> WaitStages:
+        return WaitStages(wait_plan(self.ast))
 
     @cached_property
     def labelled(self) -> Vcea:
@@ -285,7 +274,6 @@ class SremoPattern(Immutable):
 
     schema = None
     has_automaton = False
-    has_waits = False
 
     ast: Sremo
 
@@ -305,6 +293,24 @@ class SremoPattern(Immutable):
 
 
 AnyPattern: TypeAlias = Pattern | SremoPattern
+
+
+def waits_of(pattern: AnyPattern) -> WaitStages | None:
+    """Return the stages of a query that waits, or has a window in time inside; None for others.
+
+    Raises `Unsupported`, with what is in the way, where automata do not take it.
+    """
+    if not isinstance(pattern, Pattern) or pattern.logic != "so":
+        return None
+    return pattern._waits if is_timed(pattern.ast.formula) else None
+
+
+def has_waits(pattern: AnyPattern) -> bool:
+    """Return whether a query has stages that wait, which give its answers."""
+    try:
+        return waits_of(pattern) is not None
+    except Unsupported:
+        return False
 
 
 def _without_variables(phi: Formula) -> Formula:

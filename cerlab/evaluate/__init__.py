@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
-from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.compile.pattern import AnyPattern, Pattern, has_waits
 from cerlab.engine.by_number import Access, BatchAccess
 from cerlab.engine.weights import shown_number
 from cerlab.errors import BadData, ResourceLimit, Unsupported, UsageError, nearest
@@ -124,7 +124,7 @@ def evaluator_for(pattern: AnyPattern, stream: Stream | None = None) -> Evaluato
     if isinstance(pattern, Pattern) and pattern.has_automaton:
         by_engine = stream is not None and _in_order_of_engine(pattern, stream)
         return EVALUATORS["compiled" if by_engine else "tecs"]
-    if pattern.has_waits:
+    if has_waits(pattern):
         is_long = stream is not None and len(stream) > protocol.SHORT
         return EVALUATORS["compiled" if is_long else "tecs"]
     return EVALUATORS["registers" if pattern.has_registers else "reference"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cerlab.automata.plan import CorrelatedPlan, RegisterPlan
-from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages, has_waits, waits_of
 from cerlab.engine.by_number import Access, BatchAccess, WaitAccess
 from cerlab.engine.reference import driver, registers
 from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.evaluate import protocol
 from cerlab.evaluate.labelled import LabelsOfAnswers
-from cerlab.evaluate.protocol import check_clock, query, that_waits
+from cerlab.evaluate.protocol import check_clock, query
 from cerlab.evaluate.stepwise import TecsEvaluator
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
@@ -84,11 +84,11 @@ class CompiledEvaluator(LabelsOfAnswers):
 
     def takes(self, pattern: AnyPattern) -> bool:
         """Whether the pattern compiles to a machine of either kind, or waits for automata."""
-        return pattern.has_automaton or pattern.has_registers or pattern.has_waits
+        return pattern.has_automaton or pattern.has_registers or has_waits(pattern)
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        if (waiting := that_waits(pattern)) is not None:
+        if (waiting := waits_of(pattern)) is not None:
             from cerlab.engine.answers import BatchedAnswers
 
             return BatchedAnswers(_access(waiting, stream).batches())
@@ -104,7 +104,7 @@ class CompiledEvaluator(LabelsOfAnswers):
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
         """The answers on events that are still arriving, read one by one; runs as written."""
-        if that_waits(pattern) is not None:
+        if waits_of(pattern) is not None:
             return TecsEvaluator().live(pattern, events, time)
         if (cea_query := with_automaton(pattern)) is None:
             return Registers().live(pattern, events, time)
@@ -118,7 +118,7 @@ class CompiledEvaluator(LabelsOfAnswers):
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By whole batches of the engine."""
-        if (waiting := that_waits(pattern)) is not None:
+        if (waiting := waits_of(pattern)) is not None:
             return _access(waiting, stream)
         if (cea_query := with_automaton(pattern)) is None:
             return super().by_number(pattern, stream)
@@ -126,14 +126,14 @@ class CompiledEvaluator(LabelsOfAnswers):
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """Return the number of answers; on registers as `Registers.count`."""
-        if that_waits(pattern) is None and with_automaton(pattern) is None:
+        if waits_of(pattern) is None and with_automaton(pattern) is None:
             return Registers().count(pattern, stream)
         return super().count(pattern, stream)
 
 
-def _access(waiting: Pattern, stream: Stream) -> WaitAccess:
+def _access(waiting: WaitStages, stream: Stream) -> WaitAccess:
     """The answers of a query that waits."""
-    return WaitAccess(waiting.waits, waiting.wait_tables, stream)
+    return WaitAccess(waiting.plan, waiting.tables, stream)
 
 
 def with_automaton(pattern: AnyPattern) -> Pattern | None:

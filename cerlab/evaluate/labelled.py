@@ -12,9 +12,10 @@ from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cerlab.automata.automaton import Vcea
 from cerlab.automata.labelled import LabelledSrt, repeated_labels
-from cerlab.automata.plan import CorrelatedPlan
-from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.automata.plan import CorrelatedPlan, WaitPlan
+from cerlab.compile.pattern import AnyPattern, Pattern, has_waits, waits_of
 from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
@@ -63,7 +64,15 @@ class LabelsOfAnswers(Evaluator, Protocol):
 def has_labels(pattern: Pattern) -> bool:
     """Whether a machine labels the answers."""
     has_machine = pattern.has_automaton or pattern.has_registers
-    return has_machine or pattern.labelled_waits is not None
+    return has_machine or _labelled_waits(pattern) is not None
+
+
+def _labelled_waits(pattern: Pattern) -> tuple[Vcea, WaitPlan] | None:
+    """Return the automaton that labels answers that wait, and their plan; None without one."""
+    waiting = waits_of(pattern) if has_waits(pattern) else None
+    if waiting is None or waiting.labelled is None:
+        return None
+    return waiting.labelled, waiting.plan
 
 
 def labelled_answers(
@@ -87,8 +96,8 @@ def labelled_answers(
     elif pattern.has_registers:
         A, plan = pattern.labelled_registers, pattern.registers
         yield from map(_by_registers(A, plan, stream, labels), batches)
-    elif (body := pattern.labelled_waits) is not None:
-        label = Labelling(body, pattern.waits, stream, labels).of
+    elif (labelled := _labelled_waits(pattern)) is not None:
+        label = Labelling(*labelled, stream, labels).of
         for batch in batches:
             ended = replace(batch, end=batch.positions[batch.offsets[1:] - 1])
             rows = label(ended)

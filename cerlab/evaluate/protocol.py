@@ -114,16 +114,6 @@ def query(pattern: AnyPattern, evaluator: str) -> Pattern:
     return pattern
 
 
-def that_waits(pattern: AnyPattern) -> Pattern | None:
-    """The query if it waits, or has a window in time inside, where automata take it by `waits`.
-
-    Raises `Unsupported`, with what is in the way, where they do not.
-    """
-    if not isinstance(pattern, Pattern) or pattern.has_automaton or not pattern.is_timed:
-        return None
-    return pattern if pattern.waits is not None else None
-
-
 def check_clock(clauses: Clauses, time: TimeAxis | None) -> None:
     """Raise `UsageError` for a window in time without a time axis."""
     if isinstance(clauses.window, TimeWindow):

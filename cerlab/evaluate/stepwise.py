@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
-from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
+from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern, has_waits, waits_of
 from cerlab.engine.by_number import Access, ListAccess, TecsAccess
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.lists import lists_recogniser
@@ -13,7 +13,7 @@ from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.engine.reference.waiting import Waits, waited_answers, waited_count
 from cerlab.errors import Unsupported
-from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, query, that_waits
+from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, query
 from cerlab.logic.cel.semantics import valuations as so_valuations
 from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
@@ -103,13 +103,13 @@ class TecsEvaluator(StepByStep):
 
     def takes(self, pattern: AnyPattern) -> bool:
         """Whether the pattern compiles to an automaton, or waits for the answers of some."""
-        return pattern.has_automaton or pattern.has_waits
+        return pattern.has_automaton or has_waits(pattern)
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        if (waiting := that_waits(pattern)) is None:
+        if (waiting := waits_of(pattern)) is None:
             return super().answers(pattern, stream)
-        plan, machines = waiting.waits, waiting.wait_machines
+        plan, machines = waiting.plan, waiting.machines
         time = axis_of_windows(plan.windows, stream)
         return iter(waited_answers(plan, machines, stream, time))
 
@@ -117,16 +117,16 @@ class TecsEvaluator(StepByStep):
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
         """The answers on events that are still arriving, each when it is known."""
-        if (waiting := that_waits(pattern)) is None:
+        if (waiting := waits_of(pattern)) is None:
             return super().live(pattern, events, time)
-        run = Waits[ComplexEvent](waiting.waits, waiting.wait_machines, time)
+        run = Waits[ComplexEvent](waiting.plan, waiting.machines, time)
         return (answer for event in events for answer in sorted(run.read(event), key=by_end))
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """Return the number of answers, without listing them."""
-        if (waiting := that_waits(pattern)) is None:
+        if (waiting := waits_of(pattern)) is None:
             return super().count(pattern, stream)
-        plan, machines = waiting.waits, waiting.wait_machines
+        plan, machines = waiting.plan, waiting.machines
         return waited_count(plan, machines, stream, axis_of_windows(plan.windows, stream))
 
     def recogniser(self, pattern: Pattern) -> Recognition:
@@ -136,7 +136,7 @@ class TecsEvaluator(StepByStep):
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By the numbers of answers below the nodes of the tECS; of those that wait by a list."""
-        if that_waits(pattern) is not None:
+        if waits_of(pattern) is not None:
             return ListAccess([*self.answers(pattern, stream)])
         cea_query = query(pattern, self.name)
         return TecsAccess(cea_query.plan, cea_query.machine, stream)
