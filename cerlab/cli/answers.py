@@ -32,6 +32,7 @@ from cerlab.io.answers import (
     table_of_batches,
     table_of_rows,
 )
+from cerlab.io.named_columns import several_types
 from cerlab.io.output import whole_columns
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.columns import Columns, concat_columns
@@ -119,11 +120,16 @@ Lines = Callable[[Iterable[Any], TextIO], None]
 
 
 @contextmanager
-def writer(arguments: argparse.Namespace, lines: Lines | None = None) -> Iterator[Writer]:
-    """The writer of ``--format`` and ``-o``; `lines` writes NDJSON of tables."""
+def writer(
+    arguments: argparse.Namespace, lines: Lines | None = None, *, types_grow: bool = False
+) -> Iterator[Writer]:
+    """The writer of ``--format`` and ``-o``; `lines` writes NDJSON of tables.
+
+    `types_grow`: a column may be of integers in one table and of doubles in a later one.
+    """
     if arguments.format == "parquet":
         with ExitStack() as stack:
-            columns = ParquetWriter(arguments.output, stack)
+            columns = ParquetWriter(arguments.output, stack, types_grow=types_grow)
             yield columns
             columns.close()
         return
@@ -173,27 +179,27 @@ class TextWriter:
 
 
 class ParquetWriter:
-    """A Parquet file in row groups; rows that are not yet a group are in memory."""
+    """A Parquet file in row groups; rows that are not yet a group are in memory.
 
-    def __init__(self, path: str, stack: ExitStack) -> None:
+    All of them where `types_grow`, since the types of a file stand before its first group.
+    """
+
+    def __init__(self, path: str, stack: ExitStack, *, types_grow: bool) -> None:
         """The file is there when the `stack` ends without an error."""
         self._path = path
         self._stack = stack
+        self._types_grow = types_grow
         self._writer: Any = None
         self._tables: list[Any] = []
         self._rows = 0
 
     def table(self, table: Any) -> None:
         """Keep rows for the next group."""
-        if self._writer is None:
-            has_positions = "positions" in table.column_names
-            options = parquet_encoding(table.schema) if has_positions else {}
-            opened = whole_columns(self._path, table.schema, **options)
-            self._writer = self._stack.enter_context(opened)
         self._tables.append(table)
         self._rows += table.num_rows
         # A large table ends its group early, as readers hold a whole group in memory.
-        if self._rows >= ROWS or sum(each.nbytes for each in self._tables[-1:]) > 1 << 26:
+        is_full = self._rows >= ROWS or table.nbytes > 1 << 26
+        if is_full and not self._types_grow:
             self.close()
 
     def text(self, line: str) -> None:
@@ -205,10 +211,14 @@ class ParquetWriter:
 
     def close(self) -> None:
         """Write the last group."""
-        import pyarrow as pa
-
         if self._tables:
-            self._writer.write_table(pa.concat_tables(self._tables))
+            table = one_table(self._tables)
+            if self._writer is None:
+                has_positions = "positions" in table.column_names
+                options = parquet_encoding(table.schema) if has_positions else {}
+                opened = whole_columns(self._path, table.schema, **options)
+                self._writer = self._stack.enter_context(opened)
+            self._writer.write_table(table)
         self._tables, self._rows = [], 0
 
 
@@ -231,11 +241,9 @@ class TablePrinter:
 
     def print(self, file: TextIO) -> None:
         """Draw the rows."""
-        import pyarrow as pa
-
         if not self._tables:
             return
-        result = pa.concat_tables(self._tables)
+        result = one_table(self._tables)
         names = result.column_names
         if names[:2] == ["start", "end"] and "positions" in names:  # answers
             names = ["start", "end", names[-1]]
@@ -244,6 +252,36 @@ class TablePrinter:
             _draw_by_rich(names, columns, file)
         else:
             _draw(names, columns, file)
+
+
+def one_table(tables: Sequence[Any]) -> Any:
+    """Tables one below the other; a column of integers and doubles is of doubles.
+
+    Raises `BadData` for a column of several types otherwise.
+    """
+    import pyarrow as pa
+
+    if all(table.schema == tables[0].schema for table in tables):
+        return pa.concat_tables(tables)
+    columns = {}
+    for name in tables[0].column_names:
+        parts = [pa.table({name: _without_codes(table.column(name))}) for table in tables]
+        try:
+            whole = pa.concat_tables(parts, promote_options="permissive")
+        except (pa.ArrowTypeError, pa.ArrowInvalid):  # and of numbers that no type holds exactly
+            raise several_types(name) from None
+        columns[name] = whole.column(name)
+    return pa.table(columns)
+
+
+def _without_codes(column: Any) -> Any:
+    """A column of text, or of lists of it, without a dictionary."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_list(kind) and pa.types.is_dictionary(kind.value_type):
+        return column.cast(pa.list_(kind.value_type.value_type))
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _cells(column: Any) -> list[str]:
@@ -308,9 +346,16 @@ class Answers:
         out: Writer,
         *,
         by_columns: bool = False,
+        types_grow: bool = False,
     ) -> None:
-        """`by_columns`: events have all attributes that their columns have, be they NULL."""
+        """`by_columns`: events have all attributes that their columns have, be they NULL.
+
+        `types_grow`: parts of the stream have attributes and types that others lack.
+        """
         self._query = query
+        self._types_grow = types_grow
+        self._names = set[str]()
+        self._types: Any = None
         self._out = out
         self._labels, self._events = arguments.labels, arguments.show_events
         self._columns: list[str] | None = None
@@ -338,8 +383,11 @@ class Answers:
         """Take note of the next events."""
         if self.recent is not None:
             self.recent.append(part)
-            if self._with_columns and not self._has_begun:
-                self._begin(part)
+            if self._with_columns:
+                if self._types_grow:
+                    self._names.update(part.columns)
+                if not self._has_begun:
+                    self._begin(part)
 
     def _begin(self, part: Stream) -> None:
         """Check the names of columns, and write the head of the table."""
@@ -347,7 +395,7 @@ class Answers:
 
         assert isinstance(self._query, Pattern)
         self._has_begun = True
-        named_columns(self._query, self._columns, part.columns)
+        named_columns(self._query, self._columns, part.columns, empty=self._types_grow)
         self._write(rows_of_part(self._query, part, 0, join_answers(()), self._columns), 0)
         if self._left == 0:
             raise Enough
@@ -410,6 +458,15 @@ class Answers:
             self._settled = self.recent.length
         if not self._pending:
             self.recent.forget(lowest)
+
+    def finish(self) -> None:
+        """Give out the rest; raises `UsageError` for a column that no event has had."""
+        if self._with_columns and not self._has_begun:
+            self._begin(Stream(()))
+        self.settle(final=True)
+        if self._names:
+            assert isinstance(self._query, Pattern)
+            named_columns(self._query, self._columns, self._names)
 
     def flush(self) -> None:
         """Let readers see the answers so far."""
@@ -484,6 +541,9 @@ class Answers:
         if self._labels and self._left is not None:
             table = table.slice(0, self._left)
             count = table.num_rows
+        if self._types_grow and self._with_columns:
+            rowless = table.slice(0, 0)
+            self._types = rowless if self._types is None else one_table([self._types, rowless])
         self._out.table(table)
         self._count_down(count)
 

@@ -105,18 +105,23 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
         _totals(query, arguments)
         return OK
     warnings = AnswerWarnings(query, arguments)
-    with writer(arguments) as out, suppress(Enough):
-        whole = arguments.sort or arguments.until is not None or with_columns
+    whole = arguments.sort or arguments.until is not None
+    vary = with_columns and _parts_vary(query, arguments)
+    if vary and not whole:
+        whole = not _names_columns(query, arguments)
+    with writer(arguments, types_grow=vary) as out, suppress(Enough):
         if is_pipe(arguments.events) and not whole:
-            answers = Answers(query, arguments, out)
+            answers = Answers(query, arguments, out, types_grow=vary)
             live = live_run(query, arguments, _axis(arguments), answers, warnings)
             if live is not None:
                 live()
+                answers.finish()
                 warnings.finish(answers.count)
                 return OK
-        if (evaluation := _in_batches(query, arguments, with_columns=with_columns)) is not None:
+        evaluation = None if whole else _in_batches(query, arguments)
+        if evaluation is not None:
             by_columns = io.known_length(arguments.events) is not None
-            answers = Answers(query, arguments, out, by_columns=by_columns)
+            answers = Answers(query, arguments, out, by_columns=by_columns, types_grow=vary)
             _run_in_batches(query, arguments, evaluation, answers, warnings)
         else:
             _run_on_all(query, arguments, Answers(query, arguments, out), warnings)
@@ -137,27 +142,35 @@ def _axis(arguments: argparse.Namespace) -> TimeAxis | None:
     return axis_of_options(*time_option(arguments))
 
 
-def _in_batches(
-    query: AnyPattern, arguments: argparse.Namespace, *, with_columns: bool
-) -> Evaluation | None:
+def _parts_vary(query: AnyPattern, arguments: argparse.Namespace) -> bool:
+    """Whether parts of the events have columns and types that others lack.
+
+    Not of a file with columns. Declarations name those of CORE's CSV by event type.
+    """
+    if is_pipe(arguments.events) or not io.has_whole_columns(arguments.events):
+        return True
+    return query.schema is not None and io.known_length(arguments.events) is None
+
+
+def _names_columns(query: AnyPattern, arguments: argparse.Namespace) -> bool:
+    """Whether the columns of rows are known before the events."""
+    if arguments.columns is not None or query.schema is not None:
+        return True
+    items = query.ast.items if isinstance(query, Pattern) else None
+    return bool(items) and all(item.attributes for item in items or ())
+
+
+def _in_batches(query: AnyPattern, arguments: argparse.Namespace) -> Evaluation | None:
     """The evaluation by the compiled engine, where it is asked for, or best; None where it is not.
 
     Best on files that are not known to be short: a file is not read for this, text is judged by its
-    bytes. Columns of rows come in batches where all have the same columns, each of one type.
+    bytes.
     """
-    if arguments.sort or arguments.until is not None or is_pipe(arguments.events):
-        return None
-    if arguments.evaluator not in ("auto", "compiled"):
+    if is_pipe(arguments.events) or arguments.evaluator not in ("auto", "compiled"):
         return None
     if not (query.has_automaton or query.has_registers):
         return None
     if arguments.evaluator == "auto" and io.estimated_length(arguments.events) <= SHORT:
-        return None
-    # declarations name the columns of CORE's CSV, which are those of each event's type
-    is_text = io.known_length(arguments.events) is None
-    if with_columns and not io.has_whole_columns(arguments.events):
-        return None
-    if with_columns and is_text and query.schema is not None:
         return None
     from cerlab.evaluate.open_runs import file_run  # NumPy loads here
 
@@ -189,6 +202,7 @@ def _run_in_batches(
         _finish(run, answers)
         raise
     _finish(run, answers)
+    answers.finish()
     warnings.finish(answers.count)
 
 
@@ -209,8 +223,7 @@ def _attributes(
         windows = query.registers.windows
         names |= {w.attribute for w in windows if isinstance(w, AttributeWindow)}
     elif arguments.columns is not None or arguments.format == "csv":
-        items = query.ast.items
-        if arguments.columns is None and not (items and all(item.attributes for item in items)):
+        if not _names_columns(query, arguments):
             return None
         columns = None if arguments.columns is None else comma_separated(arguments.columns)
         named = named_columns(query, columns, (), empty=True)
@@ -241,7 +254,7 @@ def _run_on_all(
         answers.one(answer)
         if not answers.needs_events:
             answers.flush()
-    answers.settle(final=True)
+    answers.finish()
     for remark in remarks_on_waits(query, stream):
         warn(AnswerWarning(remark), stacklevel=2)
     warnings.read(stream)

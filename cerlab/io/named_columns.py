@@ -194,6 +194,8 @@ def arrow_column(column: Column, name: str) -> Any:
     if is_arrow(column):
         return without_views(column)
     values = values_of(column, name)
+    if all(v is None or (type(v) is int and -(1 << 63) <= v < 1 << 63) for v in values):
+        return pa.array(values, pa.int64())  # a part of a column that has doubles elsewhere
     if all(v is None or (type(v) is int and 0 <= v < 1 << 64) for v in values):
         return pa.array(values, pa.uint64())  # some are beyond the integers of 64 bits with a sign
     numbers = {type(value) for value in values} <= {int, float, NoneType}

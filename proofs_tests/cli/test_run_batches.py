@@ -222,6 +222,31 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert long < short + 32, report
 
 
+@pytest.mark.services
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="peaks are read from /proc")
+@pytest.mark.parametrize(("source", "events"), [("-", 1 << 17), ("file", 1 << 19)])
+def test_rows_of_a_pipe_and_of_ndjson_take_the_memory_of_a_window(
+    source: str, events: int, tmp_path: Path
+) -> None:
+    """Below 2^19 events of a file the peak still grows, by what the allocator keeps."""
+
+    def peak(events: int) -> tuple[int, int]:
+        rows = ({"type": "ABCD"[n % 4], "v": n, "w": n % 997} for n in range(events))
+        path = tmp_path / "e.ndjson"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        query = "SELECT * WHERE A AS a ; B ; C AS c FILTER a[w = 5] WITHIN 100 [v] LIMIT 3"
+        where = source if source == "-" else str(path)
+        command = [sys.executable, "-c", PEAK, query, where, "--columns", "a.v,c.w"]
+        with path.open() as data:
+            done = subprocess.run(command, stdin=data, capture_output=True, text=True, check=True)
+        return int(done.stderr.split()[-1]) >> 10, done.stdout.count("\n")
+
+    (short, few), (long, many) = peak(events), peak(4 * events)
+    assert 3 * few < many < 5 * few
+    assert few > 1000
+    assert long < short + 32, f"{short} MiB for {events} events, {long} MiB for four times as many"
+
+
 class Terminal(io.StringIO):
     """A stderr that says it is a terminal."""
 

@@ -15,6 +15,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.cli import run as run_command
+from proofs_tests.cli.run_cases import Lines, Pieces
 
 QUERY = "SELECT a[price], b[name] WHERE BUY AS a ; SELL+ AS b"
 EVENTS = [
@@ -81,13 +82,65 @@ def test_a_table_has_durations_as_json_has_them(
     assert "│ 0     │ 1   │ PT4S │ PT1H30M │ 0 │" in output
 
 
-def test_a_pipe_is_read_to_its_end(
+def test_rows_of_a_pipe_are_out_before_the_next_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces, out = [json.dumps(event).encode() + b"\n" for event in EVENTS], Lines()
+    rows_after = {0: 0, 1: 0, 2: 1, 3: 3}
+
+    def check(piece: int) -> None:
+        assert out.flushed.count("\n") == (piece > 0) + rows_after[piece]
+
+    monkeypatch.setattr("sys.stdin", Pieces(pieces, check))
+    monkeypatch.setattr("sys.stdout", out)
+    assert main(["run", QUERY, "-", "--columns", "b", "--format", "csv"]) == 0
+    assert out.flushed == 'start,end,b\n0,1,[1]\n0,2,"[1, 2]"\n0,2,[2]\n'
+
+
+def test_a_pipe_whose_columns_are_all_of_an_event_is_read_to_its_end(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "\n".join(map(json.dumps, EVENTS))
-    raw = io.TextIOWrapper(io.BytesIO(text.encode()))
-    monkeypatch.setattr("sys.stdin", raw)
-    assert len(run(capsys, QUERY, "-", "--columns", "b").splitlines()) == 3
+    """The header has ``late``, which the last event alone has."""
+    data = b'{"type": "A"}\n', b'{"type": "A", "late": 1}\n'
+    monkeypatch.setattr("sys.stdin", Pieces([*data], lambda piece: None))
+    output = run(capsys, "SELECT * WHERE A AS a", "-", "--format", "csv")
+    assert output == "start,end,a.late\n0,0,\n1,1,1\n"
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "parquet", "table"])
+def test_a_column_of_several_types_is_refused_where_it_changes(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = [b'{"type": "A", "v": 1}\n', b'{"type": "A", "v": "x"}\n']
+    monkeypatch.setattr("sys.stdin", Pieces(data, lambda piece: None))
+    out = tmp_path / "out"
+    to = [] if form == "csv" else ["-o", str(out)]
+    assert main(["run", "A", "-", "--columns", "A.v", "--format", form, *to]) == 2
+    output = capsys.readouterr()
+    assert "CER0747" in output.err
+    assert "'A.v'" in output.err
+    assert output.out == ("start,end,A.v\n0,0,1\n" if form == "csv" else "")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("source", ["-", "file"])
+def test_a_column_that_no_event_has_is_said_at_the_end(
+    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "e.ndjson"
+    path.write_text('{"type": "A", "v": 1}\n' * 3)
+    monkeypatch.setattr("sys.stdin", Pieces([path.read_bytes()], lambda piece: None))
+    source = "-" if source == "-" else str(path)
+    how = ["--columns", "A.w,A.v", "--evaluator", "compiled"]
+    assert main(["run", "A", source, *how]) == 2
+    output = capsys.readouterr()
+    assert "CER0864" in output.err
+    assert output.out.count('"A.w": null, "A.v": 1') == 3
+
+
+def test_columns_of_a_pipe_without_events_have_a_header(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Pieces([b"type,v\n"], lambda piece: None))
+    assert run(capsys, "A", "-", "--columns", "A.v", "--format", "csv") == "start,end,A.v\n"
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])

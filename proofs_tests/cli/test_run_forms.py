@@ -7,8 +7,10 @@ events, so that answers reach over many of them.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,12 +19,12 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.cli import main
+from cerlab.cli import live, main
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.truth import kind_of
-from proofs_tests.cli.run_cases import compilable
+from proofs_tests.cli.run_cases import Pieces, compilable
 from proofs_tests.random_cases import Case
 from proofs_tests.srt.correlated_cases import under_clauses
 from proofs_tests.suite import Suite
@@ -94,24 +96,62 @@ def test_lines_of_answers(
 
 
 @pytest.mark.usefixtures("small_batches", "never_whole")
-def test_rows_with_names(suite: Suite, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("form", ["parquet", "ndjson", "core", "pipe"])
+def test_rows_with_names(
+    form: str,
+    suite: Suite,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Some batches have no event with ``w``, and integers come before doubles."""
     query = cerlab.parse_query(
         "SELECT * WHERE A AS a ; B+ AS b FILTER a.v <= b.v PARTITION BY [k] WITHIN 6 [t]"
     )
+    columns = ["a.v", "a.w", "last(b.v)", "count(b)", "b"]
 
     def case(rng: Random) -> bool:
-        events = [
-            {"type": rng.choice("AABBC"), "v": rng.randrange(5), "k": rng.randrange(2), "t": n}
-            for n in range(20)
-        ]
+        events = []
+        for n in range(20):
+            v = rng.choice([0, 1, 2, 3.5, 4] if n > 9 else [0, 1, 2, 3])
+            late = {"w": rng.choice(["x", "y"])} if n == 19 or rng.random() < 0.1 else {}
+            k = rng.randrange(2)
+            events.append({"type": rng.choice("AABBC"), "v": v, "k": k, "t": n, **late})
         table = cerlab.Stream.from_events(events).to_arrow()
-        parquet.write_table(table, file)
-        columns = ["a.v", "last(b.v)", "count(b)", "b"]
-        some = lines(
-            capsys, str(query), str(file), "--columns", ",".join(columns), "--evaluator", "compiled"
-        )
-        expected = query.run(table).table(columns).to_pylist()
-        assert in_order(some) == in_order(expected)
+        path, to, data = tmp_path / f"e.{form}", tmp_path / "out.parquet", b""
+        match form:
+            case "parquet":
+                parquet.write_table(table, path)
+            case "core":
+                path.write_text("".join(core_line(event) for event in events))
+            case _:
+                data = "".join(json.dumps(event) + "\n" for event in events).encode()
+                path.write_bytes(data)
+        cuts = sorted({0, len(data), *(rng.randrange(len(data) + 1) for _ in range(4))})
+        pieces = [data[i:j] for i, j in pairwise(cuts)]
+        monkeypatch.setattr(live, "SHORT", rng.randrange(1, 30))
+        source = "-" if form == "pipe" else str(path)
+        how = ["--columns", ",".join(columns)]
+        how += ["--evaluator", rng.choice(["auto", "compiled"]) if form == "pipe" else "compiled"]
+        monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda piece: None))
+        some = lines(capsys, str(query), source, *how)
+        monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda piece: None))
+        lines(capsys, str(query), source, *how, "--format", "parquet", "-o", str(to))
+        expected = query.run(table).table(columns)
+        assert in_order(numbers(some)) == in_order(numbers(expected.to_pylist()))
+        written = parquet.read_table(to)
+        assert in_order(numbers(written.to_pylist())) == in_order(numbers(expected.to_pylist()))
+        assert not expected or written.schema.field("last(b.v)").type in ("int64", "double")
         return bool(expected)
 
     suite.run(case, deep_count=500)
+
+
+def core_line(event: dict[str, Any]) -> str:
+    pairs = ",".join(f"{name}={value}" for name, value in event.items() if name != "type")
+    return f"{event['type']}({pairs})\n"
+
+
+def numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same rows, with doubles for all numbers."""
+    return [json.loads(json.dumps(row), parse_int=float) for row in rows]
