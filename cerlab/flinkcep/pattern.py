@@ -32,6 +32,26 @@ class Contiguity(Enum):
     """Any."""
 
 
+class WithinType(Enum):
+    """The event from which a window counts; the value is FlinkCEP's word."""
+
+    FIRST_AND_LAST = "FIRST_AND_LAST"
+    """The first event of the match."""
+    PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
+    """The event that was taken before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """``within(width)``, in units of an attribute: less than that from an event on.
+
+    FlinkCEP has no window where the width is 0.
+    """
+
+    width: int
+    attribute: str
+
+
 @dataclass(frozen=True, slots=True)
 class EventTest:
     """``where``: a type, and a condition on the event itself."""
@@ -49,7 +69,8 @@ class Part:
     """``next("b")``, ``followedBy("b").oneOrMore().greedy()``: takes from `lo` to `hi` events.
 
     `hi` is None without a bound. `contiguity` is that before its first event, `inner` that between
-    its events; both are strict or more relaxed as FlinkCEP's words say.
+    its events; both are strict or more relaxed as FlinkCEP's words say. `gap` is the
+    window from the event before the part.
     """
 
     name: str
@@ -62,6 +83,7 @@ class Part:
     greedy: bool = False
     inner: Contiguity = Contiguity.RELAXED
     until: EventTest | None = None
+    gap: Within | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +93,7 @@ class NotPart:
     name: str
     test: EventTest
     anywhere: bool
+    gap: Within | None = None
 
 
 AnyPart: TypeAlias = Part | NotPart
@@ -95,14 +118,6 @@ class Skip:
 
 
 EVERY_MATCH = Skip()
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """``within(width)``, in units of an attribute: less than that from the first event on."""
-
-    width: int
-    attribute: str
 
 
 @rich_display
@@ -191,10 +206,25 @@ class FlinkPattern:
         test = EventTest(type, None if condition is None else _predicate(type, condition))
         return self._last(may, "one until goes with oneOrMore or timesOrMore", until=test)
 
-    def within(self, width: int, attribute: str) -> FlinkPattern:
-        """Less than so much from the first event to the last; of several the least counts."""
-        least = width if self.window is None else min(width, self.window.width)
-        return replace(self, window=Within(least, attribute))
+    def within(
+        self, width: int, attribute: str, withinType: WithinType | str = WithinType.FIRST_AND_LAST
+    ) -> FlinkPattern:
+        """Less than so much from the first event to the last; of several the least counts.
+
+        ``within(5, "t", "PREVIOUS_AND_CURRENT")``: from the event before the last part to that.
+        """
+        if WithinType(withinType) is WithinType.FIRST_AND_LAST:
+            least = width if self.window is None else min(width, self.window.width)
+            pattern = replace(self, window=Within(least, attribute))
+        else:
+            last = replace(self.parts[-1], gap=Within(width, attribute))
+            pattern = replace(self, parts=(*self.parts[:-1], last))
+        if len({each.attribute for each in windows(pattern)}) > 1:
+            raise _refusal("windows on two attributes: its events have one time")
+        whole = pattern.window
+        if whole is not None and any(each.width > whole.width for each in windows(pattern)):
+            raise _refusal("a window from the event before is longer than that of the match")
+        return pattern
 
     def after(self, to: SkipTo | str, name: str | None = None) -> FlinkPattern:
         """Return the skip strategy, ``after("skipToLast", "b")``.
@@ -253,6 +283,12 @@ class FlinkPattern:
         return "".join(map(_text, range(len(self.parts)), self.parts)) + _clauses_text(self)
 
 
+def windows(pattern: FlinkPattern) -> list[Within]:
+    """Return the windows of a sequence, that of the match and those of its parts."""
+    each = [pattern.window, *(part.gap for part in pattern.parts)]
+    return [window for window in each if window is not None]
+
+
 def begin(name: str, type: str | None = None) -> FlinkPattern:
     """Return a sequence of one part: events of a type, which is the name if it is not given.
 
@@ -304,7 +340,12 @@ def _text(i: int, part: AnyPart) -> str:
             word, rest = (contiguity.value if i else "begin"), _quantifier_text(part)
     predicate = part.test.predicate
     condition = "" if predicate is None else f'.where("{predicate_text(predicate)}")'
-    return f'{"." if i else ""}{word}("{part.name}"{type_text}){condition}{rest}'
+    gap = "" if part.gap is None else _within_text(part.gap, ', "PREVIOUS_AND_CURRENT"')
+    return f'{"." if i else ""}{word}("{part.name}"{type_text}){condition}{rest}{gap}'
+
+
+def _within_text(window: Within, of_type: str = "") -> str:
+    return f'.within({window.width}, "{window.attribute}"{of_type})'
 
 
 def _quantifier_text(part: Part) -> str:
@@ -329,5 +370,5 @@ def _quantifier_text(part: Part) -> str:
 def _clauses_text(pattern: FlinkPattern) -> str:
     skip, window = pattern.skip, pattern.window
     argument = "" if skip.name is None else f', "{skip.name}"'
-    words = "" if window is None else f'.within({window.width}, "{window.attribute}")'
+    words = "" if window is None else _within_text(window)
     return words + (f'.after("{skip.to.value}"{argument})' if skip.to is not SkipTo.NO_SKIP else "")

@@ -16,7 +16,16 @@ from typing import NamedTuple
 
 from cerlab.budget import poll
 from cerlab.errors import BadData, ResourceLimit, Unsupported
-from cerlab.flinkcep.pattern import Contiguity, EventTest, FlinkPattern, NotPart, Part, SkipTo
+from cerlab.flinkcep.pattern import (
+    Contiguity,
+    EventTest,
+    FlinkPattern,
+    NotPart,
+    Part,
+    SkipTo,
+    Within,
+    windows,
+)
 from cerlab.model.answer import Valuation
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.event import Event
@@ -81,8 +90,7 @@ def flink_matches(pattern: FlinkPattern, events: Sequence[Event]) -> list[Valuat
         poll()
         successors: list[Partial] = []
         for partial in partials:
-            # FlinkCEP times a partial match out at the width itself: within is exclusive
-            if times and partial.events and times[i] - times[partial.start] >= _width(pattern):
+            if times and partial.events and _is_timed_out(pattern, partial, times, i):
                 continue
             more, matches = _advance(pattern, partial, t, i)
             successors += more
@@ -107,22 +115,45 @@ def check_ending(pattern: FlinkPattern) -> None:
         raise Unsupported("CER0456", message, hint="let a part that takes an event be the last")
 
 
-def _width(pattern: FlinkPattern) -> int:
-    return pattern.window.width if pattern.window is not None else 0
+def _is_timed_out(pattern: FlinkPattern, at: Partial, times: Sequence[int], i: int) -> bool:
+    """Return whether an event comes too late for a partial match; at the width itself it does."""
+    whole, gap = pattern.window, _gap(pattern, at)
+    return (whole is not None and 0 < whole.width <= times[i] - times[at.start]) or (
+        gap is not None and 0 < gap.width <= times[i] - times[at.events[-1][1]]
+    )
+
+
+def _gap(pattern: FlinkPattern, at: Partial) -> Within | None:
+    """Return the window from the last event on where a partial match waits.
+
+    FlinkCEP has it at the state of a part without a quantifier. It has lost it in the states that
+    it copies: that of an optional part once an event was ignored, those after an ``until`` of a
+    greedy part, and those after an optional part that ended a ``notFollowedBy``.
+    """
+    k = at.k
+    while isinstance(part := pattern.parts[k], NotPart) and part.anywhere:
+        k += 1
+    by = pattern.parts[at.last]
+    is_copied = isinstance(by, Part) and by.optional and any(_nots_before(pattern, at.last))
+    if at.free or is_copied or (isinstance(part, Part) and (part.quantified or at.has_waited)):
+        return None
+    return part.gap
 
 
 def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
     """Return the times of the events, if there is a window to keep to."""
-    if pattern.window is None:
+    attributes = {window.attribute for window in windows(pattern)}
+    if not attributes:
         return []
-    clock = clock_for(AttributeWindow(0, pattern.window.attribute), None)
+    (attribute,) = attributes
+    clock = clock_for(AttributeWindow(0, attribute), None)
     times: list[int] = []
     for i, t in enumerate(events):
         time = clock(t, i)
         if times:
             check_order(times[-1], time, i)
         if not isinstance(time, int):
-            message = f"event {i}: {pattern.window.attribute} is {time}, no whole number"
+            message = f"event {i}: {attribute} is {time}, no whole number"
             raise BadData("CER0790", message, hint="count in a finer unit")
         times.append(time)
     return times

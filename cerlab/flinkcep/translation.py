@@ -3,15 +3,16 @@
 ``next`` is ``:``, ``followedByAny`` is ``;``, and ``followedBy`` is ``:`` after any events that the
 part could not take, each of them ``NOT(R)``, which marks nothing. A loop with combinations is
 ``+``, a consecutive one ``:+``, and the usual one ``:+`` with such gaps; with bounds they are
-counts. The answers are the matches: their events by the names of the parts, from the first to the
-one where they are found.
+counts. A window from the event before a part is a window inside, of these two events; where two
+windows have an event in common the formula is the AND of one with each. The answers are the
+matches: their events by the names of the parts, from the first to the one where they are found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 from cerlab.errors import Unsupported
 from cerlab.flinkcep.pattern import (
@@ -22,6 +23,7 @@ from cerlab.flinkcep.pattern import (
     NotPart,
     Part,
     SkipTo,
+    Within,
 )
 from cerlab.flinkcep.semantics import check_ending
 from cerlab.logic.cel import syntax as cel
@@ -35,14 +37,23 @@ MAX_NODES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
+class _Taken:
+    """A part that takes events, those that none of its gaps may have, and what it comes after."""
+
+    part: Part
+    inner: tuple[EventTest, ...]
+    after: _Prefix
+
+
+@dataclass(frozen=True, slots=True)
 class _Prefix:
-    """The translation of the parts so far, up to an event that was taken; None at the beginning.
+    """The parts so far that take events, up to one that was taken.
 
     The next events pass none of the tests `away`, and the very next one none of `at_once`. `greedy`
     is the part before, if it is greedy: it withholds the events that it could take.
     """
 
-    formula: cel.Formula | None
+    taken: tuple[_Taken, ...] = ()
     away: tuple[EventTest, ...] = ()
     at_once: tuple[EventTest, ...] = ()
     greedy: Part | None = None
@@ -59,7 +70,8 @@ def flink_query(pattern: FlinkPattern) -> CeqlQuery:
     if pattern.skip.to is not SkipTo.NO_SKIP:
         raise _no_cel(f"{pattern.skip.to.value} prunes by matches, CEL gives all")
     _check_labels(pattern)
-    prefixes = [_Prefix(None)]
+    _check_gaps(pattern)
+    prefixes = [_Prefix()]
     for k, part in enumerate(pattern.parts):
         if isinstance(part, NotPart):
             prefixes = [_forbid(pattern, k, part, prefix) for prefix in prefixes]
@@ -74,9 +86,35 @@ def flink_query(pattern: FlinkPattern) -> CeqlQuery:
     window = pattern.window
     if window is None:
         return CeqlQuery(formula)
+    return CeqlQuery(formula, window=_inclusive(window))
+
+
+def _inclusive(window: Within) -> AttributeWindow:
     if window.width < 1:
-        raise _no_cel("no event is within 0 of itself")
-    return CeqlQuery(formula, window=AttributeWindow(window.width - 1, window.attribute))
+        raise _no_cel("a window of 0 has no effect in FlinkCEP")
+    return AttributeWindow(window.width - 1, window.attribute)
+
+
+def _check_gaps(pattern: FlinkPattern) -> None:
+    """Refuse a window from the event before that FlinkCEP forgets, if only in part.
+
+    It is at the state of a part without a quantifier, which is to be entered when the event before
+    is taken.
+    """
+    before: AnyPart | None = None
+    for part in pattern.parts:
+        if part.gap is not None:
+            if isinstance(part, NotPart):
+                raise _no_cel("a window at a negative part")
+            if before is None:
+                raise _no_cel("a window from the event before the first has no effect in FlinkCEP")
+            if part.quantified:
+                raise _no_cel("such a window at a quantifier has no effect in FlinkCEP")
+            is_loop = isinstance(before, Part) and (before.optional or before.lo != before.hi)
+            if part.optional or is_loop or isinstance(before, NotPart):
+                raise _no_cel("a window beside optional events, which FlinkCEP forgets in part")
+        if isinstance(part, Part) or not part.anywhere:
+            before = part
 
 
 def _no_cel(why: str) -> Unsupported:
@@ -140,7 +178,7 @@ def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix
         if part.optional:
             raise _no_cel("an optional part after a greedy one")
         _disjoint(prefix.greedy, part)
-    return _Prefix(_then(prefix, part, _body(part, part.lo, part.hi, inner)))
+    return _Prefix((*prefix.taken, _Taken(part, inner, prefix)))
 
 
 def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
@@ -152,17 +190,68 @@ def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Pr
     return replace(prefix, away=(*prefix.away, part.test), greedy=part)
 
 
-def _then(prefix: _Prefix, part: Part, body: cel.Formula) -> cel.Formula:
-    """Return the body after the prefix, and after what may stand between them."""
-    if prefix.formula is None:
-        return body
+def _formula(taken: Sequence[_Taken]) -> cel.Formula:
+    """Return what the parts are one after the other, in their windows.
+
+    A window holds two neighbours. The first copy has every window that overlaps none before it in
+    that copy, the second the others: of windows in a row each has every second one.
+    """
+    first, second = set[int](), set[int]()
+    for i, each in enumerate(taken):
+        if each.part.gap is not None:
+            (second if i - 1 in first else first).add(i)
+    copies = [_with_windows(taken, of_copy) for of_copy in (first, second) if of_copy]
+    return reduce(cel.And, copies) if copies else _with_windows(taken, set())
+
+
+def _with_windows(taken: Sequence[_Taken], windowed: set[int]) -> cel.Formula:
+    """Return what the parts are one after the other, some in a window with the one before."""
+    formula: cel.Formula | None = None
+    for i, each in enumerate(taken):
+        if i in windowed:
+            continue  # it is in the window of the part before
+        part, following = each.part, taken[i + 1] if i + 1 in windowed else None
+        if following is None:
+            body = _body(part, part.lo, part.hi, each.inner)
+        else:
+            body = _ending(each, partial(_in_window, following))
+        formula = body if formula is None else _then(formula, each, body)
+    assert formula is not None
+    return formula
+
+
+def _in_window(following: _Taken, once: cel.Formula) -> cel.Formula:
+    """Return an event and the one after it, in the window of the latter."""
+    assert following.part.gap is not None
+    both = _then(once, following, _body(following.part, 1, 1, following.inner))
+    return cel.Within(both, _inclusive(following.part.gap))
+
+
+def _ending(taken: _Taken, with_next: Callable[[cel.Formula], cel.Formula]) -> cel.Formula:
+    """Return the events of a part that takes a fixed number, the last of them with the next."""
+    part = taken.part
+    once, last = _once(part), with_next(_once(part))
+    if part.lo == 1:
+        return last
+    tests = _away_inside(part, taken.inner)
+    if part.inner is Contiguity.ANY and not tests:
+        return cel.Seq(cel.times(once, part.lo - 1, part.lo - 1), last)
+    if part.inner is Contiguity.STRICT:
+        return cel.Concat(cel.times(once, part.lo - 1, part.lo - 1, gaps=False), last)
+    before = _body(part, part.lo - 1, part.lo - 1, taken.inner)
+    return cel.Concat(before, cel.Or(last, cel.Concat(cel.ConcatPlus(_none_of(tests)), last)))
+
+
+def _then(left: cel.Formula, taken: _Taken, body: cel.Formula) -> cel.Formula:
+    """Return the body of a part after the left, and after what may stand between them."""
+    part, prefix = taken.part, taken.after
     match part.contiguity:
         case Contiguity.STRICT:
-            return cel.Concat(prefix.formula, body)
+            return cel.Concat(left, body)
         case Contiguity.RELAXED:
-            return _with_gap(prefix.formula, (part.test, *prefix.away), prefix.at_once, body)
+            return _with_gap(left, (part.test, *prefix.away), prefix.at_once, body)
         case Contiguity.ANY:
-            return _with_gap(prefix.formula, prefix.away, prefix.at_once, body)
+            return _with_gap(left, prefix.away, prefix.at_once, body)
 
 
 def _with_gap(
@@ -194,8 +283,7 @@ def _filter(phi: cel.Formula, label: str, test: EventTest) -> cel.Formula:
 def _body(part: Part, lo: int, hi: int | None, away: tuple[EventTest, ...]) -> cel.Formula:
     """Return the events of a part, from its first one to its last."""
     once = step = _once(part)
-    own_test = (part.test,) if part.inner is Contiguity.RELAXED else ()
-    tests = (*own_test, *(() if part.until is None else (part.until,)), *away)
+    tests = _away_inside(part, away)
     anything = part.inner is Contiguity.ANY and not tests
     if part.inner is not Contiguity.STRICT and not anything:
         step = cel.Or(once, cel.Concat(cel.ConcatPlus(_none_of(tests)), once))
@@ -206,6 +294,12 @@ def _body(part: Part, lo: int, hi: int | None, away: tuple[EventTest, ...]) -> c
     more = None if hi is None else hi - 1
     longer = cel.Concat(once, cel.times(step, max(lo - 1, 1), more, gaps=False))
     return cel.Or(once, longer) if lo == 1 else longer
+
+
+def _away_inside(part: Part, away: tuple[EventTest, ...]) -> tuple[EventTest, ...]:
+    """Return the tests that no event between two of the part may pass."""
+    own_test = (part.test,) if part.inner is Contiguity.RELAXED else ()
+    return (*own_test, *(() if part.until is None else (part.until,)), *away)
 
 
 def _once(part: Part) -> cel.Formula:
@@ -225,8 +319,7 @@ def _once(part: Part) -> cel.Formula:
 
 def _matches_of(prefix: _Prefix) -> list[cel.Formula]:
     """Return the formula of a prefix that is a match; an empty list where nothing was taken."""
-    if prefix.formula is None:
+    if not prefix.taken:
         return []
-    if not prefix.at_once:
-        return [prefix.formula]
-    return [cel.Concat(prefix.formula, _none_of(prefix.at_once))]
+    formula = _formula(prefix.taken)
+    return [cel.Concat(formula, _none_of(prefix.at_once)) if prefix.at_once else formula]

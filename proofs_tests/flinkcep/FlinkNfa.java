@@ -20,6 +20,7 @@ import org.apache.flink.cep.nfa.compiler.NFACompiler;
 import org.apache.flink.cep.nfa.sharedbuffer.SharedBuffer;
 import org.apache.flink.cep.nfa.sharedbuffer.SharedBufferAccessor;
 import org.apache.flink.cep.pattern.Pattern;
+import org.apache.flink.cep.pattern.WithinType;
 import org.apache.flink.cep.pattern.conditions.SimpleCondition;
 
 /**
@@ -127,6 +128,9 @@ public final class FlinkNfa {
                 return p.until(new Passes(words[1]));
             case "within":
                 return p.within(Duration.ofMillis(Long.parseLong(words[1])));
+            case "gap":
+                Duration width = Duration.ofMillis(Long.parseLong(words[1]));
+                return p.within(width, WithinType.PREVIOUS_AND_CURRENT);
             default:
                 throw new IllegalArgumentException(words[0]);
         }

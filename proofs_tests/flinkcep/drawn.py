@@ -19,13 +19,13 @@ def random_flink_pattern(rng: Random, *, skips: bool = True) -> FlinkPattern:
             pattern = _with_next_parts(
                 rng, _with_quantifier(rng, _where(rng, begin("p0", rng.choice(TYPES))))
             )
+            if rng.random() < 0.2:
+                pattern = pattern.within(rng.randrange(0, 8), "t")
         except IllFormed:
             continue
         last = pattern.parts[-1]
         if isinstance(last, NotPart) and last.anywhere:
             continue
-        if rng.random() < 0.2:
-            pattern = pattern.within(rng.randrange(1, 8), "t")
         if skips and rng.random() < 0.4:
             to = rng.choice(list(SkipTo))
             has_name = to in (SkipTo.FIRST, SkipTo.LAST)
@@ -38,7 +38,7 @@ def _with_next_parts(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
     for i in range(1, rng.choice((2, 2, 3, 4))):
         if rng.random() < 0.2:
             no = rng.choice((pattern.notNext, pattern.notFollowedBy, pattern.notFollowedBy))
-            pattern = _where(rng, no(f"n{i}", rng.choice("ABCN")))
+            pattern = _with_gap(rng, _where(rng, no(f"n{i}", rng.choice("ABCN"))))
             if rng.random() < 0.1:
                 continue
         how = rng.choice(
@@ -68,7 +68,16 @@ def _with_quantifier(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
             pattern = pattern.allowCombinations()
         if not is_bounded and rng.random() < 0.2:
             pattern = pattern.until(rng.choice("ABCN"))
-    return pattern.optional() if rng.random() < 0.2 else pattern
+    return _with_gap(rng, pattern.optional() if rng.random() < 0.2 else pattern)
+
+
+def _with_gap(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
+    """A window from the event before, more often where FlinkCEP keeps to it."""
+    last = pattern.parts[-1]
+    keeps = len(pattern.parts) > 1 and isinstance(last, Part) and not last.quantified
+    if rng.random() > (0.3 if keeps else 0.04):
+        return pattern
+    return pattern.within(rng.choice((0, 1, 2, 2, 3, 3, 4)), "t", "PREVIOUS_AND_CURRENT")
 
 
 def random_flink_stream(
@@ -106,7 +115,7 @@ def case_line(pattern: FlinkPattern, events: list[dict[str, Any]]) -> str:
 def _calls(i: int, part: AnyPart) -> list[str]:
     if isinstance(part, NotPart):
         word = "notFollowedBy" if part.anywhere else "notNext"
-        return [f"{word} {part.name} {_test(part.test)}"]
+        return [f"{word} {part.name} {_test(part.test)}", *_gap(part)]
     calls = [f"{part.contiguity.value if i else 'begin'} {part.name} {_test(part.test)}"]
     if part.quantified:
         many = part.hi is None
@@ -115,7 +124,11 @@ def _calls(i: int, part: AnyPart) -> list[str]:
     calls += {"next": ["consecutive"], "followedByAny": ["allowCombinations"]}.get(
         part.inner.value, []
     )
-    return calls + ([] if part.until is None else [f"until {_test(part.until)}"])
+    return calls + ([] if part.until is None else [f"until {_test(part.until)}"]) + _gap(part)
+
+
+def _gap(part: AnyPart) -> list[str]:
+    return [] if part.gap is None else [f"gap {part.gap.width}"]
 
 
 def _test(test: EventTest) -> str:

@@ -22,9 +22,16 @@ from proofs_tests.suite import Suite
 
 
 def matches_text(pattern: FlinkPattern, text: str) -> str:
-    """The matches, as the events of each by type and number: ``a1 b2``, one after the other."""
-    events = [{"type": word[0].upper(), "v": int(word[1:] or 0)} for word in text.split()]
-    words = text.split()
+    """The matches, as the events of each by type and number: ``a1 b2``, one after the other.
+
+    ``a1@5`` is at 5; without, an event is at its position.
+    """
+    words = [word.partition("@")[0] for word in text.split()]
+    times = [int(word.partition("@")[2] or i) for i, word in enumerate(text.split())]
+    events = [
+        {"type": word[0].upper(), "v": int(word[1:] or 0), "t": t}
+        for word, t in zip(words, times, strict=True)
+    ]
     matches = (
         " ".join(words[i] for i in sorted(i for positions in m.labels.values() for i in positions))
         for m in flink.matches(pattern, events)
@@ -117,7 +124,41 @@ OBSERVATIONS = [
     case(A.times(1, 2).notFollowedBy("N").next("B"), "a1 x n a2 b", "a1 a2 b, a2 b", "forgotten"),
     case(A.times(1, 2).notFollowedBy("N").next("B"), "a1 n a2 b", "a2 b", "not-forgotten"),
 ]
-CASES = [*DOCUMENTATION, *COUNTS, *NOTS, *OBSERVATIONS]
+PREVIOUS = "PREVIOUS_AND_CURRENT"
+B_SOON = A.followedByAny("B").within(3, "t", PREVIOUS)
+LATE = "a@0 b1@2 b2@3 b3@4"
+B_THEN_C = B_SOON.followedByAny("C").within(2, "t", PREVIOUS)
+OPTIONAL = AB.optional().within(3, "t", PREVIOUS).followedBy("C")
+GAPS = [
+    case(B_SOON, LATE, "a b1", "exclusive"),
+    case(B_THEN_C, "a@0 b1@1 b2@2 c1@2 c2@3 c3@9", "a b1 c1, a b2 c1, a b2 c2", "each-gap"),
+    case(B_THEN_C.within(3, "t"), "a@0 b1@1 b2@2 c1@2 c2@3", "a b1 c1, a b2 c1", "and-the-whole"),
+    case(A.followedByAny("B").within(0, "t", PREVIOUS), LATE, "a b1, a b2, a b3", "0-is-none"),
+    case(A.followedByAny("B").within(0, "t"), LATE, "a b1, a b2, a b3", "0-of-the-match-is-none"),
+    case(A.within(1, "t", PREVIOUS).next("B"), "a@0 b@9", "a b", "none-before-the-first"),
+    case(LOOP.within(1, "t", PREVIOUS), "a@0 b1@2 b2@9", "a b1, a b1 b2, a b2", "none-of-a-loop"),
+    case(
+        A.times(2).next("B").within(2, "t", PREVIOUS), "a1@0 a2@5 b@6", "a1 a2 b", "from-the-last"
+    ),
+    case(A.times(2).next("B").within(2, "t", PREVIOUS), "a1@0 a2@5 b@7", "", "from-the-last-late"),
+    case(OPTIONAL, "a@0 b@3 c@3", "", "a-skipped-part-too"),
+    case(OPTIONAL, "a@0 x@2 b@3 c@9", "a b c, a c", "forgotten-once-ignored"),
+    case(A.oneOrMore().next("B").within(2, "t", PREVIOUS), "a@0 b@9", "a b", "not-after-a-loop"),
+    case(
+        A.oneOrMore().followedBy("B").within(2, "t", PREVIOUS),
+        "a@0 x@1 b@9",
+        "",
+        "after-a-loop-once-ignored",
+    ),
+    case(A.notNext("N").within(2, "t", PREVIOUS).next("B"), "a@0 b@2", "", "at-a-notNext"),
+    case(
+        A.notFollowedBy("N").followedBy("B").optional().followedBy("C").within(2, "t", PREVIOUS),
+        "a@0 b@1 c@9",
+        "a b c",
+        "lost-after-an-optional-part-that-ended-a-notFollowedBy",
+    ),
+]
+CASES = [*DOCUMENTATION, *COUNTS, *NOTS, *OBSERVATIONS, *GAPS]
 
 
 @pytest.mark.parametrize(("pattern", "text", "expected"), CASES)
@@ -137,7 +178,9 @@ def test_within_is_exclusive() -> None:
 def test_conditions_on_an_event() -> None:
     pattern = begin("a", "A").where("v > 1").or_("v = 0").followedBy("b", "B").where("v > 1")
     assert matches_text(pattern, "a1 a2 b1 a0 b2") == "a0 b2, a2 b2"
-    assert eval(str(pattern)).parts == pattern.parts
+    for each in (pattern, pattern.within(2, "t", PREVIOUS).within(4, "t")):
+        assert eval(str(each)).parts == each.parts
+        assert eval(str(each)).window == each.window
 
 
 ILL_FORMED: list[Any] = [
@@ -154,6 +197,8 @@ ILL_FORMED: list[Any] = [
     lambda: AB.after("skipToLast"),
     lambda: AB.after("skipToLast", "X"),
     lambda: AB.where("v > w.v"),
+    lambda: AB.within(5, "t", PREVIOUS).within(4, "t"),
+    lambda: AB.within(5, "t", PREVIOUS).within(9, "u"),
 ]
 
 
@@ -209,10 +254,16 @@ def every(pattern: FlinkPattern, text: str, expected: str) -> bool:
     return matches_text(pattern, text) == expected
 
 
+def every_gap(pattern: FlinkPattern, at: semantics.Partial) -> Any:
+    return pattern.parts[at.k].gap
+
+
 TABLE: Judge = on_rows(lambda row: every(*row), [each.values for each in CASES])
 MUTANTS = [
     mutant(TABLE, semantics, "_is_withheld", lambda pattern, at, t: False, id="no-greed"),
     mutant(TABLE, semantics, "_stops", lambda pattern, at: [], id="nothing-stops"),
+    mutant(TABLE, semantics, "_gap", lambda pattern, at: None, id="no-gaps"),
+    mutant(TABLE, semantics, "_gap", every_gap, id="no-gap-forgotten"),
     mutant(TABLE, semantics, "_may_leave", lambda part, count: count >= part.lo, id="no-optional"),
     mutant(TABLE, semantics, "_pruned_before", lambda pattern, match: 0, id="nothing-pruned"),
 ]
