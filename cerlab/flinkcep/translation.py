@@ -137,10 +137,13 @@ def _check_labels(pattern: FlinkPattern) -> None:
 def _forbid(pattern: FlinkPattern, k: int, part: NotPart, prefix: _Prefix) -> _Prefix:
     """``notFollowedBy`` holds for all events up to the next that is taken, ``notNext`` for one."""
     following = pattern.parts[k + 1] if k + 1 < len(pattern.parts) else None
-    if isinstance(following, Part):
-        _disjoint(part, following)
-        if following.optional and not part.anywhere:
-            raise _no_cel("notNext before an optional part reads the event before it")
+    for each in pattern.parts[k + 1 :]:
+        if isinstance(each, Part):
+            _disjoint(part, each)
+            if not each.optional:
+                break
+    if isinstance(following, Part) and following.optional and not part.anywhere:
+        raise _no_cel("notNext before an optional part reads the event before it")
     if prefix.greedy is not None and not part.anywhere:
         raise _no_cel("notNext after a greedy part")
     if part.anywhere:
@@ -152,6 +155,11 @@ def _forbid(pattern: FlinkPattern, k: int, part: NotPart, prefix: _Prefix) -> _P
         if isinstance(before, Part) and before.quantified:
             _disjoint(part, before)
         return replace(prefix, away=(*prefix.away, part.test), nots=True)
+    before = next(each for each in reversed(pattern.parts[:k]) if isinstance(each, Part))
+    if before.lo != before.hi:
+        if before.inner is not Contiguity.STRICT:
+            raise _no_cel("notNext after a loop, which it ends where the loop could go on")
+        _disjoint(part, before)
     return replace(prefix, at_once=(*prefix.at_once, part.test))
 
 

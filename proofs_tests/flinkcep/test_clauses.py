@@ -116,6 +116,7 @@ NOTS = [
     ),
 ]
 OBSERVATIONS = [
+    case(A.oneOrMore().notNext("N").next("B"), "a1 n a2 b", "a2 b", "a-notNext-ends-the-loop"),
     case(A.oneOrMore().greedy(), "a1 a2", "a1, a1 a2, a2", "greedy-last-is-nothing"),
     case(AB.times(2).greedy().followedBy("C"), "a b1 b2 b3 c", "a b1 b2 c", "greedy-of-a-count"),
     case(AB.times(1, 2).greedy().followedBy("C"), "a b1 b2 b3 c", "", "greedy-withholds-a-third"),

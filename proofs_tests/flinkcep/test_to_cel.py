@@ -129,6 +129,7 @@ SAYS = [
     (A.notNext("N").followedByAny("B"), "A : (B OR (NOT(N) ; B))"),
     (A.notFollowedBy("N").followedByAny("B"), "A : (B OR NOT(N):+ : B)"),
     (A.notNext("N"), "A : NOT(N)"),
+    (A.oneOrMore().consecutive().notNext("N"), "A:+ : NOT(N)"),
     (A.oneOrMore().greedy().consecutive(), "A:+"),
     (
         A.oneOrMore().notFollowedBy("N").next("B"),
@@ -176,6 +177,11 @@ REFUSALS = [
     (A.oneOrMore().greedy().until("U").next("B"), "greedy part with an until"),
     (A.oneOrMore().greedy().notNext("N").next("B"), "notNext after a greedy part"),
     (A.times(1, 2).notFollowedBy("N").next("B"), "FlinkCEP forgets it in part"),
+    (A.oneOrMore().notNext("N").next("B"), "ends where the loop could go on"),
+    (A.times(1, 2).notNext("M").notNext("N").next("B"), "ends where the loop could go on"),
+    (begin("a", "A").oneOrMore().consecutive().notNext("n", "A").next("B"), "may be both n and a"),
+    (A.notNext("n", "B").notNext("N").next("b", "B"), "may be both n and b"),
+    (A.notFollowedBy("n", "C").next("B").optional().next("c", "C"), "both n and c"),
     (A.oneOrMore().until("A"), "all that the part takes"),
     (A.notFollowedBy("N"), "when time has passed"),
 ]
