@@ -23,6 +23,11 @@ class Consume(Enum):
     PARTITION = "PARTITION"
     ANY = "ANY"
 
+    @property
+    def crosses_partitions(self) -> bool:
+        """Whether an answer in one partition ends partial matches in others."""
+        return self not in (Consume.NONE, Consume.PARTITION)
+
 
 @dataclass(frozen=True, slots=True)
 class Limit:

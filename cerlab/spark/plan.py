@@ -71,8 +71,9 @@ def why_not(plan: PlanClauses, mode: Mode) -> str | None:
 def _not_by_keys(plan: PlanClauses) -> str | None:
     if not plan.partition:
         return "there is no PARTITION BY"
-    if plan.consume is Consume.ANY:
-        return "with CONSUME BY ANY an answer of one key ends what other keys have begun"
+    if plan.consume.crosses_partitions:
+        policy = f"CONSUME BY {plan.consume.value}"
+        return f"with {policy} an answer of one key ends what other keys have begun"
     return None
 
 

@@ -85,7 +85,7 @@ class Checks:
             for answer in self._consuming
             if answer.end < candidate.interval[1]
             and (
-                ast.consume is Consume.ANY
+                ast.consume.crosses_partitions
                 or partition_key(stream[answer.end], attributes) == candidate.place.key
             )
         ]

@@ -38,7 +38,7 @@ from cerlab.model.event import (
     StreamDeclaration,
 )
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.text import PREFIXES, name_text
+from cerlab.predicates.text import PREFIXES, WORDS, name_text
 
 _STRATEGIES = {
     "strict": Strategy.STRICT,
@@ -346,9 +346,7 @@ def _refuse_deep(text: str) -> None:
             )
 
 
-_NAMES_TOO = frozenset(
-    ("ALL", "ANY", "LAST", "MAX", "NEXT", "NONE", "NOT", "NXT", "PROJECT", "RENAME", "STRICT")
-)
+_NAMES_TOO = frozenset(WORDS["strategy"].split()).union(*PREFIXES.values())
 """Keywords that stand where a name could, so that a name spelled like one is misread."""
 
 

@@ -118,10 +118,11 @@ def _certain(
     lengths = waits(query.formula)
     if not lengths:
         return answers({})
-    if query.consume is Consume.ANY and query.partition:
+    if query.consume.crosses_partitions and query.partition:
         raise IllFormed(
             "CER0214",
-            "CONSUME BY ANY over keys that wait: the clock would say which key consumes first",
+            f"CONSUME BY {query.consume.value} over keys that wait: "
+            "the clock would say which key consumes first",
             hint="write CONSUME BY PARTITION",
         )
     return set.intersection(*map(answers, _futures(lengths, query, stream)))
