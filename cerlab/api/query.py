@@ -180,7 +180,8 @@ class Query(Pattern):
         the window, however many answers it completes. Batches of 128 events and more are read by
         the compiled engine, some twenty times faster than single events. Arguments as of
         ``Matches.aggregate``, and `time`, `unit` and `state` as of `open`; raises as both, and
-        `Unsupported` for queries without an automaton.
+        `Unsupported` for queries that have neither an automaton nor a transducer. Where filters
+        compare labels answers are listed, a batch at a time, and the events of the window are kept.
         """
         from cerlab.evaluate.running import RunningTotals
 

@@ -9,7 +9,7 @@ A thread that comes while another one is in a session is refused.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
@@ -19,12 +19,12 @@ from cerlab.display import rich_display
 from cerlab.errors import BadData, TypeMismatch, UsageError
 from cerlab.evaluate.labelled import answer_columns, rows_of_part
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, events_of_dicts
 
 if TYPE_CHECKING:
     from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
     from cerlab.evaluate.aggregates import Request
+    from cerlab.evaluate.kept_events import RunWithEvents
     from cerlab.evaluate.open_runs import OpenRun
     from cerlab.evaluate.running import RunningTotals
 
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 class _Session(ABC, Generic[Result]):
     """Common part of sessions; `Result` is the result of a push."""
 
-    _run: OpenRun | RunningTotals
+    _run: OpenRun | RunningTotals | RunWithEvents
     _nothing: Callable[[], Any] = tuple
     """Result of a batch without events."""
     _before = 0
@@ -224,18 +224,12 @@ class RowSession(_Session[Any]):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        from cerlab.engine.state_checks import expect
-        from cerlab.evaluate.open_runs import open_run
-        from cerlab.evaluate.session_state import rows_from_bytes
+        from cerlab.evaluate.kept_events import RunWithEvents
 
         super().__init__()
         self._query = query
         self._columns = None if columns is None else list(columns)
-        inner, self._offset, self._events = None, 0, list[Event]()
-        if state is not None:
-            inner, self._offset, self._events = rows_from_bytes(query, state)
-        self._run: OpenRun = open_run(query, time, inner)
-        expect(self._offset + len(self._events) == self._run.position, "how many events were read")
+        self._run: RunWithEvents = RunWithEvents(query, time, state)
         self._before = self._run.position
         answer_columns(query, Stream(()), self._columns)
 
@@ -259,32 +253,17 @@ class RowSession(_Session[Any]):
         return self._push(batch, how)
 
     def _read(self, stream: Stream) -> Any:
-        answers: list[ComplexEvent] = []
-        before = self._run.position
-        try:
-            for some in self._run.push_stream(stream):
-                answers += some
-        except BadData as error:
-            error.matches = self._rows(stream.events[: self._run.position - before], answers)
-            raise
-        return self._rows(stream.events, answers)
-
-    def _rows(self, events: Sequence[Event], answers: Sequence[ComplexEvent]) -> Any:
-        self._events += events
-        table = rows_of_part(
-            self._query, Stream(self._events), self._offset, answers, self._columns
-        )
-        # More have to leave than stay: what is moved then was paid for by what leaves.
-        leaves = self._run.lowest - self._offset
-        if leaves > len(self._events) // 2:
-            del self._events[:leaves]
-            self._offset += leaves
+        answers, error = self._run.push(stream)
+        part, offset = Stream(self._run.events), self._run.offset
+        table = rows_of_part(self._query, part, offset, answers, self._columns)
+        self._run.forget()
+        if error is not None:
+            error.matches = table
+            raise error
         return table
 
     def _bytes(self) -> bytes:
-        from cerlab.evaluate.session_state import rows_to_bytes
-
-        return rows_to_bytes(self._query, self._run.state(), self._offset, self._events)
+        return self._run.state()
 
 
 class AggregateSession(_Session[Any]):

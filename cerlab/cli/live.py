@@ -232,7 +232,7 @@ def _compiled(
     """
     if isinstance(query, Pattern):
         check_clock(query.plan if query.has_automaton else query.registers, axis)
-    if name == "compiled" and not _is_taken(query):
+    if name == "compiled" and not is_taken(query):
         return None
     by = evaluator_of("tecs" if query.has_automaton else "registers")
     run: OpenRun | None = None
@@ -273,13 +273,13 @@ def _compiled(
             if len(first) < SHORT:
                 first.append(event)
             yield event
-            if len(first) == SHORT and _is_taken(query):
+            if len(first) == SHORT and is_taken(query):
                 return
 
     return read
 
 
-def _is_taken(query: AnyPattern) -> bool:
+def is_taken(query: AnyPattern) -> bool:
     """Whether the engine takes a query batch by batch."""
     if query.has_automaton:
         return True

@@ -12,7 +12,7 @@ from warnings import warn
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, write_tables, writer
 from cerlab.cli.command import OK
-from cerlab.cli.live import MACHINES, AnswerWarnings, live_run, live_totals
+from cerlab.cli.live import MACHINES, AnswerWarnings, is_taken, live_run, live_totals
 from cerlab.cli.options import (
     WatchedStream,
     about,
@@ -274,8 +274,9 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         raise UsageError("CER0865", message, hint=f"leave {option} out")
     request, warnings = selected_request(query), AnswerWarnings(query, arguments)
     comes = is_pipe(arguments.events) and not arguments.sort and "end" in request.groups
-    # without an automaton answers are listed, of the whole stream
-    if comes and query.has_automaton and arguments.format in ("ndjson", "csv"):
+    # without a machine answers are listed, of the whole stream
+    comes = comes and (query.has_automaton or query.has_registers) and is_taken(query)
+    if comes and arguments.format in ("ndjson", "csv"):
         with writer(arguments) as out:
             live_totals(query, request, arguments, _axis(arguments), out, warnings)
         return

@@ -6,6 +6,7 @@ Least values are compared by their rank among the values of the column.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -23,7 +24,9 @@ from cerlab.engine.reference.totals import ANY_START, Place, Sliding, Total
 from cerlab.errors import BadData, TypeMismatch
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.model.columns import is_duration, nanoseconds, values_of
+from cerlab.model.event import Value
 from cerlab.model.stream import Stream, TimeAxis
+from cerlab.predicates.truth import kind_of
 
 if TYPE_CHECKING:
     from cerlab.engine.labels import LabelledAnswers
@@ -103,6 +106,29 @@ def numbers(column: Any, name: str) -> Numbers:
     if np.isinf(doubles).any():
         raise infinite(name)
     return Numbers(*_scale(doubles, present.astype(np.int64)), False)
+
+
+def exact_numbers(values: Sequence[Value], name: str) -> Numbers:
+    """The numbers of values that no type of Arrow holds: integers of any size, and doubles.
+
+    Raises as `numbers`.
+    """
+    ratios: list[tuple[int, int] | None] = []
+    for value in values:
+        kind = kind_of(value)
+        if kind is None:
+            ratios.append(None)
+        elif kind != "number" or not isinstance(value, int | float):
+            raise no_sum(name, kind)
+        elif math.isinf(value):
+            raise infinite(name)
+        else:
+            ratios.append(value.as_integer_ratio())
+    present = np.array([ratio is not None for ratio in ratios], np.int64)
+    parts = [ratio or (0, 1) for ratio in ratios]
+    bits = max((divisor.bit_length() - 1 for _, divisor in parts), default=0)
+    scaled = integers([(above << bits) // divisor for above, divisor in parts])
+    return Numbers(scaled, present, -bits, all(type(value) is not float for value in values))
 
 
 def no_sum(name: str, kind: object) -> TypeMismatch:

@@ -181,10 +181,10 @@ def _measures(function: str, columns: Iterable[str]) -> Iterator[Measure]:
 
 def check_running(pattern: Pattern) -> None:
     """Raise `Unsupported` for a query whose totals do not grow from event to event."""
-    if not pattern.has_automaton:
+    if not (pattern.has_automaton or pattern.has_registers):
         raise Unsupported(
             "CER0418",
-            "running aggregates are those of an automaton, and this query has none",
+            "running aggregates are those of an automaton or a transducer, and this query has none",
             hint="aggregate a whole stream: query.run(..).aggregate(..)",
         )
 

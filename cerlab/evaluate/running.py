@@ -51,7 +51,12 @@ from cerlab.evaluate.aggregates import (
     integer_column,
     sum_column,
 )
-from cerlab.evaluate.session_state import UNREADABLE, state_from_bytes, state_to_bytes
+from cerlab.evaluate.session_state import (
+    UNREADABLE,
+    pattern_digest,
+    state_from_bytes,
+    state_to_bytes,
+)
 from cerlab.io.named_columns import arrow_column, one_array, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import as_arrow, values_of
@@ -61,6 +66,7 @@ from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.truth import Key, kind_of, partition_key
 
 if TYPE_CHECKING:
+    from cerlab.evaluate.kept_events import ListedTotals
     from cerlab.evaluate.running_batches import Batches
 
 _CODE = 64
@@ -102,31 +108,24 @@ class RunningTotals:
     ) -> None:
         """With a `state` it goes on from there; raises `BadData` for other bytes.
 
-        Raises `Unsupported` for queries without an automaton.
+        Where filters compare labels the answers are listed. Raises `Unsupported` for queries that
+        have neither an automaton nor a transducer, and as `open_run`.
         """
         check_running(pattern)
-        body = None
+        digest = plan_digest(pattern.plan) if pattern.has_automaton else pattern_digest(pattern)
+        self._digest, body = digest, None
         if state is not None:
-            stored_time, body = state_from_bytes(
-                "totals", plan_digest(pattern.plan), state, request=repr(request)
-            )
+            stored_time, body = state_from_bytes("totals", digest, state, request=repr(request))
             time = axis_of_state(time, stored_time)
         self._time = time
-        plan = self._plan = pattern.plan
         self._request = request
         self.asked = pattern, request
         """The query and the request."""
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
-        self._ends = _Ends(request.window, plan.streams, time)
-        self._machine = LabelledMachine(
-            pattern.machine, plan.vcea, {column.label for column in request.columns}
-        )
-        self._stage = SymbolStage(self._machine.predicates)
-        by_start = plan.window is not None or "start" in request.groups
-        gains = Gains(self._gain, 3 * len(request.summands), len(request.extremes))
-        reader = partial(RunTotals, self._machine, self._symbol, gains, by_start=by_start)
-        self._driver = Driver[RunTotals](plan, reader, time)
-        self._batches: Batches | None = None
+        self._ends = _Ends(request.window, pattern.ast.streams, time)
+        self._listed: ListedTotals | None = None
+        if pattern.has_automaton:
+            self._begin_runs(pattern, request, time)
         self._codes: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
         self._kinds: dict[str, str] = {}
         self._doubles: set[str] = set()
@@ -136,12 +135,34 @@ class RunningTotals:
         """Number of events read."""
         if body is not None:
             self._resume(body)
+        elif not pattern.has_automaton:
+            self._list(None)
+
+    def _begin_runs(self, pattern: Pattern, request: Request, time: TimeAxis | None) -> None:
+        plan = pattern.plan
+        self._machine = LabelledMachine(
+            pattern.machine, plan.vcea, {column.label for column in request.columns}
+        )
+        self._stage = SymbolStage(self._machine.predicates)
+        by_start = plan.window is not None or "start" in request.groups
+        gains = Gains(self._gain, 3 * len(request.summands), len(request.extremes))
+        reader = partial(RunTotals, self._machine, self._symbol, gains, by_start=by_start)
+        self._driver = Driver[RunTotals](plan, reader, time)
+        self._batches: Batches | None = None
+
+    def _list(self, state: bytes | None) -> None:
+        from cerlab.evaluate.kept_events import ListedTotals  # Numba loads here
+        from cerlab.evaluate.running_batches import GroupCodes
+
+        codes = GroupCodes(self._values_of, self._group_of)
+        self._listed = ListedTotals(*self.asked, self._time, codes, state)
+        expect(self._listed.position == self.position, "how many events were read")
 
     def state(self) -> bytes:
         """All that has to be known to go on elsewhere (`cerlab.evaluate.running`)."""
         body = (
             self.position,
-            self._driver.state(RunTotals.state),
+            self._listed.state() if self._listed else self._driver.state(RunTotals.state),
             [list(codes) for codes in self._codes],
             list(self._kinds.items()),
             sorted(self._doubles),
@@ -151,7 +172,7 @@ class RunningTotals:
             self._ends.state(),
         )
         about = {"request": repr(self._request)}
-        return state_to_bytes("totals", plan_digest(self._plan), self._time, body, **about)
+        return state_to_bytes("totals", self._digest, self._time, body, **about)
 
     def _resume(self, body: Any) -> None:
         try:
@@ -167,9 +188,12 @@ class RunningTotals:
                 check_key(key, len(self._request.key))
                 expect(len(names) == len(self._request.key), "the values of a key")
                 expect(all(map(is_value, names)), "the values of a key")
-            place, total = self._read_place, self._read_total
-            into = partial(RunTotals.resume, place=place, total=total)
-            self._driver.resume(driver, into, self.position)
+            total = self._read_total
+            if self.asked[0].has_automaton:
+                into = partial(RunTotals.resume, place=self._read_place, total=total)
+                self._driver.resume(driver, into, self.position)
+            else:
+                self._list(driver)
             self._rows = {self._read_row(*row): total(*values) for row, values in rows}
             for row, queue in queues:
                 sliding = self._queues[self._read_row(*row)] = Sliding()
@@ -217,7 +241,9 @@ class RunningTotals:
         ``.matches``.
         """
         rows: dict[Row, Total] = {}
-        if len(stream) < FEWEST or not self._read_batch(stream, rows):
+        if self._listed is not None:
+            self._read_listed(self._listed, stream, rows)
+        elif len(stream) < FEWEST or not self._read_batch(stream, rows):
             self._check(stream.events)
             try:
                 for event in stream.events:
@@ -247,6 +273,34 @@ class RunningTotals:
             self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
         self.position += len(stream)
         return True
+
+    def _read_listed(self, listed: ListedTotals, stream: Stream, rows: dict[Row, Total]) -> None:
+        """Read events whose answers are listed; raises as `push`."""
+        self._check(stream.events)
+        parts = [stream]
+        try:
+            self._ends.read_batch(stream, self.position)
+        except BadData:  # event by event it is found which one it is
+            parts = [Stream([event]) for event in stream.events]
+        try:
+            for part in parts:
+                self._read_part(listed, part, rows)
+        except BadData as error:
+            error.matches = self._table(rows)
+            raise
+
+    def _read_part(self, listed: ListedTotals, part: Stream, rows: dict[Row, Total]) -> None:
+        ends, lowest = self._ends.read_batch(part, self.position)
+        endings, error = listed.read(part, self._doubles)
+        if error is not None:
+            read = Stream(part.events[: listed.position - self.position])
+            ends, lowest = self._ends.read_batch(read, self.position)
+        for end, key, of_key, place, total in endings:
+            self._note_key(key, of_key)
+            self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
+        self._ends, self.position = ends, listed.position
+        if error is not None:
+            raise error
 
     def _kinds_in(self, stream: Stream) -> tuple[dict[str, str], set[str]]:
         """The kinds of the attributes after a batch, and those with doubles; raises as `_check`."""

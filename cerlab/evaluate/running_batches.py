@@ -25,6 +25,8 @@ from cerlab.engine.measures import (
     AggregateInputs,
     EndTotals,
     Integers,
+    Numbers,
+    exact_numbers,
     group_rows,
     integers,
     largest,
@@ -46,7 +48,7 @@ from cerlab.engine.totals import (
 from cerlab.evaluate.aggregates import EXPONENT, Request
 from cerlab.io.named_columns import one_array
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import values_of
+from cerlab.model.columns import is_arrow, values_of
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
@@ -131,7 +133,7 @@ class Batches:
         symbols = self._stage.symbols(columns, len(inside))
         program = self._program_over(parts)
         carried = [each for each in _carried(partitions) if each.state in program.number]
-        numbering = _Numbering(request, stream, carried, doubles, self._groups)
+        numbering = Numbering(request, stream, carried, doubles, self._groups)
         some = np.flatnonzero(program.matters[symbols] & (codes != NONE))
         by_start = "start" in request.groups
         separate = by_start or plan.window is not None
@@ -213,7 +215,7 @@ class Batches:
         run: KernelRun,
         parts: Sequence[Substream[RunTotals]],
         starts: _Starts,
-        numbering: _Numbering,
+        numbering: Numbering,
         program: Program,
     ) -> None:
         """The totals and idle states of the kernel into the substreams."""
@@ -239,7 +241,7 @@ class Batches:
         rows: k.Rows,
         read: k.Read,
         starts: _Starts,
-        numbering: _Numbering,
+        numbering: Numbering,
         partitions: Sequence[_Partition],
     ) -> Iterator[Ending]:
         """The rows of the kernel; one for each group where ends do not matter."""
@@ -323,7 +325,7 @@ class _Starts:
         ]
 
 
-class _Numbering:
+class Numbering:
     """The values of a batch, and of the runs before it, as integers of the kernel."""
 
     def __init__(
@@ -343,12 +345,15 @@ class _Numbering:
 
         def values(attribute: str) -> list[Value]:
             if attribute not in columns:
-                columns[attribute] = values_of(one_array(stream, attribute), attribute)
+                of = stream.columns.get(attribute)
+                columns[attribute] = (
+                    [None] * len(stream) if of is None else values_of(of, attribute)
+                )
             return [math.nan if v != v else v for v in columns[attribute]]
 
         self._sums: list[tuple[Integers, Integers]] = []
         for n, (_, attribute) in enumerate(self._places):
-            of = numbers(one_array(stream, attribute), attribute)
+            of = _numbers(stream, attribute)
             parts = [each.total.sums[3 * n : 3 * n + 3] for each in carried]
             before = [whole for _, whole, _ in parts]
             events = of.integers
@@ -389,7 +394,7 @@ class _Numbering:
         self.groups = prod(map(len, self._values))
         """The number of groups."""
         sums = [label for label, _ in self._places for _ in range(2)]
-        self._inputs = AggregateInputs(
+        self.inputs = AggregateInputs(
             tuple((label, of) for label, (of, _) in zip(sums, self._sums, strict=True)),
             tuple((m.place[0], of) for m, of in zip(self._extremes, ranks, strict=True)),
             tuple(
@@ -397,6 +402,7 @@ class _Numbering:
                 for column, of, known in zip(request.labelled, groups, self._values, strict=True)
             ),
         )
+        """The integers that runs carry, by event."""
         self._widths: list[int] = []
         self._digits_before: list[Int64s] = []
 
@@ -410,7 +416,7 @@ class _Numbering:
             digits.append(of + [np.zeros(len(events), np.int64)] * (width - len(of)))
             nothing = [np.zeros(len(before), np.int64)] * (width - len(earlier))
             self._digits_before += [*earlier, *nothing]
-        return gains_of_runs(marks, self._inputs, digits, events)
+        return gains_of_runs(marks, self.inputs, digits, events)
 
     def write(self, totals: k.RunTotals, at: tuple[Sequence[int], ...]) -> None:
         """Write the totals carried to partitions, states and places."""
@@ -459,6 +465,14 @@ class _Numbering:
                 rest //= len(known)
             of[group] = self._codes.group(values)
         return [of[group] for group in groups.tolist()]
+
+
+def _numbers(stream: Stream, attribute: str) -> Numbers:
+    """The numbers of an attribute; exactly those of integers that are no doubles, beside some."""
+    column = stream.columns.get(attribute)
+    if column is None or is_arrow(column):
+        return numbers(one_array(stream, attribute), attribute)
+    return exact_numbers(values_of(column, attribute), attribute)
 
 
 def window_times(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,11 +20,10 @@ from cerlab.automata.plan import plan_digest
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference.totals import Greatest
 from cerlab.engine.state import axis_from_json, axis_to_json
-from cerlab.engine.state_checks import bad_state, expect, is_value, is_whole
+from cerlab.engine.state_checks import bad_state, expect
 from cerlab.errors import BadData, CerlabError
 from cerlab.logic.sremo.parser import sremo_text
 from cerlab.model.documents import value_from_json, value_to_json
-from cerlab.model.event import Event
 from cerlab.model.stream import TimeAxis
 
 VERSION = 1
@@ -128,28 +126,3 @@ def pattern_digest(pattern: AnyPattern) -> str:
     else:
         text = f"{pattern.logic} {pattern.text}"
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def rows_to_bytes(query: Pattern, run: bytes, offset: int, events: Sequence[Event]) -> bytes:
-    """The state of rows: that of the run, and the events from position `offset` on."""
-    kept = [(e.type, e.stream, list(e.attributes.items())) for e in events]
-    return state_to_bytes("rows", pattern_digest(query), None, (run.hex(), offset, kept))
-
-
-def rows_from_bytes(query: Pattern, state: bytes) -> tuple[bytes, int, list[Event]]:
-    """Return the argument of `rows_to_bytes`; raises `BadData` for other bytes."""
-    _, body = state_from_bytes("rows", pattern_digest(query), state)
-    try:
-        run, offset, rows = body
-        expect(is_whole(offset), "the first event")
-        return bytes.fromhex(run), offset, [_event(*row) for row in rows]
-    except UNREADABLE as error:
-        raise bad_state(str(error)) from None
-
-
-def _event(kind: Any, stream: Any, attributes: Any) -> Event:
-    expect(isinstance(kind, str) and isinstance(stream, str | None), "an event")
-    pairs = dict(attributes)
-    expect(all(isinstance(name, str) for name in pairs), "an attribute")
-    expect(all(map(is_value, pairs.values())), "a value")
-    return Event(kind, pairs, stream)

@@ -296,6 +296,7 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
     for option in (name for name, value in others.items() if value):
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
+    refuse_correlated(pattern, "they give rows with names, to be grouped there")
     check_running(pattern)
     request = check_attributes(selected_request(pattern), pattern, source.names)
     for _, attribute in request.summands:

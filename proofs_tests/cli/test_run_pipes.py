@@ -128,6 +128,22 @@ def test_rows_of_ends_come_before_the_event_that_has_no_total(
     assert message in err
 
 
+def test_totals_where_filters_compare_labels_come_with_the_events(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    out = Lines()
+    pieces = [f'{{"type": "A", "v": {v}}}\n'.encode() for v in (1, 2, 3)]
+
+    def check(piece: int) -> None:
+        assert out.flushed.splitlines()[1:] == ["1,1", "2,3"][: max(0, piece - 1)]
+
+    monkeypatch.setattr(sys, "stdin", Pieces(pieces, check))
+    monkeypatch.setattr(sys, "stdout", out)
+    query = "SELECT SUM(x.v) WHERE A AS x ; A AS y FILTER x.v < y.v GROUP BY end"
+    assert main(["run", query, "-", "--format", "csv"]) == 0
+    assert out.flushed == "end,sum(x.v)\n1,1\n2,3\n"
+
+
 def test_an_attribute_that_no_event_of_a_pipe_has_is_said_at_its_end(
     monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

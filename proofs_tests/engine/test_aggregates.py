@@ -216,12 +216,16 @@ def test_aggregates_are_those_of_the_listed_rows(
     suite.run(case, deep_count=10_000)
 
 
-def compares_labels(rng: Random) -> bool:
-    """Aggregates of a query without an automaton are those of the listed rows."""
+def comparing(rng: Random) -> Case:
     while True:
         case = rng.choice((directed_case, under_clauses))(rng)
         if case.ast.limit is None and not case.query.has_automaton:
-            return agrees(with_doubles(case, rng), rng)
+            return with_doubles(case, rng)
+
+
+def compares_labels(rng: Random) -> bool:
+    """Aggregates of a query without an automaton are those of the listed rows."""
+    return agrees(comparing(rng), rng)
 
 
 @pytest.mark.parametrize("size", [1, 4096])
@@ -231,6 +235,22 @@ def test_aggregates_where_filters_compare_labels(
     """Answers come in batches of `size`, so that an end has some in several."""
     monkeypatch.setattr(labelled, "_SOME", size)
     suite.run(compares_labels, deep_count=4_000)
+
+
+def compares_labels_in_a_session(rng: Random) -> bool | None:
+    """The same of events that arrive, of queries that sessions take."""
+    drawn = comparing(rng)
+    if not drawn.query.has_registers:
+        return None
+    try:
+        drawn.query.open(time="t", unit="s")
+    except cerlab.Unsupported:
+        return None
+    return agrees(drawn, rng, by_session(rng))
+
+
+def test_aggregates_of_a_session_where_filters_compare_labels(suite: Suite) -> None:
+    suite.run(compares_labels_in_a_session, deep_count=4_000)
 
 
 def test_both_ways_agree_on_longer_streams(suite: Suite) -> None:

@@ -233,8 +233,75 @@ def test_filters_that_compare_labels(
     events = [{"type": kind, "v": v} for kind, v in [("A", 1), ("B", 2), ("A", 2), ("B", 3)]]
     query = "SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v"
     assert aggregate(query, events, **aggregates) == rows
-    with pytest.raises(cerlab.Unsupported, match="CER0418"):
-        cerlab.parse_query(query).aggregating(**aggregates)
+    session = cerlab.parse_query(query).aggregating(**aggregates)
+    assert session.push(events).to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    ("aggregates", "first", "second"),
+    [
+        ({"sum": "b.v"}, {"count": 1, "sum(b.v)": 2}, [{"count": 3, "sum(b.v)": 8}]),
+        (
+            {"max": "b.v", "group_by": "a.v"},
+            {"a.v": 1, "count": 1, "max(b.v)": 2},
+            [{"a.v": 1, "count": 2, "max(b.v)": 3}, {"a.v": 2, "count": 1, "max(b.v)": 3}],
+        ),
+        (
+            {"group_by": ["start", "end"]},
+            {"start": 0, "end": 1, "count": 1},
+            [{"start": 0, "end": 3, "count": 1}, {"start": 2, "end": 3, "count": 1}],
+        ),
+    ],
+)
+def test_a_session_where_filters_compare_labels(
+    aggregates: dict[str, Any], first: dict[str, Any], second: list[dict[str, Any]]
+) -> None:
+    """The answers are (0, 1), then (0, 3) and (2, 3); after each event the session moves."""
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v")
+    session, tables = query.aggregating(**aggregates), []
+    for kind, v in [("A", 1), ("B", 2), ("A", 2), ("B", 3)]:
+        tables.append(session.push([{"type": kind, "v": v}]).to_pylist())
+        session = query.aggregating(**aggregates, state=session.state())
+    assert tables == [[], [first], [], second]
+
+
+def test_a_session_where_filters_compare_labels_keeps_the_events_of_the_window() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v WITHIN 9 EVENTS")
+    session = query.aggregating(sum="b.v")
+    sizes = []
+    for _ in range(60):
+        (row,) = session.push([{"type": "AB"[m % 2], "v": m} for m in range(100)]).to_pylist()
+        sizes.append(len(session.state()))
+    assert row["count"] == 60 * sum(min(m // 2 + 1, 5) for m in range(1, 100, 2))
+    assert max(sizes[5:]) < 1.2 * sizes[5]
+
+
+def test_a_time_that_goes_back_where_filters_compare_labels() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b FILTER a.v < b.v WITHIN 9 [t]")
+    for sliding in (None, "5 [t]"):
+        session = query.aggregating(group_by="end", sliding=sliding)
+        events = [{"type": "A", "v": v, "t": t} for v, t in [(1, 1), (2, 2), (3, 0)]]
+        with pytest.raises(cerlab.BadData, match="backwards") as caught:
+            session.push(events)
+        rows: Any = caught.value.matches
+        assert rows.to_pylist() == [{"end": 1, "count": 1}]
+        assert session.pushed == 2
+        (row,) = session.push([{"type": "A", "v": 3, "t": 3}]).to_pylist()
+        assert row == {"end": 2, "count": 3 if sliding else 2}
+
+
+def test_a_session_where_filters_compare_labels_under_a_strategy_is_refused_by_name() -> None:
+    query = cerlab.parse_query("SELECT MAX * WHERE A AS a ; B AS b FILTER a.v < b.v")
+    with pytest.raises(cerlab.Unsupported, match="MAX compares the answers of one end"):
+        query.aggregating()
+
+
+def test_integers_that_are_no_doubles_beside_doubles_have_exact_sums() -> None:
+    large = 2**53 + 1
+    events = [{"type": "A", "v": large}, {"type": "B", "v": 0.5}, {"type": "B", "v": large + 1}]
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b FILTER a.v != b.v")
+    (row,) = query.aggregating(sum="a.v", max="b.v").push(events).to_pylist()
+    assert row == {"count": 2, "sum(a.v)": float(2 * large), "max(b.v)": large + 1}
 
 
 def test_sums_beyond_64_bits_where_filters_compare_labels() -> None:

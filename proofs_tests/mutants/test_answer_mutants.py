@@ -21,7 +21,8 @@ from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sl
 from cerlab.engine.registers import program as program_of_registers
 from cerlab.engine.registers.program import Slot
 from cerlab.evaluate import aggregates as aggregated
-from cerlab.evaluate import running, running_batches
+from cerlab.evaluate import kept_events, running, running_batches
+from cerlab.evaluate.labelled import labelled_answers
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from proofs_tests.engine import test_aggregates, test_labelled_answers
@@ -162,6 +163,11 @@ def forgets_the_batch_before(
     return [self.advance(*each) for each in zip(times, positions, strict=True)]
 
 
+def by_all_labels(pattern: Any, part: Stream, batches: Any, _: Any) -> Any:
+    """Listed rows that differ in labels alone that no total names count apart."""
+    return labelled_answers(pattern, part, batches)
+
+
 _GROUP_ROWS = end_totals.group_rows
 
 
@@ -206,6 +212,7 @@ def judge(case: Callable[[Random], bool]) -> Judge:
 
 
 COMPARED = judge(test_aggregates.compares_labels)
+LISTED = judge(lambda rng: bool(test_aggregates.compares_labels_in_a_session(rng)))
 LABELS = judge(test_labelled_answers.agrees)
 BY_REGISTERS = judge(test_labelled_answers.ways_agree)
 KERNEL, EXACT = judge(of_matches(-1)), judge(of_matches(10**9))
@@ -213,6 +220,7 @@ SESSION, BATCHES = judge(of_sessions(1000)), judge(of_sessions(2))
 
 MUTANTS = [
     mutant(COMPARED, end_totals, "group_rows", apart),
+    mutant(LISTED, kept_events, "labelled_answers", by_all_labels),
     mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
     mutant(BATCHES, running_batches._Starts, "live", lives_on),
     mutant(BATCHES, running_batches._Starts, "places", without_the_earliest),
