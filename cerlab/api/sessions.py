@@ -14,21 +14,24 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from cerlab import io
-from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.compile.pattern import AnyPattern, Pattern, waits_of
 from cerlab.display import rich_display
-from cerlab.errors import BadData, TypeMismatch, UsageError
-from cerlab.evaluate.labelled import answer_columns, rows_of_part
+from cerlab.errors import BadData, TypeMismatch, Unsupported, UsageError
+from cerlab.evaluate.labelled import answer_columns, has_labels, rows_of_part
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.stream import Stream, TimeAxis, events_of_dicts
+from cerlab.model.stream import Stream, TimeAxis, Until, events_of_dicts
 
 if TYPE_CHECKING:
-    from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
+    from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
+    from cerlab.engine.answers import AnswerBatch
     from cerlab.evaluate.aggregates import Request
     from cerlab.evaluate.kept_events import RunWithEvents
     from cerlab.evaluate.open_runs import OpenRun
     from cerlab.evaluate.running import RunningTotals
 
 Result = TypeVar("Result")
+
+T = TypeVar("T")
 
 
 class _Session(ABC, Generic[Result]):
@@ -108,21 +111,29 @@ class _Session(ABC, Generic[Result]):
             if "thread" in self._user:  # a push inside this one has left already
                 del self._user["thread"]
 
+    def _alone(self, ask: Callable[[], T]) -> T:
+        """Ask the run for something while no other thread is in the session."""
+        self._enter()
+        try:
+            self._stopped = True
+            try:
+                result = ask()
+            except (BadData, UsageError):  # before anything is taken over
+                self._stopped = False
+                raise
+            self._stopped = False
+            return result
+        finally:
+            if "thread" in self._user:
+                del self._user["thread"]
+
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: what opens the query takes it.
 
         A documented, versioned format that runs no code when it is read. A state from somebody else
         cannot do harm, but decides which answers come.
         """
-        self._enter()
-        try:
-            self._stopped = True
-            state = self._bytes()
-            self._stopped = False
-            return state
-        finally:
-            if "thread" in self._user:
-                del self._user["thread"]
+        return self._alone(self._bytes)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.pushed:,} events pushed>"
@@ -139,7 +150,7 @@ def _stopped() -> UsageError:
 def _stream(batch: Any, **how: Unpack[io.HowToRead]) -> Stream:
     """The events of a batch; lists of dicts are not looked at further."""
     if "until" in how:
-        hint = "sessions take no query that waits; cerlab.evaluate and query.run take until="
+        hint = "session.advance(until) says that all events before a time were pushed"
         raise UsageError("CER0847", "a push has no option 'until'", hint=hint)
     if type(batch) is list and not how:
         return Stream(events_of_dicts(batch))
@@ -165,9 +176,7 @@ class Session(_Session[list[ComplexEvent]]):
         self._query = query
         self._run: OpenRun = open_run(query, time, state)
         self._before = self._run.position
-        self.plan: Plan | CorrelatedPlan | RegisterPlan = (
-            query.plan if isinstance(query, Pattern) and query.has_automaton else query.registers
-        )
+        self.plan = _plan_of(query)
         self.answered = 0
 
     def _reopened(self, state: bytes) -> tuple[Any, ...]:
@@ -186,6 +195,32 @@ class Session(_Session[list[ComplexEvent]]):
         """
         return self._push(batch, how)
 
+    def advance(self, until: Until) -> list[ComplexEvent]:
+        """Promise that all events before a time were pushed: the answers that this makes known.
+
+        A query that waits gives an answer when the clock has passed its wait: the time of the last
+        event, or that of the last promise. ``"end"`` says that no event will come, and closes the
+        session. Answers are by end; one may end before an answer of an earlier push did, where keys
+        are several. Raises `UsageError` for no such time, `BadData` for one before the last event;
+        warns where nothing in the query waits.
+
+        >>> from cerlab import parse_query
+        >>> session = parse_query("SELECT * WHERE (A WAIT 5 [t]) UNLESS B").open()
+        >>> session.push([{"type": "A", "t": 0}, {"type": "A", "t": 3}])
+        []
+        >>> session.advance(6)
+        [ComplexEvent(start=0, end=1, positions=(0,))]
+        >>> session.advance("end")
+        [ComplexEvent(start=1, end=1, positions=(1,))]
+        """
+        from cerlab.evaluate.open_runs import promised_answers
+
+        return self._alone(lambda: self._counted_answers([*promised_answers(self._run, until)]))
+
+    def _counted_answers(self, answers: list[ComplexEvent]) -> list[ComplexEvent]:
+        self.answered += len(answers)
+        return answers
+
     def _read(self, stream: Stream) -> list[ComplexEvent]:
         matches: list[ComplexEvent] = []
         try:
@@ -193,10 +228,9 @@ class Session(_Session[list[ComplexEvent]]):
                 matches += answers
         except BadData as error:
             error.matches = matches
-            self.answered += len(matches)
+            self._counted_answers(matches)
             raise
-        self.answered += len(matches)
-        return matches
+        return self._counted_answers(matches)
 
     @property
     def lowest(self) -> int:
@@ -210,11 +244,18 @@ class Session(_Session[list[ComplexEvent]]):
         return f"<Session: {self.pushed:,} events pushed, {self.answered:,} answers>"
 
 
+def _plan_of(query: AnyPattern) -> Plan | CorrelatedPlan | RegisterPlan | WaitPlan:
+    if (waiting := waits_of(query)) is not None:
+        return waiting.plan
+    return query.plan if isinstance(query, Pattern) and query.has_automaton else query.registers
+
+
 class RowSession(_Session[Any]):
     """Rows with names on a stream that is still arriving; made by ``Query.tabulating``.
 
-    It keeps the events that answers may still have: those of the window; without WITHIN, and with
-    WITHIN n EVENTS under PARTITION BY or FROM, all of them. Threads are refused as by `Session`.
+    It keeps the events that answers may still have: those of the window; without WITHIN, of a query
+    that waits, and with WITHIN n EVENTS under PARTITION BY or FROM, all of them. Threads are
+    refused as by `Session`.
     """
 
     def __init__(
@@ -227,6 +268,12 @@ class RowSession(_Session[Any]):
         from cerlab.evaluate.kept_events import RunWithEvents
 
         super().__init__()
+        if waits_of(query) is not None and not has_labels(query):
+            raise Unsupported(
+                "CER0408",
+                "answers that wait may come of two parts, or ends, of this formula",
+                hint="query.open() gives them without labels, query.run(..).table() at the end",
+            )
         self._query = query
         self._columns = None if columns is None else list(columns)
         self._run: RunWithEvents = RunWithEvents(query, time, state)
@@ -254,13 +301,23 @@ class RowSession(_Session[Any]):
 
     def _read(self, stream: Stream) -> Any:
         answers, error = self._run.push(stream)
-        part, offset = Stream(self._run.events), self._run.offset
-        table = rows_of_part(self._query, part, offset, answers, self._columns)
+        table = self._rows(answers)
         self._run.forget()
         if error is not None:
             error.matches = table
             raise error
         return table
+
+    def _rows(self, answers: AnswerBatch) -> Any:
+        part, offset = Stream(self._run.events), self._run.offset
+        return rows_of_part(self._query, part, offset, answers, self._columns)
+
+    def advance(self, until: Until) -> Any:
+        """Promise that all events before a time were pushed: the rows that this makes known.
+
+        As ``Session.advance``; raises as it does.
+        """
+        return self._alone(lambda: self._rows(self._run.advance(until)))
 
     def _bytes(self) -> bytes:
         return self._run.state()

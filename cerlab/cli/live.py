@@ -293,7 +293,7 @@ def _started(query: AnyPattern, axis: TimeAxis | None, events: list[Event]) -> O
     from cerlab.evaluate.open_runs import open_run
 
     run = open_run(query, axis)
-    for _ in run.push(Stream(events).columns, len(events)):
+    for _ in run.push_stream(Stream(events)):
         pass
     return run
 

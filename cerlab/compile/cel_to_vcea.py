@@ -152,7 +152,7 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
 
 
 NO_LABELS: frozenset[str] = frozenset()
-REFERENCE = 'evaluator="reference" takes it, on small streams'
+REFERENCE = 'cerlab.evaluate with evaluator="reference" takes it, on small streams'
 
 
 @step_budget("the automaton of the formula")

@@ -9,7 +9,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.engine.state_checks import bad_state, expect, is_value, is_whole
 from cerlab.errors import BadData
 from cerlab.evaluate.labelled import labelled_answers
-from cerlab.evaluate.open_runs import open_run
+from cerlab.evaluate.open_runs import open_run, promised_answers
 from cerlab.evaluate.session_state import (
     UNREADABLE,
     pattern_digest,
@@ -17,7 +17,7 @@ from cerlab.evaluate.session_state import (
     state_to_bytes,
 )
 from cerlab.model.event import Event, value_of
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import Stream, TimeAxis, Until
 from cerlab.predicates.truth import partition_key
 
 if TYPE_CHECKING:
@@ -26,11 +26,15 @@ if TYPE_CHECKING:
     from cerlab.evaluate.running_batches import Ending, GroupCodes
 
 
+SOME = 1 << 12
+"""Answers that a promise makes known are put into batches of so many."""
+
+
 class RunWithEvents:
     """The compiled evaluation of a pattern, and the events that answers to come may have.
 
-    These are the events of the window; without WITHIN, and with WITHIN n EVENTS under PARTITION BY
-    or FROM, all of them.
+    These are the events of the window; without WITHIN, of a query that waits, and with WITHIN n
+    EVENTS under PARTITION BY or FROM, all of them.
     """
 
     def __init__(self, pattern: Pattern, time: TimeAxis | None, state: bytes | None) -> None:
@@ -62,6 +66,12 @@ class RunWithEvents:
             error = caught
         self.events += stream.events[: self._run.position - before]
         return join_answers(batches), error
+
+    def advance(self, until: Until) -> AnswerBatch:
+        """The answers that a promise makes known; raises as `Waits.advance`."""
+        from cerlab.engine.answers import batched_answers, join_answers  # NumPy loads here
+
+        return join_answers([*batched_answers(promised_answers(self._run, until), SOME)])
 
     def forget(self) -> None:
         """Drop the events before those of all answers to come."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
+from warnings import warn
 
 from cerlab.automata.plan import RegisterPlan
-from cerlab.compile.pattern import AnyPattern
-from cerlab.engine.answers import AnswerBatch
+from cerlab.compile.pattern import AnyPattern, WaitStages, waits_of
+from cerlab.engine.answers import AnswerBatch, batched_answers
 from cerlab.engine.general import GeneralEvaluation
+from cerlab.engine.reference.waiting import Waits
 from cerlab.engine.state import axis_of_state
 from cerlab.engine.state_checks import bad_state
 from cerlab.engine.whole_stream import stream_evaluation
-from cerlab.errors import Unsupported
+from cerlab.errors import AnswerWarning, BadData, Unsupported, UsageError, stacklevel_of_caller
 from cerlab.evaluate.compiled import with_automaton
 from cerlab.evaluate.protocol import check_clock
 from cerlab.evaluate.session_state import (
@@ -21,9 +23,9 @@ from cerlab.evaluate.session_state import (
     state_from_bytes,
     state_to_bytes,
 )
+from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.event import Event
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import Stream, TimeAxis, Until
 
 
 class OpenRun(Protocol):
@@ -37,17 +39,8 @@ class OpenRun(Protocol):
     def lowest(self) -> int:
         """Least start of answers to come; 0 if unknown."""
 
-    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
-        """Read more events; raises `BadData` after the answers on those before a bad one."""
-
     def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
-        """The same for the events of a stream."""
-
-    def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
-        """The same for a few events."""
-
-    def finish(self) -> Iterator[AnswerBatch]:
-        """The answers that were held back."""
+        """Read more events; raises `BadData` after the answers on those before a bad one."""
 
     def state(self) -> bytes:
         """All that has to be known to go on."""
@@ -61,6 +54,8 @@ def open_run(
     With a `state` it goes on from there. Raises `Unsupported` for what the engine does not take,
     `UsageError` for a window in time without `time`, `BadData` for other bytes.
     """
+    if (waiting := waits_of(pattern)) is not None:
+        return OpenWaits(pattern, waiting, time, state)
     if (cea_query := with_automaton(pattern)) is None:
         return OpenRegisters(pattern, time, state)
     return GeneralEvaluation(cea_query.plan, cea_query.learned, time, state=state)
@@ -137,10 +132,6 @@ class OpenRegisters:
         """The same for the events of a stream."""
         return _all_taken(self._run.push_stream(stream))
 
-    def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
-        """The same for a few events."""
-        return _all_taken(self._run.push_events(events))
-
     def finish(self) -> Iterator[AnswerBatch]:
         """No-op: no answer is held back."""
         return iter(())
@@ -148,6 +139,77 @@ class OpenRegisters:
     def state(self) -> bytes:
         """All that has to be known to go on, as `cerlab.evaluate.session_state` writes it."""
         return state_to_bytes("registers", self._digest, self._time, self._run.state())
+
+
+class OpenWaits:
+    """Answers that wait, on a stream that arrives; their state as bytes."""
+
+    lowest = 0
+
+    def __init__(
+        self,
+        pattern: AnyPattern,
+        stages: WaitStages,
+        time: TimeAxis | None,
+        state: bytes | None,
+    ) -> None:
+        self._digest, body = pattern_digest(pattern), None
+        if state is not None:
+            stored_time, body = state_from_bytes("waits", self._digest, state)
+            time = axis_of_state(time, stored_time)
+        self.waits = stages.plan.waits
+        in_time = any(isinstance(window, TimeWindow) for window in stages.plan.windows)
+        self._time = time if in_time else None
+        self._run = Waits[ComplexEvent](stages.plan, stages.machines, time)
+        if body is not None:
+            try:
+                self._run.resume(body)
+            except UNREADABLE as error:
+                raise bad_state(str(error)) from None
+
+    @property
+    def position(self) -> int:
+        """The number of events read."""
+        return self._run.position
+
+    def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
+        """Read more events: what they make known, by end; raises `UsageError` after the end."""
+        if self._run.is_over:
+            raise UsageError(
+                "CER0829",
+                'no event may come after "end"',
+                hint="open the query again for the events of another stream",
+            )
+        known: list[ComplexEvent] = []
+        try:
+            for event in stream.events:
+                known += self._run.read(event)
+        except BadData:
+            yield from _sorted(known)
+            raise
+        yield from _sorted(known)
+
+    def advance(self, until: Until) -> Iterator[AnswerBatch]:
+        """The answers that a promise makes known, by end; raises as `Waits.advance`."""
+        return _sorted(self._run.advance(until))
+
+    def state(self) -> bytes:
+        """All that has to be known to go on, as `cerlab.evaluate.session_state` writes it."""
+        return state_to_bytes("waits", self._digest, self._time, self._run.state())
+
+
+def promised_answers(run: OpenRun, until: Until) -> Iterator[ComplexEvent]:
+    """Yield the answers that a promise makes known; warn where nothing waits."""
+    if isinstance(run, OpenWaits) and run.waits:
+        for batch in run.advance(until):
+            yield from batch
+        return
+    text = "CER0916: nothing in the pattern waits, so the clock changes nothing"
+    warn(AnswerWarning(text), stacklevel=stacklevel_of_caller())
+
+
+def _sorted(answers: list[ComplexEvent]) -> Iterator[AnswerBatch]:
+    return batched_answers(sorted(answers, key=by_end), max(1, len(answers)))
 
 
 def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:

@@ -226,6 +226,10 @@ def check_order(before: Instant, now: Instant, position: int) -> None:
 
 def _show(instant: Instant) -> str:
     is_float = not isinstance(instant, int) and abs(instant) <= sys.float_info.max
+    bits = int(instant).bit_length()
+    # Python refuses decimals of more than 4,300 digits
+    if bits > 1 << 13:
+        return f"a number of {bits:,} bits"
     return str(float(instant) if is_float else int(instant))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -135,6 +136,95 @@ def test_until_by_hand(text: str, events: str, until: Any, expected: list[Comple
     assert given == set(expected)
 
 
+Step = tuple[str | float, list[ComplexEvent]]
+"""Events that are pushed, or a time until which all have come, and the answers that come out."""
+
+NO: list[ComplexEvent] = []
+
+SESSIONS: list[tuple[str, list[Step]]] = [
+    ("A WAIT 10 SECONDS", [("A@0", NO), ("B@4 B@7", NO), ("A@10", NO), ("B@11", [c(0, 3, 0)])]),
+    ("A WAIT 10 SECONDS", [("A@0", NO), (10, NO), (10.5, [c(0, 0, 0)]), (11, NO)]),
+    ("A WAIT 10 SECONDS", [("A@0", NO), (10, NO), ("B@10", NO), ("end", [c(0, 1, 0)])]),
+    ("A WAIT 10 SECONDS", [("A@0", NO), (12, [c(0, 0, 0)]), (3, NO), ("A@12", NO), (22, NO)]),
+    ("B WAIT 3 [t]", [("B@4 B@7", NO), (7, NO), (7.5, [c(0, 1, 0)]), ("end", [c(1, 1, 1)])]),
+    ("(A WAIT 10 [t]) UNLESS B", [("A@0", NO), ("B@10", NO), (99, NO), ("end", NO)]),
+    ("(A WAIT 10 [t]) UNLESS B", [("A@0", NO), (11, [c(0, 0, 0)]), ("B@11", NO), ("end", NO)]),
+    ("A ; ((B WAIT 3 [t]) UNLESS C)", [("A@0 B@1", NO), ("C@5", [c(0, 1, 0, 1)])]),
+    ("(A WAIT 5 [t]) OR A", [("A@0", [c(0, 0, 0)]), ("B@9", NO), ("end", NO)]),
+    ("A WAIT 0 [t]", [("A@0 A@0", NO), ("A@1", [c(0, 1, 0), c(1, 1, 1)]), (1, NO)]),
+    (
+        "SELECT * WHERE (A WAIT 10 SECONDS) OR B PARTITION BY [k]",
+        [("A1@0", NO), ("B2@5", [c(1, 1, 1)]), ("C2@20", [c(0, 0, 0)])],
+    ),
+    (
+        "SELECT * WHERE (A WAIT 10 SECONDS) UNLESS B PARTITION BY [k]",
+        [("A1@0 A2@2", NO), ("B2@3", NO), ("C2@60", [c(0, 0, 0)])],
+    ),
+    ("SELECT * WHERE A WAIT 5 [t] PARTITION BY [k]", [("A1@0 C2@1", NO), (6, [c(0, 0, 0)])]),
+    ("A WAIT 2 SECONDS", [(9, NO), ("A@9", NO), (12, [c(0, 0, 0)])]),
+    ("A WAIT 2 [t] WAIT 2 [t]", [("A@0 B@2", NO), (3, NO), (4, NO), (5, [c(0, 1, 0)])]),
+]
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")  # a wait of a wait
+@pytest.mark.parametrize("restored", [False, True])
+@pytest.mark.parametrize(("text", "steps"), SESSIONS)
+def test_sessions_by_hand(text: str, steps: list[Step], restored: bool) -> None:
+    query = cerlab.parse_query(text if text.startswith("SELECT") else f"SELECT * WHERE {text}")
+    session = query.open(time="t", unit="s")
+    for n, (step, expected) in enumerate(steps):
+        if restored:
+            session = query.open(state=session.state())
+        is_push = isinstance(step, str) and "@" in step
+        got = session.push(stream(step)) if is_push else session.advance(step)  # type: ignore[arg-type]
+        assert got == expected, (n, step)
+
+
+def test_sessions_that_are_over() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A WAIT 5 [t]")
+    session = query.open()
+    assert session.push(stream("A@0 B@3")) == []
+    with pytest.raises(cerlab.BadData, match="CER0726"):
+        session.advance(2)
+    with pytest.raises(cerlab.UsageError, match="CER0828"):
+        session.advance("soon")
+    assert session.advance(8) == [c(0, 1, 0)]
+    assert session.answered == 1
+    with pytest.raises(cerlab.BadData, match="CER0714") as late:
+        session.push(stream("A@8 A@7"))
+    assert late.value.matches == []
+    assert session.pushed == 3
+    assert session.advance("end") == [c(2, 2, 2)]
+    for each in (session, query.open(state=session.state()), pickle.loads(pickle.dumps(session))):
+        with pytest.raises(cerlab.UsageError, match="CER0829"):
+            each.push(stream("A@9"))
+        assert each.advance("end") == each.advance(9) == []
+
+
+def test_rows_of_sessions_that_wait() -> None:
+    query = cerlab.parse_query("SELECT a WHERE (A AS a WAIT 5 [t]) UNLESS B PARTITION BY [k]")
+    session = query.tabulating(["a.t"])
+    assert session.push(stream("A1@0 A2@2")).num_rows == 0
+    assert session.push(stream("B2@3 B2@6")).to_pylist() == [
+        {"start": 0, "end": 0, "k": "1", "a.t": 0.0}
+    ]
+    session = query.tabulating(["a.t"], state=session.state())
+    assert session.push(stream("A2@9")).num_rows == 0
+    row = {"start": 4, "end": 4, "k": "2", "a.t": 9.0}
+    assert session.advance(15).to_pylist() == [row]
+    with pytest.raises(Unsupported, match="CER0408"):
+        cerlab.parse_query("SELECT * WHERE (A WAIT 5 [t]) OR A").tabulating()
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_session_in_which_nothing_waits_says_so() -> None:
+    for text in ("A ; B", "(A ; B WITHIN 5 SECONDS)"):
+        session = cerlab.parse_query(f"SELECT * WHERE {text}").open(time="t", unit="s")
+        with pytest.warns(cerlab.AnswerWarning, match="CER0916"):
+            assert session.advance("end") == []
+        assert session.push(stream("A@0 B@1")) == [c(0, 1, 0, 1)]
+
+
 def labelled(text: str, events: str, how: Any) -> set[Valuation]:
     return cerlab.valuations(text, stream(events), evaluator="auto", **how)
 
@@ -210,8 +300,9 @@ def test_who_does_not_take_it_says_so() -> None:
         cerlab.evaluate("A WAIT 3 [t]", stream(S), logic="fo")
     with pytest.raises(Unsupported, match=r"CER0414.*WAIT"):
         cerlab.why("A WAIT 3 [t]", stream(S), (0,))
-    with pytest.raises(Unsupported, match="WAIT"):
-        cerlab.parse_query("SELECT * WHERE A WAIT 3 [t]").open()
+    with pytest.raises(Unsupported, match=r"WAIT.*before ;") as refused:
+        cerlab.parse_query("SELECT * WHERE (A WAIT 3 [t]) ; B").open()
+    assert "cerlab.evaluate" in refused.value.hint
 
 
 def test_errors() -> None:

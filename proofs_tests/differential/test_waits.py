@@ -5,7 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from cerlab import Event, Stream
+import cerlab
+from cerlab import ComplexEvent, Event, Stream
 from cerlab.compile.pattern import Pattern
 from cerlab.evaluate import EVALUATORS, evaluators_for
 from cerlab.logic.cel import syntax as cel
@@ -13,6 +14,7 @@ from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, Strategy, TimeWindow, Window
+from cerlab.model.event import is_of_streams
 from cerlab.model.stream import Until, time_axis
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
@@ -135,5 +137,68 @@ def test_evaluators_agree_with_the_reference(suite: Suite) -> None:
             assert [answer.end for answer in got] == [answer.end for answer in expected], about
             assert EVALUATORS[name].count(pattern, stream) == len(expected), about
         return bool(expected)
+
+    suite.run(case, deep_count=20_000, needs_answers=0.5)
+
+
+def next_promise(rng: Random, events: list[Event], read: int, query: CeqlQuery) -> Until | None:
+    """A promise that the events to come keep; None for none."""
+    if read == len(events):
+        return promise(rng, events, query) or "end"
+    last, then = seconds(events[read - 1]), seconds(events[read])
+    is_one_axis = len({type(each) for each in cel.waits(query.formula)}) == 1
+    return rng.choice((last, (last + then) / 2, then)) if is_one_axis else None
+
+
+def later(one: Until | None, other: Until) -> Until:
+    """The promise that says more."""
+    both = isinstance(one, int | float) and isinstance(other, int | float)
+    return max(one, other) if both else other  # type: ignore[type-var, return-value]
+
+
+def seconds(event: Event) -> float:
+    t = event.attributes["t"]
+    assert isinstance(t, int | float)
+    return t
+
+
+def prefix(events: list[Event], until: Until | None, query: CeqlQuery) -> Stream:
+    """The events so far; the clock is that of their last one, or what was promised if later."""
+    last = max((seconds(each) for each in events if is_of_streams(each, query.streams)), default=0)
+    is_ahead = until == "end" or (isinstance(until, int | float) and until >= last)
+    return Stream(events, time=AXIS, until=until if is_ahead else None)
+
+
+def test_sessions_give_what_is_certain_when_it_is(suite: Suite) -> None:
+    """Batches of any size, promises between them, states saved: the reference on each prefix.
+
+    A step gives, by end, what the reference gives up to there and did not give before.
+    """
+
+    def case(rng: Random) -> bool | None:
+        query = waiting_query(rng)
+        pattern = cerlab.Query(query)
+        if "compiled" not in evaluators_for(pattern):
+            return None
+        events = timed_events(rng, rng.randint(4, 11))
+        session = pattern.open(time="t", unit="s")
+        given, read = set[ComplexEvent](), 0
+        until: Until | None = None
+        while until != "end":
+            if rng.random() < 0.3:
+                session = pattern.open(state=session.state())
+            is_push = read < len(events) and (not read or rng.random() < 0.6)
+            promised = None if is_push else next_promise(rng, events, read, query)
+            if promised is None:
+                after = rng.randint(read, len(events))
+                got, read = session.push(Stream(events[read:after])), after
+            else:
+                got, until = session.advance(promised), later(until, promised)
+            expected = set(query_answers(query, prefix(events[:read], until, query)))
+            about = (str(pattern), events, read, until)
+            assert given <= expected, about
+            assert got == sorted(expected - given, key=by_end), about
+            given |= expected
+        return bool(given)
 
     suite.run(case, deep_count=20_000, needs_answers=0.5)

@@ -8,16 +8,20 @@ there and then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
-from heapq import heappop, heappush
+from functools import partial
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from cerlab.automata.deterministic import Deterministic, Moves
 from cerlab.automata.plan import Held, Spared, Waiting, WaitPlan
+from cerlab.automata.strategy import Machine, name_of_state, state_of_name
 from cerlab.budget import poll
 from cerlab.engine.reference.driver import RunCounts, WindowPointer
 from cerlab.engine.reference.tecs import TecsEvaluation
+from cerlab.engine.state_checks import check_key, check_times, expect, is_whole
 from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.event import Event, is_of_streams
@@ -67,6 +71,18 @@ class LatestStart:
         self.runs = {q: start for q, start in runs.items() if start > self.latest}
         return self.latest
 
+    def state(self, name_of: Callable[[int], Any]) -> Any:
+        """All of it, states by names that outlive the process: nested tuples of values."""
+        return self.latest, [(name_of(q), start) for q, start in self.runs.items()]
+
+    def resume(self, state: Any, state_of: Callable[[Any], int], read: int) -> None:
+        """Go on from a `state` after `read` events; raises `BadData` and others for others."""
+        self.latest, runs = state
+        expect(is_whole(self.latest, NEVER, read), "the latest start of a rival")
+        for name, start in runs:
+            expect(is_whole(start, 0, read), "the start of a rival")
+            self.runs[state_of(name)] = start
+
 
 def _enter(runs: dict[int, int], start: int, targets: Moves) -> None:
     for q in targets:
@@ -105,18 +121,21 @@ class _Substream:
     def __init__(
         self,
         plan: WaitPlan,
-        machines: Sequence[Deterministic],
+        machines: Sequence[Machine],
         body: Callable[[Deterministic], TecsEvaluation | _StartCounts],
     ) -> None:
+        self._machines = machines
         self.last = NEVER
         """The position of the last event."""
         self.times: Mapping[Window, Instant] = {}
         """The times of the last event, on the axis of each window and wait."""
-        self.bodies = [body(machines[branch.body]) for branch in plan.branches]
+        self._of_bodies = [machines[branch.body] for branch in plan.branches]
+        self.bodies = [body(machine) for machine in self._of_bodies]
         steps = [step for branch in plan.branches for step in branch.steps]
-        windows = {step.window for step in steps if isinstance(step, Held)}
+        # dicts, not sets: the order of a state is that of the plan
+        windows = dict.fromkeys(step.window for step in steps if isinstance(step, Held))
         self.windows = {window: WindowPointer(window) for window in windows}
-        rivals = {step.rival for step in steps if isinstance(step, Spared)}
+        rivals = dict.fromkeys(step.rival for step in steps if isinstance(step, Spared))
         self.rivals = {n: LatestStart(machines[n]) for n in rivals}
         self.given: set[ComplexEvent | Counted] = set()
         """The answers given that end at the last event, where one may come twice."""
@@ -131,11 +150,68 @@ class _Substream:
         for body in self.bodies:
             body.advance(event, position)
 
+    def state(self) -> Any:
+        """All of it, of bodies that list their answers: nested tuples of values."""
+        bodies = []
+        for machine, body in zip(self._of_bodies, self.bodies, strict=True):
+            assert isinstance(body, TecsEvaluation), "numbers of answers have no state"
+            bodies.append(body.state(partial(name_of_state, machine)))
+        rivals = [
+            reader.state(partial(name_of_state, self._machines[n]))
+            for n, reader in self.rivals.items()
+        ]
+        windows = [pointer.state() for pointer in self.windows.values()]
+        times = [*self.times.values()]
+        return self.last, times, bodies, windows, rivals, [_flat(x) for x in self.given]
+
+    def resume(self, state: Any, clocks: Collection[Window], read: int) -> None:
+        """Go on from a `state` after `read` events; raises `BadData` and others for others."""
+        self.last, times, bodies, windows, rivals, given = state
+        expect(is_whole(self.last, 0, read), "the last event of a partition")
+        self.times = _instants(times, clocks)
+        expect(len(self.times) == len(clocks), "the times of a partition")
+        for machine, body, of_body in zip(self._of_bodies, self.bodies, bodies, strict=True):
+            assert isinstance(body, TecsEvaluation), "numbers of answers have no state"
+            body.resume(of_body, partial(_state_of, machine), read)
+        for pointer, of_pointer in zip(self.windows.values(), windows, strict=True):
+            pointer.resume(of_pointer, read)
+        for (n, reader), of_reader in zip(self.rivals.items(), rivals, strict=True):
+            reader.resume(of_reader, partial(_state_of, self._machines[n]), read)
+        self.given = {_answer(each, read) for each in given}
+
     def bound(self, step: Held | Spared) -> int:
         """The least position that an answer which has come to the last event may begin at."""
         if isinstance(step, Held):
             return self.windows[step.window].lowest
         return self.rivals[step.rival].latest + 1
+
+
+def _state_of(machine: Machine, name: Any) -> int:
+    return state_of_name(machine, [*name])
+
+
+def _instants(times: Sequence[Any], windows: Collection[Window]) -> dict[Window, Instant]:
+    """The times on the axes of some windows, None for none; raises `BadData` for other values."""
+    known = {w: time for w, time in zip(windows, times, strict=True) if time is not None}
+    for time in known.values():
+        check_times((time,))
+    return known
+
+
+def _flat(answer: ComplexEvent | Counted) -> Any:
+    assert isinstance(answer, ComplexEvent), "numbers of answers have no state"
+    return answer.start, answer.end, answer.positions
+
+
+def _answer(state: Any, read: int) -> ComplexEvent:
+    """The answer of a state after `read` events; raises `BadData` and others for others."""
+    start, end, positions = state
+    places = (start, *positions, end)
+    expect(all(is_whole(p, 0, read) for p in places), "the places of an answer")
+    in_order = start <= places[1] and places[-2] <= end
+    increase = all(a < b for a, b in pairwise(positions))
+    expect(in_order and increase, "the places of an answer")
+    return ComplexEvent(start, end, tuple(positions))
 
 
 def _carry(answer: ComplexEvent, end: int) -> ComplexEvent:
@@ -161,7 +237,7 @@ class Waits(Generic[_Ended]):
     def __init__(
         self,
         plan: WaitPlan,
-        machines: Sequence[Deterministic],
+        machines: Sequence[Machine],
         time: TimeAxis | None,
         body: Callable[[Deterministic], Any] = TecsEvaluation,
         carry: Callable[[Any, int], Any] = _carry,
@@ -179,12 +255,16 @@ class Waits(Generic[_Ended]):
         }
         self.now: dict[Window, Instant] = {}
         """The clock on the axis of each window and wait; empty before the first event."""
+        self._last: dict[Window, Instant] = {}
+        """The times of the last event, which a promise may be ahead of."""
         self.position = 0
         """The number of events read."""
         self.is_over = False
         """Whether no event may come any more."""
         self._substreams: dict[Key, _Substream] = {}
-        self._waiters: dict[Window, list[_Waiter]] = {length: [] for length in plan.waits}
+        self._waiters: dict[TimeWindow | AttributeWindow, list[_Waiter]] = {
+            length: [] for length in plan.waits
+        }
         self._numbers = 0
 
     def read(self, event: Event) -> list[_Ended]:
@@ -200,7 +280,7 @@ class Waits(Generic[_Ended]):
         times = {window: clock(event, position) for window, clock in self._clocks.items()}
         for window, before in self.now.items():
             check_order(before, times[window], position)
-        self.now = dict(times)
+        self.now, self._last = dict(times), times
         self.position += 1
         known = [*self._released()]
         if (key := partition_key(event, plan.partition)) is None:
@@ -222,22 +302,70 @@ class Waits(Generic[_Ended]):
     def advance(self, until: Until) -> list[_Ended]:
         """Promise that all events before a time have come: the answers that this makes known.
 
-        Raises `UsageError` for no such time, `BadData` for one before the last event.
+        Raises `UsageError` for no such time, `BadData` for one before the last event. One that
+        says less than an earlier one changes nothing.
         """
         if until == "end":
             self.is_over = True
             return [*self._released()]
         if not (waits := self._plan.waits):
             return []
-        then = promised(until, waits, self._time, [self.now[w] for w in waits[:1] if w in self.now])
+        last = [self._last[length] for length in waits[:1] if length in self._last]
+        then = promised(until, waits, self._time, last)
         for length in waits:
-            self.now[length] = then
+            self.now[length] = max(then, self.now.get(length, then))
         return [*self._released()]
 
-    @property
-    def waiting(self) -> int:
-        """The number of answers of bodies that wait; some may not come through."""
-        return sum(map(len, self._waiters.values()))
+    def state(self) -> Any:
+        """All of it: nested tuples of values."""
+        substreams = [(key, each.state()) for key, each in self._substreams.items()]
+        waiters = [
+            [(w.until, w.number, w.step, w.branch, w.key, _flat(w.answer)) for w in of_length]
+            for of_length in self._waiters.values()
+        ]
+        clocks = [[of.get(window) for window in self._clocks] for of in (self.now, self._last)]
+        return self.position, self.is_over, self._numbers, clocks, substreams, waiters
+
+    def resume(self, state: Any) -> None:
+        """Go on from a `state`; raises `BadData` and others for other values."""
+        self.position, self.is_over, self._numbers, clocks, substreams, waiters = state
+        expect(is_whole(self.position), "how many events were read")
+        expect(type(self.is_over) is bool, "whether an event may come")
+        expect(is_whole(self._numbers), "the number of answers that waited")
+        for of, times in zip((self.now, self._last), clocks, strict=True):
+            of.update(_instants(times, self._clocks))
+        for key, of_substream in substreams:
+            check_key(key, len(self._plan.partition))
+            expect(key not in self._substreams, "equal keys")
+            substream = _Substream(self._plan, self._machines, self._body)
+            substream.resume(of_substream, self._clocks, self.position)
+            self._substreams[key] = substream
+        for (length, heap), states in zip(self._waiters.items(), waiters, strict=True):
+            heap += (self._waiter(length, *each) for each in states)
+            numbers = {waiter.number for waiter in heap}
+            expect(len(numbers) == len(heap), "the numbers of answers that wait")
+            heapify(heap)
+
+    def _waiter(
+        self,
+        length: TimeWindow | AttributeWindow,
+        until: Any,
+        number: Any,
+        step: Any,
+        branch: Any,
+        key: Any,
+        answer: Any,
+    ) -> _Waiter:
+        """An answer of a state that waits; raises `BadData` and others for others."""
+        check_times((until,))
+        expect(is_whole(number, 1, self._numbers + 1), "the number of an answer that waits")
+        expect(is_whole(branch, 0, len(self._plan.branches)), "the branch of an answer")
+        steps = self._plan.branches[branch].steps
+        waits = is_whole(step, 0, len(steps)) and steps[step] == Waiting(length)
+        expect(waits and key in self._substreams, "an answer that waits")
+        waiter = _Waiter(until, number, step, branch, key, _answer(answer, self.position))
+        expect(waiter.answer.end <= self._substreams[key].last, "the end of an answer that waits")
+        return waiter
 
     def _released(self) -> Iterator[_Ended]:
         """Yield the answers whose wait is over by now; what waits again may be over at once."""
@@ -280,14 +408,14 @@ def _width(length: TimeWindow | AttributeWindow) -> Instant:
 
 
 def waited_answers(
-    plan: WaitPlan, machines: Sequence[Deterministic], stream: Stream, time: TimeAxis | None
+    plan: WaitPlan, machines: Sequence[Machine], stream: Stream, time: TimeAxis | None
 ) -> list[ComplexEvent]:
     """The answers of a plan on a whole stream, in order; raises as `Waits`."""
     return sorted(_all(Waits(plan, machines, time), stream), key=by_end)
 
 
 def waited_count(
-    plan: WaitPlan, machines: Sequence[Deterministic], stream: Stream, time: TimeAxis | None
+    plan: WaitPlan, machines: Sequence[Machine], stream: Stream, time: TimeAxis | None
 ) -> int:
     """Return the number of answers, without listing them unless one may come twice."""
     if plan.repeats:
