@@ -25,10 +25,7 @@ from cerlab.evaluate import EvaluatorName
 ROOT = str(Path(cerlab.__file__).parent)
 QUERY = "SELECT * WHERE A ; B"
 EVENTS = [{"type": "A"}, {"type": "C"}, {"type": "B"}]
-PARSING = (
-    *("logic/ceql/parser.py", "logic/ceql/condition_builder.py", "logic/ceql/parser.py"),
-    "logic/reading.py",
-)
+PARSING = ("logic/ceql/parser.py", "logic/ceql/condition_builder.py", "logic/reading.py")
 """Files in which text becomes a tree."""
 
 
