@@ -46,6 +46,13 @@ def apart(names: list[str]) -> dict[str, tuple[float, float, str]]:
     return {name.strip(): (float(cpu), float(size), code) for name, cpu, size, code in rows}
 
 
+def least(
+    one: tuple[float, float, str], other: tuple[float, float, str]
+) -> tuple[float, float, str]:
+    """The less time, the less memory, and the code of the later call."""
+    return min(one[0], other[0]), min(one[1], other[1]), other[2]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 def test_no_call_takes_twice_its_limit(request: pytest.FixtureRequest) -> None:
     """CPU time, the least of a few: a busy machine only adds. Many deep ones end before it."""
@@ -55,7 +62,8 @@ def test_no_call_takes_twice_its_limit(request: pytest.FixtureRequest) -> None:
     for _ in range(TRIES):
         slow = [name for name, (cpu, size, _) in found.items() if cpu >= 2 or size >= 2]
         if slow:
-            found |= apart(slow)
+            again = apart(slow)
+            found |= {name: least(found[name], again[name]) for name in slow}
     assert not {name: row for name, row in found.items() if row[0] >= 2 or row[1] >= 2}
     stopped = sum(code in ("CER0620", "CER0621") for _, _, code in found.values())
     assert stopped > len(found) // 2
