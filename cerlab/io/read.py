@@ -412,7 +412,10 @@ def rows_of_dicts(dicts: Sequence[Any]) -> Rows | None:
     names = dict.fromkeys(name for shape in shapes for name in shape)
     if len(shapes) > _SHAPES or not all(type(name) is str for name in names):
         return None
-    columns = {name: [row.get(name) for row in dicts] for name in names}
+    columns: dict[str, list[Any]] = {}
+    for name in names:
+        poll()
+        columns[name] = [row.get(name) for row in dicts]
     types = columns.pop("type", [])
     streams = columns.pop("stream", [None] * len(dicts))
     if set(map(type, types)) != {str} or not all(types):
@@ -424,6 +427,7 @@ def rows_of_dicts(dicts: Sequence[Any]) -> Rows | None:
         return None
     try:
         for values in columns.values():
+            poll()
             # one check for a column: which text it is, the reader of single events finds
             "".join([value for value in values if type(value) is str]).encode()
     except UnicodeEncodeError:  # half of a surrogate pair
