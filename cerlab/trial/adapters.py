@@ -1,7 +1,7 @@
 """The engines of a trial: how each is started, what it does not take, how it is asked.
 
 An adapter knows an engine; the other end, which runs in the engine's own process and imports
-nothing of cerlab but for ours, is a program in `children`. To add one: a class here with the
+nothing of cerlab but for ours, is a program of `children`. To add one: a class here with the
 members of `Adapter`, a program there, and a place in `ADAPTERS`.
 """
 
@@ -27,7 +27,7 @@ from cerlab.rows import syntax as rp
 from cerlab.trial import languages as f
 from cerlab.trial.languages import CEQL, COLUMNS, ROWS, Case
 
-CHILDREN = Path(__file__).parent / "children"
+CHILDREN = str(Path(__file__).with_name("children.py"))
 
 
 GIGABYTE = 1 << 30
@@ -106,7 +106,7 @@ class Ours(_Common):
 
     def command(self) -> list[str]:
         """The interpreter that runs this."""
-        return [sys.executable, str(CHILDREN / "ours.py")]
+        return [sys.executable, CHILDREN, "cerlab"]
 
     def question(self, case: Case) -> dict[str, Any]:
         """The clause alone."""
@@ -133,7 +133,7 @@ class PandasMatchRecognize(_Common):
 
     def command(self) -> list[str]:
         """An interpreter that has the package."""
-        return [_python(self.place), str(CHILDREN / "pandas_match_recognize_child.py")]
+        return [_python(self.place), CHILDREN, self.name]
 
 
 class Pycer(_Common):
@@ -151,7 +151,7 @@ class Pycer(_Common):
 
     def command(self) -> list[str]:
         """An interpreter that has the package."""
-        return [_python(self.place, "python3.13"), str(CHILDREN / "pycer_child.py")]
+        return [_python(self.place, "python3.13"), CHILDREN, self.name]
 
     def question(self, case: Case) -> dict[str, Any]:
         """The query with the stream that it demands; events without one."""
@@ -182,7 +182,7 @@ class Flink(_Common):
 
     def command(self) -> list[str]:
         """An interpreter that has the package."""
-        return [_python(self.place), str(CHILDREN / "flink_child.py")]
+        return [_python(self.place), CHILDREN, "flink"]
 
     def refuses(self, case: Case) -> str | None:
         """Return why its planner refuses a case; one refused pattern would fail the whole job."""
@@ -261,8 +261,8 @@ class DuckDB(_Common):
     def command(self) -> list[str]:
         """An interpreter that has the package, or ours with the path of the program."""
         if self.place is not None and "python" not in Path(self.place).name:
-            return [sys.executable, str(CHILDREN / "sql_child.py"), "duckdb", self.place]
-        return [_python(self.place), str(CHILDREN / "sql_child.py"), "duckdb"]
+            return [sys.executable, CHILDREN, "duckdb", self.place]
+        return [_python(self.place), CHILDREN, "duckdb"]
 
 
 class PostgreSQL(_Common):
@@ -272,7 +272,7 @@ class PostgreSQL(_Common):
 
     def command(self) -> list[str]:
         """Our interpreter with the program or connection."""
-        return [sys.executable, str(CHILDREN / "sql_child.py"), "psql", self.place or "psql"]
+        return [sys.executable, CHILDREN, "psql", self.place or "psql"]
 
 
 class Command(_Common):

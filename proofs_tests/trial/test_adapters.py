@@ -10,7 +10,7 @@ import pytest
 from cerlab import parse_rows
 from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
 from cerlab.trial.adapters import Absent, adapter, running
-from cerlab.trial.children.flink_child import failure
+from cerlab.trial.children import failure
 from cerlab.trial.languages import Case
 
 

@@ -1,1 +1,0 @@
-"""Programs that run in the processes of engines; each is started by its path."""
