@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from cerlab.automata.automaton import Automaton, EmptyMove, Mark, outgoing
-from cerlab.automata.compose import distinct, quotient, shift
-from cerlab.automata.explore import along, explore, reachable
+from cerlab.automata.compose import quotient, shift
+from cerlab.automata.explore import along, distinct, explore, reachable
 from cerlab.automata.registers import (
     EpsilonSrt,
     Label,

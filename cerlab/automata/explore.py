@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from cerlab.automata.automaton import Automaton
-from cerlab.budget import LESS, TRANSITION, spend, step_budget
+from cerlab.budget import LESS, TRANSITION, spend, spend_over, step_budget
 from cerlab.errors import ResourceLimit
 
 State = TypeVar("State", bound=Hashable)
 Label = TypeVar("Label")
+Step = TypeVar("Step")
 Parts = TypeVar("Parts", bound=tuple[Any, ...])
 M = TypeVar("M", bound=Automaton[Any])
 
@@ -219,3 +220,8 @@ def coarsest(
         if len(numbers) == len(set(classes.values())):
             return refinement
         classes = refinement
+
+
+def distinct(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return each of some transitions once, in their order."""
+    return tuple(dict.fromkeys(spend_over(steps)))

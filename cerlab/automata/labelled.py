@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cerlab.automata.automaton import Automaton, Mark, Vcea
-from cerlab.automata.compose import distinct
 from cerlab.automata.deterministic import Moves, Numbering, States
-from cerlab.automata.explore import along, reachable, trim
+from cerlab.automata.explore import along, distinct, reachable, trim
 from cerlab.automata.registers import NONE, RegisterTransition, Srt, backward_union
 from cerlab.automata.strategy import (
     Machine,

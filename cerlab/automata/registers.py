@@ -13,8 +13,7 @@ from itertools import combinations
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from cerlab.automata.automaton import Automaton, Mark, Step
-from cerlab.automata.compose import distinct
-from cerlab.automata.explore import trim
+from cerlab.automata.explore import distinct, trim
 from cerlab.budget import TRANSITION, spend
 from cerlab.display import drawable
 from cerlab.errors import IllFormed

@@ -12,8 +12,8 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark, outgoing
+from cerlab.automata.compose import remember
 from cerlab.automata.explore import crawl, explore
-from cerlab.automata.product import remember
 from cerlab.automata.registers import (
     NONE,
     Label,

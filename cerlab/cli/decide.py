@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from cerlab import io
-from cerlab.automata.growth import growth_of
+from cerlab.automata.decide import growth_of
 from cerlab.budget import poll
 from cerlab.cli.command import NO, OK, UNDECIDED
 from cerlab.cli.options import add_query, read_query_or_rows

@@ -21,9 +21,18 @@ from cerlab.automata.automaton import (
     Transition,
     Vcea,
 )
-from cerlab.automata.compose import at_most, iteration, relabel, sequence, union
+from cerlab.automata.compose import (
+    at_most,
+    both,
+    in_any_order,
+    iteration,
+    relabel,
+    sequence,
+    strict,
+    union,
+    unless,
+)
 from cerlab.automata.explore import trim
-from cerlab.automata.product import both, in_any_order, strict, unless
 from cerlab.budget import step_budget
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel

@@ -25,7 +25,7 @@ from itertools import product
 from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.automata.automaton import Vcea
-from cerlab.automata.compose import quotient
+from cerlab.automata.compose import quotient, remember
 from cerlab.automata.explore import along, reachable, trim
 from cerlab.automata.labelled import (
     Label,
@@ -36,7 +36,6 @@ from cerlab.automata.labelled import (
     of_vcea,
 )
 from cerlab.automata.plan import CorrelatedPlan
-from cerlab.automata.product import remember
 from cerlab.automata.registers import NONE, Srt, coalesce
 from cerlab.budget import step_budget
 from cerlab.compile.cel_to_vcea import REFERENCE, Composition, cel_to_vcea, compose, demand_of_label

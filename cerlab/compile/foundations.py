@@ -25,7 +25,7 @@ from cerlab.logic.cel.syntax import (
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
-from cerlab.logic.focel.scope import check_scopes, safe, unary, with_variables
+from cerlab.logic.focel.semantics import check_scopes, safe, unary, with_variables
 from cerlab.model.clauses import Consume, Strategy
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Application, On

@@ -40,7 +40,7 @@ from cerlab.logic.ceql.syntax import (
     selected_formula,
     strategy_and_body,
 )
-from cerlab.logic.focel.scope import check_first_order
+from cerlab.logic.focel.semantics import check_first_order
 from cerlab.logic.focel.translate import fo_to_so, labelled_fo_to_so, unary_fo_to_so
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo

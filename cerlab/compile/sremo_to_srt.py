@@ -12,7 +12,7 @@ from itertools import count
 from typing import assert_never
 
 from cerlab.automata.automaton import Mark, as_kind
-from cerlab.automata.compose import quotient
+from cerlab.automata.compose import product, quotient
 from cerlab.automata.epsilon import (
     choice,
     empty_word,
@@ -25,7 +25,6 @@ from cerlab.automata.epsilon import (
     without_epsilon,
 )
 from cerlab.automata.plan import MarkWindow, RegisterPlan
-from cerlab.automata.product import product
 from cerlab.automata.registers import (
     EpsilonSrt,
     Srt,

@@ -17,8 +17,7 @@ from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, query
 from cerlab.logic.cel.semantics import valuations as so_valuations
 from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
-from cerlab.logic.focel.scope import check_first_order
-from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.logic.focel.semantics import check_first_order, fo_valuations
 from cerlab.logic.sremo import semantics as sremo
 from cerlab.model.answer import ComplexEvent, Valuation, by_end
 from cerlab.model.event import Event

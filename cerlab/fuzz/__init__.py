@@ -29,7 +29,7 @@ from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates.condition import Condition, Correlation, alternatives
 from cerlab.predicates.syntax import LabelAttribute
 from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
-from cerlab.testing.smaller import smallest
+from cerlab.testing.choices import smallest
 from cerlab.why import why, why_text
 
 __all__ = ["Difference", "Summary", "engine", "fuzz", "wanted"]

@@ -7,14 +7,20 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, LabelTransition, Mark, Transition
-from cerlab.automata.encoding import Machine, kind_of, machine_from_value, machine_to_value
+from cerlab.automata.encoding import (
+    Machine,
+    check_depth,
+    kind_of,
+    machine_from_value,
+    machine_to_value,
+    predicate_to_json,
+)
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.model.documents import check_head, read_json
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
-from cerlab.predicates.encoding import check_depth, predicate_to_json
 from cerlab.predicates.text import predicate_text
 
 FORMAT = "cerlab-machine"

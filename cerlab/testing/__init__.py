@@ -84,12 +84,18 @@ from cerlab.testing.choices import (
     Choices,
     Shape,
     likely,
+    smallest,
     strategy,
 )
-from cerlab.testing.correlated import random_correlated_events, random_correlated_formula
 from cerlab.testing.rows import random_row_pattern, random_row_table
-from cerlab.testing.smaller import smallest
-from cerlab.testing.sremo import REGISTERS, SremoKind, random_sremo, random_sremo_events
+from cerlab.testing.sremo import (
+    REGISTERS,
+    SremoKind,
+    random_correlated_events,
+    random_correlated_formula,
+    random_sremo,
+    random_sremo_events,
+)
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar, assert_never
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
-from cerlab.logic.focel.scope import unscoped_variable
+from cerlab.logic.focel.semantics import unscoped_variable
 from cerlab.model.clauses import (
     AttributeWindow,
     Consume,

@@ -14,8 +14,7 @@ from cerlab.model.event import Duration, Timestamp
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import RowPattern
-from cerlab.testing.choices import Choices, likely
-from cerlab.testing.smaller import fewer
+from cerlab.testing.choices import Choices, fewer, likely
 
 Reach: TypeAlias = Literal["row", "partition", "match"]
 """Reach of conditions: the row under test, also PREV and NEXT of it, or the whole mapping."""

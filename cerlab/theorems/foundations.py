@@ -9,10 +9,9 @@ from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition, Ucea, outgoing
-from cerlab.automata.compose import single_final
+from cerlab.automata.compose import pairs, single_final
 from cerlab.automata.deterministic import Deterministic, States, Successors, moves_over, type_of
 from cerlab.automata.explore import crawl, explore
-from cerlab.automata.product import pairs
 from cerlab.engine.reference.list_nodes import Evaluation
 from cerlab.model.answer import Labels, Positions
 from cerlab.model.clauses import Strategy

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from typing import NoReturn, TypeAlias
 
 from cerlab.automata.automaton import START, LabelTransition, Ucea, outgoing
-from cerlab.automata.compose import distinct, ends_in, relabel, sequence, union
-from cerlab.automata.explore import explore
-from cerlab.automata.product import pairs
+from cerlab.automata.compose import ends_in, pairs, relabel, sequence, union
+from cerlab.automata.explore import distinct, explore
 from cerlab.compile.cel_to_vcea import apply_filter, demand_of_label
 from cerlab.engine.reference.runs import MAX_RUNS
 from cerlab.errors import ResourceLimit, Unsupported

@@ -11,9 +11,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Mark, Transition, as_kind
-from cerlab.automata.compose import shift
+from cerlab.automata.compose import remember, shift
 from cerlab.automata.epsilon import choice, sequence
-from cerlab.automata.product import remember
 from cerlab.automata.registers import (
     NONE,
     EpsilonSrt,

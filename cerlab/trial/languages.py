@@ -26,14 +26,13 @@ from cerlab.rows import syntax as rp
 from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.rows.syntax import RowPattern
 from cerlab.testing import SMALL, as_dict, random_events, random_query
-from cerlab.testing.choices import Shape, likely
+from cerlab.testing.choices import Shape, likely, smaller
 from cerlab.testing.rows import (
     random_row_pattern,
     random_row_sequence,
     random_row_table,
     smaller_rows,
 )
-from cerlab.testing.smaller import smaller
 
 PATTERN = (
     *("A B", "|", "PERMUTE", "{- -}", "()", "^", "$", "group"),

@@ -17,12 +17,11 @@ from cerlab.automata.automaton import (
     Ucea,
     Vcea,
 )
-from cerlab.automata.encoding import Machine
+from cerlab.automata.encoding import Machine, check_depth
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit
 from cerlab.model.event import Schema
-from cerlab.predicates.encoding import check_depth
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import count_text, event_text, name_text, predicate_text

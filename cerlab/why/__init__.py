@@ -21,7 +21,7 @@ from cerlab.errors import Unsupported, UsageError
 from cerlab.logic.cel.syntax import Atom, Formula, Not
 from cerlab.logic.cel.text import node_text, window_text
 from cerlab.logic.ceql.syntax import selected_formula
-from cerlab.logic.focel.scope import check_first_order
+from cerlab.logic.focel.semantics import check_first_order
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.parser import node_text as expression_node_text
 from cerlab.logic.sremo.semantics import check_times

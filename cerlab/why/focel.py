@@ -17,8 +17,7 @@ from cerlab.budget import spend
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds
 from cerlab.logic.cel.syntax import Formula, children, subformulas
-from cerlab.logic.focel.scope import bound, vdef_plus
-from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.logic.focel.semantics import bound, fo_valuations, vdef_plus
 from cerlab.model.answer import Positions, Valuation
 from cerlab.predicates.condition import labels_of
 from cerlab.predicates.text import name_text

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, assert_never
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import partition_attributes, selected_formula
-from cerlab.logic.focel.scope import check_first_order
+from cerlab.logic.focel.semantics import check_first_order
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import check_sremo
 from cerlab.model.clauses import AttributeWindow, Consume

@@ -12,7 +12,7 @@ import cerlab
 from cerlab.api import parse_formula
 from cerlab.io import Stream
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.focel import scope
+from cerlab.logic.focel import semantics
 from cerlab.logic.focel.semantics import complex_events
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
@@ -26,7 +26,7 @@ FARM = Path(__file__).parents[2] / "examples" / "fire_phi1" / "events.core"
 def raw(formula: str, events: list[dict[str, Any]]) -> set[tuple[int, ...]]:
     """``[[phi]](S)``, without asking whether the formula is well-formed."""
     stream = Stream.from_events(events)
-    phi = scope.with_variables(parse_formula(formula))
+    phi = semantics.with_variables(parse_formula(formula))
     return {tuple(sorted(C)) for C in complex_events(phi, stream.events)}
 
 
@@ -120,8 +120,8 @@ def test_well_formedness_as_printed_and_scoped(
     formula: str, is_well_formed: bool, variable: str | None
 ) -> None:
     phi = parse_formula(formula)
-    assert scope.well_formed(phi) is is_well_formed
-    assert scope.unscoped_variable(phi) == variable
+    assert semantics.well_formed(phi) is is_well_formed
+    assert semantics.unscoped_variable(phi) == variable
     if variable is not None:
         with pytest.raises(cerlab.IllFormed, match=f"'{variable}'"):
             cerlab.evaluate(formula, word("A"), logic="fo")
@@ -135,9 +135,9 @@ def test_e4_a_well_formed_formula_whose_answer_depends_on_the_future() -> None:
 
 def test_scopes_of_the_papers_own_example() -> None:
     phi = parse_formula("(T AS x ; (H AS y)+) FILTER z[id = 1]")
-    assert scope.vdef(phi) == {"x", "y"}
-    assert scope.vdef_plus(phi) == {"x"}
-    assert scope.bound(phi) == {"x"}
+    assert semantics.vdef(phi) == {"x", "y"}
+    assert semantics.vdef_plus(phi) == {"x"}
+    assert semantics.bound(phi) == {"x"}
 
 
 BOUND_BY_HAND = (
@@ -156,7 +156,9 @@ BOUND_BY_HAND = (
 def test_bound_variables_by_hand(formula: str, bound: str, vdef_plus: str) -> None:
     """Intersection at OR, union at ``;``, nothing at ``+``, which hides what it defines too."""
     phi = parse_formula(formula)
-    assert (scope.bound(phi), scope.vdef_plus(phi)) == tuple(map(frozenset, (bound, vdef_plus)))
+    assert (semantics.bound(phi), semantics.vdef_plus(phi)) == tuple(
+        map(frozenset, (bound, vdef_plus))
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_bound_variables_by_hand(formula: str, bound: str, vdef_plus: str) -> No
 )
 def test_safe_and_unary(formula: str, safe: bool, unary: bool) -> None:
     phi = parse_formula(formula)
-    assert (scope.safe(phi), scope.unary(phi)) == (safe, unary)
+    assert (semantics.safe(phi), semantics.unary(phi)) == (safe, unary)
 
 
 PHI_4 = """(H AS x ; (T AS y FILTER y.id = x.id)+ ; H AS z)

@@ -12,7 +12,7 @@ import pytest
 
 import cerlab
 from cerlab.api import parse_formula
-from cerlab.logic.focel import scope
+from cerlab.logic.focel import semantics
 from cerlab.logic.focel.rewrite import is_lp, lp_normal_form
 from cerlab.logic.focel.semantics import complex_events
 
@@ -52,8 +52,8 @@ def test_under_so_they_are_the_same(n: int) -> None:
 
 def test_phi_5_depends_on_the_future() -> None:
     """{2} is in [[phi_5]](S) because of event 6, later than all of the answer."""
-    phi = scope.with_variables(parse_formula(PHI[5]))
-    assert not scope.well_formed(phi)
+    phi = semantics.with_variables(parse_formula(PHI[5]))
+    assert not semantics.well_formed(phi)
     events = FIGURE_1.events
     assert frozenset({2}) in complex_events(phi, events)
     assert frozenset({2}) not in complex_events(phi, events[:6])

@@ -14,6 +14,7 @@ import pytest
 
 import cerlab
 from cerlab import Duration, Timestamp
+from cerlab.automata.encoding import predicate_from_json, predicate_to_json
 from cerlab.logic.cel.syntax import Filter
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.sremo.parser import parse_sremo
@@ -21,7 +22,6 @@ from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Event, Value
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.condition import On
-from cerlab.predicates.encoding import predicate_from_json, predicate_to_json
 from cerlab.predicates.syntax import Comparison, Constant, Predicate
 from cerlab.predicates.text import predicate_text
 from cerlab.predicates.truth import satisfies

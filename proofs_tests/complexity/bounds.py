@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 
 from cerlab.api import parse_formula
-from cerlab.automata.product import intersection
+from cerlab.automata.compose import intersection
 from cerlab.automata.unrolled import determinise, unroll
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.foundations import focel_to_epsilon_cea

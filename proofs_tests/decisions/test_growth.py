@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
+from cerlab.automata.decide import Growth, growth_of
 from cerlab.automata.deterministic import DeterministicCea, Node, moves_over
 from cerlab.automata.explore import along, reachable
-from cerlab.automata.growth import Growth, growth_of
 from cerlab.budget import step_budget
 from cerlab.compile.pattern import as_pattern
 from cerlab.logic.cel.semantics import valuations

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from random import Random
 
+from cerlab.automata.compose import intersection
 from cerlab.automata.epsilon import without_epsilon
-from cerlab.automata.product import intersection
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.theorems import srt as runs
 from proofs_tests.sremo.tables import sre

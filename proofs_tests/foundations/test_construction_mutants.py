@@ -24,8 +24,8 @@ from cerlab.automata.automaton import (
     Ucea,
     outgoing,
 )
+from cerlab.automata.compose import pairs
 from cerlab.automata.explore import explore
-from cerlab.automata.product import pairs
 from cerlab.compile import foundations as focel_to_cea
 from cerlab.logic.cel import syntax as cel
 from cerlab.predicates import syntax as pred

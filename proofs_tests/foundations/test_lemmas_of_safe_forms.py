@@ -10,13 +10,14 @@ from random import Random
 
 from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.focel.scope import vdef_plus, with_variables
 from cerlab.logic.focel.semantics import (
     assignments,
     complex_events,
     free_variables,
     support,
     under_assignment,
+    vdef_plus,
+    with_variables,
 )
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_fo_formula

@@ -18,8 +18,7 @@ from cerlab.compile.foundations import focel_to_cea, focel_to_epsilon_cea
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.rewrite import lp_normal_form
-from cerlab.logic.focel.scope import safe, well_formed
-from cerlab.logic.focel.semantics import Sets, complex_events
+from cerlab.logic.focel.semantics import Sets, complex_events, safe, well_formed
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import (

@@ -13,7 +13,7 @@ from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
 from cerlab.testing import Shape, random_events, random_query, smallest
-from cerlab.testing.smaller import smaller
+from cerlab.testing.choices import smaller
 from proofs_tests.suite import Suite
 
 TIME = time_axis("t", "s")

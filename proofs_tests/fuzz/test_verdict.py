@@ -19,7 +19,7 @@ from cerlab.logic.ceql.parser import parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.event import Event
-from cerlab.testing.smaller import smallest
+from cerlab.testing.choices import smallest
 
 pytestmark = pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cerlab.automata.automaton import AnchoredCea, LabelTransition, Mark, Transition, Vcea
+from cerlab.automata.encoding import MAX_DEPTH, predicate_from_json, predicate_to_json
 from cerlab.errors import (
     BadData,
     DataPlace,
@@ -17,7 +18,6 @@ from cerlab.errors import (
 from cerlab.io.machines import machine_from_json, machine_to_json, machine_to_mata
 from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.encoding import MAX_DEPTH, predicate_from_json, predicate_to_json
 from proofs_tests.io.machine_cases import (
     A1,
     JSON,

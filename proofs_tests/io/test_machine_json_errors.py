@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cerlab.automata.encoding import predicate_from_json
 from cerlab.errors import (
     BadData,
     CerlabError,
@@ -16,7 +17,6 @@ from cerlab.errors import (
     SourcePlace,
 )
 from cerlab.io.machines import machine_from_json
-from cerlab.predicates.encoding import predicate_from_json
 from proofs_tests.io.machine_cases import (
     JSON,
 )

@@ -19,14 +19,13 @@ from cerlab.automata.automaton import (
     Ucea,
     Vcea,
 )
-from cerlab.automata.encoding import Machine
+from cerlab.automata.encoding import Machine, predicate_from_json
 from cerlab.errors import ResourceLimit
 from cerlab.io.machines import machine_to_mata, proposition_text
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
-from cerlab.predicates.encoding import predicate_from_json
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.machines import latex_text, layers, machine_tikz
 from proofs_tests.io.machine_cases import random_machine, rich_predicate, tower

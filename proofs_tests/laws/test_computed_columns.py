@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cerlab.model.event import Duration, Event, Timestamp, Value
-from cerlab.predicates.columns.computed import computed
+from cerlab.predicates.columns.axes import computed
 from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece
 from cerlab.predicates.syntax import (
     Arithmetic,

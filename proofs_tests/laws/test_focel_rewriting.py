@@ -27,8 +27,14 @@ from cerlab.logic.focel.rewrite import (
     rewriting_sizes,
     safe_form,
 )
-from cerlab.logic.focel.scope import safe, unscoped_variable, vdef, with_variables
-from cerlab.logic.focel.semantics import Sets, complex_events
+from cerlab.logic.focel.semantics import (
+    Sets,
+    complex_events,
+    safe,
+    unscoped_variable,
+    vdef,
+    with_variables,
+)
 from cerlab.logic.focel.translate import fo_to_so, so_to_fo
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event

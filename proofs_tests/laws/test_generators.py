@@ -13,7 +13,7 @@ from cerlab.compile.pattern import as_pattern
 from cerlab.io import Stream
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
-from cerlab.logic.focel.scope import unary, unscoped_variable, with_variables
+from cerlab.logic.focel.semantics import unary, unscoped_variable, with_variables
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
 from cerlab.testing import (

@@ -13,7 +13,7 @@ from cerlab.api import evaluate
 from cerlab.automata import compose, epsilon
 from cerlab.compile import cel_to_vcea, foundations
 from cerlab.errors import ResourceLimit
-from cerlab.logic.focel import scope
+from cerlab.logic.focel import semantics
 from cerlab.testing import Shape, random_events
 from cerlab.testing.cel import random_count, random_fo_formula, random_formula
 from cerlab.testing.choices import likely
@@ -44,7 +44,7 @@ def agree_in_first_order(rng: Random) -> bool:
     """The anchored automaton of FO-CEL, against its reference."""
     phi = random_fo_formula(rng, Shape(depth=1, rich=False))
     counted = random_count(rng, phi)
-    if likely(rng, COUNTED) and scope.unscoped_variable(counted) is None:
+    if likely(rng, COUNTED) and semantics.unscoped_variable(counted) is None:
         phi = counted
     events = random_events(rng, phi, SHAPE)
     answers = evaluate(phi, events, evaluator="reference", logic="fo")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.focel import scope, semantics
+from cerlab.logic.focel import semantics
 from cerlab.logic.focel.semantics import Assignment, LabelledEvent
 from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, Correlation, On
@@ -62,7 +62,7 @@ def plus_once(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> LabelledEven
     return frozenset().union(
         *(
             semantics.under_assignment(phi.body, S, {**nu, **rebound})
-            for rebound in _ASSIGNMENTS(scope.vdef_plus(phi.body), S)
+            for rebound in _ASSIGNMENTS(semantics.vdef_plus(phi.body), S)
         )
     )
 
@@ -102,11 +102,11 @@ def unary_on_any_event(condition: Condition, S: Sequence[Event], nu: Assignment)
 
 def free_variables_stay_inside(phi: cel.Formula) -> frozenset[str]:
     """Only variables of atoms are given positions, so a free one has none: its filter fails."""
-    return scope.vdef_plus(phi)
+    return semantics.vdef_plus(phi)
 
 
 def free_fails(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
-    return scope.variables_of(condition) <= set(nu) and _HOLDS(condition, S, nu)
+    return semantics.variables_of(condition) <= set(nu) and _HOLDS(condition, S, nu)
 
 
 def is_right(row: Sequence[Any]) -> bool:

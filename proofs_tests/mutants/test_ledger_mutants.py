@@ -13,7 +13,8 @@ import pytest
 from cerlab.api import parse_formula
 from cerlab.engine.reference.tecs import Node, Tecs, TecsEvaluation, UnionList
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.focel import rewrite, scope, translate
+from cerlab.logic.focel import rewrite, translate
+from cerlab.logic.focel import semantics as focel
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
@@ -81,7 +82,7 @@ SIZES, SAME_ANSWERS, ORDERS = (
     on_seeds(check, 400) for check in (sizes_are_bounded, keeps_the_complex_events, either_order)
 )
 OPERATIONS = on_seeds(check_operations, 200)
-BOUND = on_rows(lambda row: scope.bound(parse_formula(row[0])) == set(row[1]), BOUND_BY_HAND)
+BOUND = on_rows(lambda row: focel.bound(parse_formula(row[0])) == set(row[1]), BOUND_BY_HAND)
 BY_HAND = on_rows(lambda row: rewrite.is_lp(parse_formula(row[0])) is row[1], LP_BY_HAND)
 
 MUTANTS = [
@@ -92,7 +93,7 @@ MUTANTS = [
     mutant(ON_AUTOMATA, TecsEvaluation, "advance", keys_backwards),
     mutant(ON_AUTOMATA, TecsEvaluation, "_add", short_lists_where_nothing_is_given),
     mutant(OPERATIONS, Tecs, "merge", merged_from_the_left),
-    mutant(BOUND, scope, "bound", scope.vdef_plus, id="bound_by_either_branch"),
+    mutant(BOUND, focel, "bound", focel.vdef_plus, id="bound_by_either_branch"),
     *(
         mutant(ORDERS, semantics, "_rule", sremo.rule(kind, wrong), id=wrong.__name__)
         for kind, wrong in (

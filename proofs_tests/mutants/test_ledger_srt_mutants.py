@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cerlab.api import parse_formula
-from cerlab.automata import product
+from cerlab.automata import compose
 from cerlab.automata.unrolled import minterms
 from cerlab.compile import sremo_to_srt
 from cerlab.logic.cel import syntax as cel
@@ -95,7 +95,7 @@ MUTANTS = [
             (cel.Rename, rename_overwrites),
         )
     ),
-    mutant(PRODUCTS, product, "conjunction", product_asks_the_left_side),
+    mutant(PRODUCTS, compose, "conjunction", product_asks_the_left_side),
     mutant(BY_HAND, sremo_to_srt, "product", intersection_is_its_left_side),
     mutant(LANGUAGE, test_theorem_41, "determinise", writes_of_all_that_fire),
     *(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata import compose, product
+from cerlab.automata import compose
 from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.compile import cel_to_vcea
 from cerlab.engine.reference import driver
@@ -195,7 +195,7 @@ def strict_once(A: Vcea) -> Vcea:
     return A
 
 
-_BOTH, _UNLESS = product.both, product.unless
+_BOTH, _UNLESS = compose.both, compose.unless
 
 
 def on_automata(rng: Random) -> bool:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from cerlab.automata.automaton import Mark, as_kind, outgoing
+from cerlab.automata.compose import intersection
 from cerlab.automata.epsilon import merge, sequence, streaming, without_epsilon
 from cerlab.automata.epsilon import star as star_of_expressions
 from cerlab.automata.explore import explore
-from cerlab.automata.product import intersection
 from cerlab.automata.registers import EpsilonSrt, Label, Srt, live_registers, without_dead_writes
 from cerlab.automata.unrolled import (
     Minterm,

@@ -27,7 +27,7 @@ from cerlab.predicates import smt, truth
 from cerlab.predicates.columns import SymbolStage, axes
 from cerlab.predicates.smt import formulas
 from cerlab.predicates.syntax import Arithmetic
-from cerlab.rows import builder, casts, evaluation, times
+from cerlab.rows import builder, evaluation, times
 from proofs_tests.clauses import test_times as clauses
 from proofs_tests.clauses import test_wait as waiting
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
@@ -336,7 +336,7 @@ MUTANTS: list[Mutant] = [
     mutant(
         REFERENCE, builder, "UNITS", {**model.UNITS, "HOUR": 60 * 10**9}, id="hours_are_minutes"
     ),
-    mutant(REFERENCE, casts, "_nearest", rounds_to_even),
+    mutant(REFERENCE, evaluation, "_nearest", rounds_to_even),
     mutant(COMPILED, times, "_check", quotients_are_floored),
 ]
 

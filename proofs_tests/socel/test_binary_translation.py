@@ -13,8 +13,7 @@ import cerlab
 from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import translate as binary
-from cerlab.logic.focel.scope import with_variables
-from cerlab.logic.focel.semantics import complex_events
+from cerlab.logic.focel.semantics import complex_events, with_variables
 from cerlab.logic.focel.translate import binary_fo_to_so
 from cerlab.model.event import Event
 from proofs_tests.laws.test_focel_rewriting import answers, with_answers

@@ -8,7 +8,6 @@ from random import Random
 from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import is_atom
-from cerlab.logic.focel.scope import vdef, vdef_plus, with_variables
 from cerlab.logic.focel.semantics import (
     Assignment,
     Sets,
@@ -16,6 +15,9 @@ from cerlab.logic.focel.semantics import (
     complex_events,
     free_variables,
     holds_under,
+    vdef,
+    vdef_plus,
+    with_variables,
 )
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_fo_formula

@@ -23,7 +23,7 @@ from cerlab.testing import (
     random_fo_formula,
     random_query,
 )
-from cerlab.testing.correlated import comparisons
+from cerlab.testing.sremo import comparisons
 from proofs_tests.random_cases import Case
 
 SHAPE = Shape(depth=3, events=6)

@@ -27,7 +27,7 @@ from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Operator
 from cerlab.predicates.truth import kind_of
 from cerlab.testing import Shape, random_correlated_events, random_correlated_formula, with_limit
-from cerlab.testing.correlated import comparisons
+from cerlab.testing.sremo import comparisons
 from cerlab.theorems import srt as runs
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.srt.cases import guard, random_srt, with_word

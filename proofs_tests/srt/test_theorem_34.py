@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from cerlab.automata.automaton import Mark
-from cerlab.automata.product import intersection, product
+from cerlab.automata.compose import intersection, product
 from cerlab.automata.registers import Srt, rename, written_registers
 from cerlab.errors import IllFormed
 from cerlab.model.answer import Registers

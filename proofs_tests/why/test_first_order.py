@@ -17,8 +17,13 @@ from cerlab.logic.cel.semantics import holds
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.focel.scope import bound, check_scopes, vdef_plus, with_variables
-from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.logic.focel.semantics import (
+    bound,
+    check_scopes,
+    fo_valuations,
+    vdef_plus,
+    with_variables,
+)
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import Consume, EventWindow, Strategy
 from cerlab.model.event import Event

@@ -23,7 +23,7 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.registers import KIND
 from cerlab.model.columns import Column, values_of
 from cerlab.model.event import Duration, Event, Timestamp, Value
-from cerlab.predicates.columns.computed import computed
+from cerlab.predicates.columns.axes import computed
 from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece
 from cerlab.predicates.syntax import Expression
 from cerlab.predicates.text import expression_text

@@ -14,7 +14,7 @@ from cerlab.budget import poll, spend, step_budget
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, size
-from cerlab.logic.focel.scope import (
+from cerlab.logic.focel.semantics import (
     bound,
     safe,
     unary,

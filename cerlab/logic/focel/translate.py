@@ -18,7 +18,7 @@ from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.focel.rewrite import NOTHING, lp_normal_form, safe_form
-from cerlab.logic.focel.scope import check_scopes, unary, vdef, vdef_plus, with_variables
+from cerlab.logic.focel.semantics import check_scopes, unary, vdef, vdef_plus, with_variables
 from cerlab.predicates import condition as cond
 from cerlab.predicates.condition import (
     Atomic,
