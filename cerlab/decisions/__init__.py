@@ -1,14 +1,15 @@
 """Decisions over all streams (satisfiable, equivalent, contained), with a shortest witness.
 
-A witness is recomputed before it is given: by the reference, or where that refuses the size, by two
-other evaluators. Outside the decidable class small streams are searched, and if they show nothing
-the verdict is that it is not decided.
+A witness is recomputed before it is given: by the reference, or where that refuses the size, by a
+run of the automaton or another evaluator. Outside the decidable class small streams are searched,
+and if they show nothing the verdict is that it is not decided.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from cerlab import io
 from cerlab.automata.decide import Side
@@ -16,20 +17,46 @@ from cerlab.budget import poll, step_budget
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.decisions.question import Question, Verdict, Witness, keys_of, outside
 from cerlab.decisions.search import bounded_search
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.runs import RunsOfAnswer
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import EvaluatorName, answers_of
 from cerlab.logic.cel.syntax import Formula, Or, children, part_at, with_child
+from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume
+from cerlab.model.stream import Stream
 
 __all__ = ["Verdict", "Witness", "contained", "equivalent", "satisfiable"]
 
 
-CHECKERS: dict[EvaluatorName, str] = {
-    "reference": "the reference",
-    "automaton": "the runs of the automaton",
-    "tecs": "the tECS",
+Checker: TypeAlias = Callable[[Pattern, Stream, ComplexEvent], bool]
+"""Whether a query has an answer on a stream; raises `ResourceLimit` where that costs too much."""
+
+
+def _is_among(evaluator: EvaluatorName) -> Checker:
+    """Return the check by all answers of an evaluator."""
+    return lambda query, stream, answer: answer in answers_of(query, stream, evaluator)
+
+
+def _is_of_a_run(query: Pattern, stream: Stream, answer: ComplexEvent) -> bool:
+    """Return whether a run of the nondeterministic automaton gives the answer; linear.
+
+    Raises `ResourceLimit` where other answers decide too.
+    """
+    plan = query.plan
+    if plan.strategy or plan.limit or plan.consume is not Consume.NONE:
+        raise ResourceLimit("CER0605", "the answer competes with others", hint=HINT)
+    runs = driver.run(plan, lambda: RunsOfAnswer(plan.cea, answer), stream, stream.time)
+    return answer in set(runs)
+
+
+CHECKERS: dict[str, Checker] = {
+    "the reference": _is_among("reference"),
+    "a run of the automaton": _is_of_a_run,
+    "the runs of the automaton": _is_among("automaton"),
+    "the tECS": _is_among("tecs"),
 }
-"""The evaluators that check a witness, in the order in which they are tried."""
+"""The checks of a witness by their names, in the order in which they are tried."""
 
 
 HINT = "ask about a smaller query, or about parts of it"
@@ -158,10 +185,10 @@ def _decide(
 def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
     """The verdict, once another evaluator has the same answers on the witness."""
     # The reference refuses long streams, so others follow.
-    for evaluator, by in CHECKERS.items():  # noqa: B007
+    for by, checker in CHECKERS.items():  # noqa: B007
         try:
             with step_budget("the check of the witness", HINT, own=4):
-                agrees = _agrees(witness, left, right, evaluator)
+                agrees = _agrees(witness, left, right, checker)
             break
         except ResourceLimit:
             poll()
@@ -178,14 +205,12 @@ def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
     return Verdict(holds, witness, f"{what} on {events}; recomputed by {by}")
 
 
-def _agrees(
-    witness: Witness, left: Pattern, right: Pattern | None, evaluator: EvaluatorName
-) -> bool:
+def _agrees(witness: Witness, left: Pattern, right: Pattern | None, has_answer: Checker) -> bool:
     stream = io.as_stream(witness.events)
-    on_left = witness.complex_event in answers_of(left, stream, evaluator)
+    on_left = has_answer(left, stream, witness.complex_event)
     if right is None:
         return on_left
-    on_right = witness.complex_event in answers_of(right, stream, evaluator)
+    on_right = has_answer(right, stream, witness.complex_event)
     return on_left != on_right and on_left == (witness.side == "left")
 
 

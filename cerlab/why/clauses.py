@@ -17,6 +17,7 @@ from cerlab.automata.strategy import machine_of
 from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.sremo_to_srt import register_plan
+from cerlab.engine.reference.runs import RunsOfAnswer
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import answers_of
@@ -191,15 +192,10 @@ PositionList: TypeAlias = "tuple[int, PositionList] | None"
 
 def accepts(cea: IntervalCea, events: Sequence[Event], marks: Positions) -> bool:
     """Whether some run over all the events takes exactly the marked ones."""
-    states = {cea.q0}
+    runs = RunsOfAnswer(cea, ComplexEvent(0, len(events) - 1, marks))
     for i, t in enumerate(events):
-        mark = Mark.TAKE if i in marks else Mark.SKIP
-        states = {
-            move.target
-            for move in cea.Delta
-            if move.source in states and move.mark is mark and satisfies(t, move.predicate)
-        }
-    return bool(states & cea.F)
+        runs.advance(t, i)
+    return any(runs.answers(0))
 
 
 class Run(NamedTuple):

@@ -11,10 +11,11 @@ import pytest
 import cerlab
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.compile.pattern import as_pattern
-from cerlab.engine.reference import tecs
+from cerlab.engine.reference import runs, tecs
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.evaluate import requirements
 from cerlab.model.event import Event
+from cerlab.predicates.truth import satisfies
 
 FORMULAS = ("A ; B ; C", "A ; B+ ; C", "(A OR B)+ ; C", "A:+ ; (B : C)+")
 
@@ -48,6 +49,39 @@ def test_memory_is_bounded_by_the_window(text: str, width: int) -> None:
         running.advance(Event(rng.choice("ABC")), j)
         live.append(running.tecs.live)
     assert max(live[1_000:]) <= 2 * max(live[: 10 * width])
+
+
+@pytest.mark.parametrize(
+    ("ask", "length"),
+    [
+        (lambda n: cerlab.satisfiable(f"A{{{n}}}"), lambda n: n),
+        (
+            lambda n: cerlab.satisfiable(f"SELECT * WHERE (A:B){{{n}}} PARTITION BY [k]"),
+            lambda n: 2 * n,
+        ),
+        (lambda n: cerlab.satisfiable(f"SELECT * WHERE A{{{n}}} WITHIN 9 HOURS"), lambda n: n),
+        (lambda n: cerlab.equivalent(f"A{{{n}}}", f"A{{{n + 1}}}"), lambda n: n),
+        (lambda n: cerlab.contained(f"A{{{n},{2 * n}}}", f"A{{{n}}}"), lambda n: n + 1),
+    ],
+)
+def test_a_long_witness_is_checked_in_linear_time(
+    ask: Any, length: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that gives the answer asks each event once for each predicate on its way."""
+    asked = 0
+
+    def counted(*arguments: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return satisfies(*arguments)
+
+    monkeypatch.setattr(runs, "satisfies", counted)
+    for n in (200, 400):
+        asked = 0
+        verdict = ask(n)
+        assert verdict.reason.endswith("recomputed by a run of the automaton")
+        assert len(verdict.witness.events) == length(n)
+        assert length(n) <= asked <= 4 * length(n)
 
 
 @pytest.mark.parametrize("text", ["(A OR B)+", "PROJECT[B]((A OR B)+)", "PROJECT[]((A OR B)+)"])

@@ -7,13 +7,16 @@ if both have open runs, and time only if the window is wider than the gaps betwe
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import cerlab
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.runs import RunsOfAnswer
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.model.answer import by_end
+from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
@@ -49,6 +52,38 @@ def in_pieces(case: Case, rng: Random) -> list[cerlab.ComplexEvent]:
         answers += session.push(events[start:end])
         session = case.query.open(time="t", unit="s", state=session.state())
     return answers
+
+
+def neighbours(answer: ComplexEvent, rng: Random) -> set[ComplexEvent]:
+    """The answer, and others that are almost the same: of one more, one less, another start."""
+    flipped = answer.positions and {rng.choice(answer.positions)}
+    more = {rng.randrange(answer.start, answer.end + 1)}
+    changed = [set(answer.positions) ^ set(each) for each in ((), flipped, more)]
+    starts = (answer.start, max(answer.start - 1, 0))
+    return {ComplexEvent(i, answer.end, tuple(sorted(D))) for i in starts for D in changed}
+
+
+def test_the_runs_that_give_an_answer(suite: Suite) -> None:
+    """An answer has such runs, and of its neighbours those that are answers."""
+
+    def case(rng: Random) -> bool | None:
+        sample = interleaved_case(rng)
+        if sample.ast.consume is not Consume.NONE:
+            sample = Case(replace(sample.ast, consume=Consume.NONE), sample.stream)
+        try:
+            expected = query_answers(sample.ast, sample.stream)
+        except cerlab.ResourceLimit:
+            return None
+        plan = sample.query.plan
+        near = {c for answer in expected[:6] for c in neighbours(answer, rng)}
+        for candidate in near:
+            recogniser = partial(RunsOfAnswer, plan.cea, candidate)
+            runs = driver.run(plan, recogniser, sample.stream, sample.stream.time)
+            found = list(runs)
+            assert found == [candidate] * (candidate in expected), (candidate, sample.describe())
+        return bool(expected) and not near <= set(expected)
+
+    suite.run(case, deep_count=4_000)
 
 
 def test_partitions_that_interleave_agree(suite: Suite) -> None:

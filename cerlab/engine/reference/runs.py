@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar, assert_never
 
-from cerlab.automata.automaton import IntervalCea, Mark, Vcea
+from cerlab.automata.automaton import IntervalCea, Mark, Vcea, outgoing
 from cerlab.budget import ANSWER, COMPARISONS, spend_over, step_budget
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import (
@@ -89,6 +89,49 @@ class CeaRuns:
     def reset(self) -> None:
         """Drop all runs."""
         self._runs = frozenset()
+
+
+class RunsOfAnswer:
+    """The runs of a CEA that give one answer: from its start on, they take exactly its positions.
+
+    Where they are is a set of states, so an event costs the transitions out of these.
+    """
+
+    def __init__(self, cea: IntervalCea, answer: ComplexEvent) -> None:
+        self._cea = cea
+        self._answer = answer
+        self._positions = frozenset(answer.positions)
+        self._leaving = outgoing(cea)
+        self._states: frozenset[int] = frozenset()
+        self._untaken = len(self._positions)
+        self._position = -1
+
+    def advance(self, event: Event, position: int) -> None:
+        """Go on to the states after this event."""
+        if position == self._answer.start:
+            self._states = frozenset({self._cea.q0})
+        is_taken = position in self._positions
+        mark = Mark.TAKE if is_taken else Mark.SKIP
+        moves = [t for q in self._states for t in self._leaving[q] if t.mark is mark]
+        holding = {P for P in {t.predicate for t in moves} if satisfies(event, P)}
+        self._states = frozenset(t.target for t in moves if t.predicate in holding)
+        self._untaken -= is_taken
+        self._position = position
+
+    def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
+        """Yield the answer, if it ends here and some run gives it."""
+        answer = self._answer
+        # Positions in other substreams were not read here.
+        is_here = self._position == answer.end and not self._untaken
+        if is_here and answer.start >= lowest_start and self._states & self._cea.F:
+            yield answer
+
+    def forget(self, before: int) -> None:
+        """No-op: the start of the answer is compared with the window in `answers`."""
+
+    def reset(self) -> None:
+        """Drop all runs."""
+        self._states = frozenset()
 
 
 class LabelledRun(NamedTuple):
