@@ -94,38 +94,42 @@ def _add(bundle: dict[str, str], value: object, mimetype: str) -> None:
         bundle[mimetype] = picture
 
 
-def _mimebundle(self: object, include: Any = None, exclude: Any = None) -> dict[str, str]:
-    return mimebundle(self)
+class Drawable:
+    """A value whose text, display in Jupyter and graph conversions go through the registry."""
 
+    __slots__ = ()
 
-def _to_networkx(self: object) -> Any:
-    """The value as a networkx graph, its parts as attributes (`cerlab.viz.to_networkx`).
+    def __str__(self) -> str:
+        return text(self)
 
-    Raises `Unsupported` for what is no graph, and without networkx.
-    """
-    return render(self, NETWORKX)
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return mimebundle(self)
 
+    def to_networkx(self) -> Any:
+        """The value as a networkx graph, its parts as attributes (`cerlab.viz.to_networkx`).
 
-def _to_graphviz(self: object) -> Any:
-    """The value as a ``graphviz.Source`` (`cerlab.viz.to_graphviz`).
+        Raises `Unsupported` for what is no graph, and without networkx.
+        """
+        return render(self, NETWORKX)
 
-    Raises `Unsupported` for what is no graph, and without the package graphviz.
-    """
-    return render(self, GRAPHVIZ)
+    def to_graphviz(self) -> Any:
+        """The value as a ``graphviz.Source`` (`cerlab.viz.to_graphviz`).
+
+        Raises `Unsupported` for what is no graph, and without the package graphviz.
+        """
+        return render(self, GRAPHVIZ)
 
 
 def rich_display(cls: T) -> T:
     """Class decorator: Jupyter's display goes through the registry, `str` stays as it is."""
-    cls._repr_mimebundle_ = _mimebundle  # type: ignore[attr-defined]
+    cls._repr_mimebundle_ = Drawable._repr_mimebundle_  # type: ignore[attr-defined]
     return cls
 
 
 def drawable(cls: T) -> T:
-    """Class decorator: `str`, Jupyter's display and graph conversions go through the registry."""
-    cls.__str__ = text  # type: ignore[method-assign, assignment]
-    cls._repr_mimebundle_ = _mimebundle  # type: ignore[attr-defined]
-    cls.to_networkx = _to_networkx  # type: ignore[attr-defined]
-    cls.to_graphviz = _to_graphviz  # type: ignore[attr-defined]
+    """Class decorator: make a class `Drawable` that has another base, or none by its style."""
+    for name in ("__str__", "_repr_mimebundle_", "to_networkx", "to_graphviz"):
+        setattr(cls, name, vars(Drawable)[name])
     return cls
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
-from operator import index
+from itertools import chain, groupby, islice, zip_longest
+from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, Unpack, overload
 from warnings import warn
 from weakref import WeakKeyDictionary
@@ -14,14 +15,14 @@ from weakref import WeakKeyDictionary
 from cerlab import io
 from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Immutable, Pattern
-from cerlab.display import drawable, rich_display
+from cerlab.display import Drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
 from cerlab.errors import AnswerWarning, CerlabError, stacklevel_of_caller
 from cerlab.evaluate import AUTO, remarks_on_waits, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.answers import ROWS, table_of_batches
-from cerlab.model.answer import ComplexEvent
+from cerlab.model.answer import ComplexEvent, in_order
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -40,11 +41,17 @@ _FRAME_ROW = 180
 """Bytes of an answer in a DataFrame, mostly of the NumPy array of its positions: measured."""
 
 
-@drawable
-class Matches(Immutable):
+class Matches(Drawable, Immutable):
     """The answers of a query on a stream, lazily: by end, inside one end in a fixed order.
 
-    Threads may share it; each iterates by an iterator of its own.
+    Threads may share it; each iterates by an iterator of its own. It is a sequence: ``len(m)``,
+    ``m[k]``, ``answer in m`` and ``m == other`` evaluate what they need.
+
+    >>> from cerlab import evaluate, parse_query
+    >>> query, events = parse_query("SELECT * WHERE A ; B"), [{"type": kind} for kind in "AAB"]
+    >>> matches = query.run(events)
+    >>> len(matches), matches[0] in matches, matches == evaluate(query, events)
+    (2, True, True)
     """
 
     query: Pattern
@@ -109,6 +116,44 @@ class Matches(Immutable):
             return [self._access.answer(n) for n in range(*k.indices(self._count))]
         n = index(k)
         return self._access.answer(n if n >= 0 else self._from_the_end(n))
+
+    def __len__(self) -> int:
+        """Return `count`; raises OverflowError where Python has no length so large."""
+        if (answers := self._count) > sys.maxsize:
+            raise OverflowError(f"len() of {answers:,} answers is too large: use matches.count()")
+        return answers
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+    def __contains__(self, answer: object) -> bool:
+        """Return whether something is an answer; those that end later are not evaluated."""
+        if not isinstance(answer, ComplexEvent):
+            return False
+        for each in self:
+            if each == answer:
+                return True
+            if each.end > answer.end:
+                break
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both have the same answers: other matches, or a list of answers.
+
+        The order inside one end does not count, which differs from query to query.
+        """
+        if not isinstance(other, Matches | list | tuple):
+            return NotImplemented
+        if isinstance(other, Matches):
+            if self.query == other.query and self.stream is other.stream:
+                return True
+        elif not all(isinstance(each, ComplexEvent) for each in other):
+            return False
+        else:
+            other = in_order(other)
+        return all(a == b for a, b in zip_longest(_by_end(self), _by_end(other)))
+
+    __hash__ = None  # type: ignore[assignment]
 
     def _from_the_end(self, n: int) -> int:
         if self._count + n < 0:
@@ -199,6 +244,7 @@ class Matches(Immutable):
         attributes in brackets, all attributes of a label without; ``*`` is every variable, or every
         event type where there are no variables.
 
+        Moments have the zone and the unit that they were read with; text is coded in a dictionary.
         In the order of iteration, one row an answer; one that can have the labels of `columns` in
         several ways has a row for each. Raises `UsageError` for a column whose label no answer has,
         or whose attribute no event has.
@@ -277,6 +323,11 @@ class Matches(Immutable):
         known = vars(self).get("_count")
         some = "matches" if known is None else f"{known:,} matches"
         return "\n".join([f"{some} on {len(self.stream):,} events", *lines])
+
+
+def _by_end(answers: Iterable[ComplexEvent]) -> Iterator[list[ComplexEvent]]:
+    """Yield the answers of each end in order."""
+    return (in_order(each) for _, each in groupby(answers, attrgetter("end")))
 
 
 @rich_display

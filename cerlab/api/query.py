@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from cerlab.why.none import WhyNone
 
 
+_STAGES = ("cea", "det", "formula", "plan", "schema", "text", "to_graphviz", "to_networkx", "vcea")
+"""Attributes of a `Pattern` that users of a query need."""
+
+
 class Query(Pattern):
     """A CEQL query: its stages (`Pattern`), and what can be done with it.
 
@@ -41,6 +45,14 @@ class Query(Pattern):
     def __hash__(self) -> int:
         # The schema and predicates from Python are left to `==`: equal queries have equal texts.
         return hash((self._said, self.logic))
+
+    def __dir__(self) -> Iterable[str]:
+        """Return the names for users: the verbs, the stages and the conversions.
+
+        Attributes that only evaluators read are left out of what `<TAB>` offers.
+        """
+        shown = {*vars(Query), *_STAGES}
+        return [n for n in super().__dir__() if n in shown or n.startswith("__")]
 
     @cached_property
     def _said(self) -> str:

@@ -149,9 +149,12 @@ def _stopped() -> UsageError:
 
 def _stream(batch: Any, **how: Unpack[io.HowToRead]) -> Stream:
     """The events of a batch; lists of dicts are not looked at further."""
-    if "until" in how:
-        hint = "session.advance(until) says that all events before a time were pushed"
-        raise UsageError("CER0847", "a push has no option 'until'", hint=hint)
+    hints = {
+        "until": "session.advance(until) says that all events before a time were pushed",
+        "sort": "events are pushed in order of time; cerlab.evaluate and query.run take sort=",
+    }
+    for option in how.keys() & hints.keys():
+        raise UsageError("CER0847", f"a push has no option '{option}'", hint=hints[option])
     if type(batch) is list and not how:
         return Stream(events_of_dicts(batch))
     return io.as_stream(batch, **how)

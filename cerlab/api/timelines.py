@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cerlab import io
 from cerlab.api.answers import Matches
@@ -36,6 +36,12 @@ from cerlab.viz.machines import listed_minterms
 from cerlab.viz.tecs import tecs_snapshot
 
 if TYPE_CHECKING:
+    from cerlab.automata.automaton import IntervalCea, Vcea
+    from cerlab.automata.registers import Srt
+    from cerlab.automata.strategy import Machine
+    from cerlab.engine.reference.snapshot import TecsSnapshot
+    from cerlab.viz.deterministic import MintermTable
+    from cerlab.viz.machines import MintermList
     from cerlab.viz.steps import Steps
     from cerlab.viz.timeline import Row, Timeline
 
@@ -180,6 +186,32 @@ WHAT = (
 """Stages of a query that `show` draws; the last two need events."""
 
 
+@overload
+def show(query: TimelineInput, events: Any, *, what: None = None, **how: Any) -> Timeline: ...
+@overload
+def show(
+    query: TimelineInput, events: Any = None, *, what: Literal["timeline"], **how: Any
+) -> Timeline: ...
+@overload
+def show(query: What, events: Any, *, what: Literal["tecs"], **how: Any) -> TecsSnapshot: ...
+@overload
+def show(query: What, *, what: Literal["vcea", "blocks"], **how: Any) -> Vcea: ...
+@overload
+def show(query: What, *, what: Literal["cea"], **how: Any) -> IntervalCea: ...
+@overload
+def show(query: AnyWhat, *, what: Literal["srt"], **how: Any) -> Srt: ...
+@overload
+def show(query: What, *, what: Literal["table"], **how: Any) -> MintermTable: ...
+@overload
+def show(query: What, *, what: Literal["minterms"], **how: Any) -> MintermList: ...
+@overload
+def show(
+    query: What, *, what: Literal["det", "strict", "nxt", "last", "max"], **how: Any
+) -> Machine: ...
+@overload
+def show(
+    query: TimelineInput | RowPattern, events: Any = None, *, what: str | None = None, **how: Any
+) -> Any: ...
 def show(
     query: TimelineInput | RowPattern,
     events: Any = None,

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from cerlab.budget import spend
-from cerlab.display import drawable
+from cerlab.display import Drawable
 from cerlab.errors import IllFormed
 from cerlab.predicates.syntax import EVERYTHING, Predicate
 
@@ -63,8 +63,8 @@ class Arrow(Protocol):
 Step = TypeVar("Step", bound=Arrow)
 
 
-@dataclass(frozen=True, slots=True)
-class Automaton(Generic[Step]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Automaton(Drawable, Generic[Step]):
     """``(Q, Delta, I, F)``, with states ``0 .. states-1``, and the demands of its kind.
 
     `Delta` is in the order of construction. `moves` are empty moves, `R` is the set of registers
@@ -116,6 +116,10 @@ class Automaton(Generic[Step]):
                 hint="take the kind that may have them, or a construction that removes them",
             )
 
+    def __repr__(self) -> str:
+        """Return the size: `str` has the transitions."""
+        return f"<{type(self).__name__}, {self.states} states, {len(self.Delta)} transitions>"
+
     @property
     def q0(self) -> int:
         """The initial state of a machine that has just one."""
@@ -123,8 +127,7 @@ class Automaton(Generic[Step]):
         return q0
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Vcea(Automaton[LabelTransition]):
     """``(Q, Delta, I, F)`` with ``Delta`` a subset of ``Q x P x 2^X x Q`` (CORE App. A.1).
 
@@ -136,8 +139,7 @@ class Vcea(Automaton[LabelTransition]):
     skip = (EVERYTHING, frozenset[str]())
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Ucea(Automaton[LabelTransition]):
     """``(Q, Delta, I, F)`` with ``Delta`` a subset of ``Q x U x 2^L x Q`` (SOCEL Sec. 5.1).
 
@@ -150,8 +152,7 @@ class Ucea(Automaton[LabelTransition]):
     skip = (EVERYTHING, frozenset[str]())
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class IntervalCea(Automaton[Transition]):
     """``(Q, Delta, {q0}, F)``; no transition enters ``q0`` (CORE Sec. 3).
 
@@ -164,8 +165,7 @@ class IntervalCea(Automaton[Transition]):
     fresh = True
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AnchoredCea(Automaton[Transition]):
     """``(Q, Delta, I, F)`` whose runs read the stream from position 0 (FOUND Sec. 6).
 
@@ -177,8 +177,7 @@ class AnchoredCea(Automaton[Transition]):
     skip = (EVERYTHING, Mark.SKIP)
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EpsilonCea(Automaton[Transition]):
     """``(Q, Delta, I, F)`` with empty moves beside the transitions (FOUND App. C.2).
 

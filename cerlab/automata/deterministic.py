@@ -8,7 +8,7 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
 from cerlab.budget import Budget, spend
-from cerlab.display import drawable
+from cerlab.display import Drawable
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
 from cerlab.predicates.truth import satisfies
@@ -186,8 +186,7 @@ class Numbering(Generic[Macro]):
             return number
 
 
-@drawable
-class DeterministicCea:
+class DeterministicCea(Drawable):
     """The I/O-deterministic automaton of a CEA, made while events are read.
 
     A macro-state is the set of the states that all runs with the same start and the same marks

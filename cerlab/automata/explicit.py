@@ -25,7 +25,7 @@ STUCK = -1
 
 
 @drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExplicitCea:
     """An I/O-deterministic CEA as a table: ``Delta[state][letter]`` is a state or `STUCK`.
 
@@ -37,6 +37,10 @@ class ExplicitCea:
     symbols: tuple[int, ...]
     Delta: tuple[tuple[int, ...], ...]
     F: frozenset[int]
+
+    def __repr__(self) -> str:
+        """Return the size: `str` has the transitions."""
+        return f"<ExplicitCea, {self.states} states, {len(self.symbols)} symbols>"
 
     @property
     def states(self) -> int:

@@ -15,7 +15,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from cerlab.automata.automaton import Automaton, Mark, Step
 from cerlab.automata.explore import distinct, trim
 from cerlab.budget import TRANSITION, spend
-from cerlab.display import drawable
 from cerlab.errors import IllFormed
 from cerlab.predicates.syntax import EVERYTHING, FALSE, Guard, redirect_registers, registers_of
 
@@ -48,8 +47,7 @@ def label(t: RegisterTransition) -> Label:
     return Label(t.guard, t.mark, t.writes)
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Srt(Automaton[RegisterTransition]):
     """``(Q, {q0}, F, R, Delta)`` without empty moves (SRT Def. 21).
 
@@ -70,8 +68,7 @@ class Srt(Automaton[RegisterTransition]):
         _check_registers(self)
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EpsilonSrt(Automaton[RegisterTransition]):
     """``(Q, {q0}, F, R, Delta)`` with empty moves, which read, mark, write nothing (SRT Def. 21).
 

@@ -15,7 +15,7 @@ from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.deterministic import DeterministicCea, Moves, Numbering, States, Successors
 from cerlab.automata.explore import along, reachable
 from cerlab.automata.plan import Plan
-from cerlab.display import drawable
+from cerlab.display import Drawable
 from cerlab.errors import BadData
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.syntax import EVERYTHING
@@ -51,8 +51,7 @@ class Contender(NamedTuple):
     block: int
 
 
-@drawable
-class StrategyCea:
+class StrategyCea(Drawable):
     """The I/O-deterministic automaton of the answers that a strategy selects, made on the fly.
 
     It accepts if one of its runs does and none of a better rival. The start of an answer stays that

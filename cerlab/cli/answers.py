@@ -99,8 +99,16 @@ def joined(parts: Sequence[Stream]) -> Stream:
     names = dict.fromkeys(name for part in parts for name in part.columns)
     length = sum(map(len, parts))
     return Stream.from_columns(
-        Columns(names, column), length, lambda: (t for part in parts for t in part.events)
+        Columns(names, column, _source(parts)),
+        length,
+        lambda: (t for part in parts for t in part.events),
     )
+
+
+def _source(parts: Sequence[Stream]) -> Any:
+    """Return the schema of the table that all parts are of, None where they differ."""
+    first = parts[0].columns.source
+    return first if all(part.columns.source == first for part in parts) else None
 
 
 class Writer(Protocol):

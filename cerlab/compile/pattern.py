@@ -21,7 +21,7 @@ from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labe
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.compile.waiting import is_timed, wait_plan
-from cerlab.display import drawable
+from cerlab.display import Drawable
 from cerlab.errors import (
     CerlabWarning,
     ResourceLimit,
@@ -106,8 +106,7 @@ class WaitStages:
         return None if plan.repeats else plan.plans[plan.branches[0].body].vcea
 
 
-@drawable
-class Pattern(Immutable):
+class Pattern(Drawable, Immutable):
     """A CEQL query under a logic, with its stages.
 
     Under ``"fo"`` they are those of SO-CEL formulas with the same complex events: for the automata

@@ -16,6 +16,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError
 from cerlab.evaluate.labelled import listed_totals, repeatable_labels, selected_labels
 from cerlab.io.named_columns import NamedColumn, check_columns, names_in, one_array, read_column
+from cerlab.io.sources import refuse_misspelt
 from cerlab.logic.cel.syntax import Atom
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import (
@@ -110,12 +111,14 @@ def request_of(
     max: str | Iterable[str] = (),
     group_by: str | Iterable[str] = (),
     sliding: str | None = None,
+    **others: object,
 ) -> Request:
     """A request in words; where they say nothing, that of the query's SELECT and GROUP BY.
 
     Raises `Unsupported` under LIMIT, `UsageError` for a text that is no ``x.attr``, for labels that
-    no answer has, and for groups that there are not.
+    no answer has, for groups that there are not, and for any of `others`.
     """
+    refuse_misspelt(others, Aggregates.__optional_keys__)
     columns = {"sum": sum, "avg": avg, "min": min, "max": max}
     if count and pattern.ast.aggregates and not group_by and not any(columns.values()):
         return selected_request(pattern, sliding)
@@ -354,15 +357,20 @@ class GroupTotals:
             numbers = getattr(self.totals, name)
             return pa.array(numbers if self._positions is None else self._positions[numbers])
         if name in self._request.key:
-            return self._source(name).take(pa.array(self.totals.end))
+            return self._values(name, pa.array(self.totals.end))
         stride = 1
         for column in self._request.labelled:
             ranks = self._group_rank(str(column.attribute))
             if column.name == name:
                 digits = self.totals.group // stride % (ranks.size + 1) - 1
-                return self._source(str(column.attribute)).take(ranks.examples(digits))
+                return self._values(str(column.attribute), ranks.examples(digits))
             stride *= ranks.size + 1
         raise AssertionError(name)
+
+    def _values(self, attribute: str, positions: Any) -> Any:
+        """Return values of an attribute, moments with the zone that they were read with."""
+        values = self._source(attribute).take(positions)
+        return self._stream.columns.as_read(attribute, values, decode=False)
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
         """Sums and how many values are in them, by group, and what the integers stand for."""
@@ -374,7 +382,7 @@ class GroupTotals:
         """The column of a least or a greatest value."""
         at, ranks = self._request.extremes.index(measure), self._rank(measure.place[1])
         numbers = ranks.back(measure.function, self.totals.least[at])
-        return self._source(measure.place[1]).take(ranks.examples(numbers))
+        return self._values(measure.place[1], ranks.examples(numbers))
 
     def _measure_column(self, measure: Measure) -> Any:
         if measure in self._request.extremes:

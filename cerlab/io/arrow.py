@@ -169,7 +169,15 @@ def plain_columns(table: Any, type_name: str | None, file: str) -> Columns | Non
     def column(name: str) -> Any:
         return types if name == "type" else _plain(sources[name], DataPlace(file, None, name))
 
-    return Columns(dict.fromkeys([*names, "type"]), column)
+    return Columns(dict.fromkeys([*names, "type"]), column, _renamed_schema(table, names))
+
+
+def _renamed_schema(table: Any, names: Sequence[str]) -> Any:
+    """Return the schema of a table with other names, and what pandas keeps in it."""
+    import pyarrow as pa
+
+    fields = [field.with_name(name) for field, name in zip(table.schema, names, strict=True)]
+    return pa.schema(fields, table.schema.metadata)
 
 
 def _has_text(column: Any, text: str) -> bool:
@@ -348,13 +356,34 @@ def _as_table(frame: Any) -> Any | None:
         if not frame.columns.is_unique:
             raise duplicate_column([str(name) for name in frame.columns], "the table")
         try:
-            return pa.Table.from_pandas(frame, preserve_index=False)
+            return _of_pandas(frame)
         except (pa.ArrowException, OverflowError, UnicodeEncodeError):
             return None  # mixed types, or no Unicode: row by row
     try:
         return pa.table(frame)
     except (TypeError, ValueError):  # a lazy frame of polars, an array
         return None
+
+
+def _of_pandas(frame: Any) -> Any:
+    import pyarrow as pa
+
+    index = index_of_values(frame)
+    if index is None:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    return pa.Table.from_pandas(frame.set_axis(index), preserve_index=True)
+
+
+def index_of_values(frame: Any) -> Any | None:
+    """Return the index of a pandas data frame if it has a name or holds times, else None.
+
+    Others only number the rows, or are a column as well.
+    """
+    index = frame.index
+    if hasattr(index, "tz") and index.name is None:
+        index = index.rename("index")  # as pandas itself names the column
+    names = set(index.names)
+    return None if None in names or not names.isdisjoint(frame.columns) else index
 
 
 _PAGES = 1 << 20

@@ -13,6 +13,7 @@ from cerlab.io.conversion import Reading, convert
 from cerlab.io.rows import Refused, Rows
 from cerlab.model.columns import (
     Column,
+    Columns,
     array_of,
     encode_text,
     is_arrow,
@@ -44,7 +45,8 @@ def table_columns(table: Any, reading: Reading) -> Mapping[str, Column] | None:
     names = tuple(name for name in columns if name not in ("type", "stream"))
     try:
         rows = Rows(dict(columns), table.num_rows, (names,))
-        return declared_rows(rows, reading.schema).columns
+        declared = declared_rows(rows, reading.schema).columns
+        return Columns(declared, declared.__getitem__, columns.source)
     except (BadData, Refused):
         return None
 

@@ -168,7 +168,8 @@ class AnswerColumns:
 
     def _source(self, attribute: str) -> Any:
         if attribute not in self._sources:
-            self._sources[attribute] = one_array(self._stream, attribute)
+            array = one_array(self._stream, attribute)
+            self._sources[attribute] = self._stream.columns.as_read(attribute, array, decode=False)
         return self._sources[attribute]
 
 

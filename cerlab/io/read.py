@@ -52,6 +52,9 @@ from cerlab.model.stream import (
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 _PLAIN = {bool, int, float, str, Timestamp, type(None)}
@@ -75,10 +78,12 @@ class Stream(Events):
         unit: str | TimeUnit | None = None,
         schema: Schema | str | None = None,
         until: Until | None = None,
+        sort: bool = False,
     ) -> None:
         """A stream of all that `cerlab.evaluate` takes; options as `from_events`.
 
-        All events before `until` are among them: a time, or "end" where nothing will come.
+        All events before `until` are among them: a time, or "end" where nothing will come. `sort`
+        orders them by time, stably.
 
         Dicts with a ``type`` key, events, a pyarrow Table, a data frame, a path, another stream.
 
@@ -86,6 +91,12 @@ class Stream(Events):
         2
         """
         type = type_option(type, type_column)
+        if sort:
+            self._hold(
+                sorted_by_time(Stream(events, type=type, time=time, unit=unit, schema=schema))
+            )
+            self.until = until
+            return
         of_one = not isinstance(events, list | tuple)
         if of_one and (other := _other_stream(events, schema, type=type)) is not None:
             axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
@@ -173,26 +184,30 @@ class Stream(Events):
         valid_events = [conform_event(event, reading, n) for n, event in enumerate(stream, 1)]
         return cls(valid_events, time=stream.time, schema=schema)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """A pyarrow Table of the events: ``type``, ``stream`` if some have one, the attributes.
 
-        Text may be coded in a dictionary. Raises `BadData` for an attribute whose values are of
-        several types.
+        Columns of a table or a frame have their types again, moments their zone; text of files and
+        dicts is coded in a dictionary. Raises `BadData` for an attribute whose
+        values are of several types.
 
         >>> Stream.from_events([{"type": "A", "v": 1}]).to_arrow().to_pylist()
         [{'type': 'A', 'v': 1}]
         """
         return events_table(self)
 
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas DataFrame: its columns, types and index if they came from one."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> pl.DataFrame:
         """The same as a polars DataFrame."""
         import polars
 
-        return polars.from_arrow(self.to_arrow())
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
 
 
 def events_table(stream: Events) -> Any:
@@ -206,13 +221,14 @@ def events_table(stream: Events) -> Any:
         streams = arrow_column(columns["stream"], "stream")
         if streams.null_count < len(stream):
             arrays["stream"] = streams
-    return pa.table(arrays)
+    table = pa.table({name: columns.as_read(name, array) for name, array in arrays.items()})
+    # pandas finds there which column is its index, and its own types
+    return table.replace_schema_metadata(columns.source and columns.source.metadata)
 
 
 def read(
     path: Sources,
     *,
-    sort: bool = False,
     watch: Watch = iter,
     **how: Unpack[HowToReadFile],
 ) -> Stream:
@@ -225,7 +241,7 @@ def read(
     if not how.keys() <= HowToReadFile.__optional_keys__:
         refuse_misspelt(how, HowToReadFile.__optional_keys__)
     options = FileOptions(**how)
-    axis, schema = options.axis, as_schema(options.schema)
+    axis, schema, sort = options.axis, as_schema(options.schema), options.sort
     paths = paths_of(path)
     if len(paths) == 1 and options.quarantine is None and not is_pipe(paths[0]):
         file = existing(paths[0])
@@ -264,7 +280,7 @@ def batches(
     )
 
 
-def sorted_by_time(stream: Stream) -> Stream:
+def sorted_by_time(stream: Events) -> Stream:
     """Return the events of a stream in order of time, those of one time in their order.
 
     Raises `UsageError` where nothing says which attribute is the time, `BadData` for an event that
@@ -272,7 +288,8 @@ def sorted_by_time(stream: Stream) -> Stream:
     """
     axis = stream.time or _only_moments(stream)
     if axis is None:
-        raise UsageError("CER0810", "sorting needs to know the time", hint="add --time COLUMN:UNIT")
+        hint = "give time= and unit= (on the command line: --time ts:ms)"
+        raise UsageError("CER0810", "sorting needs to know the time", hint=hint)
     order = _order(stream, axis)
     indices = array_from(order)
 
@@ -286,12 +303,12 @@ def sorted_by_time(stream: Stream) -> Stream:
         events = stream.events
         return (events[n] for n in order.tolist())
 
-    columns = Columns(stream.columns, column)
+    columns = Columns(stream.columns, column, stream.columns.source)
     schema = stream.schema
     return Stream.from_columns(columns, len(stream), load, time=stream.time, schema=schema)
 
 
-def _order(stream: Stream, axis: TimeAxis) -> NDArray[np.int64]:
+def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
     """Return the indices of events in order of time."""
     import numpy as np
     import pyarrow as pa
@@ -312,7 +329,7 @@ def _order(stream: Stream, axis: TimeAxis) -> NDArray[np.int64]:
     return np.array(sorted(range(len(times)), key=times.__getitem__), np.int64)
 
 
-def _only_moments(stream: Stream) -> TimeAxis | None:
+def _only_moments(stream: Events) -> TimeAxis | None:
     """Return the axis of the only attribute that holds moments, None for none or several."""
     names = [
         name
@@ -348,13 +365,11 @@ def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
 
 
 def _of_table(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
+    if not how.keys() <= HowToReadTable.__optional_keys__:
+        refuse_misspelt(how, HowToReadTable.__optional_keys__)
     options = TableOptions(**how)
     stream = _table_stream(table, options.reading("the table"), options.axis)
-    return stream.up_to(options.until)
-
-
-_OF_FILES = HowToReadFile.__optional_keys__ | {"sort"}
-"""The options that paths take; of other events there are fewer."""
+    return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
 
 
 def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
@@ -364,12 +379,14 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     Of a stream `time` and `unit` replace its own time attribute. Raises `UsageError` for another
     option.
     """
-    if not how.keys() <= _OF_FILES:
-        refuse_misspelt(how, _OF_FILES)
+    if not how.keys() <= HowToReadTable.__optional_keys__ and not isinstance(
+        events, str | PathLike
+    ):
+        refuse_misspelt(how, HowToReadTable.__optional_keys__)
     if isinstance(events, Events):
         options = TableOptions(**how)
         stream = events if options.axis is None else events.on_time(options.axis)
-        return stream.up_to(options.until)
+        return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
     if isinstance(events, list | tuple):
         return Stream(events, **how)
     other = _other_stream(events, **how)
@@ -387,7 +404,9 @@ def _other_stream(
     if (table := arrow.as_table(events)) is not None:
         return _of_table(table, schema=schema, **how)
     if hasattr(events, "to_dict") and hasattr(events, "columns"):
-        return Stream(events.to_dict(orient="records"), schema=schema, **how)
+        index = arrow.index_of_values(events)
+        rows = events if index is None else events.set_axis(index).reset_index()
+        return Stream(rows.to_dict(orient="records"), schema=schema, **how)
     return None
 
 

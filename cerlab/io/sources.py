@@ -137,8 +137,9 @@ class HowToRead(TypedDict, total=False):
     """Options of verbs for events that are not a stream yet.
 
     `type` is that of events that have none, `type_column` the column of event types; `time` and
-    `unit` name the time attribute; all events before `until` have come, for answers that wait: a
-    time on the axis of the waits, or "end".
+    `unit` name the time attribute, by which `sort` orders the events, stably: positions count in
+    that order; all events before `until` have come, for answers that wait: a time on the axis of
+    the waits, or "end".
     """
 
     type: str | None
@@ -146,6 +147,7 @@ class HowToRead(TypedDict, total=False):
     time: str | None
     unit: str | TimeUnit | None
     until: Until | None
+    sort: bool
 
 
 class HowToReadTable(HowToRead, total=False):
@@ -200,6 +202,7 @@ class TableOptions:
     unit: str | TimeUnit | None = None
     schema: Schema | str | None = None
     until: Until | None = None
+    sort: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", type_option(self.type, self.type_column))

@@ -305,12 +305,36 @@ def concat_columns(chunks: Sequence[Column]) -> Column:
 
 
 class Columns(Mapping[str, Column]):
-    """Columns by name; each is made at its first use, and kept."""
+    """Columns by name; each is made at its first use, and kept.
 
-    def __init__(self, names: Iterable[str], make_column: Callable[[str], Column]) -> None:
+    `source` is the schema of the Arrow table that they were read from, None of other events.
+    """
+
+    def __init__(
+        self, names: Iterable[str], make_column: Callable[[str], Column], source: Any = None
+    ) -> None:
         self._names = dict.fromkeys(names)
         self._make_column = make_column
         self._columns: dict[str, Column] = {}
+        self.source = source
+
+    def as_read(self, name: str, column: Any, *, decode: bool = True) -> Any:
+        """Return values of a column with the Arrow type that it was read with.
+
+        Engines have moments in nanoseconds without a zone, and text in codes, which stays in codes
+        without `decode`.
+        """
+        import pyarrow as pa
+
+        at = -1 if self.source is None else self.source.get_field_index(name)
+        if at < 0:
+            return column
+        kind = self.source.field(at).type
+        if pa.types.is_string_view(kind):
+            kind = pa.large_string()  # Arrow casts no codes to views
+        of_text = decode and is_text(kind) and is_text(column.type)
+        of_time = not pa.types.is_dictionary(kind) and is_moment(kind) and is_moment(column.type)
+        return column.cast(kind) if of_text or of_time else column
 
     def __getitem__(self, name: str) -> Column:
         column = self._columns.get(name)

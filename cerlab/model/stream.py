@@ -280,14 +280,15 @@ class Stream:
         """Return the events, and the columns that are there: the types of tables stay."""
         columns = self._columns
         kept = None if columns is None else {name: columns[name] for name in columns}
-        return self.events, kept, self.time, self.schema, self.until
+        source = None if columns is None else columns.source
+        return self.events, kept, source, self.time, self.schema, self.until
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self._events, columns, self.time, self.schema, self.until = state
+        self._events, columns, source, self.time, self.schema, self.until = state
         self._lists = self._load = self._columns = None
         self._length = len(self.events)
         if columns is not None:
-            self._columns = Columns(columns, lambda name: as_arrow(columns[name]))
+            self._columns = Columns(columns, lambda name: as_arrow(columns[name]), source)
 
     @classmethod
     def from_columns(
@@ -301,7 +302,8 @@ class Stream:
     ) -> Self:
         """A stream of columns that are known to hold events; `load` makes the events of them."""
         stream = cls((), time=time, schema=schema)
-        made_of = Columns(columns, lambda name: as_arrow(columns[name]))
+        source = getattr(columns, "source", None)
+        made_of = Columns(columns, lambda name: as_arrow(columns[name]), source)
         stream._events, stream._columns, stream._load, stream._length = None, made_of, load, length
         return stream
 

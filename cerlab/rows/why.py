@@ -425,7 +425,7 @@ class Without(NamedTuple):
 
 
 @drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WhyRows:
     """Whether rows are a match of a row pattern, and why or why not.
 
@@ -443,6 +443,10 @@ class WhyRows:
     others: tuple[MappedRow, ...] = ()
     changes: tuple[Without, ...] = ()
 
+    def __repr__(self) -> str:
+        """Return the verdict: `str` has the reasons and the rows."""
+        return f"<WhyRows, {_verdict_text(self)}>"
+
 
 def read_text(read: Iterable[tuple[str, Value]]) -> str:
     """``x is 1, PREV(x) is 2``."""
@@ -454,11 +458,14 @@ def cell_text(value: Value) -> str:
     return expression_text(ex.Literal(value))
 
 
+def _verdict_text(why: WhyRows) -> str:
+    numbers = f": rows {', '.join(map(str, why.rows))}" if why.rows else ""
+    return f"{'a match' if why.holds else 'no match'}{numbers}"
+
+
 def why_rows_text(why: WhyRows) -> str:
     """Return the verdict in a line, the reasons, then the rows of the reading."""
-    numbers = f"rows {', '.join(map(str, why.rows))}" if why.rows else ""
-    lines = [f"{'a match' if why.holds else 'no match'}{': ' if numbers else ''}{numbers}"]
-    lines += [f"  {reason}" for reason in why.reasons]
+    lines = [_verdict_text(why), *(f"  {reason}" for reason in why.reasons)]
     lines += map(_row_text, why.taken)
     if why.others:
         lines += ["the match:", *map(_row_text, why.others)]

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 from cerlab import display
 from cerlab.decisions.question import Verdict, Witness
@@ -57,20 +56,21 @@ class Listing:
     total: int | None
 
 
-_listings: WeakKeyDictionary[LazyAnswers, Listing] = WeakKeyDictionary()
-"""A cache: a notebook asks for text, HTML and a picture, each time of the same answers."""
-
-
 def listing(answers: LazyAnswers) -> Listing:
-    """Look at no more answers than are shown, and one."""
-    if answers not in _listings:
+    """Look at no more answers than are shown, and one.
+
+    It is kept in the answers: a notebook asks for text, HTML and a picture of the same ones.
+    """
+    kept: dict[str, Any] = vars(answers)
+    if "_listing" not in kept:
         # One more than is shown tells whether those are all.
         first = tuple(islice(answers, MOST + 1))
         total: int | None = len(first)
         if len(first) > MOST:
             total = answers.count() if len(answers.stream) <= MOST_EVENTS else None
-        _listings[answers] = Listing(first[:MOST], total)
-    return _listings[answers]
+        kept["_listing"] = Listing(first[:MOST], total)
+    listed: Listing = kept["_listing"]
+    return listed
 
 
 def showing(excerpt: Listing) -> str:

@@ -13,7 +13,7 @@ from cerlab.automata.explicit import STUCK, ExplicitCea
 from cerlab.automata.explore import crawl
 from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.strategy import AFTER, INSIDE, Contender, Rivals, StrategyCea
-from cerlab.display import drawable
+from cerlab.display import Drawable
 from cerlab.errors import Unsupported
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
@@ -33,7 +33,7 @@ class GuardedMove(NamedTuple):
     target: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExploredCea:
     """All of a deterministic machine: what its states are, moves, and the predicates of the guards.
 
@@ -49,6 +49,10 @@ class ExploredCea:
     every: tuple[int, ...]
     exact: bool
     whole: bool = True
+
+    def __repr__(self) -> str:
+        """Return the size: `str` has the transitions."""
+        return f"<ExploredCea, {len(self.states)} states, {len(self.moves)} moves>"
 
     @property
     def legend(self) -> tuple[str, ...]:
@@ -226,12 +230,17 @@ def _cube_text(cube: Cube, predicates: Sequence[Predicate], *, alone: bool) -> s
 EXACT_NOTE = "LIKE, arithmetic and two-attribute comparisons are taken as independent"
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
-class MintermTable:
+@dataclass(frozen=True, slots=True, repr=False)
+class MintermTable(Drawable):
     """The table of a deterministic machine, as far as it was explored."""
 
     machine: ExploredCea
+
+    def __repr__(self) -> str:
+        """Return the size: `str` is the table."""
+        return (
+            f"<MintermTable, {len(self.machine.states)} states, {len(self.machine.every)} minterms>"
+        )
 
     @property
     def moves(self) -> dict[tuple[int, int], tuple[int | None, int | None]]:

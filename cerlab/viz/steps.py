@@ -27,12 +27,16 @@ MOST_STATES = 24
 
 
 @rich_display
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Steps(StepList):
     """The steps of a query on a stream, with the ways to see them.
 
     Pictures raise as `cerlab.viz.render.svg`.
     """
+
+    def __repr__(self) -> str:
+        """Return the size: `str` has the steps."""
+        return f"<Steps, {len(self.steps)} of {len(self.stream):,} events>"
 
     def frame(self, k: int, theme: Look = "auto") -> str:
         """Step number k as an ``<svg>`` element."""

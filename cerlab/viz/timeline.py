@@ -8,7 +8,7 @@ from string import ascii_letters
 from typing import Any, TypeAlias
 
 from cerlab import display, io
-from cerlab.display import drawable
+from cerlab.display import Drawable
 from cerlab.model.answer import ComplexEvent, Valuation, by_end, complex_event
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Event, Value, value_of
@@ -45,9 +45,8 @@ BREAK = 1.5
 Answer: TypeAlias = ComplexEvent | Valuation
 
 
-@drawable
 @dataclass(frozen=True, slots=True, repr=False)
-class Timeline(Drawing):
+class Timeline(Drawable, Drawing):
     """Rows of answers under events, laid out, with the ways to draw it."""
 
     def svg(self, theme: str = "auto") -> str:

@@ -16,7 +16,7 @@ from typing import Any, Unpack
 
 from cerlab import display, io
 from cerlab.compile.pattern import AnyWhat, Logic, SremoPattern, any_pattern
-from cerlab.display import drawable, tree_lines
+from cerlab.display import Drawable, tree_lines
 from cerlab.errors import Unsupported, UsageError
 from cerlab.logic.cel.syntax import Atom, Formula, Not
 from cerlab.logic.cel.text import node_text, window_text
@@ -105,9 +105,8 @@ def _whole(position: int) -> int:
         ) from None
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
-class Why:
+@dataclass(frozen=True, slots=True, repr=False)
+class Why(Drawable):
     """Whether some positions are an answer of a query or a SREMO, and why or why not.
 
     `derivation` proves a match by the semantics; of what is no match it is the attempt that needs
@@ -124,6 +123,10 @@ class Why:
     searched: tuple[int, int] | None
     events: Mapping[int, Event]
     question: Question | SremoQuestion | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Return the verdict: `str` has the derivation."""
+        return f"<Why, {next(verdict_lines(self))}>"
 
     @property
     def failure(self) -> Failure | None:

@@ -43,7 +43,7 @@ class Change:
 
 
 @drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WhyNone:
     """Why a query has no answer on a stream of so many events.
 
@@ -56,6 +56,11 @@ class WhyNone:
     absent: tuple[Absent, ...] = ()
     changes: tuple[Change, ...] = ()
     untried: tuple[tuple[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the verdict: `str` has the changes."""
+        verdict = "no answer" if self.answer is None else f"an answer, {self.answer}"
+        return f"<WhyNone, {verdict} on {self.events:,} events>"
 
 
 def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cerlab
+from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.engine.answers import batched_answers
 from cerlab.evaluate.labelled import event_texts
@@ -264,6 +266,80 @@ def test_everything_that_holds_events(frame: Callable[[Any], Any], evaluator: An
     assert answers == [cerlab.ComplexEvent(0, 1, (0, 1))]
     if frame not in (list, iter, Stream.from_events):
         assert [event.type for event in Stream.from_arrow(frame(rows))] == ["A", "B"]
+
+
+def _typed_frame() -> pd.DataFrame:
+    index = pd.date_range("2026-01-01", periods=3, freq="s", tz="Europe/Berlin", name="when")
+    columns = {
+        "type": pd.Series(["A", "B", "A"], index, dtype="category"),
+        "small": pd.array([1, None, 3], dtype="Int32"),
+        "text": pd.array(["x", None, "z"], dtype="string"),
+        "half": pd.array([1, 2, 3], dtype="float32"),
+        "flag": pd.array([True, False, None], dtype="boolean"),
+        "day": pd.date_range("2026-01-01", periods=3).date,
+        "length": pd.to_timedelta([1, 2, 3], unit="s"),
+        "there": pd.date_range("2026-01-01", periods=3, tz="America/New_York"),
+        "naive": pd.date_range("2026-01-01", periods=3, unit="ms"),
+    }
+    return pd.DataFrame(columns, index=index)
+
+
+def test_a_frame_has_its_types_zones_and_index_again(tmp_path: Path) -> None:
+    frame = _typed_frame()
+    for stream in (
+        Stream(frame),
+        Stream(frame, time="when"),
+        pickle.loads(pickle.dumps(Stream(frame))),
+    ):
+        pd.testing.assert_frame_equal(stream.to_pandas(), frame, check_freq=False)
+    polars_frame = pl.from_pandas(frame.reset_index())
+    again = Stream(polars_frame).to_polars()
+    assert again.select(polars_frame.columns).equals(polars_frame)
+    assert dict(again.schema) == dict(polars_frame.schema)
+    coded = frame.astype({"text": "category"})  # as it is read from a file
+    parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "e.parquet")
+    read = Stream.read(tmp_path / "e.parquet").to_pandas()
+    pd.testing.assert_frame_equal(read, coded, check_freq=False, check_categorical=False)
+    shuffled = Stream(frame.iloc[[2, 0, 1]], time="when", sort=True)
+    pd.testing.assert_frame_equal(shuffled.to_pandas(), frame, check_freq=False)
+
+
+def test_answers_have_the_zones_that_events_had(tmp_path: Path) -> None:
+    frame = _typed_frame()
+    query = cerlab.parse_query("SELECT a[when, day, naive], b[there] WHERE A AS a ; B AS b")
+    table = query.run(frame).table()
+    kinds = {name: str(table.schema.field(name).type) for name in table.column_names[2:]}
+    assert kinds == {
+        "a.when": "timestamp[ns, tz=Europe/Berlin]",
+        "a.day": "date32[day]",
+        "a.naive": "timestamp[ms]",
+        "b.there": "timestamp[ns, tz=America/New_York]",
+    }
+    assert table.to_pandas()["b.there"][0] == frame["there"].iloc[1]
+    totals = query.run(frame).aggregate(max="b.there", group_by="a.when")
+    assert [str(kind) for kind in totals.schema.types] == [
+        "timestamp[ns, tz=Europe/Berlin]",
+        "int64",
+        "timestamp[ns, tz=America/New_York]",
+    ]
+    parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "e.parquet")
+    command = ["run", query.text, str(tmp_path / "e.parquet"), "--columns", "a.when,b.there"]
+    assert main([*command, "--format", "parquet", "-o", str(tmp_path / "o.parquet")]) == 0
+    assert parquet.read_table(tmp_path / "o.parquet").equals(
+        table.select(["start", "end", "a.when", "b.there"])
+    )
+
+
+def test_an_index_of_times_is_the_time() -> None:
+    times = pd.date_range("2026-01-01", periods=2, freq="s")
+    frame = pd.DataFrame({"type": ["A", "B"]}, index=times)
+    assert cerlab.count("SELECT * WHERE A ; B WITHIN 1 SECOND", frame) == 1
+    assert list(Stream(frame)[0].attributes) == ["index"]
+    mixed = frame.assign(v=[1, "x"])
+    assert set(Stream(mixed)[0].attributes) == {"index", "v"}
+    numbered = pd.DataFrame({"type": ["A", "B"]}, index=[5, 3])
+    assert not Stream(numbered)[0].attributes
+    assert Stream(numbered.rename_axis("id"))[1].attributes == {"id": 3}
 
 
 def test_events_from_python_take_the_options_of_files() -> None:

@@ -244,7 +244,7 @@ FAMILIES: dict[str, Callable[[], object]] = {
     # values of the workbench
     "picture of a determinisation": lambda: cerlab.parse_query(
         f"SELECT * WHERE {AB}+ : A" + f" : {AB}" * 12
-    ).det._repr_mimebundle_(),  # type: ignore[attr-defined]
+    ).det._repr_mimebundle_(),
     "the k-th of many": lambda: cerlab.parse_query(f"SELECT * WHERE {AB}+").run(MANY)[10**9],
     "count of many": lambda: cerlab.count(" ; ".join([f"{AB}+"] * 6), MANY),
 }

@@ -270,7 +270,7 @@ def test_a_query_that_cannot_be_answered_says_why() -> None:
     answers = query.run([{"type": "A"}] * 5000)
     assert "CER06" in words(answers)
     assert "CER06" in str(answers)
-    bundle = answers._repr_mimebundle_()  # type: ignore[attr-defined]
+    bundle = answers._repr_mimebundle_()
     assert bundle.keys() == {"text/plain", "text/html"}
 
 

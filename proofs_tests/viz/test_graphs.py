@@ -99,7 +99,7 @@ def test_the_picture_of_a_conjunctive_query() -> None:
 
 
 def test_the_attributes_are_the_parts() -> None:
-    graph: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
+    graph: Any = A_THEN_B.cea.to_networkx()
     assert graph.graph["kind"] == "cea"
     assert graph.nodes[0] == {
         "text": "0",
@@ -119,13 +119,13 @@ def test_the_attributes_are_the_parts() -> None:
 
 def test_states_are_named_as_in_the_picture() -> None:
     networkx = pytest.importorskip("networkx")
-    graph: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
+    graph: Any = A_THEN_B.cea.to_networkx()
     assert networkx.shortest_path(graph, 0, 2) == [0, 1, 2]
 
 
 def test_a_machine_that_was_edited_in_networkx_is_read_back() -> None:
     """B is made optional: its source accepts too."""
-    graph: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
+    graph: Any = A_THEN_B.cea.to_networkx()
     graph.nodes[1]["final"] = True
     graph.remove_edge(1, 1)
     A = from_networkx(graph)

@@ -99,7 +99,7 @@ def test_queries_and_expressions_are_graphs(name: str) -> None:
 
 
 def test_a_query_is_the_graph_of_its_formula() -> None:
-    graph: Any = QUERY.to_networkx()  # type: ignore[attr-defined]
+    graph: Any = QUERY.to_networkx()
     assert graph.graph["title"] == "CEL formula of 4 nodes: A ; B+"
     assert display.render(QUERY, "image/svg+xml") == display.render(QUERY.formula, "image/svg+xml")
 

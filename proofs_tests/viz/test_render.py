@@ -171,7 +171,7 @@ def test_forms_and_themes_that_there_are_not() -> None:
 
 
 def test_a_graphviz_source_has_the_themed_text() -> None:
-    source: Any = A_THEN_B.cea.to_graphviz()  # type: ignore[attr-defined]
+    source: Any = A_THEN_B.cea.to_graphviz()
     assert source.source.startswith("digraph cea {")
     assert LIGHT.take in source.source
     assert DARK.take in to_graphviz(A_THEN_B.cea, "dark").source
@@ -179,7 +179,7 @@ def test_a_graphviz_source_has_the_themed_text() -> None:
 
 def test_a_graphviz_source_is_drawn_without_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    source: Any = A_THEN_B.cea.to_graphviz()  # type: ignore[attr-defined]
+    source: Any = A_THEN_B.cea.to_graphviz()
     assert source._repr_mimebundle_()["image/svg+xml"] == svg(A_THEN_B.cea, "light")
     assert source.pipe("svg") == drawing(A_THEN_B.cea, "svg")
     assert source.pipe("svg", encoding="utf-8").startswith("<svg")
@@ -244,7 +244,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         ("pygraphviz", lambda: svg(A_THEN_B.cea)),
         ("pygraphviz", lambda: drawing(A_THEN_B.cea, "png")),
         ("graphviz", lambda: to_graphviz(A_THEN_B.cea)),
-        ("networkx", lambda: A_THEN_B.cea.to_networkx()),  # type: ignore[attr-defined]
+        ("networkx", lambda: A_THEN_B.cea.to_networkx()),
     ],
 )
 def test_a_missing_package_is_named_with_what_to_install(

@@ -15,7 +15,7 @@ from typing import Literal
 from cerlab.automata.deterministic import Moves
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
-from cerlab.display import drawable
+from cerlab.display import Drawable
 from cerlab.engine.reference.driver import Driver
 from cerlab.engine.reference.tecs import Bottom, Node, Output, TecsEvaluation, Union
 from cerlab.errors import ResourceLimit
@@ -71,9 +71,8 @@ class Step:
     skip: str | None
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
-class TecsSnapshot:
+@dataclass(frozen=True, slots=True, repr=False)
+class TecsSnapshot(Drawable):
     """The state of Algorithm 1 after the event at `position` (CORE Alg. 1; CORE Fig. 6).
 
     `active` is T in the order of its keys; `new` are the nodes that this event added. `answers` are
@@ -96,6 +95,10 @@ class TecsSnapshot:
     events: tuple[tuple[int, Event], ...] = ()
     steps: tuple[Step, ...] = ()
     symbol: int = 0
+
+    def __repr__(self) -> str:
+        """Return the size: `str` has the nodes."""
+        return f"<TecsSnapshot, {len(self.nodes)} nodes after event {self.position}>"
 
 
 class _NumberedEvaluation(TecsEvaluation):

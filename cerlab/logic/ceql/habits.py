@@ -29,7 +29,7 @@ _AT: tuple[tuple[str, str], ...] = (
     (r"(?i:having|and\s+not)\b", "write a condition after FILTER, or UNLESS for absence"),
     (r"(?i:order)\b", "answers come by their end; leave ORDER BY out"),
     (r"(?i:when)\b", "write FILTER, as in A FILTER A[price > 3]"),
-    (r"(?i:is)\b", "a comparison with a missing value is false; NOT attr = attr finds it"),
+    (r"(?i:is)\b", "a comparison with a missing value is false; NOT v = v finds it"),
     (r"(?i:followed|then)\b", "for 'then' write ;, as in A ; B"),
     (r"(?i:slide|every|tumble)\b", "windows slide by themselves: WITHIN alone says how far"),
 )
@@ -64,6 +64,8 @@ def _of_whole(text: str, before: str, rest: str) -> str:
         r"\s*\S+\.(?:csv|ndjson|jsonl?|parquet)\s*", text
     ):
         return "events are the second argument, the query is the first"
+    if re.search(r"(?i)\bmatch_recognize$", before):
+        return "this is a row pattern, which cerlab.match_recognize(text, table) takes"
     if not rest.strip() and re.search(r";(\s|--[^\n]*)*$", text):
         return "a query does not end with ;, which joins two parts: leave the last one out"
     if re.fullmatch(r"(?i)\s*(?:where|pattern|every|match|find)", before):
@@ -82,6 +84,10 @@ def _of_counts(text: str, before: str, rest: str) -> str:
 
 def _of_sql(text: str, before: str, rest: str) -> str:
     """BETWEEN, lists in parentheses, SEQ of other engines, and what stands behind a type."""
+    if null := re.match(r"(?i)is\s+(not\s+)?null\b", rest):
+        label, _, attribute = _word(before).rpartition(".")
+        test = f"{attribute} = {attribute}" if null[1] else f"NOT {attribute} = {attribute}"
+        return f"write {label}[{test}]" if label else f"write {test}"
     if ends := re.match(rf"(?i)between\s+({_VALUE})\s+and\s+({_VALUE})", rest):
         return f"write {_word(before)} IN {{{ends[1]}..{ends[2]}}}"
     if re.search(r"(?i)\b(?:count|sum|avg|min|max)\s*\(\s*\w*$", before):
@@ -93,8 +99,10 @@ def _of_sql(text: str, before: str, rest: str) -> str:
         return f"write IN {{{inside[1].strip()}}}"
     if re.search(r"(?i)\b(?:seq|sequence)$", before):
         return f"write {' ; '.join(map(_event, inside[1].split(',')))}"
-    if re.search(r"[<>=]", inside[1]) and (label := _word(before)) != "it":
-        return f"write {label} FILTER {label}[{inside[1].strip()}]"
+    condition = re.sub(r"(?i)(\w+)\s+is\s+not\s+null\b", r"\1 = \1", inside[1].strip())
+    condition = re.sub(r"(?i)(\w+)\s+is\s+null\b", r"NOT \1 = \1", condition)
+    if re.search(r"[<>=]", condition) and (label := _word(before)) != "it":
+        return f"write {label} FILTER {label}[{condition}]"
     return ""
 
 
