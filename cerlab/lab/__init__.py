@@ -16,16 +16,18 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import cerlab
+from cerlab.api.questions import as_row_pattern
 from cerlab.api.timelines import WHAT, stage
 from cerlab.compile.pattern import Pattern, SremoPattern, any_pattern
-from cerlab.errors import BadData, CerlabError, DataPlace, SourcePlace, UsageError
+from cerlab.errors import BadData, CerlabError, DataPlace, SourcePlace, Unsupported, UsageError
 from cerlab.io import core_text, delimited, ndjson
 from cerlab.io.conversion import Reading, convert
 from cerlab.io.rows import Quoted
 from cerlab.model.answer import by_end
 from cerlab.model.event import AttributeType, Value
+from cerlab.rows.syntax import RowPattern
 from cerlab.viz.filmstrip import Frames
-from cerlab.viz.html import escape
+from cerlab.viz.html import block, escape, table
 
 Request: TypeAlias = Mapping[str, Any]
 
@@ -177,7 +179,8 @@ def _stream(request: Request) -> cerlab.Stream:
 
 def _check(request: Request) -> Reply:
     """Is the text a query? Says which events there are, too, for the strip of positions."""
-    any_pattern(request["query"])
+    if as_row_pattern(request["query"]) is None:
+        any_pattern(request["query"])
     events = _stream(request)
     return {
         "events": [str(event.type) for event in islice(events, MOST_EVENTS)],
@@ -186,6 +189,8 @@ def _check(request: Request) -> Reply:
 
 
 def _answers(request: Request) -> Reply:
+    if (rows := as_row_pattern(request["query"])) is not None:
+        return _rows_found(rows, _stream(request))
     pattern, stream = any_pattern(request["query"]), _stream(request)
     answers = sorted(cerlab.evaluate(request["query"], stream, limit=MOST_ANSWERS), key=by_end)
     # Counted only where the list was cut.
@@ -200,6 +205,15 @@ def _answers(request: Request) -> Reply:
     return reply
 
 
+def _rows_found(rows: RowPattern, stream: cerlab.Stream) -> Reply:
+    """Return the rows that a row pattern makes of the events, as a table."""
+    found = cerlab.match_recognize(rows, stream)
+    first = found.slice(0, MOST_ANSWERS).to_pylist()
+    cells = [["" if cell is None else str(cell) for cell in row.values()] for row in first]
+    html = block(table("Rows", found.column_names, cells)) if first else ""
+    return {"total": str(found.num_rows), "shown": len(first), "answers": [], "html": html}
+
+
 def _count(pattern: Any, stream: cerlab.Stream) -> int | str:
     if isinstance(pattern, SremoPattern):
         return f"{MOST_ANSWERS} or more"
@@ -207,6 +221,8 @@ def _count(pattern: Any, stream: cerlab.Stream) -> int | str:
 
 
 def _machine(request: Request) -> Reply:
+    if (rows := as_row_pattern(request["query"])) is not None:
+        return {"html": _html(rows)}
     pattern, what = any_pattern(request["query"]), request.get("what", "cea")
     if what not in WHAT:
         raise _unknown("stage", what, WHAT)
@@ -216,6 +232,11 @@ def _machine(request: Request) -> Reply:
 
 
 def _steps(request: Request) -> Reply:
+    if as_row_pattern(request["query"]) is not None:
+        hint = "Why shows which variable takes which row"
+        raise Unsupported(
+            "CER0458", "the steps are those of queries, not of row patterns", hint=hint
+        )
     steps = cerlab.step(_as_query(request["query"]), _stream(request)[:MOST_STEPS])
     return {"frames": list(Frames(steps, "auto").all())}
 
@@ -240,8 +261,8 @@ def _compare(request: Request) -> Reply:
 
 def _core_text(event: Mapping[str, Any]) -> str:
     """An event as one types it into the page."""
-    values = ",".join(f"{name}={value}" for name, value in event.items() if name != "type")
-    return f"{event['type']}({values})"
+    values = ",".join(f"{k}={v}" for k, v in event.items() if k != "type" and v is not None)
+    return f"{event.get('type', 'ROW')}({values})"  # rows of a table have no type
 
 
 def _as_query(text: str) -> str:

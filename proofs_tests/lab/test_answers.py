@@ -119,6 +119,27 @@ def test_a_wrong_query_has_its_place() -> None:
     assert error["message"].startswith("CER0101")
 
 
+ROWS = "MATCH_RECOGNIZE (MEASURES LAST(v) AS low PATTERN (A D+) DEFINE D AS v < PREV(v))"
+
+
+def test_row_patterns_are_asked_at_every_panel() -> None:
+    request = {"query": ROWS, "events": "A(v=3) A(v=2) A(v=1) A(v=4)", "positions": [0, 1, 2]}
+    assert answer({**request, "panel": "check"})["count"] == 4
+    found = answer({**request, "panel": "answers"})
+    assert (found["total"], found["shown"]) == ("1", 1)
+    assert ">1</th>" in found["html"]
+    assert "<svg" in answer({**request, "panel": "machine"})["html"]
+    assert answer({**request, "panel": "why"})["holds"]
+    assert not answer({**request, "panel": "why", "positions": [0, 1]})["holds"]
+    assert answer({**request, "panel": "why", "positions": []})["holds"]
+    assert "row patterns" in answer({**request, "panel": "steps"})["error"]["message"]
+    other = {**request, "panel": "compare", "other": ROWS.replace("D+", "D")}
+    assert answer(other)["holds"] is False
+    assert answer({**other, "other": ROWS})["holds"]
+    wrong = answer({**request, "panel": "check", "query": ROWS.replace("(A D+)", "(A D+")})
+    assert wrong["error"]["message"].startswith("CER")
+
+
 def test_a_wrong_event_has_its_row() -> None:
     error = answer({"panel": "check", "query": "A", "events": "A(v=1)\nB(v="})["error"]
     assert "row 2" in error["message"]

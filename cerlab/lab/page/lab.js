@@ -16,6 +16,10 @@ const EXAMPLES = {
     query: "<type = 'B'>^ -> r . <TRUE>* . <type = 'S' AND id = r.id>^",
     events: "B(id=1)\nB(id=2)\nS(id=2)\nS(id=1)",
   },
+  "a row pattern": {
+    query: "MATCH_RECOGNIZE (\n  MEASURES FIRST(price) AS high, LAST(price) AS low\n  PATTERN (A DOWN+)\n  DEFINE DOWN AS price < PREV(price)\n)",
+    events: "BUY(price=90)\nBUY(price=80)\nBUY(price=70)\nBUY(price=95)",
+  },
 };
 const STAGES = {
   cea: "automaton",
@@ -154,11 +158,12 @@ const SHOW = {
       return create("tr", {}, ...[start, end, `{${positions.join(", ")}}`].map((v) => create("td", { textContent: v })), create("td", {}, why));
     });
     const head = create("tr", {}, ...["start", "end", "positions", ""].map((v) => create("th", { textContent: v })));
-    const few = rows.length < Number(reply.total) ? `, the first ${rows.length} of them here` : "";
+    const shown = reply.shown ?? rows.length; // row patterns have a table of their own
+    const few = shown < Number(reply.total) ? `, the first ${shown} of them here` : "";
     box.innerHTML = reply.html;
     box.append(create("p", { id: "total", textContent: `${reply.total} answer${reply.total === "1" ? "" : "s"}${few}` }));
     if (rows.length) box.append(create("table", {}, head, ...rows));
-    else box.append(create("p", { textContent: "Choose no position and open Why to see what would give one." }));
+    else if (reply.total === "0") box.append(create("p", { textContent: "Choose no position and open Why to see what would give one." }));
   },
   steps(reply, box) {
     const slider = create("input", { type: "range", min: 0, max: reply.frames.length - 1, value: 0 });
