@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from cerlab.io import Stream as Stream
     from cerlab.logic.cel.syntax import Formula as Formula
     from cerlab.logic.ceql.parser import parse_schema as parse_schema
-    from cerlab.logic.gcq.syntax import parse_gcq as parse_gcq
+    from cerlab.logic.gcq import parse_gcq as parse_gcq
     from cerlab.logic.sremo.syntax import Sremo as Sremo
     from cerlab.model.answer import ComplexEvent as ComplexEvent
     from cerlab.model.answer import Valuation as Valuation
@@ -96,7 +96,7 @@ _HOMES = {
     ),
     "cerlab.logic.cel.syntax": "Formula",
     "cerlab.logic.ceql.parser": "parse_schema",
-    "cerlab.logic.gcq.syntax": "parse_gcq",
+    "cerlab.logic.gcq": "parse_gcq",
     "cerlab.logic.sremo.syntax": "Sremo",
     "cerlab.model.answer": "ComplexEvent Valuation",
     "cerlab.model.event": "Duration Event Schema Timestamp TypeColumn",

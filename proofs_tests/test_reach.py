@@ -11,7 +11,6 @@ BY_NAME = ("cerlab.viz", "cerlab.cli", "cerlab.trial.children")
 
 EVIDENCE = {
     "cerlab.engine.reference.dqe",  # DESIGN 4 has it among the reference evaluators
-    "cerlab.logic.gcq.semantics",  # `cerlab.logic.gcq` imports it when its oracle is first used
     "cerlab.papers",  # the ledger's keys
     "cerlab.predicates.minterms",  # questions about predicates, for whoever explores them
 }

@@ -12,10 +12,16 @@ from cerlab.engine.by_number import Access, BatchAccess
 from cerlab.engine.weights import shown_number
 from cerlab.errors import BadData, ResourceLimit, Unsupported, UsageError, nearest
 from cerlab.evaluate import protocol
-from cerlab.evaluate.compiled import CompiledEvaluator, Registers
+from cerlab.evaluate.evaluators import (
+    Automaton,
+    CompiledEvaluator,
+    Lists,
+    Reference,
+    Registers,
+    TecsEvaluator,
+)
 from cerlab.evaluate.labelled import has_labels, labelled_valuations
 from cerlab.evaluate.protocol import Evaluator
-from cerlab.evaluate.stepwise import Automaton, Lists, Reference, TecsEvaluator
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.event import Event

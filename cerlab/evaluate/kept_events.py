@@ -9,10 +9,11 @@ from cerlab.compile.pattern import Pattern
 from cerlab.engine.state_checks import bad_state, expect, is_value, is_whole
 from cerlab.errors import BadData
 from cerlab.evaluate.labelled import labelled_answers
-from cerlab.evaluate.open_runs import open_run, promised_answers
-from cerlab.evaluate.session_state import (
+from cerlab.evaluate.open_runs import (
     UNREADABLE,
+    open_run,
     pattern_digest,
+    promised_answers,
     state_from_bytes,
     state_to_bytes,
 )

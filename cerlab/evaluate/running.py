@@ -51,7 +51,7 @@ from cerlab.evaluate.aggregates import (
     integer_column,
     sum_column,
 )
-from cerlab.evaluate.session_state import (
+from cerlab.evaluate.open_runs import (
     UNREADABLE,
     pattern_digest,
     state_from_bytes,

@@ -17,7 +17,7 @@ from cerlab.engine.answers import AnswerBatch, batched_answers
 from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.whole_stream import stream_evaluation
-from cerlab.evaluate.compiled import CompiledEvaluator
+from cerlab.evaluate.evaluators import CompiledEvaluator
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
 from cerlab.model.stream import TimeAxis

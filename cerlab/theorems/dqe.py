@@ -18,8 +18,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from cerlab.errors import BadData, UsageError
-from cerlab.logic.gcq.semantics import Delete, Insert, Row, Update, answers_after_each
-from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.logic.gcq import Atom, Delete, Gcq, Insert, Row, Update, answers_after_each
 from cerlab.predicates.syntax import Arithmetic, Attribute, Comparison, Computed, Constant, Operator
 
 MATRIX_QUERY = Gcq(("y",), (Atom("u", ("x",)), Atom("v", ("x", "y")), Atom("w", ("y",))))

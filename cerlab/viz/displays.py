@@ -19,7 +19,7 @@ from cerlab.display import Explanation
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.logic.cel.text import window_text
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.logic.gcq import Atom, Gcq
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Timestamp
 from cerlab.predicates.text import count_text

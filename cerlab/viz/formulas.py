@@ -12,7 +12,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.gcq.syntax import Atom, Gcq, atom_text, gcq_text
+from cerlab.logic.gcq import Atom, Gcq, atom_text, gcq_text
 from cerlab.logic.sremo import syntax as sremo
 from cerlab.logic.sremo.parser import node_text as expression_node_text
 from cerlab.model.answer import Valuation

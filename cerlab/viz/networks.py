@@ -13,7 +13,7 @@ from typing import Any
 from cerlab.automata.automaton import Automaton, EmptyMove
 from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.errors import BadData, Unsupported
-from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.logic.gcq import Atom, Gcq
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import EdgeKind, NodeKind, graph_of
 from cerlab.viz.machines import NAMES

@@ -14,7 +14,7 @@ from cerlab.compile.pattern import AnyPattern
 from cerlab.engine import weights
 from cerlab.engine.weights import CountedNode
 from cerlab.evaluate import evaluator_for, protocol
-from cerlab.evaluate.stepwise import Reference
+from cerlab.evaluate.evaluators import Reference
 from cerlab.io.answers import arrow_schema, arrow_table
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream

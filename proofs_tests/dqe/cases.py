@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
-from cerlab.logic.gcq import Atom, Delete, Gcq, Insert, answers_after_each, parse_gcq
-from cerlab.logic.gcq.semantics import Row, Update
+from cerlab.logic.gcq import Atom, Delete, Gcq, Insert, Row, Update, answers_after_each, parse_gcq
 from cerlab.predicates.syntax import (
     Arithmetic,
     Attribute,

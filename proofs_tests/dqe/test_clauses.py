@@ -8,8 +8,16 @@ import pytest
 
 from cerlab import BadData, ResourceLimit
 from cerlab.errors import IllFormed
-from cerlab.logic.gcq import Atom, Delete, Gcq, Insert, answers, answers_after_each, parse_gcq
-from cerlab.logic.gcq.semantics import database
+from cerlab.logic.gcq import (
+    Atom,
+    Delete,
+    Gcq,
+    Insert,
+    answers,
+    answers_after_each,
+    database,
+    parse_gcq,
+)
 from proofs_tests.dqe.cases import updates
 
 ATOM = [

@@ -11,8 +11,7 @@ import pytest
 from cerlab import BadData, UsageError
 from cerlab.engine.reference.dqe import WindowEvaluation
 from cerlab.errors import CerlabError
-from cerlab.logic.gcq import Delete, Gcq, Insert, answers_after_each, parse_gcq
-from cerlab.logic.gcq.semantics import Row, Update
+from cerlab.logic.gcq import Delete, Gcq, Insert, Row, Update, answers_after_each, parse_gcq
 from cerlab.theorems.dqe import (
     MATRIX_QUERY,
     WINDOW_QUERY,

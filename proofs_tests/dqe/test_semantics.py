@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cerlab import ResourceLimit
-from cerlab.logic.gcq import Gcq, Insert, answers_after_each, parse_gcq, semantics
-from cerlab.logic.gcq.semantics import Row, Update
+from cerlab.logic import gcq
+from cerlab.logic.gcq import Gcq, Insert, Row, Update, answers_after_each, parse_gcq
 from cerlab.predicates.syntax import (
     Arithmetic,
     Attribute,
@@ -101,8 +101,8 @@ def test_the_join_is_what_all_assignments_say(suite: Suite) -> None:
 
 def test_as_many_combinations_as_are_said_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     query, tuples = parse_gcq("x, y <- r(x), s(y)"), {"r": {(1,), (2,)}, "s": {(1,), (2,), (3,)}}
-    monkeypatch.setattr(semantics, "MAX_COMBINATIONS", 6)
-    assert len(semantics.answers(query, tuples)) == 6
-    monkeypatch.setattr(semantics, "MAX_COMBINATIONS", 5)
+    monkeypatch.setattr(gcq, "MAX_COMBINATIONS", 6)
+    assert len(gcq.answers(query, tuples)) == 6
+    monkeypatch.setattr(gcq, "MAX_COMBINATIONS", 5)
     with pytest.raises(ResourceLimit, match="up to 5"):
-        semantics.answers(query, tuples)
+        gcq.answers(query, tuples)

@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from cerlab import IllFormed, QuerySyntaxError, ResourceLimit
-from cerlab.logic.gcq import Atom, Gcq, gcq_text, parse_gcq
-from cerlab.logic.gcq.syntax import check_gcq
+from cerlab.logic.gcq import Atom, Gcq, check_gcq, gcq_text, parse_gcq
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
 from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.suite import Suite
