@@ -514,7 +514,7 @@ class Answers:
         assert self.recent is not None
         has_machine = self._query.has_automaton or self._query.has_registers
         first = int(answers.start.min()) if has_machine else 0
-        return self.recent.part(first, int(answers.end[-1]) + 1)
+        return self.recent.part(first, int(answers.end.max()) + 1)
 
     def _event_objects(self, answers: AnswerBatch, stream: Stream, at: int) -> Any:
         return event_texts(self._query, stream, at, answers, self._attributes(stream))

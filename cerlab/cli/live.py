@@ -13,14 +13,15 @@ from warnings import warn
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, Writer
 from cerlab.cli.options import input_options, time_option
-from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.compile.pattern import AnyPattern, Pattern, has_waits
 from cerlab.errors import AnswerWarning, BadData, CerlabError, TypeMismatch
-from cerlab.evaluate import evaluator_of, valuations_of
+from cerlab.evaluate import evaluator_of, remark_on_waiting, valuations_of
+from cerlab.evaluate.labelled import has_labels
 from cerlab.evaluate.protocol import SHORT, check_clock
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.sources import is_pipe
 from cerlab.model.event import Event, TypeColumn
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import Stream, TimeAxis, Until
 
 if TYPE_CHECKING:
     from cerlab.evaluate.aggregates import Request
@@ -123,18 +124,24 @@ MACHINES = ("auto", "compiled", "registers")
 """The evaluators whose answers are labelled by a machine."""
 
 
+WAITING = ("auto", "tecs", "compiled")
+"""The evaluators that give answers when the clock has passed their wait."""
+
+
 def live_run(
     query: AnyPattern,
     arguments: argparse.Namespace,
     axis: TimeAxis | None,
     answers: Answers,
     warnings: AnswerWarnings,
+    until: Until | None,
 ) -> Callable[[], None] | None:
     """Return what reads a pipe to its end and gives answers out as they complete.
 
-    None for what has to read everything first: a transducer that the engine does not take batch by
-    batch, where it was asked for by name. Raises `Unsupported` and `UsageError` as `answers_of`,
-    before anything is read.
+    `until` is promised after the last event, to answers that wait. None for what has to read
+    everything first: a transducer that the engine does not take batch by batch, where it was asked
+    for by name, and columns of answers that no machine labels. Raises `Unsupported` and
+    `UsageError` as `answers_of`, before anything is read.
     """
     axis, name = axis or io.time_of_schema(query.schema), arguments.evaluator
     options = {"path": arguments.events, **input_options(arguments, query)}
@@ -146,11 +153,60 @@ def live_run(
             check_clock(query.plan, axis)
             return _one_by_one(lambda S: by.valuations(query, S, axis), options, answers)
         return _again(lambda S: valuations_of(query, S, name), axis, options, answers)
+    if name in WAITING and has_waits(query):
+        with_columns = arguments.columns is not None or arguments.format == "csv"
+        if with_columns and isinstance(query, Pattern) and not has_labels(query):
+            return None
+        return _waiting(query, until, axis, options, answers)
     if name in ("auto", "compiled") and has_machine:
         return _compiled(query, name, axis, options, answers)
     if name == "reference" or (name == "auto" and not query.has_registers):
         return _again(lambda S: by.answers(query, S), axis, options, answers)
     return _one_by_one(lambda S: by.live(query, S, axis), options, answers)
+
+
+def _waiting(
+    query: AnyPattern,
+    until: Until | None,
+    axis: TimeAxis | None,
+    options: dict[str, Any],
+    answers: Answers,
+) -> Callable[[], None]:
+    """Answers that wait, each when the clock has passed its wait."""
+    from cerlab.evaluate.open_runs import OpenWaits, open_run, promised_answers
+
+    run = open_run(query, axis)
+    assert isinstance(run, OpenWaits), "the query waits"
+    backlog: list[Event] = []
+
+    def give_out() -> None:
+        if backlog:
+            stream = Stream(backlog)
+            backlog.clear()
+            answers.read(stream)
+            for batch in run.push_stream(stream):
+                answers.batch(batch)
+        answers.flush()
+
+    def read() -> None:
+        try:
+            for event in io.read_events(before_reading=give_out, **options):
+                backlog.append(event)
+                if len(backlog) >= LONGEST_BACKLOG:
+                    give_out()
+        except BadData:
+            give_out()
+            raise
+        give_out()
+        if until is not None:
+            for answer in promised_answers(run, until):
+                answers.one(answer)
+            answers.flush()
+        if until != "end" and run.waits:
+            for remark in remark_on_waiting(sum(1 for _ in promised_answers(run, "end"))):
+                warn(AnswerWarning(remark), stacklevel=2)
+
+    return read
 
 
 def _one_by_one(

@@ -12,7 +12,7 @@ from warnings import warn
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, write_tables, writer
 from cerlab.cli.command import OK
-from cerlab.cli.live import MACHINES, AnswerWarnings, is_taken, live_run, live_totals
+from cerlab.cli.live import MACHINES, WAITING, AnswerWarnings, is_taken, live_run, live_totals
 from cerlab.cli.options import (
     WatchedStream,
     about,
@@ -26,7 +26,14 @@ from cerlab.cli.options import (
     time_option,
     whole_stream,
 )
-from cerlab.compile.pattern import LANGUAGES, AnyPattern, Pattern, SremoPattern
+from cerlab.compile.pattern import (
+    LANGUAGES,
+    AnyPattern,
+    Pattern,
+    SremoPattern,
+    has_waits,
+    waits_of,
+)
 from cerlab.errors import AnswerWarning, BadData, Unsupported, UsageError
 from cerlab.evaluate import (
     EVALUATORS,
@@ -39,7 +46,7 @@ from cerlab.evaluate.labelled import named_columns
 from cerlab.evaluate.protocol import SHORT
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.sources import is_pipe
-from cerlab.model.clauses import AttributeWindow
+from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.stream import Stream, TimeAxis, Until, axis_of_options
 
 if TYPE_CHECKING:
@@ -105,14 +112,15 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
         _totals(query, arguments)
         return OK
     warnings = AnswerWarnings(query, arguments)
-    whole = arguments.sort or arguments.until is not None
+    axis, until = _axis(arguments), _until(arguments.until)
+    whole = arguments.sort or (until is not None and not _waits_live(query, arguments, axis))
     vary = with_columns and _parts_vary(query, arguments)
     if vary and not whole:
         whole = not _names_columns(query, arguments)
     with writer(arguments, types_grow=vary) as out, suppress(Enough):
         if is_pipe(arguments.events) and not whole:
             answers = Answers(query, arguments, out, types_grow=vary)
-            live = live_run(query, arguments, _axis(arguments), answers, warnings)
+            live = live_run(query, arguments, axis, answers, warnings, until)
             if live is not None:
                 live()
                 answers.finish()
@@ -126,6 +134,14 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
         else:
             _run_on_all(query, arguments, Answers(query, arguments, out), warnings)
     return OK
+
+
+def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None) -> bool:
+    """Whether answers of a pipe wait, and their time is known before the first event."""
+    waiting = waits_of(query) if has_waits(query) else None
+    if waiting is None or arguments.labels or arguments.evaluator not in WAITING:
+        return False
+    return axis is not None or not any(isinstance(w, TimeWindow) for w in waiting.plan.windows)
 
 
 def _until(text: str | None) -> Until | None:

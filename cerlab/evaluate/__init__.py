@@ -55,11 +55,16 @@ def remarks_on_waits(pattern: AnyPattern, stream: Stream) -> Iterator[str]:
         by = quickest(pattern, stream)
         # an answer that is given stays one, so those that wait are as many as the end adds
         many = by.count(pattern, stream.up_to("end")) - by.count(pattern, stream)
-        if many:
-            answers = "1 answer waits" if many == 1 else f"{shown_number(many)} answers wait"
-            yield f'CER0915: {answers} for the clock; until="end" gives what waits'
+        yield from remark_on_waiting(many)
     elif stream.until is not None:
         yield "CER0916: nothing in the pattern waits, so until= changes nothing"
+
+
+def remark_on_waiting(many: int) -> Iterator[str]:
+    """Yield that so many answers wait, unless none does."""
+    if many:
+        answers = "1 answer waits" if many == 1 else f"{shown_number(many)} answers wait"
+        yield f'CER0915: {answers} for the clock; until="end" gives what waits'
 
 
 _LABELLING = ("reference", "automaton", "compiled", "registers")

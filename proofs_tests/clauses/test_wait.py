@@ -162,6 +162,11 @@ SESSIONS: list[tuple[str, list[Step]]] = [
     ),
     ("SELECT * WHERE A WAIT 5 [t] PARTITION BY [k]", [("A1@0 C2@1", NO), (6, [c(0, 0, 0)])]),
     ("A WAIT 2 SECONDS", [(9, NO), ("A@9", NO), (12, [c(0, 0, 0)])]),
+    ("A ; (B WAIT 3 [t])", [("A@0", NO), ("B@1", NO), ("end", [c(0, 1, 0, 1)])]),
+    ("(A WAIT 9 [t]) UNLESS (B ; C)", [("A@0 B@1", NO), ("C@2", NO), ("end", NO)]),
+    ("(A WAIT 1 [t] WITHIN 1 EVENTS)", [("A@0", NO), ("B@1", NO), ("B@2", [c(0, 1, 0)])]),
+    ("(A WAIT 1 [t] WITHIN 1 EVENTS)", [("A@0", NO), ("C@0 B@1", NO), ("B@2", NO), ("end", NO)]),
+    ("(A WAIT 5 [t]) OR (B WAIT 3 [t])", [("A@0 B@0", NO), (4, [c(1, 1, 1)]), (6, [c(0, 1, 0)])]),
     ("A WAIT 2 [t] WAIT 2 [t]", [("A@0 B@2", NO), (3, NO), (4, NO), (5, [c(0, 1, 0)])]),
 ]
 
@@ -170,14 +175,30 @@ SESSIONS: list[tuple[str, list[Step]]] = [
 @pytest.mark.parametrize("restored", [False, True])
 @pytest.mark.parametrize(("text", "steps"), SESSIONS)
 def test_sessions_by_hand(text: str, steps: list[Step], restored: bool) -> None:
+    assert session_steps(text, steps, restored=restored) == [expected for _, expected in steps]
+
+
+def session_steps(text: str, steps: Sequence[Step], *, restored: bool) -> list[list[ComplexEvent]]:
+    """The answers of each step of a session, which goes on from its state where it is restored."""
     query = cerlab.parse_query(text if text.startswith("SELECT") else f"SELECT * WHERE {text}")
-    session = query.open(time="t", unit="s")
-    for n, (step, expected) in enumerate(steps):
+    session, results = query.open(time="t", unit="s"), []
+    for step, _ in steps:
         if restored:
             session = query.open(state=session.state())
-        is_push = isinstance(step, str) and "@" in step
-        got = session.push(stream(step)) if is_push else session.advance(step)  # type: ignore[arg-type]
-        assert got == expected, (n, step)
+        if isinstance(step, str) and "@" in step:
+            results.append(session.push(stream(step)))
+        else:
+            results.append(session.advance(step))
+    return results
+
+
+def test_the_last_of_two_promises_does_not_take_the_first_back() -> None:
+    session = cerlab.parse_query("SELECT * WHERE A WAIT 5 [t]").open()
+    assert session.push(stream("A@0")) == session.advance(4) == session.advance(1) == []
+    with pytest.raises(cerlab.BadData, match="CER0714"):
+        session.push(stream("B@3"))
+    assert session.push(stream("B@4")) == []
+    assert session.advance(6) == [c(0, 1, 0)]
 
 
 def test_sessions_that_are_over() -> None:

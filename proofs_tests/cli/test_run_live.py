@@ -270,3 +270,81 @@ def test_attributes_are_chosen_where_only_the_reference_knows_the_labels(
     last = {"position": 2, "type": "B", "v": 3, "w": 3}
     rows = [json.loads(line)["events"] for line in capsys.readouterr().out.splitlines()]
     assert sorted(rows, key=len)[-1] == [*first, last]
+
+
+AT = b'{"type": "A", "t": 0}\n{"type": "B", "t": 3}\n', b'{"type": "A", "t": 9}\n'
+
+WAITS: list[tuple[str, list[str], list[int], list[dict[str, Any]]]] = [
+    ("A WAIT 5 [t]", [], [0, 0, 1], [{"start": 0, "end": 1, "positions": [0]}]),
+    (
+        "A WAIT 5 SECONDS",
+        ["--time", "t:s", "--until", "end"],
+        [0, 0, 1],
+        [{"start": 0, "end": 1, "positions": [0]}, {"start": 2, "end": 2, "positions": [2]}],
+    ),
+    ("A WAIT 5 [t]", ["--until", "14"], [0, 0, 1], [{"start": 0, "end": 1, "positions": [0]}]),
+    (
+        "(A WAIT 2 [t]) UNLESS B",
+        ["--until", "12"],
+        [0, 1, 1],
+        [{"start": 0, "end": 0, "positions": [0]}, {"start": 2, "end": 2, "positions": [2]}],
+    ),
+    (
+        "SELECT a WHERE A AS a WAIT 5 [t]",
+        ["--until", "15", "--columns", "a.t"],
+        [0, 0, 1],
+        [{"start": 0, "end": 1, "a.t": 0}, {"start": 2, "end": 2, "a.t": 9}],
+    ),
+    (
+        "SELECT * WHERE (A AS a WAIT 5 [t]) OR B",
+        ["--until", "end", "--columns", "a.t"],
+        [0, 0, 0],
+        [
+            {"start": 0, "end": 1, "a.t": 0},
+            {"start": 1, "end": 1, "a.t": None},
+            {"start": 2, "end": 2, "a.t": 9},
+        ],
+    ),
+    (
+        "A WAIT 5 [t]",
+        ["--until", "end", "--labels"],
+        [0, 0, 0],
+        [
+            {"start": 0, "end": 1, "positions": [0], "labels": {"A": [0]}},
+            {"start": 2, "end": 2, "positions": [2], "labels": {"A": [2]}},
+        ],
+    ),
+]
+"""Queries, options, how many lines are out before each piece is read, and all of them."""
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.AnswerWarning")
+@pytest.mark.parametrize(("query", "options", "due", "expected"), WAITS)
+def test_answers_that_wait_are_out_when_the_clock_has_passed_their_wait(
+    query: str,
+    options: list[str],
+    due: list[int],
+    expected: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out, seen = Lines(), list[int]()
+    pieces = Pieces([*AT], lambda _: seen.append(out.flushed.count("\n")))
+    monkeypatch.setattr(sys, "stdin", pieces)
+    monkeypatch.setattr(sys, "stdout", out)
+    assert main(["run", query, "-", *options]) == 0
+    assert [json.loads(line) for line in out.flushed.splitlines()] == expected
+    assert seen == due
+
+
+@pytest.mark.parametrize(
+    ("options", "many"), [([], 1), (["--until", "14"], 1), (["--until", "15"], 0)]
+)
+def test_a_pipe_says_how_many_answers_wait(
+    options: list[str],
+    many: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Pieces([*AT], lambda _: None))
+    assert main(["run", "A WAIT 5 [t]", "-", *options]) == 0
+    assert capsys.readouterr().err.count("CER0915: 1 answer waits") == many

@@ -16,6 +16,8 @@ import cerlab
 from cerlab import Duration, Timestamp, match_recognize
 from cerlab.automata import plan
 from cerlab.engine import waiting as by_columns
+from cerlab.engine.reference import driver as substreams
+from cerlab.engine.reference import tecs
 from cerlab.engine.reference import waiting as in_steps
 from cerlab.logic.cel import semantics as cel
 from cerlab.logic.ceql import condition_builder
@@ -96,6 +98,17 @@ def waits_for(evaluator: str) -> list[Any]:
         return [row for row in all_rows if evaluator in waiting.takers(row[0])]
 
 
+def goes_on_as_said(row: Sequence[Any]) -> bool:
+    """Whether a session gives at each step, and from the state before it, what a row says."""
+    text, steps = row
+    with warnings.catch_warnings(action="ignore"):  # a wait of a wait
+        try:
+            results = waiting.session_steps(text, steps, restored=True)
+        except (cerlab.CerlabError, LookupError, ValueError):
+            return False
+    return results == [expected for _, expected in steps]
+
+
 DECIDED = [
     ("d > 5 SECONDS AND d < 5.000000001 SECONDS", False),
     ("d / 2 = 0.000000002 SECONDS AND d > 0.000000004 SECONDS", True),
@@ -122,6 +135,7 @@ STAGE = on_rows(has_the_class_as_said, TRUTHS)
 REFERENCE = on_rows(value_by("reference"), VALUES)
 COMPILED = on_rows(value_by("compiled"), VALUES)
 WAITS = on_rows(waited_by("reference"), waits_for("reference"))
+SESSIONS = on_rows(goes_on_as_said, waiting.SESSIONS)
 WAITS_IN_STEPS = on_rows(waited_by("tecs"), waits_for("tecs"))
 WAITS_BY_COLUMNS = on_rows(waited_by("compiled"), waits_for("compiled"))
 DECISIONS = on_rows(is_decided_so, DECIDED)
@@ -204,6 +218,39 @@ def ends_in_another_group(self: Any, length: Any) -> Any:
     """A wait goes on to events of other keys."""
     self.codes, self.begins = np.zeros_like(self.codes), np.zeros_like(self.begins)
     return _ENDS(self, length)
+
+
+def no_run_is_saved(self: Any, name_of: Any) -> Any:
+    position, least, _, _ = _TECS_STATE(self, name_of)
+    return position, least, [], []
+
+
+def no_rival_is_saved(self: Any, name_of: Any) -> Any:
+    latest, _ = _RIVAL_STATE(self, name_of)
+    return latest, []
+
+
+def what_was_given_is_forgotten(self: Any) -> Any:
+    return (*_SUBSTREAM_STATE(self)[:-1], [])
+
+
+def windows_begin_anew(self: Any, state: Any, read: int) -> None:
+    """A window forgets the events before the state."""
+
+
+def one_that_waits_is_saved(self: Any) -> Any:
+    *rest, waiters = _WAITS_STATE(self)
+    return (*rest, [of_length[:1] for of_length in waiters])
+
+
+def an_end_is_a_late_promise(self: Any, until: Any) -> Any:
+    """A session that is over is not closed, and what waits stays."""
+    return [] if until == "end" else _ADVANCE(self, until)
+
+
+_TECS_STATE, _RIVAL_STATE = tecs.TecsEvaluation.state, in_steps.LatestStart.state
+_SUBSTREAM_STATE, _WAITS_STATE = in_steps._Substream.state, in_steps.Waits.state
+_ADVANCE: Any = in_steps.Waits.advance
 
 
 def rivals_that_began_later(self: Any, tables: Any) -> Any:
@@ -302,6 +349,13 @@ MUTANTS: list[Mutant] = [
     mutant(WAITS_IN_STEPS, in_steps, "_width", shorter_by_a_nanosecond),
     mutant(WAITS_IN_STEPS, in_steps, "promised", promised_too_far, id="steps_promised_too_far"),
     mutant(WAITS_IN_STEPS, in_steps._Substream, "bound", what_begins_with_it_is_spared),
+    mutant(SESSIONS, in_steps, "promised", promised_too_far, id="sessions_promised_too_far"),
+    mutant(SESSIONS, tecs.TecsEvaluation, "state", no_run_is_saved),
+    mutant(SESSIONS, in_steps.LatestStart, "state", no_rival_is_saved),
+    mutant(SESSIONS, in_steps._Substream, "state", what_was_given_is_forgotten),
+    mutant(SESSIONS, substreams.WindowPointer, "resume", windows_begin_anew),
+    mutant(SESSIONS, in_steps.Waits, "state", one_that_waits_is_saved),
+    mutant(SESSIONS, in_steps.Waits, "advance", an_end_is_a_late_promise),
     mutant(WAITS_BY_COLUMNS, by_columns, "promised", promised_too_far, id="columns_promised_far"),
     mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_is_over", all_waits_are_over),
     mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_ends", ends_with_the_next_event),
