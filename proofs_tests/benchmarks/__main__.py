@@ -46,6 +46,9 @@ events as a query. "srt" are those in the windows that figures/srt_throughput.py
 "foundations" are Q1 to Q6 of the FOUND paper on its random streams: events of five types, processed
 under selection strategies without output, and with CONSUME BY ANY and all output.
 
+"time" is an absence over many keys, counted, listed and pushed to a session; and arithmetic between
+labels and a count, each beside the simpler query with the same steps.
+
 "rows" are row patterns on tables in memory, the four benchmarks that DuckDB's MATCH_RECOGNIZE came
 with: scan, partitions, quantifier, navigation, each also on half of its rows. With --against flink
 Flink SQL runs them, too, which refuses the last two.
@@ -62,6 +65,7 @@ examples, after python -m proofs_tests.benchmarks:
   --against pycer --pycer-python PATH      beside CORE (pip install pycer)
   --queries srt --data stocks.stream --memory
   --queries foundations --events 1000000
+  --queries time --events 10000000 --runs 1
   --queries rows --against flink --flink-python PATH
   --queries S3 --events 50000000 --spark 2
   --spark 1 --keys 10,1000                 a stream that arrives, by the number of keys
@@ -84,6 +88,7 @@ READS: dict[str, set[str]] = {
     "registers": {"queries", "data", "events", "runs", "prefix", "memory"},
     "srt": {"queries", "data", "events", "runs", "prefix", "memory"},
     "foundations": {"queries", "events", "runs"},
+    "time": {"queries", "events", "runs"},
     "rows": {"queries", "runs", "against", "flink_python"},
 }
 """The options that each kind of measurement reads; all others are errors there."""
@@ -104,7 +109,11 @@ def parser() -> argparse.ArgumentParser:
     add("--data", metavar="PATH", help="stocks from a file, not synthetic")
     number("--events", help=f"events of a synthetic stream (default: {EVENTS})")
     switch("--decoy", help="begin with the event that queries without output wait for")
-    add("--queries", metavar="S3,Q1", help="names, all, figures, registers, srt, foundations, rows")
+    add(
+        "--queries",
+        metavar="S3,Q1",
+        help="names, all, figures, registers, srt, foundations, time, rows",
+    )
     number("--runs", help=f"measured runs of each query (default: {RUNS}; of paths {PATH_RUNS})")
     switch("--count", help="also count() without enumeration")
     switch("--memory", help="also peak memory, in a fresh process for each query")
@@ -194,6 +203,10 @@ def _rows(kind: str, arguments: argparse.Namespace) -> Iterator[Row]:
 
             flink, python = bool(arguments.against), arguments.flink_python
             return measure_rows(runs, against_flink=flink, python=python)
+        case "time":
+            from proofs_tests.benchmarks.times import measure_times
+
+            return measure_times(events, runs)
         case "registers" | "srt":
             return _registers(arguments, runs)
         case "keys":

@@ -12,6 +12,7 @@ import cerlab
 from proofs_tests.benchmarks.__main__ import main
 from proofs_tests.benchmarks.queries import FAMILIES, QUICK, catalogue, of_figures
 from proofs_tests.benchmarks.streams import synthetic, with_decoy
+from proofs_tests.benchmarks.times import ABSENCE, SIDE_BY_SIDE, stream_of
 
 pytestmark = pytest.mark.services
 
@@ -210,3 +211,15 @@ def test_lengths_are_beside_the_best(capsys: pytest.CaptureFixture[str]) -> None
     assert [row["events"] for row in rows if row["form"] == "dicts"] == [10, 30, 100, 200]
     for row in rows:
         assert row["auto_of_best"] == row["auto"] / min(filter(None, map(row.get, WAYS)))
+
+
+def test_waits_arithmetic_and_counts_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    absence, *others = rows_of(capsys, "--queries", "time", "--events", "5000", "--runs", "1")
+    assert (absence["benchmark"], absence["events"], absence["keys"]) == ("absence", 5000, 50)
+    assert absence["answers"] == cerlab.count(ABSENCE, stream_of(5000)) > 0
+    for figure in ("counted_per_second", "listed_per_second", "pushed_per_second", "peak_mb"):
+        assert absence[figure] > 0
+    assert [row["benchmark"] for row in others] == [*SIDE_BY_SIDE]
+    for row in others:
+        assert [row["against"], row["query"]] == [*SIDE_BY_SIDE[row["benchmark"]]]
+        assert row["cpu_ratio"] > 0
