@@ -271,10 +271,14 @@ def _run_on_all(
         if not answers.needs_events:
             answers.flush()
     answers.finish()
-    for remark in remarks_on_waits(query, stream):
-        warn(AnswerWarning(remark), stacklevel=2)
+    _say_what_waits(query, stream)
     warnings.read(stream)
     warnings.finish(answers.count)
+
+
+def _say_what_waits(query: AnyPattern, stream: Stream) -> None:
+    for remark in remarks_on_waits(query, stream):
+        warn(AnswerWarning(remark), stacklevel=3)
 
 
 def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
@@ -296,8 +300,9 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         with writer(arguments) as out:
             live_totals(query, request, arguments, _axis(arguments), out, warnings)
         return
-    stream = whole_stream(query, arguments)
+    stream = whole_stream(query, arguments).up_to(_until(arguments.until))
     warnings.read(stream)
     totals = group_totals(query, stream, request)
     write_tables([totals.table().slice(0, arguments.limit)], arguments)
+    _say_what_waits(query, stream)
     warnings.finish(None if totals.some or arguments.limit == 0 else 0)

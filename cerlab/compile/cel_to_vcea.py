@@ -163,6 +163,8 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
 NO_LABELS: frozenset[str] = frozenset()
 REFERENCE = 'cerlab.evaluate with evaluator="reference" takes it, on small streams'
 
+TIMED = "cerlab.evaluate takes it; at the end of a formula query.open() and cerlab run do, too"
+
 
 @step_budget("the automaton of the formula")
 def cel_to_vcea(phi: cel.Formula) -> Vcea:
@@ -254,7 +256,9 @@ def _refuse(what: cel.Formula | Correlation | Application) -> NoReturn:
     elif isinstance(what, cel.Select):
         name = f"{what.strategy.value}(..) inside a formula"
     elif isinstance(what, cel.Within):
-        name = f"a window in time inside a formula, as {node_text(what)}"
+        name, hint = f"a window in time inside a formula, as {node_text(what)}", TIMED
+    elif isinstance(what, cel.Wait):
+        name, hint = node_text(what), TIMED
     else:
         name = node_text(what)
     raise Unsupported("CER0403", f"there is no automaton for {name}", hint=hint)

@@ -251,11 +251,11 @@ def labels_in(phi: Formula) -> frozenset[str]:
             case cel.Project():
                 refuse_streams(psi.of_streams)
             case cel.Within() | cel.Wait():
-                raise Unsupported(
-                    "CER0414",
-                    f"why does not follow {formula_node_text(psi)} inside a formula",
-                    hint="ask without it; WITHIN may stand behind the whole formula",
-                )
+                hint = "ask without it; WITHIN may stand behind the whole formula"
+                if isinstance(psi, cel.Wait):
+                    hint = "ask without it; cerlab.timeline shows until where its answers wait"
+                message = f"why does not follow {formula_node_text(psi)} inside a formula"
+                raise Unsupported("CER0414", message, hint=hint)
             case _:
                 pass
     return frozenset(labels)

@@ -348,3 +348,17 @@ def test_a_pipe_says_how_many_answers_wait(
     monkeypatch.setattr(sys, "stdin", Pieces([*AT], lambda _: None))
     assert main(["run", "A WAIT 5 [t]", "-", *options]) == 0
     assert capsys.readouterr().err.count("CER0915: 1 answer waits") == many
+
+
+@pytest.mark.parametrize(("options", "count"), [([], 1), (["--until", "end"], 2)])
+def test_totals_of_answers_that_wait(
+    options: list[str],
+    count: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Pieces([*AT], lambda _: None))
+    assert main(["run", "SELECT COUNT(*) WHERE A WAIT 5 [t]", "-", *options]) == 0
+    written = capsys.readouterr()
+    assert json.loads(written.out) == {"count": count}
+    assert written.err.count("CER0915: 1 answer waits") == 2 - count

@@ -181,3 +181,15 @@ def test_what_needs_a_library_that_is_absent_says_so() -> None:
 def test_a_long_stream_is_followed_from_its_beginning() -> None:
     reply = answer({"panel": "steps", "query": "A ; B", "events": "A B " * MOST_STEPS})
     assert len(reply["frames"]) == MOST_STEPS
+
+
+@pytest.mark.parametrize(
+    ("panel", "code"), [("machine", "CER0403"), ("steps", "CER0403"), ("why", "CER0414")]
+)
+def test_panels_without_waits_refuse_them_by_name(panel: str, code: str) -> None:
+    request = {"query": "(A WAIT 5 [t]) UNLESS B", "events": "A(t=0) C(t=9)", "positions": [0]}
+    assert answer({"panel": "answers", **request})["answers"] == [[0, 0, [0]]]
+    error = answer({"panel": panel, "stage": "det", **request})["error"]
+    assert error["message"].startswith(code)
+    assert "WAIT 5 [t]" in error["message"]
+    assert "evaluate" in error["hint"] or "timeline" in error["hint"]

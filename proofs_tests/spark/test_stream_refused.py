@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +157,26 @@ def test_explain_says_what_waits_what_is_late_and_what_is_kept(spark: Any, tmp_p
     text = cerlab.spark.explain_stream(frame, "A ; B", position="id", lateness=2)
     assert "not by   keys: there is no PARTITION BY" in text
     assert "kept     the state of each key, for ever" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("SELECT * WHERE (A WAIT 5 [t]) UNLESS B PARTITION BY [k]", "WAIT 5"),
+        ("SELECT * WHERE (A ; B WITHIN 5 SECONDS) PARTITION BY [k]", "a window in time inside"),
+    ],
+)
+def test_waits_and_windows_in_time_inside_are_refused_by_name(
+    text: str, part: str, spark: Any, tmp_path: Path
+) -> None:
+    """On streams and on whole frames; the hint names a call that takes the query."""
+    frame = arriving(spark, tmp_path)
+    batch = spark.createDataFrame([], frame.schema)
+    asked: list[Callable[[], object]] = [
+        lambda: cerlab.spark.match_stream(frame, text, position="id", lateness=LATENESS),
+        lambda: cerlab.spark.match(batch, text, position="id"),
+    ]
+    for ask in asked:
+        with pytest.raises(cerlab.Unsupported, match=f"CER0403.*{part}") as refused:
+            ask()
+        assert "cerlab.evaluate takes it" in refused.value.hint
