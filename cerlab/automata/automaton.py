@@ -1,6 +1,6 @@
-"""Automata: one frozen type, generic in its transitions, and its kinds, each with what it demands.
+"""Automata: one frozen type, generic in its transitions, and its kinds with their conditions.
 
-What a run is depends on the kind; all operations are functions, in files named by the operation.
+Each kind defines its runs. Operations are functions in other chapters, such as `compose`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class EmptyMove(NamedTuple):
 
 
 class Arrow(Protocol):
-    """The part that all transitions share: a source and a target state, with a label between."""
+    """Interface of all transitions: a source and a target state, with a label between."""
 
     @property
     def source(self) -> int:
@@ -65,7 +65,7 @@ Step = TypeVar("Step", bound=Arrow)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Automaton(Drawable, Generic[Step]):
-    """``(Q, Delta, I, F)``, with states ``0 .. states-1``, and the demands of its kind.
+    """``(Q, Delta, I, F)``, with states ``0 .. states-1``, checked when made.
 
     `Delta` is in the order of construction. `moves` are empty moves, `R` is the set of registers
     that transitions read and write; only the kinds that list them in `parts` may have any. Raises
@@ -80,11 +80,11 @@ class Automaton(Drawable, Generic[Step]):
     R: frozenset[str] = field(default=frozenset(), kw_only=True)
 
     step: ClassVar[Callable[..., Any]]
-    """Makes a transition of this kind: source, the parts of its label, target."""
+    """The constructor of a transition of this kind: source, the parts of its label, target."""
     skip: ClassVar[tuple[Any, ...]]
     """The label of a transition that reads any event and does nothing with it."""
     parts: ClassVar[tuple[str, ...]] = ()
-    """Which of `moves` and `R` this kind may have."""
+    """The fields among `moves` and `R` that may be non-empty in this kind."""
     single: ClassVar[bool] = False
     """Whether there is exactly one initial state."""
     fresh: ClassVar[bool] = False
@@ -195,7 +195,7 @@ K = TypeVar("K", bound=Automaton[Any])
 
 
 def as_kind(A: Automaton[Any], kind: type[K]) -> K:
-    """The same parts as a machine of another kind, which may refuse them."""
+    """Return a machine of another kind with the same parts; `IllFormed` if it forbids them."""
     return kind(A.states, A.Delta, A.I, A.F, moves=A.moves, R=A.R)
 
 
@@ -204,7 +204,7 @@ START = -1
 
 
 def outgoing(A: Automaton[Step]) -> dict[int, list[Step]]:
-    """The transitions that leave each state, in their order; those of `START` leave any in I."""
+    """Return the transitions that leave each state, in order; under `START` those that leave I."""
     leaving: dict[int, list[Step]] = {q: [] for q in range(A.states)}
     for t in A.Delta:
         leaving[t.source].append(t)

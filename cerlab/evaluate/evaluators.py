@@ -149,7 +149,7 @@ class TecsEvaluator(StepByStep):
         return plan, lambda: TecsEvaluation(machine, latest_first=plan.limit is not None)
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
-        """By the numbers of answers below the nodes of the tECS; of those that wait by a list."""
+        """Return random access by counts at the nodes of the tECS, or by a list if answers wait."""
         if waits_of(pattern) is not None:
             return ListAccess([*self.answers(pattern, stream)])
         cea_query = query(pattern, self.name)

@@ -468,7 +468,7 @@ class Numbering:
 
 
 def _numbers(stream: Stream, attribute: str) -> Numbers:
-    """The numbers of an attribute; exactly those of integers that are no doubles, beside some."""
+    """Return the numbers of an attribute; integers beyond the precision of doubles stay exact."""
     column = stream.columns.get(attribute)
     if column is None or is_arrow(column):
         return numbers(one_array(stream, attribute), attribute)

@@ -23,7 +23,7 @@ Row: TypeAlias = Mapping[str, Value]
 
 
 class ResultRow(NamedTuple):
-    """A row of the result: the row of the table whose columns it has, and the measures."""
+    """A row of the result: the index of the table row that it copies columns from, and measures."""
 
     row: int
     measures: tuple[Value, ...]
@@ -89,7 +89,7 @@ class Scan:
 
 
 def scan(S: Scan) -> Iterator[ScanResult]:
-    """Yield the results of the scan from s = 0 on, as the skip clause goes on."""
+    """Yield the result at each row where the scan tries a match; AFTER MATCH SKIP says the next."""
     query, T = S.query, S.T
     conditions = {each.variable: each.condition for each in query.define}
     within = None if query.within is None else (query.within, query.order_by[0].column.name)
@@ -169,7 +169,7 @@ def _measures(S: Scan, outcome: ScanResult, k: int) -> tuple[Value, ...]:
 
 
 MAX_DERIVATIONS = 200_000
-"""Derivations that the reference computes for the match at one row, at most."""
+"""The limit on derivations that the reference computes for the match at one row."""
 
 
 class RowLabel(NamedTuple):
@@ -183,7 +183,10 @@ RowMapping: TypeAlias = tuple[RowLabel, ...]
 
 
 class Derivation(NamedTuple):
-    """(κ, m') of given p, m: p read after m leads to m' by the choice string κ."""
+    """One way to read a pattern after a mapping m: its choice string κ, and the longer mapping m'.
+
+    Choice strings are compared as tuples: the least is the match that SQL prefers.
+    """
 
     choices: tuple[int, ...]
     mapping: RowMapping
@@ -212,7 +215,7 @@ def match_at(pattern: rp.Pattern, S: Start) -> RowMapping | None:
 
 
 def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> frozenset[Derivation]:
-    """D(p) from the mapping m, one arm per rule."""
+    """Return D(p), all derivations of p from the mapping m: one arm per rule."""
     poll()
     S.steps -= 1
     if S.steps < 0:
@@ -256,13 +259,18 @@ def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> fr
 
 
 def _then(d1: Derivation, p: rp.Pattern, S: Start, *, excluded: bool) -> Iterator[Derivation]:
-    """Yield the derivation, gone on with by p; choice strings are appended."""
+    """Yield each continuation of a derivation by p; choice strings are appended."""
     for d2 in derivations(p, S, d1.mapping, excluded=excluded):
         yield Derivation(d1.choices + d2.choices, d2.mapping)
 
 
 def _runs(p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool) -> Iterator[Derivation]:
-    """All runs of iterations, from the state (c, idle) = (0, false)."""
+    """Yield the derivations of a repetition, by the number c of iterations so far.
+
+    `idle`: the last iteration read no row. Above the least count such a run ends: it would
+    repeat itself for ever.
+    """
+    # the lesser choice is preferred: to stop if reluctant, to go on if greedy
     stop, more = ((0,), (1,)) if p.reluctant else ((1,), (0,))
     pending = [(start, 0, False)]
     while pending:

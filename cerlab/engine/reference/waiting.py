@@ -91,7 +91,7 @@ def _enter(runs: dict[int, int], start: int, targets: Moves) -> None:
 
 
 class Counted(NamedTuple):
-    """As many answers of a body with one start and one end."""
+    """The number of answers of a body that have the same start and the same end."""
 
     start: int
     end: int

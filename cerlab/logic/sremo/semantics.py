@@ -38,7 +38,10 @@ EMPTY_REGISTERS = Registers()
 
 
 class Derivation(NamedTuple):
-    """One ``(e, S, i, j, M, v) |- v'`` of given e, S, i, v; it consumes S[i] to S[end - 1]."""
+    """One result of reading e from position i with registers v: where it ends, its marks, v'.
+
+    It has consumed the events S[i] to S[end - 1].
+    """
 
     end: int
     marks: Marks
@@ -50,7 +53,7 @@ Derivations: TypeAlias = frozenset[Derivation]
 
 @dataclass(slots=True)
 class Reading:
-    """The events, and how many steps may still be taken on them."""
+    """The events of a question, and the number of steps that its budget still allows."""
 
     events: Sequence[Event]
     steps: int
@@ -59,7 +62,7 @@ class Reading:
 def derivations(
     e: sre.Sremo, S: Sequence[Event], i: int = 0, v: Registers = EMPTY_REGISTERS
 ) -> Derivations:
-    """All that e can do from position i on with the registers v (SRT Def. 17).
+    """Return every derivation of e from position i on with the registers v (SRT Def. 17).
 
     Raises `IllFormed` (see `check_sremo`), `ResourceLimit` above `MAX_EVENTS` or `MAX_STEPS`, and
     `BadData` where a time window meets an event without time, or time that goes backwards.
@@ -74,7 +77,7 @@ def derivations(
 
 
 def matches(e: sre.Sremo, S: Sequence[Event]) -> frozenset[Positions]:
-    """``Match(e, S)``: the marks with which e consumes the whole of S (SRT Def. 18).
+    """Return ``Match(e, S)``: the marks with which e consumes the whole of S (SRT Def. 18).
 
     Registers are empty at the start. Raises as `derivations`.
 
@@ -129,6 +132,7 @@ def _rule(e: sre.Sremo, S: Reading, i: int, v: Registers) -> Derivations:
                 d for d in _rule(body, S, i, v) if duration(d.marks, S.events, time) <= n
             )
         case sre.Intersection(left, right):
+            # both sides must agree on end and marks, so the right side is looked up by them
             after_right = defaultdict(list)
             for d2 in _rule(right, S, i, v):
                 after_right[d2.end, d2.marks].append(d2.registers)
@@ -138,6 +142,7 @@ def _rule(e: sre.Sremo, S: Reading, i: int, v: Registers) -> Derivations:
                 for v2 in after_right[j, M]
             )
         case sre.Negation(body):
+            # body fails to match S[i..j] iff none of its derivations ends at j, whatever its marks
             ends = {d.end for d in _rule(body, S, i, v)}
             everywhere = range(i, len(S.events) + 1)
             return frozenset(Derivation(j, NONE, v) for j in everywhere if j not in ends)
@@ -148,14 +153,14 @@ def _rule(e: sre.Sremo, S: Reading, i: int, v: Registers) -> Derivations:
 
 
 def _then(d1: Derivation, e: sre.Sremo, S: Reading) -> Iterator[Derivation]:
-    """The derivation, gone on with by e from where it ended, with what its registers held."""
+    """Yield each continuation of a derivation by e, from its end and with its registers."""
     for d2 in _rule(e, S, d1.end, d1.registers):
         _spend(S, 1)
         yield Derivation(d2.end, d1.marks | d2.marks, d2.registers)
 
 
 def _iterate(e: sre.Sremo, S: Reading, start: Derivation) -> Derivations:
-    """The least set that has `start` and with a derivation all that go on from it by e.
+    """Return the least set that has `start` and all continuations by e of its members.
 
     Iterations that consume nothing can neither mark nor write, so they add nothing.
     """
@@ -193,7 +198,7 @@ def duration(M: Collection[int], S: Sequence[Event], attribute: str) -> Instant:
 
 
 def _merge_registers(e: sre.Intersection, v: Registers, v1: Registers, v2: Registers) -> Registers:
-    """v1 on what the left side writes, v2 on what the right side writes, v elsewhere."""
+    """Return v1 on the registers that the left side writes, v2 on those of the right, else v."""
     W1, W2 = writes(e.left), writes(e.right)
     of_neither = {r: t for r, t in v.items() if r not in W1 | W2}
     of_left = {r: t for r, t in v1.items() if r in W1}

@@ -158,7 +158,7 @@ SKIP = Star(Terminal(EVERYTHING))
 
 
 def children(e: Sremo) -> tuple[Sremo, ...]:
-    """The direct subexpressions, from left to right."""
+    """Return the direct subexpressions, from left to right."""
     match e:
         case Epsilon() | Empty() | Terminal():
             return ()
@@ -171,7 +171,7 @@ def children(e: Sremo) -> tuple[Sremo, ...]:
 
 
 def with_part(e: Sremo, path: Sequence[int], part: Sremo) -> Sremo:
-    """The expression with another subexpression at a path: the number of the child at each step."""
+    """Return the expression with `part` at a path: at each step down, the number of the child."""
     if not path:
         return part
     n, *below = path
@@ -189,7 +189,7 @@ def with_part(e: Sremo, path: Sequence[int], part: Sremo) -> Sremo:
 
 
 def subexpressions(e: Sremo) -> Iterator[Sremo]:
-    """The expression and all its subexpressions, outermost first, left to right."""
+    """Yield the expression and all its subexpressions, outermost first, left to right."""
     pending = [e]
     while pending:
         each = pending.pop()

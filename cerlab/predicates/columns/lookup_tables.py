@@ -1,4 +1,7 @@
-"""The tables of the predicate stage, and the twins in NumPy of the kernels that read them."""
+"""Lookup tables from columns to symbols, and the NumPy versions of the kernels that read them.
+
+`kernels` has the same four functions compiled by Numba; these run where Numba is switched off.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ N = TypeVar("N", bound=np.generic)
 T = TypeVar("T", bound=np.generic)
 
 BLOCK = 2048
-"""Events that are counted at once: 8 KB of scratch, which stay in the first-level cache."""
+"""Events per pass of a kernel: their scratch of 8 KB stays in the first-level cache."""
 
 
 class Stretches(NamedTuple, Generic[N, T]):
-    """Stretches of a dtype of numbers: where they begin, increasing, and what to say of each.
+    """Stretches of the numbers of a dtype: their starts, increasing, and the class of each.
 
     `table` has one more cell than `starts`: the first is for NaN.
     """
@@ -40,19 +43,23 @@ class Cells(NamedTuple):
 
 
 UNKNOWN = -1
+"""The cell of a combination of classes that no event has had: it has no symbol yet."""
+
 PENDING = -2
+"""The cell of a combination that this block met first: it gets its symbol after the block."""
 
 
 def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> None:
-    """``out[i] = table[codes[i]]``."""
+    """Write ``table[codes[i]]`` to ``out[i]``."""
     out[:] = table[codes]
 
 
 def regions(
     values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T], _: NDArray[np.uint32]
 ) -> None:
-    """``out[i] = table[number of starts <= values[i]]``; the number is 0 for NaN."""
+    """Write ``table[number of starts <= values[i]]`` to ``out[i]``; the number is 0 for NaN."""
     starts, table = stretches
+    # NaN equals nothing, itself included, and `searchsorted` would put it after all starts
     below = np.searchsorted(starts, values, side="right")
     out[:] = table[np.where(values == values, below, 0)]
 
@@ -60,7 +67,7 @@ def regions(
 def fuse(
     classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32], _: NDArray[np.uint32]
 ) -> int:
-    """``out[i] = lut[cell of i]``; lists the unknown cells in order of their first event."""
+    """Write ``lut[cell of i]`` to ``out[i]``; list unknown cells in order of their first event."""
     strides, base, lut = cells
     rows = classes.reshape(strides.size, out.size).astype(np.int64)
     numbers = base + (strides.astype(np.int64)[:, np.newaxis] * rows).sum(axis=0, dtype=np.int64)
@@ -74,7 +81,7 @@ def fuse(
 
 
 def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
-    """Write the indices i with ``keep[symbols[i]]`` into `out`; how many."""
+    """Write the indices i with ``keep[symbols[i]]`` into `out`; return their number."""
     indices = np.flatnonzero(keep[symbols])
     out[: indices.size] = indices
     return int(indices.size)
