@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import tarfile
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from io import StringIO
+from io import BytesIO, StringIO
 from operator import itemgetter
 from pathlib import Path
 from random import Random
@@ -19,7 +20,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.lab.serve import build
+from cerlab.lab.serve import Archive, Lab, build, fetch
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.testing import as_dict
 from proofs_tests.random_cases import random_case
@@ -184,6 +185,46 @@ DROP = """() => {
     const event = new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true });
     document.getElementById("events").dispatchEvent(event);
 }"""
+
+
+AXE = Archive(
+    "https://registry.npmjs.org/axe-core/-/axe-core-4.10.3.tgz",
+    "Xm7bpRXnDSX2YE2YFfBk2FnF0ep6tmG7xPh8iHee8MIcrgq762Nkce856dYtJYLkuIoYZvGfTs/PbZhideTcEg==",
+    ("package/axe.min.js",),
+    "axe-core-4.10.3",
+)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script that finds what keeps people with disabilities from using a page."""
+    try:
+        content = fetch(AXE)
+    except cerlab.BadData as error:
+        pytest.skip(f"axe comes from npm: {error.message}")
+    with tarfile.open(fileobj=BytesIO(content)) as archive:
+        script = archive.extractfile(*AXE.files)
+        assert script is not None
+        return script.read().decode()
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (420, "dark")])
+def test_axe_finds_nothing(width: int, theme: str, chromium: Any, axe: str) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+    with Lab() as lab:
+        Thread(target=lab.serve_forever, daemon=True).start()
+        page.goto(lab.url)
+        page.wait_for_selector("#total", timeout=FIRST)
+        page.evaluate(axe)
+        for example in ("a sequence", "a row pattern"):
+            page.select_option("#example", example)
+            for panel in ("answers", "machine", "steps", "why", "compare"):
+                page.click(f"[data-panel={panel}]")
+                _wait_until_settled(page)
+                violations = page.evaluate("() => axe.run()")["violations"]
+                assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
+        page.close()
+        lab.shutdown()
 
 
 def test_keys_choose_panels_and_positions_and_readers_hear_what_is_chosen(page: Any) -> None:

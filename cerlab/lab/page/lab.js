@@ -157,7 +157,7 @@ const SHOW = {
       });
       return create("tr", {}, ...[start, end, `{${positions.join(", ")}}`].map((v) => create("td", { textContent: v })), create("td", {}, why));
     });
-    const head = create("tr", {}, ...["start", "end", "positions", ""].map((v) => create("th", { textContent: v })));
+    const head = create("tr", {}, ...["start", "end", "positions"].map((v) => create("th", { textContent: v })), create("td"));
     const shown = reply.shown ?? rows.length; // row patterns have a table of their own
     const few = shown < Number(reply.total) ? `, the first ${shown} of them here` : "";
     box.innerHTML = reply.html;
@@ -171,6 +171,7 @@ const SHOW = {
     const frame = create("div", { className: "frame" });
     const draw = () => {
       frame.innerHTML = reply.frames[slider.value];
+      reach(box);
     };
     const move = (step) => () => {
       slider.value = Number(slider.value) + step;
@@ -197,6 +198,13 @@ const SHOW = {
   },
 };
 
+// What scrolls sideways can be scrolled by keys once it has the focus.
+function reach(box) {
+  for (const each of box.querySelectorAll(".cerlab, .cerlab-picture, .frame")) {
+    if (each.scrollWidth > each.clientWidth) each.tabIndex = 0;
+  }
+}
+
 function show(reply) {
   const box = at("shown");
   box.classList.toggle("old", Boolean(reply.error)); // what is shown answers an earlier question
@@ -206,6 +214,7 @@ function show(reply) {
     box.innerHTML = reply.html;
     if (state.panel === "machine" && state.what !== "ast") box.append(create("p", { textContent: LEGEND }));
   }
+  reach(box);
   applyTheme();
 }
 
