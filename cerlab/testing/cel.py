@@ -167,7 +167,9 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             windows = (*_lengths(rng), EventWindow(rng.randrange(4)))
             return cel.Within(random_formula(rng, smaller), rng.choice(windows))
         case "wait":
-            return cel.Wait(random_formula(rng, smaller), rng.choice(_lengths(rng)))
+            waiting = cel.Wait(random_formula(rng, smaller), rng.choice(_lengths(rng)))
+            # Absence is what most waits are for.
+            return cel.Unless(waiting, _leaf(rng, shape)) if likely(rng, 0.4) else waiting
         case "rename":
             body = random_formula(rng, smaller)
             old = rng.choice(sorted(cel.defined_labels(body)) or ["A"])

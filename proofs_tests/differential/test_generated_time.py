@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from dataclasses import replace
 from random import Random
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +18,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.answer import by_end
-from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
 from cerlab.model.stream import Stream, time_axis
 from cerlab.testing import Case, Shape, cases, random_events, random_query
 from proofs_tests.suite import Suite
@@ -60,6 +63,59 @@ def test_both_operators_are_drawn_often() -> None:
     assert drawn[cel.Wait] > 40
     plain = [random_query(Random(seed), Shape()) for seed in range(300)]
     assert not any(map(is_timed, plain)), "on request only"
+
+
+DRAWS = 400
+
+
+def drawn_with(query: CeqlQuery) -> list[str]:
+    """The clauses and operators that a query has beside or around a wait; empty without one."""
+    if not cel.waits(query.formula):
+        return []
+    around = [
+        type(phi).__name__
+        for phi in cel.subformulas(query.formula)
+        if any(isinstance(child, cel.Wait) for child in cel.children(phi))
+    ]
+    clauses = {
+        "PARTITION BY": query.partition,
+        "WITHIN": query.window,
+        "SELECT": query.strategy,
+        "CONSUME BY": query.consume is not Consume.NONE,
+    }
+    return [*around, *(name for name, clause in clauses.items() if clause)]
+
+
+def draws_all(query_of: Any = random_query) -> bool:
+    """Whether waits are drawn with each clause, and under the operators that matter to them."""
+    queries = [query_of(Random(seed), TIMED) for seed in range(DRAWS)]
+    drawn = Counter(words for query in queries for words in drawn_with(query))
+    often = ("PARTITION BY", "WITHIN", "SELECT", "CONSUME BY", "Unless")
+    sometimes = ("Seq", "Or", "Within")
+    return all(drawn[words] >= 5 for words in often) and all(map(drawn.__getitem__, sometimes))
+
+
+def test_waits_are_drawn_with_each_clause_and_as_absence() -> None:
+    assert draws_all()
+
+
+@pytest.mark.parametrize(
+    "never",
+    [
+        {"partition": ()},
+        {"window": None},
+        {"strategy": None},
+        {"consume": Consume.NONE},
+        {"formula": cel.Atom("A")},
+    ],
+    ids=lambda never: next(iter(never)),
+)
+def test_a_generator_that_never_draws_waits_with_it_is_seen(never: dict[str, Any]) -> None:
+    def without(rng: Random, shape: Shape) -> CeqlQuery:
+        query = random_query(rng, shape)
+        return replace(query, **never) if cel.waits(query.formula) else query
+
+    assert not draws_all(without)
 
 
 @given(st.booleans().flatmap(lambda times: cases(TIMED, times=times)))
