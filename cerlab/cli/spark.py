@@ -88,6 +88,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     stream.add_argument("--buckets", type=int, metavar="N", help="of keys: N tasks at most (16)")
     stream.add_argument("--follow", action="store_true", help="wait for files until interrupted")
     add_quiet(parser)
+    parser.add_argument("--verbose", action="store_true", help="say at the end where the time went")
     parser.add_argument("--debug", action="store_true", help="show all that Java says")
     parser.add_argument("--doctor", action="store_true", help="show what Spark needs and finds")
 
@@ -109,9 +110,28 @@ def run(arguments: argparse.Namespace) -> int:
         started = _session(arguments.master, short_lived=short_lived, debug=debug)
         spark = stack.enter_context(started)
         stack.enter_context(_progress(spark))
-        if arguments.stream:
-            return _run_stream(spark, query, arguments)
-        return _run_batch(spark, query, arguments)
+        status = (_run_stream if arguments.stream else _run_batch)(spark, query, arguments)
+        if arguments.verbose:
+            print(_where_time_went(spark), file=sys.stderr)
+        return status
+
+
+_SPENT_ON = {
+    "reading": "files, and Java in the stages that read them",
+    "shuffle": "Java in the other stages",
+    "python": "sorting and the engine",
+    "writing": "files, and Java in the stages that write them",
+    "java": "its start and its compiler, Spark's plans",
+}
+
+
+def _where_time_went(spark: SparkSession) -> str:
+    """Return a table of the CPU seconds of a session."""
+    from cerlab.spark import time_spent
+
+    spent = time_spent(spark)
+    lines = [f"{name:8} {spent[name]:9.2f}  {what}" for name, what in _SPENT_ON.items() if spent]
+    return "\n".join(["where the time went, in CPU seconds of all tasks", *lines])
 
 
 SMALL = 256 << 20

@@ -320,7 +320,7 @@ def unreadable(path: Path | str, kind: str, error: Exception) -> BadData:
         "CER0742",
         f"this is no {kind} file: {' '.join(str(error).split())}",
         place=DataPlace(str(path)),
-        hint="a file of another format needs its own suffix, or format=",
+        hint="write or copy a damaged file again; another format needs its own suffix, or format=",
     )
 
 

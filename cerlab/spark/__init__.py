@@ -73,7 +73,7 @@ Spark; then processor, request and match_stream. `launch` starts Spark.
 
 from cerlab.spark.batch import explain, match, match_recognize, matching
 from cerlab.spark.failures import error_of
-from cerlab.spark.launch import doctor, session
+from cerlab.spark.launch import doctor, session, time_spent
 from cerlab.spark.stream.match import (
     match_stream,
     matching_stream,
@@ -96,5 +96,6 @@ __all__ = [
     "read_stream",
     "row_counts",
     "session",
+    "time_spent",
     "write_stream",
 ]

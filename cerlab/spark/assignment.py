@@ -289,13 +289,27 @@ class UnorderedFiles:
 
     @property
     def fields(self) -> BitFields | None:
-        """Their keys and times as one integer, as far as the footers tell; None without room."""
-        if self.columns.time is None or not self.groups:
-            return None
-        firsts = zip(*((*g.first, g.first_time) for g in self.groups), strict=True)
-        lasts = zip(*((*g.last, g.last_time) for g in self.groups), strict=True)
-        *keys, time = zip(map(min, firsts), map(max, lasts), strict=True)
-        return bit_fields([(f"k{n}", *ends) for n, ends in enumerate(keys)], [("time", *time)])
+        """Their keys, and times that are no key, as one integer; None without room for all."""
+        if not self.groups or self.columns.time in (None, *self.columns.keys):
+            return self.key_fields
+        time = min(g.first_time for g in self.groups), max(g.last_time for g in self.groups)
+        fields = bit_fields(self._keys, [("time", *time)])
+        return fields if fields is not None and "time" in fields.names else None
+
+    @property
+    def key_fields(self) -> BitFields | None:
+        """Several keys as one integer, as far as the footers tell; None without room for them."""
+        return bit_fields(self._keys, ()) if self.groups else None
+
+    @property
+    def _keys(self) -> list[tuple[str, int, int]]:
+        """The keys by name, with their least and greatest values."""
+        firsts, lasts = (
+            zip(*ends, strict=True)
+            for ends in ((g.first for g in self.groups), (g.last for g in self.groups))
+        )
+        ends = zip(map(min, firsts), map(max, lasts), strict=True)
+        return [(f"k{n}", *each) for n, each in enumerate(ends)]
 
 
 def ranges_in_files(

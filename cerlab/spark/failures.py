@@ -156,7 +156,7 @@ def _unread(kind: str, file: str, what: str, text: str) -> BadData:
         "CER0742",
         f"the file cannot be read: {reason.strip()}",
         place=place,
-        hint="it is damaged, still being written, or of another format",
+        hint="write or copy a damaged file again, or take it out of the folder",
     )
 
 

@@ -26,7 +26,7 @@ from cerlab.spark.footers import (
     local_path,
     row_groups,
 )
-from cerlab.spark.frame import WHOLE, group_of
+from cerlab.spark.frame import WHOLE, group_of, map_batches
 from cerlab.spark.plan import Mode, why_not
 from cerlab.spark.relevant_events import RelevantEvents, relevant_tests
 from cerlab.spark.request import Request, answer_schema, keys_of
@@ -298,14 +298,17 @@ def answers_in_units(
     if mode is Mode.KEYS:
         buckets = max(request.parts, -(-sum(assignment.rows) // ROWS_OF_A_BUCKET))
     fields = None if files else _fields(request, assignment, events, buckets)
-    placing = Placing(request.position is not None, is_numbered, events.condition is None, fields)
-    schema, job = answer_schema(request), events.job
+    schema, job, counts_others = answer_schema(request), events.job, False
     if files:
         # 5 million rows by key, cold: 5 to 6 CPU s; 30 through the JVM, 14 by repartition(key)
-        job, source = request.job, _grouped(request, files, buckets, is_numbered=is_numbered)
-        rows = numbers_of(request, source.tasks)
+        job, source = request.job, _grouped(request, files, buckets)
+        rows, counts_others = numbers_of(request, source.tasks), source.tests is not None
+        if source.fields is not None:
+            assignment = source.fields.over(assignment)
     else:
         rows = _rows(request, events, is_numbered=is_numbered, buckets=buckets)
+    numbered, whole = is_numbered or counts_others, events.condition is None
+    placing = Placing(request.position is not None, numbered, whole, fields)
     if fields is not None:
         rows, assignment = _with_bit_fields(rows, fields), fields.over(assignment)
     spread: Callable[[Iterable[Any]], Iterator[Any]]
@@ -317,7 +320,7 @@ def answers_in_units(
     if files:
         spread = partial(units_of_groups, files=source, spread=spread)
     parts = assignment.parts if buckets is None or is_numbered else buckets
-    units = by_part(rows.mapInArrow(spread, UNITS), parts)
+    units = by_part(map_batches(rows, spread, UNITS), parts)
     if buckets is None:
         evaluate = partial(tasks.evaluate_ranges, job=job, assignment=assignment, placing=placing)
         return TaskAnswers(units, evaluate, schema)
@@ -325,22 +328,25 @@ def answers_in_units(
         number = partial(
             tasks.number_units, assignment=assignment, buckets=buckets, placing=placing
         )
-        units = by_part(units.mapInArrow(number, UNITS), buckets)
+        units = by_part(map_batches(units, number, UNITS), buckets)
     return TaskAnswers(units, partial(tasks.evaluate_buckets, job=job, fields=fields), schema)
 
 
-def _grouped(
-    request: Request, files: UnorderedFiles, buckets: int | None, *, is_numbered: bool
-) -> GroupedRows:
-    """All that tasks read of files, of which there are no more than parts."""
+def _grouped(request: Request, files: UnorderedFiles, buckets: int | None) -> GroupedRows:
+    """All that tasks read of files, of which there are no more than parts.
+
+    Where positions are numbers of rows, several keys are one if there is room; then events for
+    which no test holds are only counted.
+    """
     names = dict.fromkeys(request.plan.partition)
     partition = tuple(request.attributes.index(name) for name in names)
     tasks_of_files = max(1, min(len(files.groups), request.parts))
-    counts_others = is_numbered and request.names is None
-    tests = relevant_tests(request.plan) if counts_others else None
-    attributes = request.attributes
+    fields = files.key_fields if request.position is None else None
+    is_one = request.position is None and (fields is not None or len(request.keys) == 1)
+    tests = relevant_tests(request.plan) if is_one and request.names is None else None
+    columns, attributes = files.columns, request.attributes
     return GroupedRows(
-        files.groups, files.columns, tasks_of_files, partition, buckets, attributes, tests
+        files.groups, columns, tasks_of_files, partition, buckets, attributes, tests, fields
     )
 
 

@@ -26,6 +26,7 @@ from cerlab.spark.files import (
     numbers_of,
 )
 from cerlab.spark.footers import NoProof
+from cerlab.spark.frame import map_batches
 from cerlab.spark.plan import MICROSECOND, Mode, why_not
 from cerlab.spark.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.request import Request, keys_of
@@ -61,7 +62,7 @@ def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
             raise NoProof(str(error)) from None
     schema = _schema(request).add("what", "string")
     find = partial(runs_of_files, ranges=ranges)
-    rows = numbers_of(request, ranges.parts).mapInArrow(find, schema).toArrow().to_pylist()
+    rows = map_batches(numbers_of(request, ranges.parts), find, schema).toArrow().to_pylist()
     if wrong := [row["what"] for row in rows if row["what"] is not None]:
         raise NoProof(wrong[0])
     runs = in_order(runs_in(rows, len(request.keys)) or [], positions=request.position is not None)
@@ -79,7 +80,9 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ..
     runs, tasks = RUNS_OF_A_PART * request.parts, min(len(files.groups), request.parts)
     cuts = quantiles(sample_of_files(files, SAMPLE * runs), runs)
     send = partial(units_of_files, files=files, tasks=tasks, cuts=cuts, parts=request.parts)
-    return _runs_of_units(request, numbers_of(request, tasks).mapInArrow(send, UNITS), files.fields)
+    return _runs_of_units(
+        request, map_batches(numbers_of(request, tasks), send, UNITS), files.fields
+    )
 
 
 def lying_runs(request: Request) -> tuple[Run, ...] | None:
@@ -90,7 +93,7 @@ def lying_runs(request: Request) -> tuple[Run, ...] | None:
     rows = request.source.frame.select(*_columns(request))
     # An event without a type loses its key, which ends the search; the survey then says why.
     rows = rows.withColumn("k0", fn.when(fn.col("named"), fn.col("k0"))).drop("named")
-    batches = rows.mapInArrow(partial(runs_of, positions=positions), _schema(request))
+    batches = map_batches(rows, partial(runs_of, positions=positions), _schema(request))
     runs = runs_in(batches.toArrow().to_pylist(), len(request.keys))
     return None if runs is None else in_order(runs, positions=positions)
 
@@ -99,7 +102,7 @@ def surveyed_runs(request: Request) -> tuple[Run, ...]:
     """Return the runs between quantiles; raises `BadData` for rows that break the order."""
     rows = request.source.frame.select(*_columns(request))
     send = partial(units_of_cuts, cuts=_cuts(request), parts=request.parts)
-    return _runs_of_units(request, rows.mapInArrow(send, UNITS))
+    return _runs_of_units(request, map_batches(rows, send, UNITS))
 
 
 def _runs_of_units(
@@ -111,7 +114,7 @@ def _runs_of_units(
     schema = _schema(request)
     for name, kind in SURVEY:
         schema.add(name, kind)
-    survey_rows = by_part(units, request.parts).mapInArrow(survey, schema).toArrow().to_pylist()
+    survey_rows = map_batches(by_part(units, request.parts), survey, schema).toArrow().to_pylist()
     return runs_of_survey(survey_rows, request.labels, positions=positions)
 
 

@@ -6,15 +6,17 @@ upper and lower case stay apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.errors import BadData, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import TimeAxis, clock_for
+from cerlab.spark.launch import clocks_of
+from cerlab.spark.tasks import timed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -26,6 +28,17 @@ WHOLE = ("tinyint", "smallint", "int", "bigint")
 FLOATS = ("float", "double")
 
 MOMENTS = ("timestamp", "timestamp_ntz", "date")
+
+Task: TypeAlias = "Callable[[Iterable[Any]], Iterator[Any]]"
+"""The record batches that a task makes of those that it is given."""
+
+
+def map_batches(rows: DataFrame, task: Task, schema: StructType | str) -> DataFrame:
+    """Return what tasks make of rows; `cerlab.spark.time_spent` knows what they cost."""
+    if (clocks := clocks_of(rows.sparkSession)) is not None:
+        task = partial(timed, function=task, clocks=clocks)
+    return rows.mapInArrow(task, schema)
+
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.model.event import AttributeType, Schema
 from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened
-from cerlab.spark.frame import arrow_schema, quoted
+from cerlab.spark.frame import arrow_schema, map_batches, quoted
 from cerlab.spark.tasks import rows_of_files
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def read(
             types = schema_for_tasks(files[0])
             read_all = partial(rows_of_files, files=files, schema=arrow_schema(types))
             numbers = spark.range(0, len(files), 1, len(files))
-            frame = numbers.mapInArrow(read_all, types)
+            frame = map_batches(numbers, read_all, types)
         case "parquet":
             footer_types = footer_schema(path)
             reader = spark.read if footer_types is None else spark.read.schema(footer_types)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -112,6 +113,47 @@ def set_batches(spark: SparkSession, batches: Mapping[str, str]) -> None:
     """Set the sizes of record batches."""
     for name, value in batches.items():
         spark.conf.set(name, value)
+
+
+def clocks_of(spark: SparkSession) -> dict[str, Any] | None:
+    """Return accumulators of the CPU seconds of tasks in Python; None for Spark Connect."""
+    context = getattr(spark, "_sc", None)
+    return None if context is None else _clocks(context)
+
+
+@lru_cache(maxsize=1)
+def _clocks(context: Any) -> dict[str, Any]:
+    return {name: context.accumulator(0.0) for name in ("reading", "writing", "python")}
+
+
+def time_spent(spark: SparkSession) -> dict[str, float]:
+    """Return the CPU seconds of all tasks since a session began, by what they were spent on.
+
+    ``reading`` files, ``shuffle``, ``python`` (sorting and the engine), ``writing`` files; and
+    ``java``, which is Java without its tasks: its start, its compiler, Spark's plans. The part of
+    Java in a stage counts as reading if the stage reads files, as writing if it writes some, else
+    as shuffle. In a session of Spark Connect nothing is known: the answer is empty.
+    """
+    clocks = clocks_of(spark)
+    if clocks is None:
+        return {}
+    java = spark.sparkContext._jsc.sc()
+    java.listenerBus().waitUntilEmpty()
+    spent = {name: float(clock.value) for name, clock in clocks.items()} | {"shuffle": 0.0}
+    no_quantiles = spark.sparkContext._gateway.new_array(spark._jvm.double, 0)
+    no_tasks = spark._jvm.java.util.ArrayList()
+    stages = java.statusStore().stageList(None, False, False, no_quantiles, no_tasks)
+    in_tasks = 0.0
+    for stage in (stages.apply(n) for n in range(stages.size())):
+        seconds = stage.executorCpuTime() / 1e9
+        in_tasks += seconds
+        reads, writes = stage.inputBytes(), stage.outputBytes()
+        spent["reading" if reads else "writing" if writes else "shuffle"] += seconds
+    here = spark._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration()
+    spent["java"] = here.orElseThrow().toMillis() / 1e3
+    if re.match(r"local(\[|$)", spark.sparkContext.master):  # else tasks are in other processes
+        spent["java"] = max(0.0, spent["java"] - in_tasks)
+    return spent
 
 
 _EVERYWHERE = {"spark.sql.session.timeZone": "UTC"}

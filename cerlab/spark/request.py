@@ -439,10 +439,11 @@ def correlated_answers(
     place = frame.position_column(source, position).alias("position")
     text = query_text(replace(pattern.ast, streams=()))
     job = GroupJob(text, time, attributes, names)
-    return (
+    rows = (
         source.frame.where(present if from_filter is None else present & from_filter)
         .select(group.alias("group"), place, *columns)
         .repartition(parts, fn.col("group"))
         .sortWithinPartitions("group", "position")
-        .mapInArrow(partial(evaluate_groups, job=job), schema if names is None else types)
     )
+    evaluate = partial(evaluate_groups, job=job)
+    return frame.map_batches(rows, evaluate, schema if names is None else types)

@@ -225,20 +225,38 @@ class RunRows(NamedTuple):
     part: int
     run: int
     rows: Any
+    counted: Any = None
+    """The only keys of further events, in order: they have numbers and are not evaluated."""
+
+    @property
+    def size(self) -> int:
+        """Number of all events."""
+        return int(self.rows.num_rows + (0 if self.counted is None else self.counted.num_rows))
+
+    def are_counted(self, placing: Placing) -> bool:
+        """Whether none of them is more than counted; in fields ``k0`` has all columns."""
+        return placing.fields is None and bool(self.rows.schema.names == ["k0"])
 
 
 def runs_of_units(batches: Iterable[Any]) -> Iterator[RunRows]:
     """The runs of some parts, each part's in order; units come sorted by part and run."""
+    import pyarrow as pa
+
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
     for (part, run), units in groupby(rows, key=itemgetter(0, 1)):
-        yield RunRows(part, run, _together([unit for *_, unit in units]))
+        batches = [batch for *_, unit in units for batch in pa.ipc.open_stream(unit)]
+        counted = [batch for batch in batches if batch.schema.names == ["k0"]]
+        if len(counted) in (0, len(batches)):
+            yield RunRows(part, run, _together(batches))
+        else:
+            evaluated = [batch for batch in batches if batch.schema.names != ["k0"]]
+            yield RunRows(part, run, _together(evaluated), _together(counted))
 
 
-def _together(units: list[Any]) -> Any:
+def _together(batches: list[Any]) -> Any:
     """The rows of some units of a run, in order."""
     import pyarrow as pa
 
-    batches = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
     if len(batches) == 1:
         return batches[0]
     places = [_place(rows, 0) for rows in batches]
@@ -262,6 +280,8 @@ def survey_units(
     """Yield a row that describes each run (`cerlab.spark.runs`)."""
     for unit in runs_of_units(batches):
         rows = unit.rows if fields is None else fields.decode(unit.rows)
+        if labels.time in labels.keys and "time" not in rows.schema.names:
+            rows = rows.append_column("time", rows.column(f"k{labels.keys.index(labels.time)}"))
         yield survey_run(unit.run, rows, labels, positions=positions)
 
 
@@ -270,7 +290,9 @@ def number_units(
 ) -> Iterator[Any]:
     """Units of ranges to units of buckets, whose events are in the order of their positions."""
     for unit in _check_counts(runs_of_units(batches), assignment, placing):
-        rows = _with_positions(unit.rows, assignment.before[unit.run], placing)
+        if unit.are_counted(placing):
+            continue
+        rows = _with_positions(unit, assignment.before[unit.run], placing)
         names = ["k0" if name == "position" else name for name in rows.schema.names]
         yield from _in_buckets(unit.run, rows.rename_columns(names), buckets)
 
@@ -285,7 +307,7 @@ def evaluate_buckets(
     placing = Placing(has_positions=True, fields=fields)
     for _, runs in groupby(runs_of_units(batches), key=attrgetter("part")):
         run = new_evaluation(job)
-        for rows in tables_of((_with_positions(each.rows, 0, placing) for each in runs), size):
+        for rows in tables_of((_with_positions(each, 0, placing) for each in runs), size):
             yield from run.push(rows)
         yield from run.finish()
 
@@ -306,7 +328,8 @@ def evaluate_ranges(
         for own, inside in groupby(some, key=lambda unit: assignment.part[unit.run] == unit.part):
             if own:
                 run.own = run.read
-            events = (_with_positions(u.rows, assignment.before[u.run], placing) for u in inside)
+            evaluated = (unit for unit in inside if not unit.are_counted(placing))
+            events = (_with_positions(u, assignment.before[u.run], placing) for u in evaluated)
             for rows in tables_of(events, size):
                 yield from run.push(rows)
         yield from run.finish()
@@ -323,8 +346,8 @@ def _check_counts(
     for part, some in groupby(units, key=attrgetter("part")):
         read = 0
         for unit in some:
-            _same(unit.rows.num_rows, counts[unit.run])
-            read += unit.rows.num_rows
+            _same(unit.size, counts[unit.run])
+            read += unit.size
             yield unit
         # The runs that the part reads are consecutive, as `part` and `reader` ascend.
         stretch = slice(bisect_left(assignment.reader, part), bisect_right(assignment.part, part))
@@ -336,10 +359,11 @@ def _same(read: int, before: int) -> None:
         raise change_error(f"a stretch had {before} rows in the first pass and has {read} now")
 
 
-def _with_positions(rows: Any, before: int, placing: Placing) -> Any:
+def _with_positions(unit: RunRows, before: int, placing: Placing) -> Any:
     """The rows in FROM without their keys, with positions where they would not be consecutive."""
     import pyarrow as pa
 
+    rows = unit.rows
     if placing.fields is not None:
         rows = placing.fields.decode(rows)
         rows = rows.select([name for name in rows.schema.names if name != "group"])
@@ -348,6 +372,9 @@ def _with_positions(rows: Any, before: int, placing: Placing) -> Any:
         rows = rows.append_column("position", rows.column(keys[-1]))
     elif placing.is_numbered:
         places = np.arange(before, before + rows.num_rows)
+        if unit.counted is not None:  # no two events have the same keys
+            others = numbers_of(unit.counted.column("k0"))
+            places += np.searchsorted(others, numbers_of(rows.column("k0")))
         rows = rows.append_column("position", pa.array(places))
     if "kept" in rows.schema.names:
         rows = rows.filter(rows.column("kept")).drop_columns(["kept"])

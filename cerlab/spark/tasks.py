@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
+from time import process_time
 from typing import Any, NamedTuple
 from uuid import uuid4
 from zlib import crc32
@@ -22,10 +24,39 @@ from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.footers import Columns, RowGroup, inside, parquet_file, resolve
 from cerlab.spark.plan import engine_column, first_problem, increase, is_stream
 from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tables_of
-from cerlab.spark.shuffle_units import change_error, units_of_cuts
+from cerlab.spark.shuffle_units import ROWS_OF_A_UNIT, change_error, units_of_cuts
 
 RUN_IN_FILES = 1 << 15
 """Rows of a run of a task, for a stream whose rows Spark reads."""
+
+
+SPENT = {"reading": 0.0, "writing": 0.0}
+"""CPU seconds of this process in files; all else that a task does counts as ``python``."""
+
+
+@contextmanager
+def _spending(on: str) -> Iterator[None]:
+    begins = process_time()
+    try:
+        yield
+    finally:
+        SPENT[on] += process_time() - begins
+
+
+def timed(
+    batches: Iterable[Any],
+    function: Callable[[Iterable[Any]], Iterator[Any]],
+    clocks: Mapping[str, Any],
+) -> Iterator[Any]:
+    """Yield what a task makes of its rows, and add its CPU seconds to accumulators by name."""
+    begins, before = process_time(), dict(SPENT)
+    try:
+        yield from function(batches)
+    finally:
+        in_files = {name: seconds - before[name] for name, seconds in SPENT.items()}
+        for name, seconds in in_files.items():
+            clocks[name].add(seconds)
+        clocks["python"].add(process_time() - begins - sum(in_files.values()))
 
 
 def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iterator[Any]:
@@ -57,7 +88,8 @@ def write_answers(
     )
     with pq.ParquetWriter(path, schema, filesystem=files, **parquet_encoding(schema)) as writer:
         for table in tables_of(answers, ROWS):
-            writer.write_table(table)
+            with _spending("writing"):
+                writer.write_table(table)
             rows += table.num_rows
     yield pa.RecordBatch.from_pydict({"name": [name], "answers": [rows]})
 
@@ -219,7 +251,8 @@ def _content(file: Any, group: RowGroup, names: list[str]) -> Any:
     if group.number >= file.num_row_groups:
         raise change_error(f"{group.path} has {file.num_row_groups} row groups and had more")
     try:
-        return file.read_row_group(group.number, columns=names, use_threads=False)
+        with _spending("reading"):
+            return file.read_row_group(group.number, columns=names, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(group.path, "whole Parquet", error) from None
 
@@ -299,6 +332,8 @@ class GroupedRows(NamedTuple):
     attributes: tuple[str, ...] = ()
     tests: tuple[Predicate, ...] | None = None
     """Tests of which an event has to satisfy one, or else it is only counted; None for no tests."""
+    fields: BitFields | None = None
+    """The keys as one, ``k0``, which is sorted and moved for less; None where they stay several."""
 
 
 def units_of_groups(
@@ -308,37 +343,49 @@ def units_of_groups(
 
     Raises `BadData` for rows that are not as the footers state.
     """
-    groups = (
-        group for number in numbers_in(batches) for group in files.groups[number :: files.tasks]
-    )
-    yield from spread(rows for group in groups for rows in _rows_to_spread(group, files))
+    evaluated: list[Any] = []
+    counted: list[Any] = []
+    for number in numbers_in(batches):
+        for group in files.groups[number :: files.tasks]:
+            for rows in _rows_to_spread(group, files):
+                some = counted if rows.schema.names == ["k0"] else evaluated
+                some.append(rows)
+                if sum(each.num_rows for each in some) >= ROWS_OF_A_UNIT:
+                    yield from spread(some)
+                    some.clear()
+    for some in (evaluated, counted):
+        yield from spread(some)
 
 
 def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
-    """The columns ``k0 .. a0 ..`` of a row group, and ``group``, the bucket of the key."""
+    """The columns ``k0 .. a0 ..`` of a row group, and ``group``, the bucket of the key.
+
+    Of events that are only counted ``k0`` alone, in batches by themselves.
+    """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     columns = files.columns
     cluster = _row_group(open_file(group.path, columns.read), group, columns)
     rows = _for_engine(cluster, columns)
     if columns.has_position:
         rows = rows.drop_columns("position")
-    for n, name in enumerate(columns.keys):
-        rows = rows.append_column(f"k{n}", array_from(cluster.numbers[name]))
+    keys = {f"k{n}": array_from(cluster.numbers[name]) for n, name in enumerate(columns.keys)}
+    if files.fields is not None:
+        keys = {"k0": files.fields.encode(keys)}
+    for name, column in keys.items():
+        rows = rows.append_column(name, column)
     if files.buckets is not None:
-        keys = [rows.column(f"a{n}") for n in files.partition]
-        rows = rows.append_column("group", buckets_of_keys(keys, rows.num_rows, files.buckets))
+        parts = [rows.column(f"a{n}") for n in files.partition]
+        rows = rows.append_column("group", buckets_of_keys(parts, rows.num_rows, files.buckets))
     if files.tests is not None:
         values = {
             name: engine_column(rows.column(f"a{n}"), name)
             for n, name in enumerate(files.attributes)
         }
-        kept = pa.array(np.asarray(stage_of_tests(files.tests).symbols(values, rows.num_rows)) != 0)
-        for n in range(len(files.attributes)):  # of the others no value is read: NULL is short
-            values_of_kept = pc.if_else(kept, rows.column(f"a{n}"), None)
-            rows = rows.set_column(n, f"a{n}", values_of_kept)
-        rows = rows.append_column("kept", kept)
+        kept = np.asarray(stage_of_tests(files.tests).symbols(values, rows.num_rows)) != 0
+        others = keys["k0"].filter(pa.array(~kept))
+        yield pa.RecordBatch.from_pydict({"k0": others})
+        rows = rows.filter(pa.array(kept))
     yield from _with_short_dictionaries(rows).to_batches()
 
 

@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from cerlab.errors import UsageError
 from cerlab.spark.footers import inside, local_path, resolve, why_not_opened
-from cerlab.spark.frame import arrow_schema
+from cerlab.spark.frame import arrow_schema, map_batches
 from cerlab.spark.tasks import write_answers
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class TaskAnswers:
     @property
     def frame(self) -> DataFrame:
         """The answers, handed to Spark."""
-        return self.rows.mapInArrow(self.evaluate, self.schema)
+        return map_batches(self.rows, self.evaluate, self.schema)
 
     def write(self, output: str, events: Iterable[str], *, overwrite: bool = False) -> int:
         """The answers as a folder of Parquet files, and how many they are.
@@ -62,7 +62,7 @@ class TaskAnswers:
 
             def by_tasks(folder: str) -> DataFrame:
                 write = partial(write_answers, evaluate=self.evaluate, folder=folder, schema=schema)
-                return self.rows.mapInArrow(write, FILE_SCHEMA)
+                return map_batches(self.rows, write, FILE_SCHEMA)
 
             return write_folder(by_tasks, output, events, overwrite=overwrite)
         from pyspark.sql import Observation
@@ -125,7 +125,7 @@ def refuse_existing(output: str) -> None:
     files, path = resolve(output)
     if files.get_file_info(path).type != FileType.NotFound:
         hint = "give another place, or --overwrite"
-        raise UsageError("CER0889", f"{output} already exists", hint=hint)
+        raise UsageError("CER0889", f"the output {output} already exists", hint=hint)
 
 
 def publish(staging: Path, folder: Path) -> None:

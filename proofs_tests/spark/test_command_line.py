@@ -14,6 +14,7 @@ import pytest
 
 from cerlab.cli import main
 from cerlab.spark import batch as answer_warnings
+from cerlab.spark import time_spent
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -69,9 +70,14 @@ def test_a_file_has_the_answers_of_run(
     output = tmp_path / "answers"
     options = ["--order-by", "t, n", "--parts", "2"]
     command = ["spark", QUERY, "--input", str(path), "--output", str(output), *options]
-    assert main(command) == 0, capsys.readouterr().err
+    before = time_spent(spark)
+    assert main([*command, "--verbose"]) == 0
+    after = time_spent(spark)
     rows = parquet.read_table(output).to_pylist()
     assert sorted(rows, key=lambda row: (row["end"], row["positions"])) == expected
+    said = re.findall(r"^(\w+) +[\d.]+  ", capsys.readouterr().err, re.MULTILINE)
+    assert said == ["reading", "shuffle", "python", "writing", "java"]
+    assert all(after[name] > before[name] for name in ("reading", "python", "writing"))
 
 
 def test_an_output_that_is_there_is_replaced_if_that_is_asked(

@@ -230,6 +230,26 @@ def test_rows_in_no_order_are_surveyed(table: Any, what: str | None, tmp_path: P
             runs_of_survey(reports, labels, positions=True)
 
 
+@pytest.mark.parametrize("keys", [("t", "id"), ("v", "id")])
+def test_a_survey_of_wide_keys_has_the_times_of_its_runs(
+    keys: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Also where keys and times together have no room in one integer."""
+    wide = [n << 50 for n in range(8)]
+    rows = stream(t=wide, v=wide).take([5, 2, 7, 0, 3, 6, 1, 4])
+    columns = Columns(keys, True, "t", ("type",), None)
+    files = UnorderedFiles(row_groups(write(tmp_path, rows), columns).groups, columns)
+    assert files.key_fields is not None
+    cuts = [(3 << 50, 3), (6 << 50, 6)]
+    numbers = pa.table({"id": pa.array([0], pa.int64())}).to_batches()
+    units = pa.Table.from_batches(units_of_files(numbers, files, 1, cuts, 1)).sort_by("run")
+    labels = Labels(keys, "t")
+    batches = survey_units(units.to_batches(), labels, positions=True, fields=files.fields)
+    runs = runs_of_survey([r for b in batches for r in b.to_pylist()], labels, positions=True)
+    times = [(run.first_time, run.last_time) for run in runs]
+    assert times == [(wide[0], wide[2]), (wide[3], wide[5]), (wide[6], wide[7])]
+
+
 def test_groups_of_files_that_lie_among_one_another(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
