@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -36,4 +37,7 @@ def test_the_python_of_the_page_on_spark_runs(
     counts, found = namespace["counts"], namespace["found"].count()
     assert counts["answers"] == found > 0  # the second start has doubled nothing
     assert counts["waiting"] > 0
-    assert spark.table("found").where("topic = 'found'").count() == found
+    records = spark.table("found").where("topic = 'found'").collect()
+    assert len(records) == found
+    values = [json.loads(record["value"]) for record in records]
+    assert [each["partition"]["name"] for each in values] == [record["key"] for record in records]
