@@ -14,7 +14,12 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from sphinx.search.en import SearchEnglish  # noqa: E402
+
 import cerlab  # noqa: E402
+
+# Words that patterns are about, and that the search leaves out of English.
+SearchEnglish.stopwords -= {"not", "between", "before", "after", "until", "once", "same", "why"}
 
 project = "cerlab"
 author = "the cerlab authors"
