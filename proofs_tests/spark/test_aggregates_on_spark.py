@@ -88,7 +88,7 @@ def test_what_has_no_aggregates_says_so(spark: Any) -> None:
         ("SELECT SUM(a.name) WHERE A AS a WITHIN 3 [t]", {}, "CER0306"),
         ("SELECT SUM(a.prise) WHERE A AS a WITHIN 3 [t]", {}, "CER0864"),
         (f"{count_query} LIMIT 3", {}, "CER0420"),
-        ("SELECT COUNT(*) WHERE A AS a ; B AS b FILTER a.v < b.v", {}, "CER0418"),
+        ("SELECT COUNT(*) WHERE A AS a ; B AS b FILTER a.v < b.v", {}, "CER0496"),
         (count_query, {"columns": "*"}, "CER0865"),
         (count_query, {"partition": True}, "CER0865"),
     ]
