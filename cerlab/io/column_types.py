@@ -9,8 +9,6 @@ Values of Python are made Arrow by `array_of`: pyarrow's own ways import pandas,
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from cerlab.errors import BadData, DataPlace
+from cerlab.io.conversion import is_double
 from cerlab.io.rows import Quoted
 from cerlab.model.columns import array_from, array_of, encode_text, numbers_of
 from cerlab.model.event import Value
@@ -190,20 +189,12 @@ def _numbers(texts: Any) -> Any | None:
         return None
     if _hold(texts, b"+") and _all_match(texts, _INTEGER):
         unsigned = pc.replace_substring(texts, "+", "")
-        return doubles if (integers := _cast(unsigned, INTEGER)) is None else integers
+        if (integers := _cast(unsigned, INTEGER)) is not None:
+            return integers
     large = np.abs(numbers_of(doubles)) >= 2.0**63
-    if large.any() and not all(map(_is_double, texts.filter(array_from(large)).to_pylist())):
+    if large.any() and not all(map(is_double, texts.filter(array_from(large)).to_pylist())):
         return None
     return doubles
-
-
-def _is_double(cell: str | None) -> bool:
-    """Whether a number beyond 64 bits stays what it is: ``1e400`` and most long integers do not."""
-    if cell is None or math.isinf(number := float(cell)):
-        return cell is None or "inf" in cell.lower()
-    if re.fullmatch(_INTEGER, cell := cell.strip(" \t")) is None:
-        return True
-    return int(cell) == number or -(2**63) <= int(cell) < 2**63
 
 
 def _truths(words: Any) -> Any | None:

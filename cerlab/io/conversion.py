@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -144,6 +145,70 @@ def convert(raw: str, kind: AttributeType, place: Place) -> Value:
     except ValueError:
         pass
     raise _wrong_type(repr(raw[:60]), kind, place())
+
+
+def typed_cells(cells: Sequence[str | None], *, quoted: bool = False) -> list[Value]:
+    """Return the cells of a column in the first type that fits all, without NumPy and Arrow.
+
+    As `cerlab.io.column_types.typed`, but that moments lose their zone; some cell is `quoted`: then
+    all are text.
+
+    >>> typed_cells(["007", "1", None]), typed_cells(["007", "NA"])
+    ([7, 1, None], ['007', 'NA'])
+    """
+    words = [None if cell is None else cell.strip(" \t") for cell in cells]
+    some = [word for word in words if word is not None]
+    for kind in () if quoted else _KINDS:
+        if kind is AttributeType.TIMESTAMP:
+            moments = {word: _moment(word) for word in some}
+            zones = {moment and moment[1] for moment in moments.values()}
+            if zones <= {True} or zones <= {False}:  # in all cells or in none
+                return [
+                    moment[0] if (moment := moments.get(word or "")) else None for word in words
+                ]
+            continue
+        try:
+            values = [None if word is None else convert(word, kind, _NOWHERE) for word in words]
+        except BadData:
+            continue
+        if kind is not AttributeType.DOUBLE or all(map(is_double, some)):
+            return values
+    return [None if cell is None else str(cell) for cell in cells]
+
+
+_KINDS = (AttributeType.INT, AttributeType.DOUBLE, AttributeType.BOOLEAN, AttributeType.TIMESTAMP)
+
+_NOWHERE: Place = partial(DataPlace, "")
+
+_MOMENT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:([ T][0-9]{2}(?::[0-9]{2}(?::[0-9]{2}(?:\.([0-9]{1,9}))?)?)?)"
+    r"(Z|[+-][0-9]{2}(?::?[0-5][0-9])?)?)?"
+)
+
+
+def _moment(word: str) -> tuple[Timestamp, bool] | None:
+    """Return a moment in ISO 8601 in 64 bits of nanoseconds, and whether it has a zone."""
+    if (match := _MOMENT.fullmatch(word)) is None:
+        return None
+    date, time, fraction, zone = match.groups("")
+    with suppress(ValueError):
+        second = to_value(datetime.fromisoformat(date + time.partition(".")[0] + zone))
+        assert isinstance(second, Timestamp), "a date is a moment"
+        moment = Timestamp(second.nanoseconds + int(fraction.ljust(9, "0")))
+        # pyarrow multiplies the seconds before it adds the rest, so both have to fit
+        if second.nanoseconds in _INT64 and moment.nanoseconds in _INT64:
+            return moment, bool(zone)
+    return None
+
+
+def is_double(cell: str | None) -> bool:
+    """Whether a number beyond 64 bits stays what it is: ``1e400`` and most long integers do not."""
+    if cell is None or math.isinf(number := float(cell)):
+        return cell is None or "inf" in cell.lower()
+    if _INTEGER.fullmatch(cell := cell.strip(" \t")) is None:
+        return True
+    return -(2**53) <= number <= 2**53 or int(cell) == number or int(cell) in _INT64
 
 
 def conform(value: Value, kind: AttributeType, place: Place) -> Value:

@@ -12,7 +12,7 @@ from cerlab.errors import UsageError
 from cerlab.io import arrow
 from cerlab.io.conversion import Reading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
-from cerlab.io.files import SIZE, Sources, Watch, paths_of, read_parts, short_streams
+from cerlab.io.files import SIZE, Sources, Watch, paths_of, read_parts, short_events, short_streams
 from cerlab.io.named_columns import arrow_column
 from cerlab.io.rows import POLLED, Rows, stream_of
 from cerlab.io.sources import (
@@ -248,6 +248,9 @@ def read(
         if (kind := format_of(file, options.format)) in COLUMNAR:
             assert kind is not None
             stream = _table_stream(arrow.read_file(file, kind), options.reading(str(file)), axis)
+            return (sorted_by_time(stream) if sort else stream).up_to(options.until)
+        if schema is None and (events := short_events(file, kind, options)) is not None:
+            stream = stream_of(list(watch(iter([events]))), axis, schema, Stream)
             return (sorted_by_time(stream) if sort else stream).up_to(options.until)
     stream = stream_of(list(read_parts(paths, options, watch=watch)), axis, schema, Stream)
     return (sorted_by_time(stream) if sort else stream).up_to(options.until)

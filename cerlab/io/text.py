@@ -7,6 +7,7 @@ line by line: so one odd line costs little, and what is wrong has its row.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from itertools import chain, islice
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cerlab.budget import poll
 from cerlab.errors import BadData, UsageError
 from cerlab.io import core_text, delimited, ndjson
-from cerlab.io.conversion import Place, Reading, check_text, convert, typed_event
+from cerlab.io.conversion import Place, Reading, check_text, convert, typed_cells, typed_event
 from cerlab.io.declared import declared_rows, declared_types
 from cerlab.io.rows import Part, Quoted, Refused, Rows, TextRow, batched, line_ends, lone_returns
 from cerlab.io.sources import FORMATS, empty, looks_like
@@ -118,6 +119,32 @@ def text_parts(
         block = blocks.next()
 
 
+def plain_events(data: bytes, kind: str, reading: Reading) -> list[Event]:
+    """Return the events of a short text as `text_parts`, without NumPy and Arrow.
+
+    Moments lose their zone. Raises `BadData` for a row that cannot be read, or for no lines.
+    """
+    lines = [*_lines(data.removeprefix(_MARK), 0, reading)]
+    if kind == "ndjson":
+        return [*ndjson.read_lines(lines, reading)]
+    if kind == "core":
+        rows = [*core_text.text_rows(lines, reading, before=0)]
+    else:
+        header = delimited.read_header(lines, reading)
+        below, before = lines[header.lines :], header.lines
+        rows = [*delimited.text_rows(below, header, reading, before=before, last=True)]
+    columns: dict[str, Iterator[Value]] = {}
+    for name in dict.fromkeys(chain.from_iterable(row.cells for row in rows)):
+        cells = [row.cells.get(name) for row in rows]
+        quoted = any(type(cell) is Quoted for cell in cells)
+        columns[name] = iter(typed_cells(cells, quoted=quoted))
+    events = []
+    for row in rows:
+        values = {name: next(column) for name, column in columns.items()}
+        events.append(Event(row.type, {name: values[name] for name in row.cells}, row.stream))
+    return events
+
+
 def _header(data: bytes, blocks: Blocks, reading: Reading) -> tuple[delimited.Header, bytes]:
     """Return the header of a CSV and the lines of its first blocks below."""
     while True:
@@ -198,7 +225,7 @@ class _Ndjson:
         return batched(ndjson.read_lines(lines, self._reading, before=before), LINES)
 
 
-class _Cells:
+class _Cells(ABC):
     """A format whose cells are text until their columns have types."""
 
     sparse: bool
@@ -217,8 +244,9 @@ class _Cells:
         for some in batched(rows, LINES):
             yield from self._of_cells(some)
 
+    @abstractmethod
     def _text_rows(self, lines: Iterable[str], before: int, *, last: bool) -> Iterator[TextRow]:
-        raise NotImplementedError
+        """Yield the rows of lines."""
 
     def _events(self, rows: Iterable[TextRow]) -> Iterator[Event]:
         """Yield rows as the schema declares them."""

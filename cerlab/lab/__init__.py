@@ -10,7 +10,7 @@ import re
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,12 +19,10 @@ import cerlab
 from cerlab.api.questions import as_row_pattern
 from cerlab.api.timelines import WHAT, stage
 from cerlab.compile.pattern import Pattern, SremoPattern, any_pattern
-from cerlab.errors import BadData, CerlabError, DataPlace, SourcePlace, Unsupported, UsageError
-from cerlab.io import core_text, delimited, ndjson
-from cerlab.io.conversion import Reading, convert
-from cerlab.io.rows import Quoted
+from cerlab.errors import BadData, CerlabError, SourcePlace, Unsupported, UsageError
+from cerlab.io.conversion import Reading
+from cerlab.io.text import plain_events
 from cerlab.model.answer import by_end
-from cerlab.model.event import AttributeType, Value
 from cerlab.rows.syntax import RowPattern
 from cerlab.viz.filmstrip import Frames
 from cerlab.viz.html import block, escape, table
@@ -128,49 +126,14 @@ def stream_of(text: str, time: str = "") -> cerlab.Stream:
     try:
         import pyarrow  # noqa: F401  # the readers of files need it
     except ImportError:
-        return cerlab.Stream(list(_events(text, form)), time=name, unit=measure)
+        events = plain_events(text.encode(), form, Reading("events"))
+        return cerlab.Stream(events, time=name, unit=measure)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"events.{form}"
         path.write_text(text, encoding="utf-8")
         stream = cerlab.Stream.read(path, time=name, unit=measure)
         list(islice(stream, 1))
     return stream
-
-
-def _events(text: str, form: str) -> Iterator[cerlab.Event]:
-    """Yield the events of a text as `Stream.read` does, without Arrow, which the browser lacks."""
-    reading, lines = Reading("events"), text.splitlines(keepends=True)
-    if form == "ndjson":
-        yield from ndjson.read_lines(lines, reading)
-        return
-    if form == "core":
-        rows = list(core_text.text_rows(lines, reading, before=0))
-    else:
-        header = delimited.read_header(lines, reading)
-        below = lines[header.lines :]
-        rows = list(delimited.text_rows(below, header, reading, before=header.lines, last=True))
-    names = dict.fromkeys(name for row in rows for name in row.cells)
-    columns = {name: iter(_typed([row.cells.get(name) for row in rows])) for name in names}
-    for row in rows:
-        values = {name: next(column) for name, column in columns.items()}
-        yield cerlab.Event(row.type, {n: values[n] for n in row.cells}, row.stream)
-
-
-def _typed(cells: Sequence[str | None]) -> list[Value]:
-    """Return the cells of a column in the first type that takes all of them, as files have."""
-    quoted = any(type(cell) is Quoted for cell in cells)
-    for kind in () if quoted else _KINDS:
-        try:
-            return [
-                None if cell is None else convert(cell.strip(), kind, lambda: DataPlace("events"))
-                for cell in cells
-            ]
-        except BadData:
-            continue
-    return [None if cell is None else str(cell) for cell in cells]
-
-
-_KINDS = (AttributeType.INT, AttributeType.DOUBLE, AttributeType.BOOLEAN, AttributeType.TIMESTAMP)
 
 
 def _stream(request: Request) -> cerlab.Stream:

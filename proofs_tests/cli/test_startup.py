@@ -50,12 +50,12 @@ def test_a_check_needs_no_columns_and_no_pictures() -> None:
         ("e.ndjson", '{"type": "A"}\n{"type": "B"}\n'),
     ],
 )
-def test_a_small_text_needs_neither_frames_nor_kernels(
+def test_a_small_text_needs_neither_columns_nor_kernels(
     name: str, content: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(content)
     names = modules("run", "A ; B", str(tmp_path / name))
-    assert not names & (PICTURES | SOLVERS | (COLUMNS | OTHERS) - {"numpy", "pyarrow"})
+    assert not names & (PICTURES | SOLVERS | COLUMNS | OTHERS)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are listed by Linux")

@@ -16,6 +16,8 @@ import pytest
 
 import cerlab
 from cerlab.io import Stream, batches
+from cerlab.io.conversion import Reading
+from cerlab.io.text import plain_events
 from proofs_tests.io.test_text import EVERY
 from proofs_tests.suite import Suite
 
@@ -171,3 +173,32 @@ def same(value: Any) -> Any:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return value if isinstance(value, str) else (isinstance(value, bool), float(value))
+
+
+ODD_CELLS = """1 0 007 -12 +5 + 1.5 1e3 1E-3 1. .5 nan NaN inf -Infinity 1e400 9223372036854775807
+9223372036854775808 -9223372036854775809 18446744073709551616 18446744073709551617 1_000 0x10 true
+FALSE tRuE yes ٣ 2026-01-31 2026-01-31T10 2026-01-31T10:00:05.5 2026-01-31T10:00:05Z
+2026-01-31T10:00:05.123456789 2026-01-31T10:00:05.1234567891 2026-01-31T10:00+02
+2026-01-31T10:00:05+0200 2026-01-31T10:00:05-10:60 2026-01-31T10:00:05+24:00 2026-01-31Z 2026-02-30
+2026-W05-1 2026-01-31T24:00:00 1600-01-01 9999-12-31 2262-04-11T23:47:16.854775807
+2262-04-11T23:47:16.854775808 1677-09-21T00:12:43.145224192 10:00 NA NULL é x"""
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_short_text_is_read_in_python_as_by_pyarrow(
+    kind: str, suite: Suite, tmp_path: Path
+) -> None:
+    """All odd cells alone, then some together, with spaces around them and nothing between."""
+    path = tmp_path / f"e.{kind}"
+    alone = iter([[cell] for cell in ODD_CELLS.split()])
+
+    def case(rng: Random) -> bool:
+        pool = rng.sample(ODD_CELLS.split(), rng.choice((1, 2, 5)))
+        cells = next(alone, None) or [rng.choice((*pool, "")) for _ in range(rng.randrange(1, 6))]
+        cells = [f" {cell}\t" if rng.random() < 0.1 else cell for cell in cells]
+        path.write_text("\n".join(FORMATS[kind](cells)) + "\n")
+        events = plain_events(path.read_bytes(), kind, Reading(str(path)))
+        assert repr(events) == repr([*Stream.read(path).events]), cells
+        return True
+
+    suite.run(case, deep_count=20_000)
