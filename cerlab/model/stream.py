@@ -175,7 +175,11 @@ def _number(event: Event, attribute: str, position: int) -> Instant:
     if value is None and attribute not in event.attributes:
         message = f"the event at position {position} has no time: it has no '{attribute}'"
         raise BadData("CER0712", message, hint=nearest(attribute, event.attributes) or "name it")
-    if value is None or isinstance(value, (bool, str)) or not math.isfinite(value):
+    if (
+        value is None
+        or isinstance(value, (bool, str))
+        or (isinstance(value, float) and not math.isfinite(value))
+    ):
         raise BadData(
             "CER0712",
             f"the event at position {position} has no time: '{attribute}' is {value!r}",

@@ -165,6 +165,13 @@ def test_bad_times_are_errors(evaluator: str, times: list[Any], code: str) -> No
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_a_time_may_be_an_integer_beyond_doubles(evaluator: str) -> None:
+    events = [{"type": "A", "t": 10**400}, {"type": "B", "t": 10**400 + 3}]
+    found = cerlab.evaluate("SELECT * WHERE A ; B WITHIN 3 [t]", events, evaluator=evaluator)  # type: ignore[arg-type]  # literals
+    assert [m.positions for m in found] == [(0, 1)]
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
 def test_a_time_window_without_a_time_is_an_error(evaluator: str) -> None:
     with pytest.raises(UsageError, match="time attribute"):
         cerlab.evaluate("SELECT * WHERE A WITHIN 3 SECONDS", word("A"), evaluator=evaluator)  # type: ignore[arg-type]  # literals
