@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,11 +116,7 @@ class Matches(Drawable, Immutable):
         n = index(k)
         return self._access.answer(n if n >= 0 else self._from_the_end(n))
 
-    def __len__(self) -> int:
-        """Return `count`; raises OverflowError where Python has no length so large."""
-        if (answers := self._count) > sys.maxsize:
-            raise OverflowError(f"len() of {answers:,} answers is too large: use matches.count()")
-        return answers
+    # no __len__: list(m) would ask for it, and so count all answers before it lists them
 
     def __bool__(self) -> bool:
         return next(iter(self), None) is not None
