@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from cerlab.cli.options import comma_separated, output
+from cerlab.cli.options import comma_separated, in_columns, output
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.evaluate.labelled import (
     event_texts,
@@ -367,7 +367,7 @@ class Answers:
         self._out = out
         self._labels, self._events = arguments.labels, arguments.show_events
         self._columns: list[str] | None = None
-        self._with_columns = arguments.columns is not None or arguments.format == "csv"
+        self._with_columns = in_columns(arguments)
         if arguments.columns is not None:
             self._columns = comma_separated(arguments.columns)
         self._in_lines = arguments.format == "ndjson" and not self._with_columns

@@ -12,7 +12,7 @@ from warnings import warn
 
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, Writer
-from cerlab.cli.options import input_options, time_option
+from cerlab.cli.options import in_columns, input_options, time_option
 from cerlab.compile.pattern import AnyPattern, Pattern, has_waits
 from cerlab.errors import AnswerWarning, BadData, CerlabError, TypeMismatch
 from cerlab.evaluate import evaluator_of, remark_on_waiting, valuations_of
@@ -154,8 +154,7 @@ def live_run(
             return _one_by_one(lambda S: by.valuations(query, S, axis), options, answers)
         return _again(lambda S: valuations_of(query, S, name), axis, options, answers)
     if name in WAITING and has_waits(query):
-        with_columns = arguments.columns is not None or arguments.format == "csv"
-        if with_columns and isinstance(query, Pattern) and not has_labels(query):
+        if in_columns(arguments) and isinstance(query, Pattern) and not has_labels(query):
             return None
         return _waiting(query, until, axis, options, answers)
     if name in ("auto", "compiled") and has_machine:

@@ -74,6 +74,23 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_result(parser: argparse.ArgumentParser) -> None:
+    """How results are written, and where."""
+    parser.add_argument("--format", default="ndjson", choices=("ndjson", "csv", "table", "parquet"))
+    parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
+
+
+def check_result(arguments: argparse.Namespace) -> None:
+    """Raise `UsageError` for a format that needs a file, without one."""
+    if arguments.format == "parquet" and arguments.output is None:
+        raise UsageError("CER0809", "Parquet needs a file", hint="add -o OUT.parquet")
+
+
+def in_columns(arguments: argparse.Namespace) -> bool:
+    """Whether answers are written as rows with names, which CSV always has."""
+    return arguments.columns is not None or arguments.format == "csv"
+
+
 def add_quiet(parser: argparse.ArgumentParser) -> None:
     """Say nothing beside the answers."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no warnings")

@@ -12,8 +12,8 @@ from warnings import warn
 
 from cerlab.cli.answers import write_tables
 from cerlab.cli.command import OK
-from cerlab.cli.options import query_text, refuse_options
-from cerlab.errors import AnswerWarning, UsageError
+from cerlab.cli.options import add_result, check_result, query_text, refuse_options
+from cerlab.errors import AnswerWarning
 from cerlab.model.event import to_value
 from cerlab.rows.recognise import RowPattern, match_recognize
 from cerlab.rows.sql import sql
@@ -50,14 +50,12 @@ def sql_options(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="NAME=FILE for FROM NAME; without NAME= it is the file's name without its ending",
     )
-    parser.add_argument("--format", default="ndjson", choices=("ndjson", "csv", "table", "parquet"))
-    parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
+    add_result(parser)
 
 
 def run_sql(arguments: argparse.Namespace) -> int:
     """``cerlab sql``: what `cerlab.sql` gives, written."""
-    if arguments.format == "parquet" and arguments.output is None:
-        raise UsageError("CER0809", "Parquet needs a file", hint="add -o OUT.parquet")
+    check_result(arguments)
     tables = dict(_named_file(text) for text in arguments.tables)
     result = sql(query_text(arguments), tables)
     if result is not None:

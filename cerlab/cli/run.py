@@ -19,8 +19,11 @@ from cerlab.cli.options import (
     add_input,
     add_query,
     add_quiet,
+    add_result,
     bar,
+    check_result,
     comma_separated,
+    in_columns,
     input_options,
     read_any,
     time_option,
@@ -69,8 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="A.PRICE,B.NAME",
         help="rows with names; CSV has those of SELECT without",
     )
-    parser.add_argument("--format", default="ndjson", choices=("ndjson", "csv", "table", "parquet"))
-    parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
+    add_result(parser)
     add_input(parser)
     add_quiet(parser)
 
@@ -83,8 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.limit is not None:
         # `islice` and slices of Arrow take no larger number.
         arguments.limit = min(arguments.limit, sys.maxsize)
-    if arguments.format == "parquet" and arguments.output is None:
-        raise UsageError("CER0809", "Parquet needs a file", hint="add -o OUT.parquet")
+    check_result(arguments)
     if arguments.format != "ndjson" and arguments.show_events:
         message = f"--format {arguments.format} does not carry the events"
         raise UsageError("CER0813", message, hint="--format ndjson does")
@@ -98,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
     """``cerlab run`` of a query."""
-    with_columns = arguments.columns is not None or arguments.format == "csv"
+    with_columns = in_columns(arguments)
     has_totals = isinstance(query, Pattern) and bool(query.ast.aggregates)
     if isinstance(query, SremoPattern) and (arguments.labels or with_columns):
         option = "--labels" if arguments.labels and not with_columns else "--columns"
@@ -238,7 +239,7 @@ def _attributes(
     if isinstance(query, SremoPattern):
         windows = query.registers.windows
         names |= {w.attribute for w in windows if isinstance(w, AttributeWindow)}
-    elif arguments.columns is not None or arguments.format == "csv":
+    elif in_columns(arguments):
         if not _names_columns(query, arguments):
             return None
         columns = None if arguments.columns is None else comma_separated(arguments.columns)
