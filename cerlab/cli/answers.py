@@ -202,7 +202,9 @@ class ParquetWriter:
         self._rows = 0
 
     def table(self, table: Any) -> None:
-        """Keep rows for the next group."""
+        """Keep rows for the next group; a file that cannot be written is refused at the first."""
+        if self._writer is None and not self._types_grow:
+            self._open(table)
         self._tables.append(table)
         self._rows += table.num_rows
         # A large table ends its group early, as readers hold a whole group in memory.
@@ -222,12 +224,15 @@ class ParquetWriter:
         if self._tables:
             table = one_table(self._tables)
             if self._writer is None:
-                has_positions = "positions" in table.column_names
-                options = parquet_encoding(table.schema) if has_positions else {}
-                opened = whole_columns(self._path, table.schema, **options)
-                self._writer = self._stack.enter_context(opened)
+                self._open(table)
             self._writer.write_table(table)
         self._tables, self._rows = [], 0
+
+    def _open(self, table: Any) -> None:
+        has_positions = "positions" in table.column_names
+        options = parquet_encoding(table.schema) if has_positions else {}
+        opened = whole_columns(self._path, table.schema, **options)
+        self._writer = self._stack.enter_context(opened)
 
 
 class TablePrinter:
