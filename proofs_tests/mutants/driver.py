@@ -15,7 +15,7 @@ import pytest
 
 from proofs_tests.suite import SMOKE_CASES, Suite
 
-ENOUGH = 50
+ENOUGH = 100
 """Random cases with answers that judge a mutant in the quick profile, once one has seen it."""
 
 Row = TypeVar("Row")

@@ -41,7 +41,7 @@ def test_half_of_them_have_answers(suite: Suite) -> None:
                 raise
             return False
 
-    suite.run(case, deep_count=4_000)
+    suite.run(case, deep_count=8_000)
 
 
 def test_every_evaluator_agrees_on_durations_and_moments(suite: Suite) -> None:
