@@ -54,7 +54,7 @@ MUTANTS = [
     mutant(on_rows(is_right, CASES), column_types, name, wrong)
     for name, wrong in [
         ("_hold", hexadecimals),
-        ("_is_double", infinite),
+        ("is_double", infinite),
         ("_truths", lower_case),
         ("_moments", without_zone),
     ]
