@@ -38,6 +38,7 @@ templates_path: list[str] = []
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
 html_js_files = [("theme.js", {"defer": "defer"})]
+html_search_scorer = str(HERE / "extensions" / "scorer.js")
 html_theme = "furo"
 html_title = "cerlab"
 html_copy_source = False
