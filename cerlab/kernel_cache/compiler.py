@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import json
 import sys
 from functools import cache
 from itertools import count
@@ -23,9 +22,6 @@ from numba.core.dispatcher import _FunctionCompiler
 from numba.np.numpy_support import as_dtype
 
 from cerlab.kernel_cache.entries import write
-
-_PACKED = {"d": "d", "f": "f4x", "L": "Q", "P": "Q"}
-"""The letters of `struct` for eight bytes each; other integers are signed."""
 
 _numbers = count(1)
 
@@ -79,10 +75,11 @@ def _widened(argument: Any) -> Any:
     return argument
 
 
-def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], name: str) -> bytes:
-    """Return the content of an entry: facts as a line of JSON, and an object file.
+def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], parts: int, name: str) -> bytes:
+    """Return the content of an entry: the letters of the result, ``*`` for a tuple, and the code.
 
-    Raises `TypeError` for a kernel whose code needs Numba when it runs: one that allocates.
+    `parts` of eight bytes are all arguments. Raises `TypeError` for a kernel whose code needs Numba
+    when it runs: one that allocates.
     """
     _announce(next(_numbers), type(kernel).entry_points)
     # Numba makes millions of objects here, and most of them stay: looking for garbage among them
@@ -91,7 +88,7 @@ def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], name: str) -> byte
     gc.disable()
     try:
         with global_compiler_lock:
-            content = _content(kernel, tuple(map(numba.typeof, arguments)))
+            content = _content(kernel, tuple(map(numba.typeof, arguments)), parts, name)
     finally:
         if collects:
             gc.enable()
@@ -100,66 +97,44 @@ def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], name: str) -> byte
     return content
 
 
-def _content(kernel: Any, arguments: tuple[Any, ...]) -> bytes:
+def _content(kernel: Any, arguments: tuple[Any, ...], parts: int, entry: str) -> bytes:
     dispatcher = dispatcher_of(kernel)
     dispatcher.compile(arguments)
     result = dispatcher.overloads[arguments]
     returned, library = result.signature.return_type, result.library
     library._ensure_finalized()
-    function, packed = result.fndesc.llvm_func_name, "packed." + result.fndesc.llvm_func_name
-    module = library._final_module.clone()
-    as_llvm = [str(each.type) for each in module.get_function(function).arguments]
-    letters = "".join(map(_letters, arguments))
-    module.link_in(llvm.parse_assembly(_wrapper(function, packed, as_llvm[2:])))
-    for each in (*module.functions, *module.global_variables):
-        if not each.is_declaration and each.name != packed:
+    module, name = library._final_module.clone(), result.fndesc.llvm_func_name
+    _, _, *as_llvm = [str(each.type) for each in module.get_function(name).arguments]
+    module.link_in(llvm.parse_assembly(_wrapper(entry, name, as_llvm)))
+    named = (*module.functions, *module.global_variables)
+    for each in named:
+        if not each.is_declaration and each.name != entry:
             each.linkage = "internal"
     passes, builder = library.codegen._module_pass_manager()
     passes.run(module, builder)
-    named = [each for each in (*module.functions, *module.global_variables) if each.is_declaration]
     known = ctypes.CDLL(None)
-    missing = [
-        e.name for e in named if not e.name.startswith("llvm.") and not hasattr(known, e.name)
-    ]
-    given = "" if isinstance(returned, types.NoneType) else _letters(returned)
-    if missing or "P" in given or len(as_llvm) != 2 + len(letters):
+    declared = [e.name for e in (*module.functions, *module.global_variables) if e.is_declaration]
+    missing = [e for e in declared if not e.startswith("llvm.") and not hasattr(known, e)]
+    several = isinstance(returned, types.BaseTuple)
+    numbers = returned.types if several else [returned] if returned != types.none else []
+    plain = all(isinstance(each, types.Number | types.Boolean) for each in numbers)
+    if missing or len(as_llvm) != parts or not plain:
         raise TypeError(f"{kernel.name} cannot run without Numba: {missing or result.signature}")
-    facts = {
-        "name": packed,
-        "arguments": "".join(_PACKED.get(each, "q") for each in letters),
-        "result": given,
-        "alone": not isinstance(returned, types.BaseTuple),
-    }
-    return json.dumps(facts).encode() + b"\n" + bytes(library.codegen._tm.emit_object(module))
+    letters = "".join(as_dtype(each).char for each in numbers) + "*" * several
+    return letters.encode() + b"\n" + bytes(library.codegen._tm.emit_object(module))
 
 
-def _wrapper(name: str, packed: str, types: list[str]) -> str:
+def _wrapper(entry: str, name: str, types: list[str]) -> str:
     """Return a function that takes the arguments of another from memory, eight bytes for each."""
-    numbered = list(enumerate(types))
-    given = ", ".join(["ptr %r", "ptr %e", *(f"{each} %a{n}" for n, each in numbered)])
+    given = ", ".join(["ptr %r", "ptr %e", *(f"{each} %a{n}" for n, each in enumerate(types))])
     loads = "".join(
         f"%p{n} = getelementptr i64, ptr %m, i64 {n}\n%a{n} = load {each}, ptr %p{n}\n"
-        for n, each in numbered
+        for n, each in enumerate(types)
     )
     return f"""declare i32 @"{name}"({", ".join(["ptr", "ptr", *types])})
-        define i32 @"{packed}"(ptr %r, ptr %e, ptr %m) {{
+        define i32 @"{entry}"(ptr %r, ptr %e, ptr %m) {{
         {loads}%status = call i32 @"{name}"({given})
         ret i32 %status\n}}"""
-
-
-def _letters(argument: Any) -> str:
-    """Return the letters that NumPy gives the parts of an argument or result."""
-    match argument:
-        case types.Array():  # two pointers that are not used, size, size of an item, data, shape
-            _letters(argument.dtype)
-            return "PPllP" + "ll" * argument.ndim
-        case types.BaseTuple():
-            return "".join(map(_letters, argument.types))
-    if isinstance(argument, types.NoneType):  # a pointer that is not used
-        return "P"
-    if isinstance(argument, types.Number | types.Boolean):
-        return str(as_dtype(argument).char)
-    raise TypeError(f"expected numbers of 64 bits, arrays and tuples of them, got {argument}")
 
 
 def _announce(number: int | None, most: int = 0) -> None:

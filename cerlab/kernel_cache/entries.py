@@ -1,4 +1,15 @@
-"""Entries on disk: the digest that names one, and the checks before its code is loaded."""
+"""Entries on disk: the digest that names one, and the checks before its code is loaded.
+
+An entry is an object file under a digest of all that its code is made from: code and constants of
+the kernel and of every kernel it reaches, types of the arguments, versions, and the processor. A
+change of any of these names another entry, so none is ever out of date. One digest of all sources
+would be 40 lines less, but a package that is replaced while a program runs would then keep the old
+code under the name of the new one, and each edit of a kernel would compile all of them anew.
+
+Machine code runs with the rights of the user. So it is loaded only from a file that belongs to the
+user, that nobody else may write to, and that has its own digest and name in it. Entries are in the
+user's cache directory (``~/.cache/cerlab`` on Linux), or under ``NUMBA_CACHE_DIR``.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +25,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from stat import S_ISREG, S_IWGRP, S_IWOTH
 from tempfile import mkstemp
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-
-FORM = "packed 2"
-"""The calling convention of the code in entries: code of another mistakes its arguments."""
 
 MAX_BYTES = 64 << 20
 """The size of all entries; those of one version of the kernels are about 1 MB."""
 
 
-def entry_name(kernel: Any, types: object) -> str:
-    """Return the name of the entry of a kernel for arguments of some types."""
-    digest = sha256()
-    for part in (FORM, _platform(), types, *_parts_of(kernel)):
+def entry_name(kernel: Any, kinds: object) -> str:
+    """Return the name of the entry of a kernel for arguments of some kinds."""
+    digest = sha256(b"packed 3")  # the calling convention: code of another mistakes its arguments
+    for part in (_platform(), _identity(kinds), *_parts_of(kernel)):
         digest.update(repr(part).encode() + b"\0")
     return f"{kernel.name}-{digest.hexdigest()[:40]}"
-
-
-def fields_of(record: type) -> object:
-    """Return the identity of a class: its name and, of named tuples, its fields."""
-    return record.__module__, record.__qualname__, getattr(record, "_fields", ())
 
 
 @cache
@@ -45,11 +48,8 @@ def _platform() -> tuple[object, ...]:
     import llvmlite
     from llvmlite import binding as llvm
 
-    numba = find_spec("numba")
-    files = [
-        Path((numba and numba.origin) or "").parent / "_version.py",
-        Path(".numba_config.yaml"),
-    ]
+    numba = Path(getattr(find_spec("numba"), "origin", None) or "")
+    files = [numba.parent / "_version.py", Path(".numba_config.yaml")]
     settings = {name: text for name, text in os.environ.items() if name.startswith("NUMBA_")}
     settings.pop("NUMBA_CACHE_DIR", None)
     return (
@@ -66,46 +66,43 @@ def _parts_of(kernel: Any) -> Iterator[object]:
     pending = [kernel]
     # The list grows while it is read: a kernel that is reached reaches others.
     for each in pending:
-        function = each.py_func
+        function, code = each.py_func, each.py_func.__code__
         if function.__closure__:
             raise TypeError(f"{function.__qualname__}: a kernel has to be a function of a module")
         yield each.name, sorted(each.options.items()), function.__defaults__
-        codes = [function.__code__]
-        for code in codes:
-            yield code.co_code, code.co_names, code.co_varnames, code.co_argcount
-            yield tuple(value for value in code.co_consts if not isinstance(value, CodeType))
-            codes += (value for value in code.co_consts if isinstance(value, CodeType))
-        names = sorted({name for code in codes for name in code.co_names})
+        yield code.co_code, code.co_names, code.co_varnames, code.co_argcount
+        yield _identity(code.co_consts)
         scopes = [function.__globals__]
         for scope in scopes:
-            for name in (name for name in names if name in scope):
+            for name in (name for name in code.co_names if name in scope):
                 value = scope[name]
                 if hasattr(value, "py_func"):
-                    yield name, value.name
                     pending += [value] if value not in pending else []
-                    continue
-                yield name, _of_global(value)
-                if isinstance(value, ModuleType) and value.__name__.split(".")[0] == "cerlab":
+                    value = value.name
+                elif isinstance(value, ModuleType) and value.__name__.split(".")[0] == "cerlab":
                     scopes.append(vars(value))
+                yield name, _identity(value)
 
 
-def _of_global(value: object) -> object:
-    """Return the value of a constant; else the name of what comes with Python, NumPy or Numba."""
+def _identity(value: object) -> object:
+    """Return the value of a constant; else the name of what is not a constant of this package."""
     match value:
         case bool() | int() | float() | str() | None:
             return value
         case np.generic():
             return str(value.dtype), value.item()
+        case np.dtype():
+            return str(value)
         case tuple():
-            return tuple(map(_of_global, value))
-        case type() if hasattr(value, "_fields"):
-            return fields_of(value)
+            return tuple(map(_identity, value))
         case ModuleType():
             return value.__name__
-        case type() | BuiltinFunctionType() | FunctionType() | np.ufunc():
-            if getattr(value, "__module__", "").split(".")[0] != "cerlab":
-                return getattr(value, "__module__", ""), value.__name__
-    raise TypeError(f"a kernel depends on {value!r}, whose changes a cache could not see")
+        case type() if hasattr(value, "_fields"):  # named tuples, also of this package
+            return value.__module__, value.__qualname__, value._fields
+    home, name = getattr(value, "__module__", ""), getattr(value, "__name__", None)
+    if name is None or home.split(".")[0] == "cerlab":
+        raise TypeError(f"a kernel depends on {value!r}, whose changes a cache could not see")
+    return home, name  # of Python, NumPy or Numba, whose versions are parts of the name
 
 
 def directory() -> Path:

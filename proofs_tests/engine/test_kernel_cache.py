@@ -20,12 +20,11 @@ import pytest
 from numba.core.errors import NumbaError
 
 import cerlab
+from cerlab import kernel_cache
 from cerlab.compile.pattern import any_pattern
 from cerlab.evaluate import quickest
 from cerlab.evaluate.protocol import COLD, SHORT
-from cerlab.kernel_cache import RepeatedCalls, entries
-from cerlab.kernel_cache import kernel as kernels_on_disk
-from cerlab.kernel_cache.kernel import CompiledKernel
+from cerlab.kernel_cache import CompiledKernel, RepeatedCalls, entries
 from proofs_tests.kernels import JIT
 
 pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled")
@@ -440,6 +439,20 @@ def fresh(kernel: Any) -> CompiledKernel:
     return CompiledKernel(kernel.py_func, kernel.options)
 
 
+NUMBERS = [
+    *(2.5, -0.0, 2**63 - 1, -(2**63), True, np.float32(1.5), np.float64(1e300)),
+    *(np.uint64(2**63 + 1), np.int8(-3), np.uint8(200), np.int32(-7), np.bool_(False)),
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda each: f"{type(each).__name__} {each}")
+def test_numbers_of_all_widths_arrive_whole(number: Any, records: Any) -> None:
+    """Each is handed over in eight bytes, narrow and unsigned ones and halves of doubles too."""
+    for kernel in (records.first, fresh(records.first)):
+        assert str(kernel((number, 3))) == str(number.item() if hasattr(number, "item") else number)
+    assert kernel.loads == 1
+
+
 def test_machine_code_writes_into_arrays_and_raises_what_numba_raises(records: Any) -> None:
     out = np.zeros(5, np.int16)
     for value in (3, 4):
@@ -489,13 +502,13 @@ def test_records_that_stay_are_read_once_and_others_are_let_go(
     stays = records.Numbers(np.ones(2), 1.0)
     fresh(records.sums)(stays, np.ones((2, 2)), (7, True), True, 2)
     records_read: list[int] = []
-    right = kernels_on_disk.unpack
+    right = kernel_cache.unpack
 
     def unpack(arguments: Any, *rest: Any) -> Any:
         records_read.append(id(arguments))
         return right(arguments, *rest)
 
-    monkeypatch.setattr(kernels_on_disk, "unpack", unpack)
+    monkeypatch.setattr(kernel_cache, "unpack", unpack)
     run = RepeatedCalls(fresh(records.sums))
     for n in range(3):
         values = (stays, np.full((2, 2), float(n)), (7 + n, True), True, 2)
