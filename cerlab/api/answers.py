@@ -43,13 +43,13 @@ _FRAME_ROW = 180
 class Matches(Drawable, Immutable):
     """The answers of a query on a stream, lazily: by end, inside one end in a fixed order.
 
-    Threads may share it; each iterates by an iterator of its own. It is a sequence: ``len(m)``,
-    ``m[k]``, ``answer in m`` and ``m == other`` evaluate what they need.
+    Threads may share it; each iterates by an iterator of its own. ``m[k]``, ``answer in m`` and
+    ``m == other`` evaluate what they need; `count` is the length.
 
     >>> from cerlab import evaluate, parse_query
     >>> query, events = parse_query("SELECT * WHERE A ; B"), [{"type": kind} for kind in "AAB"]
     >>> matches = query.run(events)
-    >>> len(matches), matches[0] in matches, matches == evaluate(query, events)
+    >>> matches.count(), matches[0] in matches, matches == evaluate(query, events)
     (2, True, True)
     """
 
