@@ -15,7 +15,7 @@ from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates import condition as cond
-from cerlab.predicates.syntax import Operator
+from cerlab.predicates.syntax import LabelAttribute, Operator
 from cerlab.testing import (
     Shape,
     random_correlated_events,
@@ -45,11 +45,17 @@ FEATURED_FORMULAS = (
 """Formulas whose answers depend on the remembered values."""
 
 
-def correlated_case(rng: Random, shape: Shape = SHAPE) -> Case:
-    """A formula that compares labels and has a transducer, as a query without clauses."""
+def correlated_case(rng: Random, shape: Shape = SHAPE, *, computing: bool = False) -> Case:
+    """A formula that compares labels and has a transducer, as a query without clauses.
+
+    With `computing` some side of a comparison is arithmetic.
+    """
     while True:
         phi = random_correlated_formula(rng, shape)
-        if comparisons(phi) and (case := _on_stream(rng, CeqlQuery(phi))).query.has_registers:
+        compared = [side for each in comparisons(phi) for side in (each.left, each.right)]
+        if computing and all(isinstance(side, LabelAttribute) for side in compared):
+            continue
+        if compared and (case := _on_stream(rng, CeqlQuery(phi))).query.has_registers:
             return case
 
 
@@ -59,9 +65,9 @@ def directed_case(rng: Random) -> Case:
     return _on_stream(rng, CeqlQuery(phi), Shape(events=6))
 
 
-def under_clauses(rng: Random, shape: Shape = SHAPE) -> Case:
+def under_clauses(rng: Random, shape: Shape = SHAPE, *, computing: bool = False) -> Case:
     """The same under random clauses."""
-    phi = correlated_case(rng, shape).ast.formula
+    phi = correlated_case(rng, shape, computing=computing).ast.formula
     query = replace(random_query(rng, Shape(depth=0)), formula=phi)
     if query.items is not None:
         labels = sorted(cel.defined_labels(phi))

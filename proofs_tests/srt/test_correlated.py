@@ -23,12 +23,14 @@ from cerlab.evaluate import AUTO, protocol
 from cerlab.logic.cel.syntax import ConcatPlus, Plus, subformulas
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.model.answer import by_end
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Operator
 from cerlab.predicates.truth import kind_of
 from cerlab.testing import Shape, random_correlated_events, random_correlated_formula, with_limit
 from cerlab.testing.sremo import comparisons
 from cerlab.theorems import srt as runs
+from proofs_tests.differential.test_evaluators import require, session_answers
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.srt.cases import guard, random_srt, with_word
 from proofs_tests.srt.correlated_cases import (
@@ -91,6 +93,26 @@ def test_queries_with_all_clauses(suite: Suite) -> None:
         return has_answers
 
     suite.run(case, deep_count=4_000, needs_answers=0.4)
+
+
+def test_arithmetic_between_labels_under_all_clauses(suite: Suite) -> None:
+    """All clauses, LIMIT among them; registers, the compiled engine, counts and sessions."""
+
+    def case(rng: Random) -> bool:
+        example = under_clauses(rng, computing=True)
+        if rng.random() < 0.1:
+            example = Case(with_limit(example.ast, rng.choice((1, 2))), example.stream)
+        has_answers = agree(example, lengths=(protocol.SHORT, 0))
+        expected = query_answers(example.ast, example.stream)
+        assert cerlab.count(example.query, example.stream) == len(expected), example.describe()
+        try:
+            pushed = session_answers(example, rng)
+        except cerlab.Unsupported:
+            return has_answers
+        require(sorted(pushed, key=by_end) == expected, "session", example)
+        return has_answers
+
+    suite.run(case, deep_count=20_000, needs_answers=0.4)
 
 
 def test_limit_gives_the_answers_of_the_reference(suite: Suite) -> None:
