@@ -31,7 +31,7 @@ LONGEST_BACKLOG = 1 << 14
 """Events that have arrived are pushed at once up to this many, so answers are not late."""
 
 
-_WHY_OPTIONS = ("language", "schema", "type", "time")
+_WHY_OPTIONS = ("language", "schema", "type", "time", "until")
 """Options that the question why is to be asked with too."""
 
 MANY = 1 << 20

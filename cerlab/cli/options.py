@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -26,7 +26,7 @@ from cerlab.io.rows import Part, length
 from cerlab.io.sources import FORMATS, is_pipe
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, Schema, TypeColumn
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, Until
 
 if TYPE_CHECKING:
     from cerlab.rows.syntax import RowPattern
@@ -72,6 +72,24 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quarantine", metavar="FILE", help="write rows that cannot be read there, and go on"
     )
+
+
+def add_until(parser: argparse.ArgumentParser) -> None:
+    """Add the time that the clock of answers that wait has come to."""
+    parser.add_argument(
+        "--until", metavar="TIME", help="all events before TIME have come; end: no more will come"
+    )
+
+
+def until_of(arguments: argparse.Namespace) -> Until | None:
+    """Return ``--until``, as a number if it is one."""
+    text: str | None = arguments.until
+    if text is not None:
+        # An integer if it is one: a float is too coarse for nanoseconds since 1970.
+        for number in (int, float):
+            with suppress(ValueError):
+                return number(text)
+    return text
 
 
 def add_result(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ from cerlab.cli.options import (
     add_query,
     add_quiet,
     add_result,
+    add_until,
     bar,
     check_result,
     comma_separated,
@@ -27,6 +28,7 @@ from cerlab.cli.options import (
     input_options,
     read_any,
     time_option,
+    until_of,
     whole_stream,
 )
 from cerlab.compile.pattern import (
@@ -50,7 +52,7 @@ from cerlab.evaluate.protocol import SHORT
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.sources import is_pipe
 from cerlab.model.clauses import AttributeWindow, TimeWindow
-from cerlab.model.stream import Stream, TimeAxis, Until, axis_of_options
+from cerlab.model.stream import Stream, TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
     from cerlab.evaluate.open_runs import Evaluation
@@ -62,9 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
     parser.add_argument("--evaluator", default="auto", help=f"{', '.join(EVALUATORS)} or auto")
     parser.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")
-    parser.add_argument(
-        "--until", metavar="TIME", help="all events before TIME have come; end: no more will come"
-    )
+    add_until(parser)
     parser.add_argument("--labels", action="store_true", help="valuations instead of positions")
     parser.add_argument("--events", dest="show_events", action="store_true", help="with the events")
     parser.add_argument(
@@ -113,7 +113,7 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
         _totals(query, arguments)
         return OK
     warnings = AnswerWarnings(query, arguments)
-    axis, until = _axis(arguments), _until(arguments.until)
+    axis, until = _axis(arguments), until_of(arguments)
     whole = arguments.sort or (until is not None and not _waits_live(query, arguments, axis))
     vary = with_columns and _parts_vary(query, arguments)
     if vary and not whole:
@@ -143,16 +143,6 @@ def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis
     if waiting is None or arguments.labels or arguments.evaluator not in WAITING:
         return False
     return axis is not None or not any(isinstance(w, TimeWindow) for w in waiting.plan.windows)
-
-
-def _until(text: str | None) -> Until | None:
-    """``--until``, as a number if it is one."""
-    if text is not None:
-        # An integer if it is one: a float is too coarse for nanoseconds since 1970.
-        for number in (int, float):
-            with suppress(ValueError):
-                return number(text)
-    return text
 
 
 def _axis(arguments: argparse.Namespace) -> TimeAxis | None:
@@ -254,7 +244,7 @@ def _run_on_all(
     query: AnyPattern, arguments: argparse.Namespace, answers: Answers, warnings: AnswerWarnings
 ) -> None:
     """Answers on a stream that was read as a whole."""
-    stream = whole_stream(query, arguments).up_to(_until(arguments.until))
+    stream = whole_stream(query, arguments).up_to(until_of(arguments))
     answers.read(stream)
     evaluator = arguments.evaluator
     by_name: Any = evaluator_for(query, stream).name if evaluator == "auto" else evaluator
@@ -301,7 +291,7 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         with writer(arguments) as out:
             live_totals(query, request, arguments, _axis(arguments), out, warnings)
         return
-    stream = whole_stream(query, arguments).up_to(_until(arguments.until))
+    stream = whole_stream(query, arguments).up_to(until_of(arguments))
     warnings.read(stream)
     totals = group_totals(query, stream, request)
     write_tables([totals.table().slice(0, arguments.limit)], arguments)

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from cerlab.cli.command import NO, OK
-from cerlab.cli.options import add_input, add_query, read_any, refuse_options, whole_stream
+from cerlab.cli.options import (
+    add_input,
+    add_query,
+    add_until,
+    read_any,
+    refuse_options,
+    until_of,
+    whole_stream,
+)
 from cerlab.compile.pattern import LANGUAGES, AnyPattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.model.stream import Stream
@@ -34,6 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--start", type=int, metavar="I", help="where the answer's interval starts")
     parser.add_argument("--end", type=int, metavar="J", help="where it ends")
     parser.add_argument("--format", default="text", choices=("text", "json"))
+    add_until(parser)
     add_input(parser)
 
 
@@ -46,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     query = read_any(arguments)
     if not isinstance(query, AnyPattern):
         return _why_rows(query, arguments, positions)
-    stream = whole_stream(query, arguments)
+    stream = whole_stream(query, arguments).up_to(until_of(arguments))
     if positions is None:
         return _why_none(query, stream, arguments)
     explanation = why(query, stream, positions, arguments.start, arguments.end)
@@ -72,6 +81,7 @@ def _why_rows(query: RowPattern, arguments: argparse.Namespace, rows: list[int] 
             "--sort": arguments.sort,
             "--time": arguments.time,
             "--type": arguments.type,
+            "--until": arguments.until,
         }
     )
     explanation = why_rows(query, arguments.events, rows)

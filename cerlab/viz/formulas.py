@@ -154,6 +154,8 @@ def derivation_graph(
 def _node(name: str, here: AnyDerivation, events: Mapping[int, Event]) -> Node:
     value = here.valuation
     parts, under = _reading_parts(value) if isinstance(value, Reading) else _valuation_parts(value)
+    if here.until is not None:
+        parts, under = parts | {"until": here.until}, f"{under}\nuntil {here.until}"
     at = parts.get("start")
     if not here.children and at in events and at == parts["end"]:
         _, *more = under.split("\n")

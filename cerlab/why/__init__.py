@@ -20,6 +20,7 @@ from cerlab.display import Drawable, tree_lines
 from cerlab.errors import Unsupported, UsageError
 from cerlab.logic.cel.syntax import Atom, Formula, Not
 from cerlab.logic.cel.text import node_text, window_text
+from cerlab.logic.ceql.semantics import check_consumption
 from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.logic.focel.semantics import check_first_order
 from cerlab.logic.sremo import syntax as sre
@@ -45,7 +46,13 @@ from cerlab.why.clauses import confirm, confirm_sremo, first_passing
 from cerlab.why.deduction import CelDerivation, Derivation, Reading, SremoDerivation, part_text
 from cerlab.why.failure import Failure, Kind, Relax, Remark, Repair, Widen
 from cerlab.why.none import WhyNone
-from cerlab.why.question import Question, compares_with_all, other_interval, out_of_stream
+from cerlab.why.question import (
+    Question,
+    compares_with_all,
+    other_interval,
+    out_of_stream,
+    refuse_later_doubt,
+)
 from cerlab.why.repairs import right_repairs
 
 __all__ = [
@@ -157,6 +164,8 @@ def explain_query(question: Question) -> Why:
             "why takes no CONSUME BY where a strategy stands inside the formula",
             hint="ask without CONSUME BY; cerlab.evaluate takes both",
         )
+    check_consumption(question.ast)
+    refuse_later_doubt(question.formula)
     if failures := out_of_stream(question.anchors, question.stream):
         return Why(False, question.positions, None, failures, None, {})
     searched_regions: list[Region] = []
@@ -304,7 +313,8 @@ def _value_text(node: CelDerivation | SremoDerivation, events: Mapping[int, Even
         words += [f"{name_text(r)} = {'?' if p is None else p}" for r, p in value.registers]
         return "  ".join(words)
     labels = [f"{name_text(X)} {positions_text(D)}" for X, D in value.labels.items()]
-    return "  ".join([f"[{i}, {value.end}]", *labels])
+    until = [f"until {node.until}"] if node.until is not None else []
+    return "  ".join([f"[{i}, {value.end}]", *labels, *until])
 
 
 display.register(Why, "text/plain", why_text)
@@ -375,6 +385,7 @@ def derivation_to_json(node: CelDerivation | SremoDerivation) -> dict[str, Any]:
         "part": str(node.part),
         "path": list(node.path),
         **_value_to_json(node.valuation),
+        **({} if node.until is None else {"until": node.until}),
         "children": [derivation_to_json(child) for child in node.children],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -121,9 +122,9 @@ def candidates(question: Question, region: Region, allowance: int) -> list[Candi
     """
     entries = [
         (cost(candidate.failures), blame(candidate.failures), n, _length(candidate), candidate)
-        for n, place in enumerate(places(question, *region))
+        for n, place in enumerate(places(question, region[0], question.last_waited(region[1])))
         if cost(place.failures) <= allowance
-        for candidate in _in_place(question, place, allowance)
+        for candidate in _in_place(question, place, region[1], allowance)
     ]
     # The charts prune by what parts fail; clauses, window and interval are added to that here.
     affordable = [each for each in entries if each[0] <= allowance]
@@ -135,14 +136,16 @@ def _length(candidate: Candidate) -> int:
     return 0 if V is None else V.end - V.start
 
 
-def _in_place(question: Question, place: Place, allowance: int) -> Iterator[Candidate]:
+def _in_place(question: Question, place: Place, last: int, allowance: int) -> Iterator[Candidate]:
+    """Yield the derivations in a substream; after `last` there are only events to wait for."""
     substream = place.substream
     meter = Meter(question.ast.window, question.time, substream)
     marks = tuple(map(place.local, question.positions))
     start, end = (None if p is None else place.local(p) for p in (question.start, question.end))
-    lo, hi = _search_interval(question, place, meter, NEAR if allowance else 0)
+    lo, hi = _search_interval(question, place, meter, last, NEAR if allowance else 0)
     at = substream.positions
     goal = Goal(substream.events, at, marks, lo, hi, allowance, start, end)
+    goal = replace(goal, axis=question.time, clocks=question.clocks)
     clauses = fo_derivations if question.first_order else derivations
     for d in clauses(Part(goal, question.formula, question.path, question.context)):
         failures, V, outside = place.failures + d.failures, d.valuation, marks
@@ -156,14 +159,16 @@ def _in_place(question: Question, place: Place, allowance: int) -> Iterator[Cand
         yield Candidate(place, d, failures + not_strict(question, place))
 
 
-def _search_interval(question: Question, place: Place, meter: Meter, near: int) -> tuple[int, int]:
+def _search_interval(
+    question: Question, place: Place, meter: Meter, end: int, near: int
+) -> tuple[int, int]:
     """Return the interval to search: the anchors, and as far beyond as the window allows.
 
-    So many events near to it are looked at in any case.
+    So many events near to it are looked at in any case, none after `end`.
     """
     anchors = [i for i in map(place.local, question.anchors) if i >= 0]
     opens, closes = unmarked_ends(question.formula, question.context)
-    first, last, n = min(anchors), max(anchors), len(place.substream.positions)
+    first, last, n = min(anchors), max(anchors), bisect_right(place.substream.positions, end)
     lo, hi = first, last
     if opens and question.start is None:
         while lo > 0 and (first - lo < near or meter.fits(lo - 1, last)):

@@ -19,9 +19,9 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds, valuations
 from cerlab.logic.cel.syntax import Formula, children
 from cerlab.logic.cel.text import node_text
-from cerlab.logic.ceql.semantics import Meaning
+from cerlab.logic.ceql.semantics import Meaning, Substream
 from cerlab.model.answer import Valuation, complex_event
-from cerlab.model.clauses import Strategy
+from cerlab.model.clauses import Strategy, Window
 from cerlab.predicates.text import positions_text
 from cerlab.why.conditions import why_false
 from cerlab.why.deduction import (
@@ -39,6 +39,7 @@ from cerlab.why.failure import (
     LIGHT,
     Alter,
     Drop,
+    End,
     Failure,
     Give,
     Kind,
@@ -55,7 +56,7 @@ from cerlab.why.failure import (
     missing,
     moved_answer,
 )
-from cerlab.why.question import Context, contexts, labels_in
+from cerlab.why.question import Context, Meter, axis_name, contexts, labels_in
 
 
 def derivations(here: Part) -> list[CelDerivation]:
@@ -87,14 +88,22 @@ def _clause(here: Part) -> Iterator[CelDerivation]:
         case cel.All():
             yield from _overlapping(here, of(0), of(1))
         case cel.Unless() as phi:
-            rivals = _counter_examples(here.goal, phi.right)
-            for d in of():
-                yield here.above(d, d.valuation, _unless(here, phi, d.valuation, rivals))
+            kept = of()
+            rivals = _counter_examples(here.goal, phi.right, kept)
+            for d in kept:
+                yield here.above(d, d.valuation, _unless(here, phi, d, rivals))
         case cel.Select() as phi:
             for d in of():
                 yield here.above(d, d.valuation, selection(here, phi, d.valuation, valuations))
-        case cel.Within() | cel.Wait():
-            raise AssertionError("a question about time inside a formula is refused")
+        case cel.Within(_, window) as phi:
+            meter = _meter(here.goal, window)
+            for d in of():
+                V = d.valuation
+                outside = () if V is None else meter.failures(V.start, V.end, (here.path, phi))
+                yield here.above(d, V, outside)
+        case cel.Wait() as phi:
+            for d in of():
+                yield from _waited(here, phi, d)
         case _:
             assert_never(here.phi)
 
@@ -334,25 +343,28 @@ def _alone(
     yield here.above(d, V, (Failure(Kind.AND, words, str(phi), path, ends, repairs),))
 
 
-def _counter_examples(goal: Goal, right: Formula) -> list[Valuation]:
+def _counter_examples(goal: Goal, right: Formula, kept: Sequence[CelDerivation]) -> list[Valuation]:
     """Valuations of the right side of UNLESS, of each interval one, shortest first."""
+    # A wait goes on after the last event that the formula may take.
+    hi = max([goal.hi, *(d.valuation.end for d in kept if d.valuation is not None)])
     # No label is visible there, so atoms take any event: what matches inside forbids, unmarked too.
-    free = replace(goal, marks=(), start=None, end=None, allowance=0)
+    free = replace(goal, marks=(), start=None, end=None, allowance=0, hi=hi)
     every = derivations(Part(free, right, (), Context(labels_in(right), frozenset())))
     intervals = [d.valuation for d in every if d.valuation is not None]
     return sorted(intervals, key=lambda W: (W.end - W.start, W.start))
 
 
 def _unless(
-    here: Part, phi: cel.Unless, V: Valuation | None, rivals: Sequence[Valuation]
+    here: Part, phi: cel.Unless, d: CelDerivation, rivals: Sequence[Valuation]
 ) -> Iterator[Failure]:
     goal, _, path, _ = here
+    V = d.valuation
     if V is None or (W := inside(rivals, V)) is None:
         return
     rival = moved_answer(complex_event(W), goal.at)
     words = (
         f"UNLESS: {part_text(phi.right)} matches inside, at {positions_text(rival.positions)} "
-        f"in [{rival.start}, {rival.end}]"
+        f"in [{rival.start}, {rival.end}]{_waiting_then(goal, d, W)}"
     )
     repairs: tuple[Repair, ...] = (Relax(path, phi.left),)
     # Another event helps only where each match inside is that one event.
@@ -360,6 +372,52 @@ def _unless(
     if intervals == {(W.start, W.start)}:
         repairs += (Alter(goal.at[W.start]),)
     yield Failure(Kind.UNLESS, words, str(phi), path, (), repairs, rival)
+
+
+# WAIT
+
+
+def _meter(goal: Goal, window: Window) -> Meter:
+    return Meter(window, goal.axis, Substream(tuple(goal.events), tuple(goal.at)))
+
+
+def _waited(here: Part, phi: cel.Wait, d: CelDerivation) -> Iterator[CelDerivation]:
+    """Yield a derivation to the last event that is not after its wait; it fails until the clock is.
+
+    With an allowance, also one that did not wait.
+    """
+    goal, V, part = here.goal, d.valuation, node_text(phi)
+    if V is None:
+        yield here.above(d, None)
+        return
+    meter = _meter(goal, phi.length)
+    last, over = meter.last_until(V.end), meter.over(V.end)
+    until, p, without = meter.text(over, V.end), goal.at[V.end], Relax(here.path, phi.body)
+    own: tuple[Failure, ...] = ()
+    if not here.context.loose:
+        own += goal.leftover(goal.between(V.end, last + 1))
+    now = goal.clocks.get(axis_name(phi.length))
+    if now is not None and now <= over:
+        words = f"{part} from {p} waits until {until}, and the clock is at {meter.text(now, V.end)}"
+        own += (Failure(Kind.CLOCK, words, part, here.path, (p,), (End(), without)),)
+    waited = here.above(d, Valuation(V.start, last, V.labels), own)
+    yield replace(waited, until=until)
+    if last > V.end and goal.allowance >= LIGHT:
+        q = goal.at[last]
+        words = f"{part} from {p} goes on to {q}, until {until}"
+        early = Failure(Kind.CLOCK, words, part, here.path, (p, q), (without,))
+        yield replace(here.above(d, V, (early,)), until=until)
+
+
+def _waiting_then(goal: Goal, d: CelDerivation, W: Valuation) -> str:
+    """``; WAIT 10 MINUTES from 0 waits until 10:10, 2 is at 10:04``, where W is in the wait."""
+    for node in d:
+        V = node.children[0].valuation if isinstance(node.part, cel.Wait) else None
+        if isinstance(node.part, cel.Wait) and V is not None and V.end < W.end:
+            meter, p, q = _meter(goal, node.part.length), goal.at[V.end], goal.at[W.end]
+            then = meter.text(meter.instant(W.end), W.end)
+            return f"; {node_text(node.part)} from {p} waits until {node.until}, {q} is at {then}"
+    return ""
 
 
 # STRICT, NEXT, LAST, MAX
@@ -375,7 +433,7 @@ def selection(
     if phi.strategy is Strategy.STRICT:
         yield from dropped_by_strict(C.positions, at, part, here.path, repairs)
         return
-    answers = ending_at(phi.body, here.goal.events, C.end, meaning)
+    answers = ending_at(phi.body, here.goal.events, C.end, meaning, here.goal.axis)
     rival = first_preferred(phi.strategy, answers, C.positions)
     yield from dropped_for(phi.strategy, rival, at, part, here.path, repairs)
 

@@ -21,6 +21,7 @@ from cerlab.engine.reference.runs import RunsOfAnswer
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import answers_of
+from cerlab.logic.cel.syntax import waits
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.sremo.semantics import duration
@@ -32,7 +33,7 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.text import positions_text
 from cerlab.predicates.truth import Key, partition_key, satisfies
 from cerlab.why.candidates import Candidate, SremoQuestion, not_strict
-from cerlab.why.failure import Failure, Kind, Without, dropped_for, first_preferred
+from cerlab.why.failure import End, Failure, Kind, Without, dropped_for, first_preferred
 from cerlab.why.question import Meter, Question, places, unmarked_ends
 
 
@@ -124,11 +125,51 @@ class Checks:
         question, end = self._question, candidate.interval[1]
         consumer = self._consumer(candidate)
         begin = 0 if consumer is None else consumer.end + 1
+        if waits(question.formula):
+            return self._preferred_wait(strategy, candidate, begin)
         every = places(question, begin, end)
         S = next(each.substream for each in every if each.key == candidate.place.key)
         repairs, rival = (question.without_strategy,), self._rival(strategy, S)
         failures = dropped_for(strategy, rival, S.positions, strategy.value, (), repairs)
         return next(iter(failures), None)
+
+    def _preferred_wait(
+        self, strategy: Strategy, candidate: Candidate, begin: int
+    ) -> Failure | None:
+        """The same among answers that wait: one whose wait is not over may yet be preferred."""
+        question, end, C = self._question, candidate.interval[1], self._question.positions
+        bare = replace(
+            question.ast,
+            formula=question.formula,
+            strategy=None,
+            window=None,
+            consume=Consume.NONE,
+            limit=None,
+        )
+        attributes = partition_attributes(bare)
+
+        def rival(stream: Stream) -> ComplexEvent | None:
+            every = takewhile(lambda m: m.end <= end, answers(bare, stream))
+            of_end = (
+                m
+                for m in every
+                if m.end == end
+                and m.start >= begin
+                and partition_key(stream[end], attributes) == candidate.place.key
+            )
+            return first_preferred(strategy, of_end, C)
+
+        stream, repairs = question.stream, (question.without_strategy,)
+        at = range(len(stream))
+        if failures := dropped_for(strategy, rival(stream), at, strategy.value, (), repairs):
+            return failures[0]
+        if (later := rival(stream.up_to("end"))) is None:
+            return None
+        words = (
+            f"{positions_text(later.positions)} may end here too, which {strategy.value} prefers: "
+            "its wait is not over"
+        )
+        return Failure(Kind.CLOCK, words, strategy.value, repairs=repairs, rival=later)
 
     def _rival(self, strategy: Strategy, S: Substream) -> ComplexEvent | None:
         """The first answer on a substream, that ends with its last event, which is preferred."""
@@ -138,7 +179,8 @@ class Checks:
         bare = CeqlQuery(question.formula, items=question.ast.items, strategy=strategy)
         plan = plan_of(bare, first_order=question.first_order)
         if plan is None:
-            every = answers(bare, Stream(S.events), first_order=question.first_order)
+            timed = Stream(S.events, time=question.time)
+            every = answers(bare, timed, first_order=question.first_order)
             return first_preferred(strategy, (m for m in every if m.end == end), C)
         # Answers with this end may be exponentially many; one that is larger is found in one pass.
         if strategy is Strategy.MAX:
@@ -162,6 +204,9 @@ class Checks:
         if ComplexEvent(start, end, self._question.positions) in of_end:
             return None
         part = f"LIMIT {limit.per_end}"
+        if len(of_end) < limit.per_end and waits(self._question.formula):
+            words = f"others that wait may end here too, of which {part} may give another"
+            return Failure(Kind.CLOCK, words, part, repairs=(End(), Without("limit")))
         others = ", ".join(positions_text(m.positions) for m in of_end[:3])
         return Failure(
             Kind.LIMIT,

@@ -17,10 +17,12 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from cerlab.budget import Budget, spend
 from cerlab.display import drawable
+from cerlab.logic.cel.semantics import NO_CLOCKS, Clocks
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions, Valuation
 from cerlab.model.event import Event
+from cerlab.model.stream import TimeAxis
 from cerlab.why import failure as mend
 from cerlab.why.failure import HEAVY, LIGHT, Failure, Kind, Path, blame, cost, missing_words
 
@@ -74,7 +76,7 @@ class Derivation(Generic[P, V]):
     choice the side that was taken, of UNLESS the left side; of other operators one for each
     operand, and none of an atom, a negation, or an iteration of one event without mark and
     register. `failures` are the obligations that the node and those below it do not meet: without
-    any, it is a derivation by the semantics.
+    any, it is a derivation by the semantics. `until` is when a wait is over, in the time it reads.
     """
 
     part: P
@@ -82,6 +84,7 @@ class Derivation(Generic[P, V]):
     valuation: V
     children: tuple[Derivation[P, V], ...] = ()
     failures: tuple[Failure, ...] = ()
+    until: str | None = None
 
     @property
     def interval(self) -> tuple[int, int]:
@@ -120,6 +123,7 @@ class Goal:
     `at` has the positions in the whole stream of the `events`; everything else counts in these.
     `marks` is None where any marks will do, as inside a negation. `start` and `end` are those of
     the answer, if they are given. `allowance` is the highest cost of a derivation in this pass.
+    Windows and waits inside the formula read the time of `axis`; `clocks` are as of the semantics.
     """
 
     events: Sequence[Event]
@@ -130,6 +134,8 @@ class Goal:
     allowance: int
     start: int | None = None
     end: int | None = None
+    axis: TimeAxis | None = None
+    clocks: Clocks = field(default_factory=lambda: NO_CLOCKS)
     budget: Budget = field(default_factory=derivations)
 
     def is_marked(self, i: int) -> bool:

@@ -22,6 +22,7 @@ from cerlab.logic.sremo.syntax import Sremo, Terminal
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy, Window
 from cerlab.model.event import Event
+from cerlab.model.stream import TimeAxis
 from cerlab.predicates.text import positions_text
 
 Path: TypeAlias = tuple[int, ...]
@@ -51,6 +52,7 @@ class Kind(Enum):
     UNLESS = "unless"
     INTERVAL = "interval"
     WINDOW = "window"
+    CLOCK = "clock"
     CONSUME = "consume"
     STRATEGY = "strategy"
     LIMIT = "limit"
@@ -143,8 +145,13 @@ class Without:
     clause: str
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """Let no event come after those of the stream: ``until="end"``."""
+
+
 Repair: TypeAlias = (
-    Retype | Alter | Insert | Remove | Give | Drop | Reach | Relax | Remark | Widen | Without
+    Retype | Alter | Insert | Remove | Give | Drop | Reach | Relax | Remark | Widen | Without | End
 )
 
 
@@ -257,7 +264,9 @@ def first_preferred(
     return next((rival for rival in rivals if prefers(strategy, rival.positions, C)), None)
 
 
-def ending_at(phi: Formula, S: Sequence[Event], end: int, meaning: Meaning) -> list[ComplexEvent]:
+def ending_at(
+    phi: Formula, S: Sequence[Event], end: int, meaning: Meaning, axis: TimeAxis | None
+) -> list[ComplexEvent]:
     """The complex events of a formula that end there, by the reference; shortest stream first.
 
     Raises `ResourceLimit` where the stream before is too long for the reference.
@@ -269,7 +278,7 @@ def ending_at(phi: Formula, S: Sequence[Event], end: int, meaning: Meaning) -> l
             f"substream, and {end + 1:,} come before the end",
             hint="write the strategy after SELECT",
         )
-    answers = {complex_event(V) for V in meaning(phi, S[: end + 1]) if V.end == end}
+    answers = {complex_event(V) for V in meaning(phi, S[: end + 1], axis) if V.end == end}
     return sorted(answers, key=lambda m: (len(m.positions), m.positions, -m.start))
 
 

@@ -13,7 +13,7 @@ from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate.requirements import Absent, requirements_of
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import Formula, children, with_part
+from cerlab.logic.cel.syntax import Formula, children, waits, with_part
 from cerlab.logic.cel.text import formula_text, node_text, window_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.answer import ComplexEvent
@@ -24,7 +24,7 @@ from cerlab.predicates.condition import Condition, On
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import name_text, positions_text, predicate_text
 from cerlab.why.clauses import answers
-from cerlab.why.failure import Path, Relax, Widen, Without
+from cerlab.why.failure import End, Path, Relax, Widen, Without
 
 _MILLISECOND = 10**6
 
@@ -38,7 +38,7 @@ class Change:
     """A change of the query that is enough for an answer, with the first such answer."""
 
     words: str
-    repair: Relax | Widen | Without
+    repair: Relax | Widen | Without | End
     answer: ComplexEvent
 
 
@@ -66,8 +66,9 @@ class WhyNone:
 def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
     """Why a query has no answer on a stream: names that it lacks, and single changes that suffice.
 
-    A change leaves out a clause or a condition, lets gaps be where none may, or widens the window
-    to the least width that is enough, in events, milliseconds, or whole units of its attribute.
+    A change leaves out a clause, a condition or a wait, lets gaps be where none may, lets answers
+    that wait have ``until="end"``, or widens a window to the least width that is enough, in events,
+    milliseconds, or whole units of its attribute.
     Only where none of these is enough, operands are left out. Events are read, and `Unsupported`
     and `ResourceLimit` raised, as by `cerlab.evaluate`.
 
@@ -83,12 +84,11 @@ def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
     pattern, stream = as_pattern(query), io.as_stream(events, **how)
     if (answer := _first(pattern.ast, stream)) is not None:
         return WhyNone(len(stream), answer)
-    wider = _wider(pattern.ast, stream)
     changes, untried = _enough(weaker(pattern.ast), stream)
-    if wider is None and not changes:
+    changes = [*_at_the_end(pattern.ast, stream), *_wider(pattern.ast, stream), *changes]
+    if not changes:
         changes, more = _enough(shorter(pattern.ast), stream)
         untried += more
-    changes = changes if wider is None else [wider, *changes]
     absent = tuple(requirements_of(pattern).read(stream).absent())
     return WhyNone(len(stream), None, absent, tuple(changes), tuple(untried))
 
@@ -114,14 +114,48 @@ def _first(ast: CeqlQuery, stream: Stream) -> ComplexEvent | None:
     return next(answers(ast, stream), None)
 
 
-def _wider(ast: CeqlQuery, stream: Stream) -> Change | None:
-    """The narrowest window that gives an answer; a wider one never takes the last answer away."""
-    if ast.window is None or _first(replace(ast, window=None), stream) is None:
-        return None
-    width, window_of = _steps(ast.window)
+def _at_the_end(ast: CeqlQuery, stream: Stream) -> Iterator[Change]:
+    """Yield that nothing more comes, where that gives an answer."""
+    if waits(ast.formula) and (answer := _first(ast, stream.up_to("end"))) is not None:
+        yield Change('until="end"', End(), answer)
+
+
+def _wider(ast: CeqlQuery, stream: Stream) -> Iterator[Change]:
+    """Yield for the window of the query, and each inside its formula, the narrowest that does."""
+    if ast.window is not None:
+        yield from _narrowest(
+            ast.window, lambda window: _first(replace(ast, window=window), stream), Widen
+        )
+    for path, phi in _windows(ast.formula, ()):
+        yield from _wider_inside(ast, path, phi, stream)
+
+
+def _wider_inside(ast: CeqlQuery, path: Path, phi: cel.Within, stream: Stream) -> Iterator[Change]:
+    def part(window: Window | None) -> Formula:
+        return phi.body if window is None else replace(phi, window=window)
+
+    def first(window: Window | None) -> ComplexEvent | None:
+        into = part(window)
+        return _first(replace(ast, formula=with_part(ast.formula, path, into)), stream)
+
+    yield from _narrowest(phi.window, first, lambda window: Relax(path, part(window)))
+
+
+def _narrowest(
+    own: Window,
+    first: Callable[[Window | None], ComplexEvent | None],
+    repair: Callable[[Window], Widen | Relax],
+) -> Iterator[Change]:
+    """The narrowest window that gives an answer; a wider one never takes the last answer away.
+
+    None of a strategy inside a formula, which may then keep others: there it is one that does.
+    """
+    if first(None) is None:
+        return
+    width, window_of = _steps(own)
 
     def attempt(steps: int) -> ComplexEvent | None:
-        return _first(replace(ast, window=window_of(steps)), stream)
+        return first(window_of(steps))
 
     # Doubling ends: without a window there is an answer.
     low, high = width, max(1, 2 * width)
@@ -132,8 +166,16 @@ def _wider(ast: CeqlQuery, stream: Stream) -> Change | None:
         answer = attempt(middle)
         low, high, wide = (middle, high, wide) if answer is None else (low, middle, answer)
     window = window_of(high)
-    words = f"WITHIN {window_text(window)} for {window_text(ast.window)}"
-    return Change(words, Widen(window), wide)
+    words = f"WITHIN {window_text(window)} for {window_text(own)}"
+    yield Change(words, repair(window), wide)
+
+
+def _windows(phi: Formula, path: Path) -> Iterator[tuple[Path, cel.Within]]:
+    """Yield the windows inside a formula, as far as a wider one makes the whole weaker."""
+    if isinstance(phi, cel.Within):
+        yield path, phi
+    for n, psi in _weakening(phi):
+        yield from _windows(psi, (*path, n))
 
 
 def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
@@ -245,12 +287,16 @@ def _places(
 ) -> Iterator[tuple[Path, str, Formula]]:
     """Each place with what may stand there instead, outermost first."""
     yield from ((path, words, into) for words, into in changes(phi))
-    # Below NOT, and on the right of UNLESS, weaker makes the whole stronger.
-    if isinstance(phi, cel.Not):
-        return
-    for n, psi in enumerate(children(phi)):
-        if not (isinstance(phi, cel.Unless) and n == 1):
-            yield from _places(psi, (*path, n), changes)
+    for n, psi in _weakening(phi):
+        yield from _places(psi, (*path, n), changes)
+
+
+def _weakening(phi: Formula) -> Iterator[tuple[int, Formula]]:
+    """Yield the parts that, weaker, make the whole weaker: not below NOT and right of UNLESS."""
+    if not isinstance(phi, cel.Not):
+        for n, psi in enumerate(children(phi)):
+            if not (isinstance(phi, cel.Unless) and n == 1):
+                yield n, psi
 
 
 def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
@@ -271,6 +317,8 @@ def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
             for weaker in (any_number,) if gaps else (cel.with_gaps(phi), any_number):
                 words = f"'{node_text(weaker)}' for '{node_text(phi)}'"
                 yield f"{words} after {formula_text(body)}", weaker
+        case cel.Within(body) | cel.Wait(body):
+            yield f"leave out {node_text(phi)} after {formula_text(body)}", body
         case cel.Select(strategy, body):
             yield f"leave out {strategy.value}(..)", body
         case cel.Atom(name, stream) if stream is not None:

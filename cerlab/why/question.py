@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,7 +12,8 @@ from typing import assert_never
 
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import Formula, Select, subformulas
+from cerlab.logic.cel.semantics import NO_CLOCKS, TIME, Clocks
+from cerlab.logic.cel.syntax import Formula, Select, subformulas, waits, windows
 from cerlab.logic.cel.text import label_text, window_text
 from cerlab.logic.cel.text import node_text as formula_node_text
 from cerlab.logic.ceql.semantics import Substream
@@ -22,8 +23,16 @@ from cerlab.logic.sremo.parser import node_text
 from cerlab.logic.sremo.semantics import duration
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import AttributeWindow, EventWindow, Strategy, TimeWindow, Window
-from cerlab.model.event import Event, is_of_streams, value_of
-from cerlab.model.stream import Clock, Instant, Stream, TimeAxis, axis_for, clock_for
+from cerlab.model.event import Event, Timestamp, is_of_streams, value_of
+from cerlab.model.stream import (
+    Clock,
+    Instant,
+    Stream,
+    TimeAxis,
+    axis_of_windows,
+    clock_for,
+    promised,
+)
 from cerlab.predicates.condition import labels_of
 from cerlab.predicates.text import name_text, value_text
 from cerlab.predicates.truth import Key, kind_of, partition_key
@@ -75,8 +84,40 @@ class Question:
 
     @cached_property
     def time(self) -> TimeAxis | None:
-        """The axis that a window in hours, minutes or seconds measures."""
-        return axis_for(self.ast.window, self.stream, self.stream.time)
+        """The axis that windows and waits in hours, minutes or seconds measure."""
+        clause = () if self.ast.window is None else (self.ast.window,)
+        return axis_of_windows((*clause, *windows(self.ast.formula)), self.stream)
+
+    @cached_property
+    def clocks(self) -> Clocks:
+        """The time of the last event of FROM, or what the stream promises, where answers wait."""
+        lengths, stream = waits(self.ast.formula), self.stream
+        last = next((p for p in reversed(range(len(stream))) if self.passes(stream[p])), None)
+        if stream.until == "end" or not lengths or last is None:
+            return NO_CLOCKS
+        now = {axis_name(each): clock_for(each, self.time)(stream[last], last) for each in lengths}
+        if stream.until is not None:
+            now = {name: promised(stream.until, lengths, self.time, [t]) for name, t in now.items()}
+        return now
+
+    def last_waited(self, position: int) -> int:
+        """The last position of the stream that a wait of an event up to `position` may reach."""
+        stream = self.stream
+        every = [psi.length for psi in subformulas(self.ast.formula) if isinstance(psi, cel.Wait)]
+        if not every:
+            return position
+        if len({axis_name(each) for each in every}) > 1:
+            return len(stream) - 1
+        read, longest = clock_for(every[0], self.time), sum(map(_width, every))
+        until: Instant | None = None
+        for p in range(position, len(stream)):
+            if self.passes(stream[p]):
+                now = read(stream[p], p)
+                # the event at `position` may be of a stream that FROM leaves out
+                until = now + longest if until is None else until
+                if now > until:
+                    return p
+        return len(stream) - 1
 
     @property
     def context(self) -> Context:
@@ -250,15 +291,32 @@ def labels_in(phi: Formula) -> frozenset[str]:
                 labels |= {old, new}
             case cel.Project():
                 refuse_streams(psi.of_streams)
-            case cel.Within() | cel.Wait():
-                hint = "ask without it; WITHIN may stand behind the whole formula"
-                if isinstance(psi, cel.Wait):
-                    hint = "ask without it; cerlab.timeline shows until where its answers wait"
-                message = f"why does not follow {formula_node_text(psi)} inside a formula"
-                raise Unsupported("CER0414", message, hint=hint)
             case _:
                 pass
     return frozenset(labels)
+
+
+def refuse_later_doubt(phi: Formula) -> None:
+    """Raise `Unsupported` for a wait that, once over, may take answers of the formula away.
+
+    All other waits only add answers, so what is an answer of the formula now is one for ever.
+    """
+    for psi in subformulas(phi):
+        part: Formula | None = None
+        match psi:
+            case cel.Unless(_, right):
+                part, place = right, "right of UNLESS"
+            case Select(strategy, body) if strategy is not Strategy.STRICT:
+                part, place = body, f"inside {strategy.value}(..)"
+            case _:
+                continue
+        for wait in subformulas(part):
+            if isinstance(wait, cel.Wait):
+                raise Unsupported(
+                    "CER0414",
+                    f"why does not follow {formula_node_text(wait)} {place}",
+                    hint="ask without it; cerlab.evaluate takes it",
+                )
 
 
 def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
@@ -291,7 +349,9 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
             return (replace(above, trailing=False), replace(above, leading=False))
         case cel.Plus() | cel.ConcatPlus() | cel.Count():
             return (replace(above, leading=False, trailing=False),)
-        case cel.Not() | cel.Within() | cel.Wait():
+        case cel.Wait():  # it goes on to an event after those of its body
+            return (replace(above, trailing=False),)
+        case cel.Not() | cel.Within():
             return (above,)
         case _:
             assert_never(phi)
@@ -331,6 +391,7 @@ class Meter:
 
     def __init__(self, window: Window | None, time: TimeAxis | None, substream: Substream) -> None:
         self.window = window
+        self._axis = time
         self._substream = substream
         self._clock: Clock | None = None
         if isinstance(window, AttributeWindow | TimeWindow):
@@ -350,14 +411,41 @@ class Meter:
         """Whether the window holds the interval; always without a window."""
         return self.window is None or self.span(start, end) <= _width(self.window)
 
-    def failures(self, start: int, end: int) -> tuple[Failure, ...]:
-        """Return the failure of an interval outside the window, with the excess."""
+    def over(self, i: int) -> Instant:
+        """The time until which a wait of this length goes on from an event of the substream."""
+        assert self.window is not None
+        return self.instant(i) + _width(self.window)
+
+    def last_until(self, i: int) -> int:
+        """The last event of the substream that is not after the wait of the i-th."""
+        n = len(self._substream.events)
+        return bisect_right(range(n), self.over(i), lo=i, key=self.instant) - 1
+
+    def text(self, instant: Instant, like: int) -> str:
+        """A time as the events have it: a moment, or a number in the unit of the axis."""
+        event, axis = self._substream.events[like], self._axis
+        if isinstance(self.window, TimeWindow) and axis is not None:
+            if isinstance(value_of(event, axis.attribute), Timestamp | str):
+                return str(Timestamp(int(instant)))
+            instant = Fraction(instant) / (axis.unit.value if axis.unit else 1)
+        return number_text(instant).replace(",", "")
+
+    def failures(
+        self, start: int, end: int, inside: tuple[Path, cel.Within] | None = None
+    ) -> tuple[Failure, ...]:
+        """Return the failure of an interval outside the window, with the excess.
+
+        The window is that of the query, or stands inside the formula, at a path.
+        """
         if self.window is None or self.fits(start, end):
             return ()
         at, span = self._substream.positions, self.span(start, end)
-        part = f"WITHIN {window_text(self.window)}"
-        more = _amount(self.window, span)
-        return (_outside(part, (), more, (at[start], at[end]), Widen(_wide(self.window, span))),)
+        part, wide = f"WITHIN {window_text(self.window)}", _wide(self.window, span)
+        more, ends = _amount(self.window, span), (at[start], at[end])
+        if inside is None:
+            return (_outside(part, (), more, ends, Widen(wide)),)
+        path, phi = inside
+        return (_outside(part, path, more, ends, Relax(path, replace(phi, window=wide))),)
 
 
 def out_of_window(e: sre.Window, path: Path, d: Reading, S: Sequence[Event]) -> Iterator[Failure]:
@@ -412,6 +500,11 @@ def _amount(window: Window, span: Instant) -> str:
             return f"{number_text(more)} ns"
         case _:
             assert_never(window)
+
+
+def axis_name(length: TimeWindow | AttributeWindow) -> str:
+    """The name among clocks of the axis that a wait reads."""
+    return length.attribute if isinstance(length, AttributeWindow) else TIME
 
 
 def _width(window: Window) -> int | Fraction:

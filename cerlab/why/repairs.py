@@ -109,6 +109,8 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
         case mend.Without(clause):
             assert isinstance(question, Question)
             yield replace(question, ast=without(question.ast, clause))
+        case mend.End():
+            yield replace(question, stream=S.up_to("end"))
         case _:
             assert_never(repair)
 
@@ -116,7 +118,8 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
 def _with_events(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQuestion:
     """The question with other events in the place of n from p on; positions move with theirs."""
     S = question.stream
-    stream = Stream((*S.events[:p], *events, *S.events[p + n :]), time=S.time)
+    changed = (*S.events[:p], *events, *S.events[p + n :])
+    stream = Stream(changed, time=S.time, until=S.until)
     more = len(events) - n
 
     def shift(i: int) -> int:

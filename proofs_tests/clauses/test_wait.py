@@ -319,8 +319,12 @@ def test_waits_elsewhere_are_refused_by_name(text: str, part: str, evaluator: An
 def test_who_does_not_take_it_says_so() -> None:
     with pytest.raises(Unsupported, match=r"CER0406.*WAIT"):
         cerlab.evaluate("A WAIT 3 [t]", stream(S), logic="fo")
-    with pytest.raises(Unsupported, match=r"CER0414.*WAIT"):
-        cerlab.why("A WAIT 3 [t]", stream(S), (0,))
+    with pytest.raises(Unsupported, match=r"CER0414.*WAIT 3 \[t\] right of UNLESS"):
+        cerlab.why("A UNLESS (B WAIT 3 [t])", stream(S), (0,))
+    with pytest.raises(Unsupported, match=r"CER0414.*WAIT 3 \[t\] inside LAST"):
+        cerlab.why("LAST(A WAIT 3 [t]) ; B", stream(S), (0, 1))
+    with pytest.raises(Unsupported, match=r"CER0406.*WAIT"):
+        cerlab.why("A WAIT 3 [t]", stream(S), (0,), logic="fo")
     with pytest.raises(Unsupported, match=r"WAIT.*before ;") as refused:
         cerlab.parse_query("SELECT * WHERE (A WAIT 3 [t]) ; B").open()
     assert "cerlab.evaluate" in refused.value.hint

@@ -161,8 +161,8 @@ def test_who_does_not_take_it_says_so(window: str) -> None:
         cerlab.evaluate(text, STREAM, logic="fo")
     with pytest.raises(Unsupported, match=r"CER0412.*WITHIN"):
         cerlab.evaluate(text, STREAM, evaluator="lists")
-    with pytest.raises(Unsupported, match=r"CER0414.*WITHIN"):
-        cerlab.why(text, STREAM, (0, 1, 3))
+    with pytest.raises(Unsupported, match=r"CER0406.*WITHIN"):
+        cerlab.why(text, STREAM, (0, 1, 3), logic="fo")
 
 
 def test_the_deciders_know_windows_in_events() -> None:

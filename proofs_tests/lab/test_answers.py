@@ -183,9 +183,7 @@ def test_a_long_stream_is_followed_from_its_beginning() -> None:
     assert len(reply["frames"]) == MOST_STEPS
 
 
-@pytest.mark.parametrize(
-    ("panel", "code"), [("machine", "CER0403"), ("steps", "CER0403"), ("why", "CER0414")]
-)
+@pytest.mark.parametrize(("panel", "code"), [("machine", "CER0403"), ("steps", "CER0403")])
 def test_panels_without_waits_refuse_them_by_name(panel: str, code: str) -> None:
     request = {"query": "(A WAIT 5 [t]) UNLESS B", "events": "A(t=0) C(t=9)", "positions": [0]}
     assert answer({"panel": "answers", **request})["answers"] == [[0, 0, [0]]]

@@ -6,6 +6,7 @@ further than them (UNLESS, strategies) asks the reference.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
 from typing import assert_never
@@ -14,7 +15,8 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds, select, valuations
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.model.answer import Valuation, complex_event
-from cerlab.model.event import Event
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream
 from cerlab.predicates.truth import partition_key
 from cerlab.why.deduction import CelDerivation
@@ -33,12 +35,29 @@ class Substream:
             and partition_key(t, attributes) == key
         ]
         self.events: list[Event] = [stream[i] for i in self.at]
+        every = [t for t in stream if is_of_streams(t, query.streams)]
+        self._last = every[-1] if every else stream[0]
+        self._until = stream.until
 
     def local(self, V: Valuation) -> Valuation:
         """A valuation in the substream's own positions."""
         place = {p: i for i, p in enumerate(self.at)}
         labels = {X: tuple(place[p] for p in D) for X, D in V.labels.items()}
         return Valuation(place[V.start], place[V.end], labels)
+
+    def time(self, i: int, window: TimeWindow | AttributeWindow) -> Fraction:
+        """The time of an event as a window reads it; `t` is in seconds."""
+        return _time(self.events[i], window)
+
+    def is_over(self, j: int, length: TimeWindow | AttributeWindow) -> bool:
+        """Whether the clock has passed a wait from the j-th event on."""
+        if self._until == "end":
+            return True
+        now = _time(self._last, length)
+        if self._until is not None:
+            assert isinstance(self._until, int | float)
+            now = Fraction(self._until)
+        return now > self.time(j, length) + width_of(length)
 
 
 def check(node: CelDerivation, S: Substream) -> Valuation:
@@ -112,10 +131,34 @@ def _follows(phi: cel.Formula, V: Valuation, below: list[Valuation], S: Substrea
             return below == [V] and not any(V.start <= W.start and W.end <= V.end for W in rivals)
         case cel.Select(strategy, body):
             return below == [V] and V in select(strategy, valuations(body, S.events))
-        case cel.Within() | cel.Wait():
-            raise AssertionError("a question about time inside a formula is refused")
+        case cel.Within(_, EventWindow(width)):
+            return below == [V] and V.end - V.start <= width
+        case cel.Within(_, window):
+            assert not isinstance(window, EventWindow)
+            span = S.time(V.end, window) - S.time(V.start, window)
+            return below == [V] and span <= width_of(window)
+        case cel.Wait(_, length):
+            (W,) = below
+            until = S.time(W.end, length) + width_of(length)
+            last = max(k for k in range(len(S.events)) if S.time(k, length) <= until)
+            is_over = S.is_over(W.end, length)
+            return is_over and Valuation(W.start, last, W.labels) == V
         case _:
             assert_never(phi)
+
+
+def width_of(window: TimeWindow | AttributeWindow) -> Fraction:
+    """The length of a window, in seconds or in the numbers of its attribute."""
+    if isinstance(window, AttributeWindow):
+        return Fraction(window.width)
+    return Fraction(window.nanoseconds, 10**9)
+
+
+def _time(event: Event, window: TimeWindow | AttributeWindow) -> Fraction:
+    name = window.attribute if isinstance(window, AttributeWindow) else "t"
+    value = event.attributes[name]
+    assert isinstance(value, int | float)
+    return Fraction(value)
 
 
 def _together(V: Valuation, W: Valuation) -> Valuation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import assert_never
+from typing import Any, assert_never
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds, valuations
@@ -12,14 +12,21 @@ from cerlab.logic.cel.syntax import Formula, children
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.model.answer import Valuation, complex_event
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
+from cerlab.model.clauses import (
+    AttributeWindow,
+    Consume,
+    EventWindow,
+    Strategy,
+    TimeWindow,
+    Window,
+)
 from cerlab.model.event import value_of
 from cerlab.predicates.condition import labels_of
 from cerlab.predicates.truth import partition_key
 from cerlab.why import Derivation, Failure, Kind, Why
 from cerlab.why.deduction import CelDerivation
-from cerlab.why.failure import Path
-from proofs_tests.why.checker import Substream
+from cerlab.why.failure import Path, Widen
+from proofs_tests.why.checker import Substream, width_of
 from proofs_tests.why.mutations import Question
 
 
@@ -41,7 +48,8 @@ def nodes(why: Why, path: Path) -> list[CelDerivation]:
 
 def is_true(q: Question, why: Why, failure: Failure) -> bool:
     """Whether the stream, the query and the derivation are as the failure says."""
-    part, events = part_at(q.ast.formula, failure.path), q.stream.events
+    part: Any = part_at(q.ast.formula, failure.path)
+    events = q.stream.events
     match failure.kind:
         case Kind.POSITION:
             (p,) = failure.positions
@@ -94,7 +102,10 @@ def is_true(q: Question, why: Why, failure: Failure) -> bool:
             V = _valuation(why)
             return V is not None and not (q.start in (None, V.start) and q.end in (None, V.end))
         case Kind.WINDOW:
-            return _too_wide(q, failure)
+            is_clause = isinstance(failure.repairs[0], Widen)
+            return _too_wide(q, failure, q.ast.window if is_clause else part.window)
+        case Kind.CLOCK:
+            return _waits(q, why, failure, part)
         case Kind.CONSUME:
             rival = failure.rival
             assert rival is not None
@@ -187,10 +198,27 @@ def _counter_example(q: Question, why: Why, failure: Failure, part: Formula) -> 
     return local in answers and inside and rival.end < len(events)
 
 
-def _too_wide(q: Question, failure: Failure) -> bool:
+def _waits(q: Question, why: Why, failure: Failure, part: Formula) -> bool:
+    """The wait is not over, or goes on to a later event; or a rival's wait is not over."""
+    if not failure.positions:
+        bare = replace(q.ast, strategy=None, window=None, consume=Consume.NONE, limit=None)
+        later = set(query_answers(bare, q.stream.up_to("end")))
+        return q.ast.limit is not None or failure.rival in later - {*query_answers(bare, q.stream)}
+    assert isinstance(part, cel.Wait)
+    p, *goes_on = failure.positions
+    S = Substream(q.ast, q.stream, p)
+    below = [child.valuation for n in nodes(why, failure.path) for child in n.children]
+    begun = {V.end for V in below if V is not None}
+    until = S.time(S.at.index(p), part.length) + width_of(part.length)
+    last = max(i for n, i in enumerate(S.at) if S.time(n, part.length) <= until)
+    is_over = S.is_over(S.at.index(p), part.length)
+    return p in begun and (goes_on == [last] if goes_on else not is_over)
+
+
+def _too_wide(q: Question, failure: Failure, window: Window | None) -> bool:
     first, last = failure.positions
     events = q.stream.events
-    match q.ast.window:
+    match window:
         case EventWindow(width):
             at = Substream(q.ast, q.stream, first).at
             return len([p for p in at if first < p <= last]) > width
@@ -207,7 +235,7 @@ def _too_wide(q: Question, failure: Failure) -> bool:
         case None:
             return False
         case _:
-            assert_never(q.ast.window)
+            assert_never(window)
 
 
 def _is_preferred(q: Question, failure: Failure, part: Formula) -> bool:

@@ -18,6 +18,7 @@ from cerlab.testing import TYPES
 from cerlab.why.failure import (
     Alter,
     Drop,
+    End,
     Give,
     Insert,
     Path,
@@ -61,6 +62,8 @@ def mend(q: Question, repair: Repair) -> Iterator[Question]:
             yield replace(q, ast=replace(q.ast, formula=formula))
         case Widen(window):
             yield replace(q, ast=replace(q.ast, window=window))
+        case End():
+            yield replace(q, stream=q.stream.up_to("end"))
         case Remark():
             raise AssertionError("terminals are of SREMO")
         case Without(clause):

@@ -13,7 +13,7 @@ from cerlab.logic.ceql.semantics import Meaning, query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.answer import ComplexEvent, Positions
-from cerlab.model.clauses import Consume, EventWindow, Strategy
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.condition import On
@@ -46,7 +46,8 @@ class Question:
         )
 
     def with_events(self, events: list[Event]) -> Question:
-        return replace(self, stream=Stream(events, time=self.stream.time))
+        stream = Stream(events, time=self.stream.time, until=self.stream.until)
+        return replace(self, stream=stream)
 
 
 def question(ast: CeqlQuery, stream: Stream, m: ComplexEvent, *, interval: bool) -> Question:
@@ -166,6 +167,21 @@ def divide(rng: Random, q: Question, m: ComplexEvent) -> Question:
         return replace(q, ast=replace(q.ast, streams=(rng.choice(STREAMS),)))
     return replace(q, ast=replace(q.ast, partition=((rng.choice("kv"),),)))
 
+
+def narrow(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """A window around one place."""
+    width = rng.choice((0, 1, 2, 2.5))
+    window = rng.choice((EventWindow(rng.randrange(3)), AttributeWindow(width, "t")))
+    return _at_some_place(rng, q, lambda phi: cel.Within(phi, window))
+
+
+def wait(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """A wait of one place."""
+    length = AttributeWindow(rng.choice((0, 1, 2.5, 4)), "t")
+    return _at_some_place(rng, q, lambda phi: cel.Wait(phi, length))
+
+
+TIMED_MUTATIONS = (narrow, narrow, wait, wait, insert, insert, unless)
 
 MUTATIONS: tuple[Callable[[Random, Question, ComplexEvent], Question], ...] = (
     *(alter, alter, alter, delete, delete, insert, tighten, tighten, add_filter),

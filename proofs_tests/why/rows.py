@@ -14,6 +14,16 @@ TRADES: list[dict[str, Any]] = [
     {"type": "SELL", "price": 90, "volume": 20, "name": "INTC", "stream": "S", "ts": 2_200},
 ]
 
+TIMES: list[dict[str, Any]] = [
+    {"type": X, "t": t} for X, t in zip("ABBCAB", (0, 4, 7, 8, 100, 130), strict=True)
+]
+
+TWO_KEYS: list[dict[str, Any]] = [
+    {"type": "A", "k": 1, "t": 0},
+    {"type": "A", "k": 1, "t": 1},
+    {"type": "C", "k": 2, "t": 5.5},
+]
+
 Row = tuple[str, Any, tuple[int, ...], Kind, tuple[int, ...], str]
 
 ROWS: list[Row] = [
@@ -285,6 +295,103 @@ ROWS: list[Row] = [
         Kind.CONSUME,
         (2,),
         "consumed at 2 by the answer {1, 2}",
+    ),
+    # windows inside and waits: the middle one of three times at which an A is, and B in between
+    (
+        "(A ; B WITHIN 4 [t]) ; C",
+        TIMES,
+        (0, 2, 3),
+        Kind.WINDOW,
+        (0, 2),
+        "outside WITHIN 4 [t] by 3: from 0 to 2",
+    ),
+    (
+        "(A ; B WITHIN 1 EVENTS) ; C",
+        TIMES,
+        (0, 2, 3),
+        Kind.WINDOW,
+        (0, 2),
+        "outside WITHIN 1 EVENTS by 1 event: from 0 to 2",
+    ),
+    (
+        "(A WAIT 10 [t]) UNLESS B",
+        TIMES,
+        (0,),
+        Kind.UNLESS,
+        (),
+        "UNLESS: B matches inside, at {1} in [1, 1]; WAIT 10 [t] from 0 waits until 10, 1 is at 4",
+    ),
+    (
+        "(A WAIT 10 [t]) UNLESS A",
+        TIMES,
+        (0,),
+        Kind.UNLESS,
+        (),
+        "UNLESS: A matches inside, at {0} in [0, 0]",
+    ),
+    (
+        "A ; ((C WAIT 3 [t]) UNLESS B)",
+        [*TIMES[:4], {"type": "B", "t": 11}, {"type": "D", "t": 12}],
+        (0, 3),
+        Kind.UNLESS,
+        (),
+        "UNLESS: B matches inside, at {4} in [4, 4]; WAIT 3 [t] from 3 waits until 11, 4 is at 11",
+    ),
+    (
+        "A WAIT 30.5 [t]",
+        TIMES,
+        (4,),
+        Kind.CLOCK,
+        (4,),
+        "WAIT 30.5 [t] from 4 waits until 130.5, and the clock is at 130",
+    ),
+    (
+        "(A WAIT 5 [t]) ; B",
+        TIMES,
+        (0, 1),
+        Kind.CLOCK,
+        (0, 1),
+        "WAIT 5 [t] from 0 goes on to 1, until 5",
+    ),
+    (
+        "A WAIT 5 [t]",
+        TIMES,
+        (0, 1),
+        Kind.LEFTOVER,
+        (1,),
+        "event 1 is B, and no part of the formula takes it",
+    ),
+    (
+        "SELECT LAST * WHERE A+ WAIT 5 [t] PARTITION BY [k]",
+        TWO_KEYS,
+        (0,),
+        Kind.CLOCK,
+        (),
+        "{0, 1} may end here too, which LAST prefers: its wait is not over",
+    ),
+    (
+        "SELECT MAX * WHERE A+ WAIT 3 [t]",
+        [{"type": "A", "t": 0}, {"type": "A", "t": 1}, {"type": "C", "t": 9}],
+        (0,),
+        Kind.STRATEGY,
+        (),
+        "a larger answer contains it (MAX): {0, 1}",
+    ),
+    (
+        "SELECT * WHERE A WAIT 5 [t] PARTITION BY [k] LIMIT 1",
+        TWO_KEYS,
+        (0,),
+        Kind.CLOCK,
+        (),
+        "others that wait may end here too, of which LIMIT 1 may give another",
+    ),
+    (
+        "SELECT * WHERE A WAIT 2 [t] CONSUME BY ANY",
+        [{"type": X, "t": t} for X, t in zip("AABCD", (0, 1, 2, 3, 9), strict=True)],
+        (1,),
+        Kind.CONSUME,
+        (2,),
+        "consumed at 2 by the answer {0}",
     ),
     (
         "SELECT * WHERE A+ LIMIT 1",

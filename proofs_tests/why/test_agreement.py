@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
-from cerlab.logic.cel.syntax import Select, subformulas
+from cerlab.errors import Unsupported
+from cerlab.logic.cel.syntax import Select, subformulas, waits, windows
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent, complex_event
 from cerlab.model.clauses import Consume
-from cerlab.testing import Shape
+from cerlab.testing import Shape, with_limit
 from cerlab.why import Derivation, why
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
@@ -19,16 +21,41 @@ from proofs_tests.why.checker import Substream, check
 def explained_case(rng: Random, shape: Shape) -> Case:
     """A random case that `why` takes: no CONSUME BY where strategies stand inside the formula."""
     case = random_case(rng, shape)
+    while shape.timed and not windows(case.ast.formula):
+        case = random_case(rng, shape)
     if any(isinstance(psi, Select) for psi in subformulas(case.ast.formula)):
         return Case(replace(case.ast, consume=Consume.NONE), case.stream)
+    if shape.timed and rng.random() < 0.1:
+        return Case(with_limit(case.ast, 1), case.stream)
     return case
 
 
-def agree(rng: Random, shape: Shape) -> bool:
+def agree(rng: Random, shape: Shape) -> bool | None:
     case = explained_case(rng, shape)
+    if shape.timed:
+        case = case.on(case.stream.up_to(some_promise(rng, case)))
+    try:
+        return agree_on(rng, case)
+    except Unsupported as error:
+        # a wait that may take an answer away once it is over
+        if error.code != "CER0414" or not waits(case.ast.formula):
+            raise
+        return None
+
+
+def some_promise(rng: Random, case: Case) -> Any:
+    """What the stream promises: nothing, the end, or a time not before the last event."""
+    axes = {type(each) for each in waits(case.ast.formula)}
+    if len(axes) != 1 or not len(case.stream):
+        return "end" if axes and rng.random() < 0.5 else None
+    last: Any = case.stream[len(case.stream) - 1].attributes["t"]
+    return rng.choice((None, "end", last, last + 0.5, last + 2))
+
+
+def agree_on(rng: Random, case: Case) -> bool:
     answers = query_answers(case.ast, case.stream)
     bare = replace(case.ast, strategy=None, window=None, consume=Consume.NONE)
-    nearly = query_answers(bare, case.stream)
+    nearly = query_answers(bare, case.stream.up_to("end"))  # those that still wait among them
     candidates = set(some_positions(rng, len(case.stream)))
     for pool in (answers, nearly):
         candidates |= set(rng.sample(pool, min(4, len(pool))))
@@ -75,3 +102,16 @@ def test_queries(suite: Suite) -> None:
 def test_queries_of_the_whole_family(suite: Suite) -> None:
     shape = Shape(depth=2, events=6, family=True)
     suite.run(lambda rng: agree(rng, shape), deep_count=2_000)
+
+
+def test_queries_with_windows_inside_and_waits(suite: Suite) -> None:
+    """Strategies, LIMIT and consumption over answers that wait, by the clock or a promise."""
+    shape = Shape(depth=2, events=7, timed=True)
+
+    def case(rng: Random) -> bool | None:
+        verdict = agree(rng, shape)
+        while verdict is None:
+            verdict = agree(rng, shape)
+        return verdict
+
+    suite.run(case, deep_count=4_000, needs_answers=0.4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 import cerlab
 from cerlab.model.clauses import AttributeWindow, EventWindow
-from cerlab.why import Derivation, Kind, deduction, why
+from cerlab.why import Derivation, Kind, deduction, why, why_to_json
 from cerlab.why.failure import (
     Alter,
     Drop,
+    End,
     Give,
     Insert,
     Reach,
@@ -282,3 +284,53 @@ def test_filters_between_labels_under_a_strategy() -> None:
     assert why(query, word("AAB", v="121"), (0, 2)).holds
     failure = why(query, word("AAB", v="112"), (0, 2)).failure
     assert str(failure) == "a larger answer contains it (MAX): {0, 1, 2}"
+
+
+MINUTES = [
+    {"type": "A", "ts": datetime(2024, 1, 31, 10, 0)},
+    {"type": "C", "ts": datetime(2024, 1, 31, 10, 1)},
+    {"type": "B", "ts": datetime(2024, 1, 31, 10, 4)},
+]
+
+
+def test_moments_of_a_wait_are_said_as_the_events_have_them() -> None:
+    explanation = why("(A WAIT 10 MINUTES) UNLESS B", MINUTES, (0,), until="end")
+    assert str(explanation.failure) == (
+        "UNLESS: B matches inside, at {2} in [2, 2]; WAIT 10 MINUTES from 0 waits until "
+        "2024-01-31T10:10:00Z, 2 is at 2024-01-31T10:04:00Z"
+    )
+    assert explanation.repairs[1] == Alter(2)
+    milliseconds = cerlab.Stream([{"type": "A", "ts": 1_700_000_000_000}], time="ts", unit="ms")
+    explanation = why("A WAIT 1.5 SECONDS", milliseconds, (0,))
+    assert str(explanation.failure) == (
+        "WAIT 1.5 SECONDS from 0 waits until 1700000001500, and the clock is at 1700000000000"
+    )
+
+
+def test_the_end_of_a_stream_or_no_wait_gives_what_waits() -> None:
+    waiting = [{"type": "A", "t": 0}, {"type": "B", "t": 3}]
+    explanation = why("A WAIT 5 [t]", waiting, (0,))
+    assert explanation.repairs == (End(), Relax((), cerlab.parse_formula("A")))
+    assert not why("A WAIT 5 [t]", waiting, (0,), until=5).holds
+    assert why("A WAIT 5 [t]", waiting, (0,), until=5.25).holds
+    match = why("A WAIT 5 [t]", waiting, (0,), until="end")
+    assert str(match).splitlines() == [
+        "a match: {0} in [0, 1]",
+        "WAIT 5 [t] [0, 1]  A {0}  until 5",
+        "└─ A 0: A(t=0)",
+    ]
+    assert why_to_json(match)["derivation"]["until"] == "5"
+
+
+def test_what_an_answer_waits_for_may_be_far_behind_its_positions() -> None:
+    """The stretch that is searched ends with the wait, not with the positions."""
+    far = [{"type": "A", "t": 0}, *({"type": "C", "t": t} for t in range(1, 2_000))]
+    query = "SELECT A WHERE (A WAIT 1500 [t]) UNLESS B"
+    explanation = why(query, far, (0,))
+    assert explanation.holds
+    assert isinstance(explanation.derivation, Derivation)
+    assert explanation.derivation.interval == (0, 1_500)
+    far[1_500] = {"type": "B", "t": 1_500}
+    assert "1500 is at 1500" in str(why(query, far, (0,)).failure)
+    far[1_500], far[1_501] = far[1_499] | {"t": 1_500}, {"type": "B", "t": 1_501}
+    assert why(query, far, (0,), start=0, end=1_500).holds

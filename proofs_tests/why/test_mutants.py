@@ -5,6 +5,7 @@ A mutant counts only if it is right on half or more of the cases; otherwise any 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
@@ -14,6 +15,7 @@ import pytest
 
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import NO_CLOCKS
 from cerlab.model.answer import Valuation
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.testing import Shape
@@ -24,6 +26,7 @@ from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import Failure, Kind, Retype
 from cerlab.why.question import Context, contexts
 from proofs_tests.clauses.tables import word
+from proofs_tests.why.rows import TWO_KEYS
 from proofs_tests.why.test_agreement import agree
 from proofs_tests.why.test_mutations import blames
 
@@ -125,9 +128,46 @@ IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any]]] = [
 ]
 
 
-def agrees(seed: int) -> bool:
+@property  # type: ignore[misc]
+def without_a_clock(self: windows.Question) -> Any:
+    """Every wait is over."""
+    return NO_CLOCKS
+
+
+def before_the_wait_is_over(self: windows.Meter, i: int) -> int:
+    """An event at the very end of a wait is outside."""
+    n = len(self._substream.events)
+    return max(i, bisect_left(range(n), self.over(i), lo=i, key=self.instant) - 1)
+
+
+def not_after_the_positions(self: windows.Question, position: int) -> int:
+    """Events after the positions are not looked at, though answers wait there."""
+    return position
+
+
+def rivals_of_the_positions(goal: Goal, right: cel.Formula, kept: Any) -> list[Valuation]:
+    """What comes while answers wait does not forbid them."""
+    return _RIVALS(goal, right, ())
+
+
+_RIVALS = table._counter_examples
+
+
+def without_what_it_waits_for(self: Any, strategy: Any, candidate: Any, begin: int) -> None:
+    """A strategy compares no answers that wait."""
+
+
+AGAINST_THE_REFERENCE_OF_WAITS: list[tuple[Any, str, Any]] = [
+    (windows.Question, "clocks", without_a_clock),
+    (windows.Meter, "last_until", before_the_wait_is_over),
+    (windows.Question, "last_waited", not_after_the_positions),
+    (windows.Meter, "fits", strict_fits),
+]
+
+
+def agrees(seed: int, shape: Shape = SHAPE) -> bool:
     try:
-        agree(Random(seed), SHAPE)
+        agree(Random(seed), shape)
     except (AssertionError, CerlabError):
         return False
     return True
@@ -140,6 +180,16 @@ def test_it_contradicts_the_reference(
     monkeypatch.setattr(owner, name, wrong)
     contradictions = sum(not agrees(seed) for seed in range(CASES))
     assert 0 < contradictions <= CASES // 2
+
+
+@pytest.mark.parametrize(("owner", "name", "wrong"), AGAINST_THE_REFERENCE_OF_WAITS)
+def test_it_contradicts_the_reference_of_waits(
+    owner: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    shape = Shape(depth=2, events=7, timed=True)
+    contradictions = sum(not agrees(seed, shape) for seed in range(CASES // 2))
+    assert 0 < contradictions <= CASES // 4
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +217,24 @@ def test_only_what_is_strictly_inside_is_unless(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(table, "inside", nothing_inside)
     with pytest.raises(AssertionError, match="the automaton does not accept"):
         why(query, events, (0, 2))
+
+
+def test_what_comes_during_a_wait_is_unless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rival comes after all positions: too rare among random cases."""
+    query, events = "(A WAIT 10 [t]) UNLESS B", [{"type": X, "t": t} for t, X in enumerate("ACB")]
+    assert not why(query, events, (0,), until="end").holds
+    monkeypatch.setattr(table, "_counter_examples", rivals_of_the_positions)
+    assert why(query, events, (0,), until="end").holds
+
+
+def test_a_strategy_compares_answers_whose_wait_is_not_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such answers at the end of a key are too rare among random cases."""
+    query = "SELECT LAST * WHERE A+ WAIT 5 [t] PARTITION BY [k]"
+    assert not why(query, TWO_KEYS, (0,)).holds
+    monkeypatch.setattr(clauses.Checks, "_preferred_wait", without_what_it_waits_for)
+    assert why(query, TWO_KEYS, (0,)).holds
 
 
 def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

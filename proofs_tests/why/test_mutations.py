@@ -6,34 +6,54 @@ from dataclasses import replace
 from random import Random
 
 from cerlab.api import Query
+from cerlab.errors import IllFormed, Unsupported, UsageError
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.clauses import Consume
 from cerlab.testing import Shape
 from cerlab.why import Why, why
-from proofs_tests.random_cases import random_case
+from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames
 from proofs_tests.why.facts import check_facts
 from proofs_tests.why.mending import mend
-from proofs_tests.why.mutations import MUTATIONS, Question, has_strategy, question
+from proofs_tests.why.mutations import (
+    MUTATIONS,
+    TIMED_MUTATIONS,
+    Question,
+    has_strategy,
+    question,
+)
+from proofs_tests.why.test_agreement import some_promise
 
 
 def wrong_question(rng: Random, shape: Shape) -> Question | None:
     """A question that an answer became by one change, and that the reference denies."""
     for _ in range(40):
         case = random_case(rng, shape)
+        if shape.timed:
+            case = Case(case.ast, case.stream.up_to(some_promise(rng, case)))
         answers = query_answers(case.ast, case.stream)
         if not answers:
             continue
         m = rng.choice(answers)
         right = question(case.ast, case.stream, m, interval=not m.positions or rng.random() < 0.5)
-        wrong = rng.choice(MUTATIONS)(rng, right, m)
+        mutations = (*MUTATIONS, *TIMED_MUTATIONS) if shape.timed else MUTATIONS
+        wrong = rng.choice(mutations)(rng, right, m)
         if has_strategy(wrong.ast.formula):
             wrong = replace(wrong, ast=replace(wrong.ast, consume=Consume.NONE))
-        if wrong != right and not wrong.holds():
+        if wrong != right and not (shape.timed and is_refused(wrong)) and not wrong.holds():
             return wrong
     return None
+
+
+def is_refused(q: Question) -> bool:
+    """Whether a wait may take an answer away once it is over, or times have no clock in common."""
+    try:
+        explain(q)
+    except (Unsupported, UsageError, IllFormed):
+        return True
+    return False
 
 
 def explain(q: Question) -> Why:
@@ -51,3 +71,7 @@ def test_one_change_is_blamed(suite: Suite) -> None:
 
 def test_one_change_is_blamed_in_the_whole_family(suite: Suite) -> None:
     blames(Shape(depth=2, events=6, family=True)).check(suite)
+
+
+def test_one_change_is_blamed_where_answers_wait(suite: Suite) -> None:
+    blames(Shape(depth=2, events=6, timed=True)).check(suite)

@@ -11,17 +11,24 @@ import pytest
 from cerlab import why_none
 from cerlab.api import Query, parse_query
 from cerlab.io import Stream
+from cerlab.logic.cel.syntax import Within
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.testing import Shape
-from cerlab.why.failure import Widen
+from cerlab.why.failure import Relax, Widen
 from cerlab.why.none import shorter, weaker
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.mending import mend
-from proofs_tests.why.mutations import MUTATIONS, Question, has_strategy, question
+from proofs_tests.why.mutations import (
+    MUTATIONS,
+    Question,
+    has_strategy,
+    question,
+    replace_part,
+)
 
 
 def stream(text: str) -> list[dict[str, Any]]:
@@ -67,6 +74,30 @@ ROWS = [
     ("SELECT * WHERE NOT(A FILTER A[v > 1])", "A=2", []),
     ("SELECT * WHERE A ; (B FILTER B[v = 1])", "A B=2", ["leave out B[v = 1]: {0, 1}"]),
     ("SELECT * WHERE (A : B) UNLESS C", "A D B", ["';' for ':' before B: {0, 2}"]),
+    (
+        "SELECT * WHERE (A ; B WITHIN 15 [t]) ; C",
+        "A D B C",
+        ["WITHIN 20 [t] for 15 [t]: {0, 2, 3}", "leave out WITHIN 15 [t] after A ; B: {0, 2, 3}"],
+    ),
+    (
+        "SELECT * WHERE (A ; B WITHIN 0 EVENTS) ; C WITHIN 2 EVENTS",
+        "A B C",
+        [
+            "WITHIN 1 EVENTS for 0 EVENTS: {0, 1, 2}",
+            "leave out WITHIN 0 EVENTS after A ; B: {0, 1, 2}",
+        ],
+    ),
+    (
+        "SELECT * WHERE A WAIT 10 [t]",
+        "B A C",
+        ['until="end": {1}', "leave out WAIT 10 [t] after A: {1}"],
+    ),
+    (
+        "SELECT * WHERE (A WAIT 10 [t]) UNLESS B",
+        "A B C",
+        ["leave out UNLESS B: {0}", "leave out WAIT 10 [t] after A: {0}"],
+    ),
+    ("SELECT * WHERE A UNLESS (A WAIT 5 [t])", "A B", ["leave out UNLESS A WAIT 5 [t]: {0}"]),
 ]
 
 
@@ -157,7 +188,7 @@ def check(rng: Random, shape: Shape) -> bool:
     enough = set()
     for change in explanation.changes:
         (mended_question,) = mend(q, change.repair)
-        assert change.answer in query_answers(mended_question.ast, q.stream), change
+        assert change.answer in query_answers(mended_question.ast, mended_question.stream), change
         enough.add(mended_question.ast)
     _is_narrowest(q, [change.repair for change in explanation.changes])
     omissions = {words for words, _ in explanation.untried}
@@ -170,6 +201,12 @@ def check(rng: Random, shape: Shape) -> bool:
 
 def _is_narrowest(q: Question, repairs: list[Any]) -> None:
     """A window of one event less gives none; and no window does, if none is named."""
+    for repair in repairs:
+        match repair:
+            case Relax(path, Within(_, EventWindow(width)) as wide) if not has_strategy(wide):
+                less = replace(wide, window=EventWindow(width - 1))
+                formula = replace_part(q.ast.formula, path, lambda _, psi=less: psi)  # type: ignore[misc]
+                assert not _answers(replace(q.ast, formula=formula), q)
     windows = [repair.window for repair in repairs if isinstance(repair, Widen)]
     if not windows:
         assert q.ast.window is None or not _answers(replace(q.ast, window=None), q)
@@ -190,4 +227,9 @@ def test_random_queries(suite: Suite) -> None:
 
 def test_random_queries_of_the_whole_family(suite: Suite) -> None:
     shape = Shape(depth=2, events=6, family=True)
+    suite.run(lambda rng: check(rng, shape), deep_count=2_000)
+
+
+def test_random_queries_with_windows_inside_and_waits(suite: Suite) -> None:
+    shape = Shape(depth=2, events=6, timed=True)
     suite.run(lambda rng: check(rng, shape), deep_count=2_000)

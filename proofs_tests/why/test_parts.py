@@ -83,7 +83,7 @@ def test_positions_out_of_the_stream_are_no_answer() -> None:
 def test_a_strategy_compares_answers_on_the_events_up_to_their_end() -> None:
     """However many come after it; one event too many is refused by name."""
     S, last = cerlab.Stream.from_events(word("A" * (MAX_EVENTS + 2))).events, MAX_EVENTS - 1
-    assert ending_at(Atom("A"), S, last, valuations) == [c(last, last, last)]
+    assert ending_at(Atom("A"), S, last, valuations, None) == [c(last, last, last)]
     with pytest.raises(cerlab.ResourceLimit) as error:
-        ending_at(Atom("A"), S, last + 1, valuations)
+        ending_at(Atom("A"), S, last + 1, valuations, None)
     assert error.value.code == "CER0696"

@@ -118,14 +118,19 @@ def _certain(
     lengths = waits(query.formula)
     if not lengths:
         return answers({})
-    if query.consume.crosses_partitions and query.partition:
+    check_consumption(query)
+    return set.intersection(*map(answers, _futures(lengths, query, stream)))
+
+
+def check_consumption(query: CeqlQuery) -> None:
+    """Raise `IllFormed` where answers of one key that wait would consume those of another."""
+    if waits(query.formula) and query.consume.crosses_partitions and query.partition:
         raise IllFormed(
             "CER0214",
             f"CONSUME BY {query.consume.value} over keys that wait: "
             "the clock would say which key consumes first",
             hint="write CONSUME BY PARTITION",
         )
-    return set.intersection(*map(answers, _futures(lengths, query, stream)))
 
 
 def _futures(
