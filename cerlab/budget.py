@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from time import monotonic
 from typing import TypeVar
 
-from cerlab.errors import ResourceLimit, UsageError
+from cerlab.errors import ResourceLimit, UsageError, keywords_by_name
 
 STEPS = 2_000_000
 """The steps of one construction or search, about a microsecond each: a few seconds in all."""
@@ -109,6 +109,7 @@ def _during() -> str:
     return "" if budget is None else f" during {budget.doing}"
 
 
+@keywords_by_name
 @contextmanager
 def limits(seconds: float | None = None, memory: int | str | None = None) -> Iterator[Limits]:
     """A block in which cerlab may take so many seconds and so many more bytes of memory.

@@ -10,6 +10,7 @@ mimetype is shown, and ``text/plain`` always exists (`repr` in the worst case).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import shorten
 from typing import Any, NamedTuple, TypeVar
 
 Renderer = Callable[[Any], Any]
@@ -130,6 +131,25 @@ def drawable(cls: T) -> T:
     """Class decorator: make a class `Drawable` that has another base, or none by its style."""
     for name in ("__str__", "_repr_mimebundle_", "to_networkx", "to_graphviz"):
         setattr(cls, name, vars(Drawable)[name])
+    return cls
+
+
+_WIDTH = 120
+"""Most characters of the text in a `repr`: a value in a traceback is a line or two."""
+
+
+def short_repr(cls: T) -> T:
+    """Class decorator: `repr` is the name of the class and the text of the value, on one line.
+
+    >>> from cerlab import parse_schema
+    >>> parse_schema("CREATE STREAM S { EVENT BUY { price:double } }")
+    <Schema: CREATE STREAM S { EVENT BUY { price:double } }>
+    """
+
+    def short(value: object) -> str:
+        return f"<{type(value).__name__}: {shorten(str(value), _WIDTH, placeholder=' ..')}>"
+
+    cls.__repr__ = short  # type: ignore[assignment,method-assign]
     return cls
 
 

@@ -8,11 +8,16 @@ meaning: 01 syntax, 02 ill-formed, 03 type, 04 unsupported, 05 undecided, 06 res
 from __future__ import annotations
 
 import difflib
+import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import update_wrapper
 from html import escape
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +222,55 @@ def keywords_of_door() -> tuple[str, ...]:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cerlab."):
         code, frame = frame.f_code, frame.f_back
     return code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+
+
+def refuse_misspelt(how: Mapping[str, object], known: Collection[str]) -> None:
+    """Raise `UsageError` for the first keyword that no option has.
+
+    >>> refuse_misspelt({"tiem": "t"}, ["time", "unit"])
+    Traceback (most recent call last):
+    cerlab.errors.UsageError: CER0847: there is no option 'tiem'
+    hint: did you mean 'time'?
+    """
+    for name in how:
+        if name not in known:
+            hint = nearest(name, {*known, *keywords_of_door()})
+            raise UsageError("CER0847", f"there is no option '{name}'", hint=hint)
+
+
+def keywords_by_name(function: F) -> F:
+    """Decorate a function so that it answers an unknown keyword as `refuse_misspelt` does.
+
+    >>> keywords_by_name(nearest)("prize", candiates=["price"])
+    Traceback (most recent call last):
+    cerlab.errors.UsageError: CER0847: there is no option 'candiates'
+    hint: did you mean 'candidates'?
+    """
+    find = _misspelt
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except TypeError:
+            # After the call, so that calls that are right do not pay for a look at the signature.
+            if (error := find(function, options)) is None:
+                raise
+            raise error from None
+
+    # doctest takes a function for one of the module whose globals it has.
+    globals_ = inspect.unwrap(function).__globals__
+    wrapper: Any = FunctionType(call.__code__, globals_, closure=call.__closure__)
+    update_wrapper(wrapper, function)
+    decorated: F = wrapper
+    return decorated
+
+
+def _misspelt(function: Callable[..., Any], options: Mapping[str, object]) -> UsageError | None:
+    try:
+        refuse_misspelt(options, {*inspect.signature(function).parameters} - {"self", "cls"})
+    except UsageError as error:
+        return error
+    return None
 
 
 def stacklevel_of_caller() -> int:

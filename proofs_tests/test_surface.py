@@ -11,9 +11,13 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
 
 import cerlab
-from cerlab import cli
+from cerlab import cli, flinkcep, fuzz, spark, testing
+from cerlab.api.sessions import AggregateSession, RowSession, Session
 
 RECORD = Path(__file__).with_name("surface.txt")
 
@@ -79,6 +83,63 @@ def test_the_surface_is_the_recorded_one() -> None:
     missing = [line for line in lines if line not in now]
     new = [line for line in now if line not in lines]
     assert (missing, new) == ([], [])
+
+
+def doors() -> Iterator[tuple[str, Any]]:
+    """The public functions, methods and constructors of events that have options."""
+    for module in (cerlab, flinkcep, fuzz, spark, testing):
+        for name in module.__all__:
+            value = getattr(module, name)
+            yield f"{module.__name__}.{name}", value
+            if isinstance(value, type) and not isinstance(value, type(Protocol)):
+                for attribute in sorted(name for name, _ in attributes(value)):
+                    yield f"{module.__name__}.{name}.{attribute}", getattr(value, attribute, None)
+    for session in (Session, RowSession, AggregateSession):
+        for attribute in ("push", "advance"):
+            if member := getattr(session, attribute, None):
+                yield f"{session.__name__}.{attribute}", member
+
+
+def with_options() -> Iterator[Any]:
+    """Doors that have an option: a parameter with a default, or one that is given by its name."""
+    for name, value in doors():
+        if name == "cerlab.satisfies":  # references ask it of each event and transition
+            continue
+        if inspect.isfunction(value) or inspect.ismethod(value) or value is cerlab.Stream:
+            every = inspect.signature(value).parameters.values()
+            if any(p.default is not p.empty or p.kind in BY_NAME for p in every):
+                yield pytest.param(value, id=name)
+
+
+BY_NAME = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+
+QUERY, EVENTS = "SELECT * WHERE A ; B", [{"type": "A"}, {"type": "B"}]
+
+
+@pytest.mark.parametrize("door", with_options())
+def test_a_misspelt_keyword_is_answered_by_name(door: Any) -> None:
+    """At every public door; the nearest keyword is the hint."""
+    query = cerlab.parse_query(QUERY)
+    values: dict[str, Any] = {"events": EVENTS, "batch": EVENTS, "sremo": "<type = 'A'>^"}
+    values["table"] = cerlab.Stream(EVENTS).to_arrow()
+    owners = [query.run(EVENTS), query.open(), query.tabulating(["A"]), query.aggregating()]
+    owner = door.__qualname__.partition(".")[0]
+    values["self"] = {type(each).__name__: each for each in owners}.get(owner, query)
+    parameters = inspect.signature(door).parameters
+    needed = {
+        name: values.get(name, QUERY)
+        for name, p in parameters.items()
+        if name == "events" or (p.default is p.empty and p.kind is not p.VAR_KEYWORD)
+    }
+    positional = [v for n, v in needed.items() if parameters[n].kind not in BY_NAME]
+    named = {n: v for n, v in needed.items() if parameters[n].kind in BY_NAME}
+    with pytest.raises(cerlab.UsageError, match="CER0847: there is no option 'zzz'"):
+        door(*positional, **named, zzz=1)
+    for name, p in parameters.items():
+        if p.kind is p.KEYWORD_ONLY:
+            with pytest.raises(cerlab.UsageError) as refused:
+                door(*positional, **named, **{f"{name}x": 1})
+            assert refused.value.hint == f"did you mean '{name}'?"
 
 
 if __name__ == "__main__":

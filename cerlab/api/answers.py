@@ -16,7 +16,7 @@ from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Immutable, Pattern
 from cerlab.display import Drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
-from cerlab.errors import AnswerWarning, CerlabError, stacklevel_of_caller
+from cerlab.errors import AnswerWarning, CerlabError, keywords_by_name, stacklevel_of_caller
 from cerlab.evaluate import AUTO, remarks_on_waits, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
@@ -155,6 +155,7 @@ class Matches(Drawable, Immutable):
             raise IndexError(f"there is no answer number {n}: there are {self._count:,}")
         return self._count + n
 
+    @keywords_by_name
     def head(self, n: int = 5) -> pa.Table:
         """The rows of `table` of the first n answers; no further one is evaluated.
 
@@ -181,6 +182,7 @@ class Matches(Drawable, Immutable):
     def _count(self) -> int:
         return AUTO.count(self.query, self.stream)
 
+    @keywords_by_name
     def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
         """n answers, each uniform over all of them and independent of the others.
 
@@ -230,6 +232,7 @@ class Matches(Drawable, Immutable):
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    @keywords_by_name
     def table(self, columns: Iterable[str] | None = None) -> pa.Table:
         """Rows with names: a pyarrow Table of what the answers' events hold, by label.
 

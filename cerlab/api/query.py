@@ -10,6 +10,7 @@ from cerlab import io
 from cerlab.api.answers import Matches
 from cerlab.api.sessions import AggregateSession, RowSession, Session
 from cerlab.compile.pattern import Language, Logic, Pattern, What, as_pattern
+from cerlab.errors import keywords_by_name, refuse_misspelt
 from cerlab.evaluate.aggregates import Aggregates, request_of
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.event import Schema
@@ -79,6 +80,7 @@ class Query(Pattern):
         """
         from cerlab.engine.whole_stream import explain, explain_runs
 
+        refuse_misspelt(how, io.HowToRead.__optional_keys__)
         if not self.has_automaton:
             return explain_runs(self.registers)
         if events is not None:
@@ -146,6 +148,7 @@ class Query(Pattern):
 
         return why_none(self, events, **how)
 
+    @keywords_by_name
     def open(
         self, *, time: str | None = None, unit: str | None = None, state: bytes | None = None
     ) -> Session:
@@ -164,6 +167,7 @@ class Query(Pattern):
         """
         return Session(self, self._axis(time, unit, state), state)
 
+    @keywords_by_name
     def tabulating(
         self,
         columns: Iterable[str] | None = None,
@@ -205,6 +209,7 @@ class Query(Pattern):
         return io.time_of_schema(self.schema) if axis is None and state is None else axis
 
 
+@keywords_by_name
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:
     """Read a CEQL query; ``CREATE STREAM`` before it, or `schema`, declares what it may use.
 

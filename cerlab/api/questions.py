@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 from cerlab import decisions, io
 from cerlab.compile.pattern import AnyPattern, AnyWhat, Logic, What, is_row_pattern
 from cerlab.decisions import Verdict, Witness
-from cerlab.errors import Unsupported, UsageError
+from cerlab.errors import Unsupported, UsageError, keywords_by_name
 from cerlab.model.answer import ComplexEvent
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def as_row_pattern(what: object) -> RowPattern | None:
     return what if isinstance(what, RowPattern) else None
 
 
+@keywords_by_name
 def satisfiable(a: What | RowPattern, *, rows: Rows = None) -> Verdict:
     """Decide whether a query has an answer on some stream; the witness is a shortest such stream.
 
@@ -71,6 +72,7 @@ def satisfiable(a: What | RowPattern, *, rows: Rows = None) -> Verdict:
     return _verdict(lambda: decide.satisfiable(*patterns, rows=rows), "no table has a match", rows)
 
 
+@keywords_by_name
 def equivalent(
     a: What | RowPattern, b: What | RowPattern, *, same: Same | None = None, rows: Rows = None
 ) -> Verdict:
@@ -105,6 +107,7 @@ def equivalent(
     )
 
 
+@keywords_by_name
 def contained(
     a: What | RowPattern, b: What | RowPattern, *, same: Same | None = None, rows: Rows = None
 ) -> Verdict:

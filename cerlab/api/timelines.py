@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
@@ -23,7 +24,7 @@ from cerlab.compile.pattern import (
     as_pattern,
 )
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of
 from cerlab.logic.ceql.syntax import strategy_and_body
 from cerlab.logic.sremo.syntax import Sremo
@@ -131,6 +132,7 @@ def timeline(
     if isinstance(what, Matches):
         events = what.stream if events is None else events
         what = what.query
+    refuse_misspelt(options, _options_of_timelines())
     stream = io.as_stream(events, type=type, time=time, unit=unit)
     if isinstance(what, Mapping):
         return drawing.timeline(what, stream, **options)
@@ -146,6 +148,13 @@ def timeline(
         for e in evaluators or ["auto"]
     ]
     return drawing.timeline(rows, stream, **options)
+
+
+def _options_of_timelines() -> set[str]:
+    from cerlab.viz import timeline as drawing
+
+    every = [p for f in (timeline, drawing.timeline) for p in signature(f).parameters.values()]
+    return {p.name for p in every if p.kind is p.KEYWORD_ONLY}
 
 
 def _under(pattern: Pattern, name: str) -> Pattern:
@@ -243,6 +252,8 @@ def show(
              A C B
     answers  ●───●
     """
+    if options:
+        refuse_misspelt(options, _options_of_timelines())
     if (rows := as_row_pattern(query)) is not None:
         refuse_options({"events": events, "what": None if what == "ast" else what, **options})
         return rows
@@ -277,11 +288,13 @@ def stage(
     if what not in WHAT:
         hint = nearest(what, WHAT)
         raise UsageError("CER0822", f"nothing of a query is called '{what}'", hint=hint)
+    if options and what != "timeline":
+        names = ", ".join(options)
+        raise UsageError("CER0823", f"'{what}' takes no {names}", hint="timeline takes them")
     if what not in _OF_EVENTS:
-        if read or options:
-            names = ", ".join(options) or "events"
+        if read:
             hint = f"{' and '.join(_OF_EVENTS)} take them"
-            raise UsageError("CER0823", f"'{what}' takes no {names}", hint=hint)
+            raise UsageError("CER0823", f"'{what}' takes no events", hint=hint)
         return _of_sremo(pattern, what) if isinstance(pattern, SremoPattern) else _of(pattern, what)
     if read is None:
         raise UsageError("CER0823", f"'{what}' needs events", hint="they stand after the query")

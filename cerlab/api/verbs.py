@@ -9,7 +9,7 @@ from cerlab import io
 from cerlab.api.answers import warn_about_answers
 from cerlab.api.sessions import Session
 from cerlab.compile.pattern import AnyWhat, Language, Logic, any_pattern
-from cerlab.errors import UsageError
+from cerlab.errors import UsageError, keywords_by_name
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of, quickest, valuations_of
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_cel
@@ -94,6 +94,7 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     return total
 
 
+@keywords_by_name
 def session(
     what: AnyWhat,
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import IntervalCea, Mark, Vcea
@@ -38,7 +38,7 @@ from cerlab.model.documents import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PlanClauses:
     """The clauses of a query beside its formula.
 
@@ -52,9 +52,15 @@ class PlanClauses:
     limit: Limit | None = None
     strategy: Strategy | None = None
 
+    def __repr__(self) -> str:
+        """Return the machine, and the clauses that the query has."""
+        values = [(f, getattr(self, f.name)) for f in fields(self)]
+        said = [f"{f.name}={value!r}" for f, value in values if value != f.default]
+        return f"{type(self).__name__}({', '.join(said)})"
+
 
 @rich_display
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan(PlanClauses):
     """A query, compiled: its automaton (with and without labels) and its clauses.
 
@@ -79,7 +85,7 @@ class RegisterPlan:
 
 
 @rich_display
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CorrelatedPlan(PlanClauses):
     """A query whose filters compare labels, compiled: its transducer and its clauses.
 
@@ -130,7 +136,7 @@ class WaitBranch(NamedTuple):
     steps: tuple[WaitStep, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WaitPlan(PlanClauses):
     """A query whose answers wait, compiled: the answers of all branches, each once.
 

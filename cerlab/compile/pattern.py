@@ -28,6 +28,7 @@ from cerlab.errors import (
     Unsupported,
     UsageError,
     nearest,
+    refuse_misspelt,
     stacklevel_of_caller,
 )
 from cerlab.logic.cel.syntax import Formula, Select, defined_labels, refuse_deep
@@ -144,6 +145,7 @@ class Pattern(Drawable, Immutable):
 
     def replaced(self, **clauses: Any) -> Pattern:
         """The query with other clauses, of the same schema, source and logic."""
+        refuse_misspelt(clauses, CeqlQuery.__dataclass_fields__)
         ast = replace(self.ast, **clauses)
         if ast == self.ast:
             return self

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from cerlab.automata.plan import Plan, PlanClauses
 from cerlab.automata.strategy import Machine
 from cerlab.compile.pattern import Pattern
-from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError
+from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError, refuse_misspelt
 from cerlab.evaluate.labelled import listed_totals, repeatable_labels, selected_labels
 from cerlab.io.named_columns import NamedColumn, check_columns, names_in, one_array, read_column
-from cerlab.io.sources import refuse_misspelt
 from cerlab.logic.cel.syntax import Atom
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import (

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 from cerlab import io
 from cerlab.compile.pattern import What, as_pattern
 from cerlab.display import drawable
-from cerlab.errors import Unsupported
+from cerlab.errors import Unsupported, keywords_by_name
 from cerlab.evaluate import answers_of
 from cerlab.flinkcep.pattern import EVERY_MATCH, FlinkPattern, SkipTo, begin
 from cerlab.flinkcep.semantics import check_ending, flink_matches
@@ -99,6 +99,7 @@ class Difference:
     of_cel: list[Positions]
 
 
+@keywords_by_name
 def difference(
     pattern: FlinkPattern,
     query: What,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias
 
-from cerlab.display import rich_display
-from cerlab.errors import IllFormed, Unsupported
+from cerlab.display import rich_display, short_repr
+from cerlab.errors import IllFormed, Unsupported, keywords_by_name
 from cerlab.logic.cel.syntax import Filter
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.model.event import Event
@@ -120,6 +120,7 @@ class Skip:
 EVERY_MATCH = Skip()
 
 
+@short_repr
 @rich_display
 @dataclass(frozen=True, slots=True)
 class FlinkPattern:
@@ -133,22 +134,27 @@ class FlinkPattern:
     skip: Skip = EVERY_MATCH
     window: Within | None = None
 
+    @keywords_by_name
     def next(self, name: str, type: str | None = None) -> FlinkPattern:
         """Return the very next event."""
         return self._then(_part(name, type, Contiguity.STRICT))
 
+    @keywords_by_name
     def followedBy(self, name: str, type: str | None = None) -> FlinkPattern:
         """Return the first event after it that passes."""
         return self._then(_part(name, type, Contiguity.RELAXED))
 
+    @keywords_by_name
     def followedByAny(self, name: str, type: str | None = None) -> FlinkPattern:
         """Any later event that passes."""
         return self._then(_part(name, type, Contiguity.ANY))
 
+    @keywords_by_name
     def notNext(self, name: str, type: str | None = None) -> FlinkPattern:
         """Return the very next event does not pass."""
         return self._not(name, type, anywhere=False)
 
+    @keywords_by_name
     def notFollowedBy(self, name: str, type: str | None = None) -> FlinkPattern:
         """No event that passes, until the next part takes one."""
         return self._not(name, type, anywhere=True)
@@ -172,6 +178,7 @@ class FlinkPattern:
         """Take `lo` events or more."""
         return self._with_quantifier(lo, None)
 
+    @keywords_by_name
     def times(self, lo: int, hi: int | None = None) -> FlinkPattern:
         """Take `lo` events, or from `lo` to `hi`; a `lo` of 0 makes the part optional too."""
         if lo == 0 and hi is not None:
@@ -199,6 +206,7 @@ class FlinkPattern:
         """Any events between those of the last part, also such that could be taken."""
         return self._inner(Contiguity.ANY)
 
+    @keywords_by_name
     def until(self, type: str, condition: str | None = None) -> FlinkPattern:
         """From such an event on the last part takes no more."""
         last = self._positive
@@ -206,6 +214,7 @@ class FlinkPattern:
         test = EventTest(type, None if condition is None else _predicate(type, condition))
         return self._last(may, "one until goes with oneOrMore or timesOrMore", until=test)
 
+    @keywords_by_name
     def within(
         self, width: int, attribute: str, withinType: WithinType | str = WithinType.FIRST_AND_LAST
     ) -> FlinkPattern:
@@ -226,6 +235,7 @@ class FlinkPattern:
             raise _refusal("a window from the event before is longer than that of the match")
         return pattern
 
+    @keywords_by_name
     def after(self, to: SkipTo | str, name: str | None = None) -> FlinkPattern:
         """Return the skip strategy, ``after("skipToLast", "b")``.
 
@@ -289,6 +299,7 @@ def windows(pattern: FlinkPattern) -> list[Within]:
     return [window for window in each if window is not None]
 
 
+@keywords_by_name
 def begin(name: str, type: str | None = None) -> FlinkPattern:
     """Return a sequence of one part: events of a type, which is the name if it is not given.
 

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, assert_never
 
 from cerlab.compile.pattern import Pattern
-from cerlab.errors import CerlabError, UsageError, nearest
+from cerlab.errors import CerlabError, UsageError, keywords_by_name, nearest
 from cerlab.fuzz.engines import AnswerRows, Engine, Failure, Outcome, Refusal, engine
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, subformulas
@@ -192,6 +192,7 @@ class Summary:
         return ""
 
 
+@keywords_by_name
 def fuzz(
     child: Engine,
     *,

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from cerlab.budget import poll
-from cerlab.errors import UsageError
+from cerlab.errors import UsageError, keywords_by_name, refuse_misspelt
 from cerlab.io import arrow
 from cerlab.io.conversion import Reading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
@@ -25,7 +25,6 @@ from cerlab.io.sources import (
     existing,
     format_of,
     is_pipe,
-    refuse_misspelt,
     type_option,
 )
 from cerlab.logic.ceql.parser import as_schema
@@ -68,6 +67,7 @@ class Stream(Events):
 
     __slots__ = ()
 
+    @keywords_by_name
     def __init__(
         self,
         events: Any,
@@ -156,6 +156,7 @@ class Stream(Events):
         return from_arrow(table, **options)
 
     @classmethod
+    @keywords_by_name
     def from_events(
         cls,
         events: Iterable[Event | Mapping[str, Any]],

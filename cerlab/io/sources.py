@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
@@ -13,7 +13,7 @@ from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import TypeAlias, TypedDict
 
-from cerlab.errors import BadData, DataPlace, UsageError, keywords_of_door, nearest
+from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.io.conversion import OnBadRow, Reading
 from cerlab.io.output import AnyPath, refuse_same, whole_text
 from cerlab.logic.ceql.parser import as_schema
@@ -166,20 +166,6 @@ class HowToReadFile(HowToReadTable, total=False):
 
     format: str | None
     quarantine: Quarantine | None
-
-
-def refuse_misspelt(how: Mapping[str, object], known: Collection[str]) -> None:
-    """Raise `UsageError` for the first keyword that no option has.
-
-    >>> refuse_misspelt({"tiem": "t"}, ["time", "unit"])
-    Traceback (most recent call last):
-    cerlab.errors.UsageError: CER0847: there is no option 'tiem'
-    hint: did you mean 'time'?
-    """
-    for name in how:
-        if name not in known:
-            hint = nearest(name, {*known, *keywords_of_door()})
-            raise UsageError("CER0847", f"there is no option '{name}'", hint=hint)
 
 
 def type_option(type: str | None, type_column: str | None) -> str | None:

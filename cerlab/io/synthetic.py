@@ -20,6 +20,7 @@ from itertools import accumulate, islice
 from random import Random
 from typing import Any
 
+from cerlab.errors import keywords_by_name
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import AttributeType, Event, Schema, Value
 
@@ -74,6 +75,7 @@ def _texts(values: list[Any]) -> Any:
     return pa.array(values, pa.string()).dictionary_encode()
 
 
+@keywords_by_name
 def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[Any]:
     """BUY and SELL events of ten stocks as pyarrow RecordBatches of at most `batch` rows.
 
@@ -180,6 +182,7 @@ TIES = 0.47
 LONGEST_GAP_MS = 780
 
 
+@keywords_by_name
 def stocks(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
     """BUY and SELL events of ten stocks; the same for the same seed on every machine.
 

@@ -11,8 +11,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, TypeAlias
 
-from cerlab.display import drawable, rich_display
-from cerlab.errors import BadData, DataPlace
+from cerlab.display import drawable, rich_display, short_repr
+from cerlab.errors import BadData, DataPlace, keywords_by_name
 
 
 @rich_display
@@ -381,6 +381,7 @@ class StreamDeclaration:
     events: tuple[EventDeclaration, ...]
 
 
+@short_repr
 @drawable
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -388,6 +389,7 @@ class Schema:
 
     streams: tuple[StreamDeclaration, ...]
 
+    @keywords_by_name
     def event(self, name: str, stream: str | None = None) -> EventDeclaration | None:
         """The declaration of an event type, in one stream or in any."""
         for declaration in self.streams:

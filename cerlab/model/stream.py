@@ -19,7 +19,7 @@ from typing import Any, Self, TypeAlias, overload
 
 from cerlab.budget import polled
 from cerlab.display import drawable
-from cerlab.errors import BadData, DataPlace, UsageError, nearest
+from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import Columns, as_arrow
 from cerlab.model.event import (
@@ -295,6 +295,7 @@ class Stream:
             self._columns = Columns(columns, lambda name: as_arrow(columns[name]), source)
 
     @classmethod
+    @keywords_by_name
     def from_columns(
         cls,
         columns: Mapping[str, Any],

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any, TypeAlias, TypeVar, overload
 
 from cerlab.budget import spend
-from cerlab.errors import UsageError
+from cerlab.errors import UsageError, keywords_by_name
 from cerlab.model.event import Event, Value, value_of
 from cerlab.predicates.syntax import (
     And,
@@ -58,6 +58,7 @@ def predicate(function: F) -> F: ...
 def predicate(*, name: str | None = None, each: bool = False) -> Callable[[F], F]: ...
 
 
+@keywords_by_name
 def predicate(
     function: F | None = None, *, name: str | None = None, each: bool = False
 ) -> F | Callable[[F], F]:

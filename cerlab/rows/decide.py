@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from cerlab.budget import poll
-from cerlab.errors import ResourceLimit, UsageError, nearest
+from cerlab.errors import ResourceLimit, UsageError, keywords_by_name, nearest
 from cerlab.rows import syntax as rp
 from cerlab.rows.compile import machine, partitions, prioritised_automaton, search_of
 from cerlab.rows.machine import Letter, LiveSets, step_table
@@ -104,6 +104,7 @@ _NOTHING = rp.Concat((rp.Variable("A"), rp.PartitionStart()))
 """A pattern that no row matches."""
 
 
+@keywords_by_name
 def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
     """List the parts of a row pattern that have no effect on any table, or on any of these `rows`.
 

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from cerlab.display import Explanation
-from cerlab.errors import BadData, DataPlace, Unsupported, UsageError, nearest
+from cerlab.errors import BadData, DataPlace, Unsupported, UsageError, keywords_by_name, nearest
 from cerlab.io import arrow
 from cerlab.io.column_types import typed_table
 from cerlab.io.conversion import duplicate_column, utf_8
@@ -59,6 +59,7 @@ def read_patterns(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
     return patterns
 
 
+@keywords_by_name
 def match_recognize(
     query: str | RowPattern, table: Any, *, evaluator: RowEvaluator = "auto"
 ) -> Any:

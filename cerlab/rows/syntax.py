@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import permutations
 from typing import TypeAlias
 
-from cerlab.display import drawable
+from cerlab.display import drawable, short_repr
 from cerlab.errors import IllFormed, SourcePlace, TypeMismatch, Unsupported, nearest
 from cerlab.logic.ceql.parser import Source
 from cerlab.model.clauses import TimeWindow
@@ -192,6 +192,7 @@ class Select:
     alias: str | None = None
 
 
+@short_repr
 @drawable
 @dataclass(frozen=True, slots=True)
 class RowPattern:

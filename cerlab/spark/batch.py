@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
 from cerlab.automata.plan import Plan, plan_digest
 from cerlab.compile.pattern import Pattern, What, as_pattern
-from cerlab.errors import BadData, Unsupported
+from cerlab.errors import BadData, Unsupported, refuse_misspelt
 from cerlab.evaluate.requirements import Requirements, requirements_of, warn_of
 from cerlab.model.stream import Stream
 from cerlab.rows.recognise import column_kinds, recognise
@@ -80,6 +80,7 @@ def match(
     on the answers raise exceptions of Spark, and `cerlab.spark.error_of` has the errors in them.
     Warns of attributes that no column has, and of columns that some of the files lack.
     """
+    refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
     warn_about_attributes(pattern, df.columns)
     if pattern.has_automaton or not pattern.has_registers or pattern.ast.aggregates:
@@ -105,6 +106,7 @@ def matching(
     **options: Unpack[Options],
 ) -> Callable[[DataFrame], DataFrame]:
     """`match` for ``df.transform(matching(query, ..))``; the arguments are the same."""
+    refuse_misspelt(options, Options.__optional_keys__)
     return lambda df: match(df, query, order_by, position, **options)
 
 
@@ -165,6 +167,7 @@ def explain(
     **options: Unpack[Options],
 ) -> str:
     """Explain `match` with the same arguments; only the first pass runs."""
+    refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
     request = request_of(df, pattern, order_by, position, **options)
     return explanation(request, first_pass(request), pattern.text)

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cerlab.errors import UsageError
+from cerlab.errors import UsageError, keywords_by_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,6 +60,7 @@ waits until code has run ten times as often as by default.
 """
 
 
+@keywords_by_name
 def session(
     master: str | None = None,
     config: Mapping[str, str] | None = None,
@@ -190,6 +191,7 @@ def _check_connect() -> None:
         ) from None
 
 
+@keywords_by_name
 def doctor(environment: Mapping[str, str] | None = None) -> tuple[bool, list[str]]:
     """Whether a session can be made here, and a line for each thing that it needs."""
     result = search(environment)

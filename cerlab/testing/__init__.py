@@ -50,7 +50,7 @@ from typing import (
 
 from cerlab import io
 from cerlab.compile.pattern import as_pattern
-from cerlab.errors import CerlabError, CerlabWarning, UsageError, nearest
+from cerlab.errors import CerlabError, CerlabWarning, UsageError, keywords_by_name, nearest
 from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import STOCK_SCHEMA, stock_batches, stocks
 from cerlab.logic.cel.syntax import Atom, Formula, waits, windows
@@ -213,6 +213,7 @@ def _answer_text(answer: ComplexEvent) -> str:
     return f"{positions} in [{answer.start}, {answer.end}]"
 
 
+@keywords_by_name
 def cases(shape: Shape = ATTRIBUTES, *, times: bool = False) -> SearchStrategy[Case]:
     """Return a strategy of queries with events, for engines that share no types with cerlab.
 
@@ -265,6 +266,7 @@ def _stream(
     ]
 
 
+@keywords_by_name
 def formulas(language: Language = "cel", shape: Shape = ATTRIBUTES) -> SearchStrategy[Formula]:
     """Return a strategy of the formulas of a language.
 
@@ -282,16 +284,19 @@ def formulas(language: Language = "cel", shape: Shape = ATTRIBUTES) -> SearchStr
     return _strategy(random_formula, replace(shape, family=family, contiguous=language != "so"))
 
 
+@keywords_by_name
 def predicates(shape: Shape = ATTRIBUTES) -> SearchStrategy[Predicate]:
     """Return a strategy of predicates over the attributes v and w."""
     return _strategy(random_predicate, shape)
 
 
+@keywords_by_name
 def queries(shape: Shape = ATTRIBUTES, *, times: bool = False) -> SearchStrategy[CeqlQuery]:
     """Return a strategy of CEQL queries; with `times` windows may be in seconds."""
     return _strategy(random_query, shape, times=times)
 
 
+@keywords_by_name
 def streams(
     phi: Formula = _A, shape: Shape = ATTRIBUTES, *, times: bool = False
 ) -> SearchStrategy[list[Event]]:
@@ -304,11 +309,13 @@ def streams(
     return _strategy(_stream, phi, replace(shape, sparse=True), columns, read)
 
 
+@keywords_by_name
 def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy[Sremo]:
     """Return a strategy of expressions."""
     return _strategy(random_sremo, shape, kind)
 
 
+@keywords_by_name
 def sremo_streams(e: Sremo, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Event]]:
     """Return a strategy of streams, most of which show a match of the expression."""
     return _strategy(random_sremo_events, e, replace(shape, sparse=True))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias, TypeVar, assert_never
 
+from cerlab.errors import keywords_by_name
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
@@ -137,6 +138,7 @@ _FAMILY = ("and", "all", "unless", "select", "correlation")
 _TIMED = ("within", "within", "wait")
 
 
+@keywords_by_name
 @part
 def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
     """A formula: the operators of CORE Table 2, NOT, ``:``, ``:+``, RENAME; with `family` all."""
@@ -271,6 +273,7 @@ def _leaf(rng: Choices, shape: Shape) -> Formula:
 VARIABLES = ("x", "y", "z")
 
 
+@keywords_by_name
 def random_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
     """A scoped well-formed formula (erratum E4); with `binary` it may compare two variables."""
     while True:
@@ -279,6 +282,7 @@ def random_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = Fals
             return phi
 
 
+@keywords_by_name
 def any_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
     """The same without asking for scopes."""
     return _draw(rng, shape, shape.depth, binary=binary)
@@ -309,6 +313,7 @@ def _draw(rng: Choices, shape: Shape, depth: int, *, binary: bool) -> Formula:
             return cel.Filter(body, On(x, random_predicate(rng, shape)))
 
 
+@keywords_by_name
 def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True) -> CeqlQuery:
     """Return a formula under random clauses, each present or absent.
 
@@ -428,6 +433,7 @@ def _conditions(phi: Formula) -> list[cond.Atomic]:
     return [each for way in cond.alternatives(phi.condition) for each in way]
 
 
+@keywords_by_name
 def random_events(
     rng: Choices,
     phi: Formula,

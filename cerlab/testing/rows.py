@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, get_args
 
+from cerlab.errors import keywords_by_name
 from cerlab.model.event import Duration, Timestamp
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
@@ -29,6 +30,7 @@ UNION = "U"
 _COMPARISONS = tuple(ex.ComparisonOperator)
 
 
+@keywords_by_name
 def random_row_pattern(
     rng: Choices,
     reach: Reach = "match",
@@ -228,6 +230,7 @@ def _measure(rng: Choices, names: tuple[str, ...], temporal: bool) -> ex.Express
     )
 
 
+@keywords_by_name
 def random_row_table(rng: Choices, *, rows: int = 6) -> list[dict[str, Any]]:
     """Return a table of up to that many rows, mostly in order, with some ties and NULLs."""
     length = rows if likely(rng, 0.6) else rng.randrange(rows + 1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Literal, TypeAlias, assert_never
 
+from cerlab.errors import keywords_by_name
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo import syntax as sre
@@ -60,6 +61,7 @@ class _Scope:
         return replace(self, readable=self.readable | writes(e))
 
 
+@keywords_by_name
 def random_sremo(rng: Choices, shape: Shape = ATTRIBUTES, kind: SremoKind = "all") -> Sremo:
     """A well-formed expression; most of what it reads may have been written before."""
     writable = frozenset[str]() if kind == "unary" else frozenset(REGISTERS)
@@ -171,6 +173,7 @@ def _test(rng: Choices, scope: _Scope) -> Guard:
     return RegisterComparison(op, *(reversed(sides) if likely(rng, 0.2) else sides))
 
 
+@keywords_by_name
 def random_sremo_events(rng: Choices, e: Sremo, shape: Shape = ATTRIBUTES) -> list[Event]:
     """A word that the expression may read, often with noise around; a time t in each event."""
     word: list[Event] = []
@@ -259,6 +262,7 @@ _ODD: tuple[Value, ...] = (
 )
 
 
+@keywords_by_name
 def random_correlated_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
     """A formula of the fragment that `cerlab.compile.correlated_to_srt` states, filters on top.
 
@@ -392,6 +396,7 @@ def _condition(rng: Choices, labels: list[str], shape: Shape) -> cond.Condition:
     return cond.Correlation(op, *(random_sides(rng, *sides) if likely(rng, 0.3) else sides))
 
 
+@keywords_by_name
 def random_correlated_events(rng: Choices, phi: Formula, shape: Shape = ATTRIBUTES) -> list[Event]:
     """A stream as `random_events` makes it, with other values of v and w.
 

@@ -203,12 +203,17 @@ EXAMPLE = 200
 
 
 @drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MintermList:
     """All truth vectors of some predicates that events can have, each with such an event."""
 
     predicates: tuple[Predicate, ...]
     minterms: tuple[Minterm, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"<MintermList, {len(self.minterms):,} minterms of {len(self.predicates):,} predicates>"
+        )
 
 
 def listed_minterms(predicates: Sequence[Predicate], schema: Schema | None = None) -> MintermList:

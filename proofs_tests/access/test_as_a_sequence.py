@@ -240,6 +240,32 @@ def test_reprs_are_short() -> None:
     assert repr(cerlab.why_none(query, events[:2])) == "<WhyNone, no answer on 2 events>"
     rows = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A) DEFINE A AS v > 0)"
     assert repr(cerlab.why(rows, events, [1])) == "<WhyRows, a match: rows 1>"
+    clause = "MATCH_RECOGNIZE ( MEASURES 1 AS m PATTERN (A) DEFINE A AS v > 0 )"
+    assert repr(cerlab.parse_rows(rows)) == f"<RowPattern: {clause}>"
+    machines = "vcea=<Vcea, 3 states, 3 transitions>, cea=<IntervalCea, 3 states, 3 transitions>"
+    assert repr(query.plan) == f"Plan({machines})"
+    minterms = cerlab.show(query, what="minterms")
+    assert repr(minterms) == "<MintermList, 3 minterms of 2 predicates>"
+
+
+def test_the_repr_of_a_long_text_is_cut() -> None:
+    """Of every public value that has a text; nodes of formulas show how they are built."""
+    types = ", ".join(f"EVENT T{n} {{ v:int }}" for n in range(100))
+    pattern = cerlab.flink.begin("a", "A")
+    for n in range(100):
+        pattern = pattern.next(f"b{n}", "B")
+    rows = f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({'A ' * 200}) DEFINE A AS v > 0)"
+    atoms = ", ".join(f"r(x, t{n})" for n in range(100))
+    values = [
+        cerlab.parse_schema(f"CREATE STREAM S {{ {types} }}"),
+        cerlab.parse_rows(rows),
+        cerlab.parse_query("SELECT * WHERE " + " ; ".join("A" * 100)).ast,
+        cerlab.parse_gcq(f"x, t0 <- {atoms}"),
+        pattern,
+    ]
+    for value in values:
+        assert len(str(value)) > 300 > len(repr(value))
+        assert repr(value).startswith(f"<{type(value).__name__}: ")
 
 
 def test_a_misspelt_aggregate_is_answered_by_name() -> None:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from io import BytesIO, StringIO, TextIOWrapper
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 import cerlab
+from cerlab.cli import main
 from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
 from cerlab.evaluate import labelled, running
 from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.semantics import query_valuations
+from cerlab.logic.ceql.syntax import Aggregate as Asked
 from cerlab.logic.ceql.syntax import partition_attributes
-from cerlab.model.answer import Valuation, complex_event
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event, in_order
 from cerlab.model.columns import is_arrow
 from cerlab.model.event import Event, Value, value_of
 from cerlab.model.stream import Stream
 from cerlab.testing import ATTRIBUTES, Shape
+from proofs_tests.cli.run_cases import answers_of_lines, ndjson_lines
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.srt.correlated_cases import directed_case, under_clauses
 from proofs_tests.suite import Suite
@@ -270,6 +278,129 @@ def test_both_ways_agree_on_longer_streams(suite: Suite) -> None:
         return bool(tables[0])
 
     suite.run(case, deep_count=2_000)
+
+
+def asking(case: Case, rng: Random) -> Case:
+    """The same query with random aggregates and groups in SELECT."""
+    labels = sorted(selected_labels(case.query))
+    columns = [(X, a) for X in labels for a in usable(case.stream)]
+    single = set(labels) - repeatable_labels(case.query)
+    groups = [("start",), ("end",), *((X, a) for X, a in columns if X in single)]
+    asked = [Asked(rng.choice(list(FUNCTIONS)), *column) for column in columns]
+    rng.shuffle(asked)
+    ast = replace(
+        case.ast,
+        items=None,
+        limit=None,
+        aggregates=(Asked("count"), *asked[: rng.randrange(3)]),
+        groups=tuple(rng.sample(groups, rng.randrange(3))),
+    )
+    return Case(ast, case.stream)
+
+
+def of_rows(case: Case) -> dict[Group, dict[str, Any]]:
+    """The aggregates that a query asks for, of the rows that `Matches.table` lists."""
+    ast = case.ast
+    names = [".".join(group) for group in ast.groups]
+    measures = [(each.function, f"{each.label}.{each.attribute}") for each in ast.aggregates[1:]]
+    columns = dict.fromkeys([*(n for n in names if "." in n), *(column for _, column in measures)])
+    listed: dict[Group, list[dict[str, Any]]] = {} if names else {(): []}
+    for row in case.query.run(case.stream).table(columns).to_pylist():
+        listed.setdefault(tuple(row[name] for name in names), []).append(row)
+    result = {}
+    for group, rows in listed.items():
+        result[group] = dict(zip(names, group, strict=True)) | {"count": len(rows)}
+        for function, column in measures:
+            cells = [row[column] for row in rows]
+            values = [v for c in cells for v in (c if isinstance(c, list) else [c])]
+            exact = [v for v in values if v is not None]
+            total: Any = FUNCTIONS[function](exact) if exact else None
+            is_whole = not isinstance(total, Fraction) or (
+                total.denominator == 1 and function == "sum"
+            )
+            result[group][f"{function}({column})"] = total if is_whole else float(total)
+    return result
+
+
+def last_rows(session: Any, stream: Stream, names: list[str]) -> list[dict[str, Any]]:
+    """The last row of each group from a session that reads two batches; without groups, the one."""
+    rows: dict[Group, dict[str, Any]] = {}
+    for batch in (stream[:3], stream[3:]):
+        for row in session.push(batch).to_pylist():
+            rows[tuple(row[name] for name in names)] = row
+    return list(rows.values())
+
+
+def written(case: Case, source: str, monkeypatch: pytest.MonkeyPatch, *options: str) -> str:
+    """The output of ``cerlab run`` of a query on a file, or on standard input."""
+    out = StringIO()
+    with monkeypatch.context() as patch:
+        lines = "".join(ndjson_lines(case)).encode()
+        patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(lines)))
+        patch.setattr(sys, "stdout", out)
+        assert main(["run", case.query.text, source, "--time", "t:s", "-q", *options]) == 0
+    return out.getvalue()
+
+
+def test_every_door_has_the_same_aggregates_and_the_answers_that_they_are_over(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.ndjson"
+
+    def case(rng: Random) -> bool | None:
+        compares = rng.random() < 0.2
+        drawn = directed_case(rng) if compares else next(cases(rng))
+        columns = drawn.stream.columns
+        if not all(a in columns and is_arrow(columns[a]) for a in partition_attributes(drawn.ast)):
+            return None  # tables have columns of one type
+        if any(
+            isinstance(v, cerlab.Timestamp) for e in drawn.stream for v in e.attributes.values()
+        ):
+            return None  # which are texts in JSON
+        if not len(drawn.stream):
+            return None  # an empty file is an error
+        asked = asking(drawn, rng)
+        query, stream, names = asked.query, asked.stream, [".".join(g) for g in asked.ast.groups]
+        path.write_text("".join(ndjson_lines(asked)))
+
+        expected, nothing = of_rows(asked), of_rows(Case(asked.ast, stream[:0])).get(())
+        by_words: dict[str, Any] = {f: [] for f in FUNCTIONS}
+        for each in asked.ast.aggregates[1:]:
+            by_words[each.function].append(f"{each.label}.{each.attribute}")
+        plain = Case(replace(asked.ast, aggregates=(), groups=()), stream)
+        doors = {
+            "run": query.run(stream).aggregate().to_pylist(),
+            "in words": plain.query.run(stream).aggregate(group_by=names, **by_words).to_pylist(),
+            "file": list(map(json.loads, written(asked, str(path), monkeypatch).splitlines())),
+            "pipe": list(map(json.loads, written(asked, "-", monkeypatch).splitlines())),
+        }
+        if not compares:  # few of those have sessions, which have a suite above
+            how: dict[str, Any] = {"time": "t", "unit": "s"}
+            doors["session"] = last_rows(query.aggregating(**how), stream, names)
+            session = plain.query.aggregating(group_by=names, **by_words, **how)
+            doors["session, in words"] = last_rows(session, stream, names)
+        for door, rows in doors.items():
+            of_door = {tuple(row[name] for name in names): row for row in rows}
+            assert len(of_door) == len(rows), (door, asked.describe())
+            if not rows and not names and "session" in door:
+                of_door = {(): nothing}  # no push changed it
+            assert of_door == expected, (door, asked.describe())
+
+        answers = cerlab.evaluate(plain.query, stream)
+        lists: dict[str, Iterable[ComplexEvent]] = {
+            "evaluate": cerlab.evaluate(query, stream),
+            "run": query.run(stream),
+            "by number": [query.run(stream)[k] for k in range(len(answers))],
+            "file": answers_of_lines(written(plain, str(path), monkeypatch)),
+        }
+        for door, listed in lists.items():
+            assert in_order(listed) == answers, (door, asked.describe())
+        assert cerlab.count(query, stream) == query.run(stream).count() == len(answers)
+        if len(asked.ast.aggregates) == 1 and not any("." in name for name in names):
+            assert sum(row["count"] for row in expected.values()) == len(answers)
+        return bool(answers)
+
+    suite.run(case, deep_count=1_600)
 
 
 class TotalsCounter:

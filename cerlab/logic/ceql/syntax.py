@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cerlab import display
-from cerlab.display import drawable
+from cerlab.display import drawable, short_repr
 from cerlab.logic.cel.syntax import Formula, Select, projection
 from cerlab.logic.cel.text import formula_text, label_text, window_text
 from cerlab.model.clauses import Consume, Limit, Strategy, Window
@@ -34,6 +34,7 @@ class Aggregate:
     attribute: str | None = None
 
 
+@short_repr
 @drawable
 @dataclass(frozen=True, slots=True)
 class CeqlQuery:

@@ -19,7 +19,7 @@ from lark.tree import Meta
 
 from cerlab import display
 from cerlab.budget import spend_over
-from cerlab.display import drawable
+from cerlab.display import drawable, short_repr
 from cerlab.errors import BadData, IllFormed, ResourceLimit, SourcePlace, nearest
 from cerlab.logic.ceql.condition_builder import node
 from cerlab.logic.ceql.parser import Builder
@@ -45,6 +45,7 @@ class Atom:
     variables: tuple[str, ...]
 
 
+@short_repr
 @drawable
 @dataclass(frozen=True, slots=True)
 class Gcq:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab.compile.pattern import What, as_pattern
-from cerlab.errors import BadData, DataPlace, UsageError
+from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, refuse_misspelt
 from cerlab.model.event import Schema
 from cerlab.spark import inputs
 from cerlab.spark.batch import warn_about_attributes
@@ -93,6 +93,7 @@ def match_stream(
     with `BadData` for another query's too, for rows without position, time or type, and for
     positions that do not increase with the time.
     """
+    refuse_misspelt(options, StreamOptions.__optional_keys__)
     pattern = as_pattern(query)
     warn_about_attributes(pattern, sdf.columns)
     with failures():
@@ -108,6 +109,7 @@ def matching_stream(
     query: What, *, position: str, lateness: Length, **options: Unpack[StreamOptions]
 ) -> Callable[[DataFrame], DataFrame]:
     """`match_stream` for ``sdf.transform(matching_stream(query, ..))``; the same arguments."""
+    refuse_misspelt(options, StreamOptions.__optional_keys__)
     return lambda sdf: match_stream(sdf, query, position=position, lateness=lateness, **options)
 
 
@@ -309,6 +311,7 @@ class Done:
     """Buckets of keys that have a state at the end."""
 
 
+@keywords_by_name
 def read_stream(
     spark: SparkSession,
     path: str,
@@ -357,6 +360,7 @@ def _plain(frame: DataFrame, field: Any) -> Column:
     return fn.when(cell != "", cell).alias(field.name)
 
 
+@keywords_by_name
 def write_stream(
     answers: DataFrame,
     output: str,

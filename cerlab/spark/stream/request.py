@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan, plan_to_bytes
 from cerlab.compile.pattern import What, as_pattern
-from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.stream import TimeAxis, clock_for, time_axis
 from cerlab.spark import frame
@@ -296,6 +296,7 @@ def explain_stream(
     **options: Unpack[StreamOptions],
 ) -> str:
     """Explain `match_stream` with the same arguments; nothing runs."""
+    refuse_misspelt(options, StreamOptions.__optional_keys__)
     pattern = as_pattern(query)
     request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
     return stream_explanation(request, pattern.text)
