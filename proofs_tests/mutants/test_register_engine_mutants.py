@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cerlab
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers import Srt
 from cerlab.engine.kernels.registers import KIND
@@ -16,6 +17,9 @@ from cerlab.engine.registers import codes, evaluation, program, rules
 from cerlab.engine.registers.codes import ValueCodes
 from cerlab.engine.registers.program import DEAD, Move, RegisterProgram, Slot
 from cerlab.engine.registers.rules import Names, Rule
+from cerlab.model.answer import by_end
+from cerlab.predicates.columns import SymbolStage
+from proofs_tests.clauses.tables import word
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.srt.register_cases import (
     engine_answers,
@@ -120,6 +124,26 @@ def against_the_reference(seed: int) -> bool:
     return bool(answers)
 
 
+def knows_nothing(self: SymbolStage, vectors: Any) -> None:
+    """A state without the kinds of events that were read."""
+
+
+def after_a_state(seed: int) -> bool:
+    """A session of which a state is kept after each event gives the answers of the reference."""
+    rng = Random(seed)
+    types = "".join(rng.choice("AAB") for _ in range(rng.randint(3, 6)))
+    events = word(types, v="".join(rng.choice("123") for _ in types))
+    pattern = cerlab.parse_query("SELECT B WHERE A+ AS x ; B+ AS y FILTER y.v <= x.v")
+    expected = cerlab.evaluate(pattern, events, evaluator="reference")
+    session, answers = pattern.open(), []
+    for event in events:
+        answers += session.push([event])
+        session = pattern.open(state=session.state())
+    assert sorted(answers, key=by_end) == expected
+    return bool(expected)
+
+
+STATES = Judge(after_a_state, 3_000, enough=30)
 REGISTERS = Judge(against_the_reference, 3_000, enough=60)
 
 MUTANTS = [
@@ -131,6 +155,7 @@ MUTANTS = [
     mutant(REGISTERS, rules, "_key", asked_for_what_differs),
     mutant(REGISTERS, rules, "_compatible", comparisons_exclude_each_other),
     mutant(REGISTERS, evaluation._Windows, "read", one_event_less),
+    mutant(STATES, SymbolStage, "know", knows_nothing),
 ]
 
 

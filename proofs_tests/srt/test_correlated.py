@@ -30,6 +30,7 @@ from cerlab.predicates.truth import kind_of
 from cerlab.testing import Shape, random_correlated_events, random_correlated_formula, with_limit
 from cerlab.testing.sremo import comparisons
 from cerlab.theorems import srt as runs
+from proofs_tests.clauses.tables import word
 from proofs_tests.differential.test_evaluators import require, session_answers
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.srt.cases import guard, random_srt, with_word
@@ -204,6 +205,29 @@ def test_answers_come_while_events_arrive() -> None:
     answers = AUTO.live(as_pattern("A AS a ; B AS b FILTER a.v < b.v"), events, None)
     assert next(answers).end == 1
     assert next(events).attributes == {"v": 3}, "not read before the first answer was given"
+
+
+@pytest.mark.parametrize(
+    ("query", "types", "v"),
+    [
+        ("SELECT B WHERE A+ AS x ; B+ AS y FILTER y.v <= x.v", "AAB", "551"),
+        ("SELECT B WHERE A+ AS x ; B+ AS y FILTER y.v <= x.v", "AAAABB", "545311"),
+        ("SELECT B WHERE A+ AS x ; B+ AS y FILTER y.v + 1 <= x.v LIMIT 1", "AAAABB", "545311"),
+    ],
+)
+def test_an_answer_of_several_runs_is_given_once_after_a_state(
+    query: str, types: str, v: str
+) -> None:
+    """Whether runs share answers depends on the events before the state too."""
+    events, pattern = word(types, v=v), cerlab.parse_query(query)
+    expected = cerlab.evaluate(query, events, evaluator="reference")
+    for size in (1, 2, 3):
+        session, answers = pattern.open(), []
+        for at in range(0, len(events), size):
+            session = pattern.open(state=session.state())
+            answers += session.push(events[at : at + size])
+        assert sorted(answers, key=by_end) == expected
+    assert len(expected) == len(set(expected)) > 1
 
 
 def test_configurations_are_shared_by_answers() -> None:

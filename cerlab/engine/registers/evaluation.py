@@ -178,6 +178,7 @@ class RegisterRun:
         arrays["slots"] = contents
         return (
             self.position,
+            list(self._stage.vectors),
             self._windows.state(),
             [] if self._keys is None else self._keys.keys(),
             values,
@@ -186,8 +187,13 @@ class RegisterRun:
 
     def resume(self, state: Any) -> None:
         """Go on from a `state`; raises `BadData`, ValueError, TypeError and others for others."""
-        self.position, windows, keys, values, parts = state
+        self.position, vectors, windows, keys, values, parts = state
         expect(is_whole(self.position), "how many events")
+        # what was read tells whether runs share answers, so the symbols of all of it are known
+        expect(len(self._program.moves) * len(vectors) <= MAX_RULES, "the kinds of events")
+        expect(all(is_whole(v, 0, 1 << len(self._atoms)) for v in vectors), "a kind of events")
+        self._stage.know(vectors)
+        self._with_new_symbols()
         self._windows.resume(windows, self.position)
         flat = (np.frombuffer(part, np.int64) for part in parts)
         arrays = dict(zip(ARRAYS, flat, strict=True))

@@ -8,7 +8,7 @@ tables, and the loops in NumPy) and `key_codes` (keys of partitions).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -90,6 +90,17 @@ class SymbolStage:
         symbol = self._symbol_by_classes.get(classes)
         return self._symbol(classes) if symbol is None else symbol
 
+    def know(self, vectors: Iterable[int]) -> None:
+        """Give symbols to truth vectors before events have them."""
+        for vector in vectors:
+            self._number(vector)
+
+    def _number(self, vector: int) -> int:
+        symbol = self._symbol_of.setdefault(vector, len(self.vectors))
+        if symbol == len(self.vectors):
+            self.vectors.append(vector)
+        return symbol
+
     def _by_cells(self, classes: list[Codes | int], lut: NDArray[np.int32], length: int) -> Codes:
         """Through a table with a cell for each combination of classes, filled as they occur."""
         base, stride = 0, 1
@@ -156,9 +167,7 @@ class SymbolStage:
                 for k, P in enumerate(self.predicates)
                 if holds(P, lambda atom: bool(mask >> self._bit[atom] & 1))
             )
-            symbol = self._symbol_of.setdefault(vector, len(self.vectors))
-            if symbol == len(self.vectors):
-                self.vectors.append(vector)
+            symbol = self._number(vector)
             # symbols stay: only the way from classes to them is looked up anew
             if len(self._symbol_by_classes) >= MAX_CELLS:
                 self._symbol_by_classes.clear()
