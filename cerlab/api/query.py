@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cerlab import io
 from cerlab.api.answers import Matches
 from cerlab.api.sessions import AggregateSession, RowSession, Session
-from cerlab.compile.pattern import Language, Logic, Pattern, What, as_pattern
+from cerlab.compile.pattern import Language, Logic, Pattern, What, as_pattern, waits_of
 from cerlab.errors import keywords_by_name, refuse_misspelt
 from cerlab.evaluate.aggregates import Aggregates, request_of
+from cerlab.logic.cel.text import window_text
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.event import Schema
 from cerlab.model.stream import TimeAxis, axis_of_options
@@ -69,7 +70,7 @@ class Query(Pattern):
     def explain(self, events: Any = None, **how: Unpack[io.HowToRead]) -> Explanation:
         """Explain how the compiled engine evaluates the query on streams such as `events`.
 
-        Raises `Unsupported` for a query that has neither an automaton nor a transducer.
+        Raises `Unsupported` for a query that the engine does not take.
 
         >>> events = [{"type": kind} for kind in "ABC"]
         >>> print(parse_query("SELECT * WHERE A ; B WITHIN 9 EVENTS").explain(events))
@@ -78,9 +79,11 @@ class Query(Pattern):
         phase one: the latest start in each of 1 states tells which events end an answer
         phase two: chains of records, as runs only gather
         """
-        from cerlab.engine.whole_stream import explain, explain_runs
+        from cerlab.engine.whole_stream import explain, explain_runs, explain_waits
 
         refuse_misspelt(how, io.HowToRead.__optional_keys__)
+        if (waiting := waits_of(self)) is not None:
+            return explain_waits(waiting.plan, waiting.machines, window_text)
         if not self.has_automaton:
             return explain_runs(self.registers)
         if events is not None:

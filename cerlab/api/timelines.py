@@ -30,7 +30,7 @@ from cerlab.logic.ceql.syntax import strategy_and_body
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Valuation, by_end
 from cerlab.model.clauses import Strategy
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, Until
 from cerlab.rows.syntax import RowPattern
 from cerlab.viz.deterministic import minterm_table
 from cerlab.viz.machines import listed_minterms
@@ -108,6 +108,7 @@ def timeline(
     type: str | None = None,
     time: str | None = None,
     unit: str | None = None,
+    until: Until | None = None,
     **options: Any,
 ) -> Timeline:
     """The answers of a query under the events, a row for each strategy and evaluator.
@@ -115,7 +116,8 @@ def timeline(
     `strategies` are keywords of SELECT; each is evaluated in place of the one that the query has.
     Answers and named lists of answers are drawn as they are. `events` may be left out for
     `Matches`. `options` are those of `cerlab.viz.timeline.timeline`: `axis`, `shown_events`,
-    `shown_answers`; `type`, `time` and `unit` those of `cerlab.evaluate`.
+    `shown_answers`; `type`, `time`, `unit` and `until` those of `cerlab.evaluate`. An answer that
+    waited ends at the last event of its wait, behind its own.
     Raises as that, and `UsageError` for an unknown strategy.
 
     >>> print(timeline("A ; B", [{"type": k} for k in "AAB"], strategies=["ALL", "LAST"]))
@@ -126,6 +128,11 @@ def timeline(
     LAST  ○╌╌╌○
             ●─●
     Not in every row: 1 of 2 answers.
+    >>> seconds = [{"type": k, "t": t} for t, k in enumerate("ACCC")]
+    >>> print(timeline("A WAIT 2 [t]", seconds))
+             0 1 2 3
+             A C C C
+    answers  ●───┤
     """
     from cerlab.viz import timeline as drawing
 
@@ -133,7 +140,7 @@ def timeline(
         events = what.stream if events is None else events
         what = what.query
     refuse_misspelt(options, _options_of_timelines())
-    stream = io.as_stream(events, type=type, time=time, unit=unit)
+    stream = io.as_stream(events, type=type, time=time, unit=unit, until=until)
     if isinstance(what, Mapping):
         return drawing.timeline(what, stream, **options)
     if not isinstance(what, (str, AnyPattern, Sremo)) and isinstance(what, Iterable):
@@ -230,6 +237,7 @@ def show(
     type: str | None = None,
     time: str | None = None,
     unit: str | None = None,
+    until: Until | None = None,
     **options: Any,
 ) -> Any:
     """Return a stage of a query as a value that a notebook draws, as ``cerlab show`` writes it.
@@ -239,10 +247,10 @@ def show(
     event), its ``"table"`` or ``"minterms"``; with `events` it is ``"tecs"``, as the last event
     leaves it, or ``"timeline"``. Left out it is the timeline where
     there are events, else the syntax tree. Answers, as `cerlab.evaluate` lists them, are drawn
-    under the events that they are answers on. `language` is as of `cerlab.evaluate`, and so are
-    `type`, `time` and `unit`; `options` are those of `cerlab.timeline`. Raises `UsageError` for
-    another name, for events where none are needed, and without them where they are; else as what
-    makes the stage.
+    under the events that they are answers on. `language`, `type`, `time`, `unit` and `until` are as
+    of `cerlab.evaluate`; `options` are those of `cerlab.timeline`. Raises `UsageError` for another
+    name, for events where none are needed, and without them where they are; else as what makes the
+    stage.
 
     >>> print(show("A", what="cea"))
     CEA: 2 states, initial 0, final {1}
@@ -265,10 +273,11 @@ def show(
             raise UsageError(
                 "CER0823", f"answers have no '{what}'", hint="give the query, or leave what= out"
             )
-        return timeline(query, events, type=type, time=time, unit=unit, **options)
+        how: Any = {"type": type, "time": time, "unit": unit, "until": until, **options}
+        return timeline(query, events, **how)
 
     def read() -> Stream:
-        return io.as_stream(events, type=type, time=time, unit=unit)
+        return io.as_stream(events, type=type, time=time, unit=unit, until=until)
 
     pattern = any_pattern(query, language)
     return stage(pattern, what, None if events is None else read, **options)

@@ -82,8 +82,8 @@ def add_until(parser: argparse.ArgumentParser) -> None:
 
 
 def until_of(arguments: argparse.Namespace) -> Until | None:
-    """Return ``--until``, as a number if it is one."""
-    text: str | None = arguments.until
+    """Return ``--until``, as a number if it is one; None without it."""
+    text: str | None = getattr(arguments, "until", None)
     if text is not None:
         # An integer if it is one: a float is too coarse for nanoseconds since 1970.
         for number in (int, float):
@@ -272,9 +272,10 @@ def whole_stream(query: AnyPattern | None, arguments: argparse.Namespace) -> Str
 
     column, unit = time_option(arguments)
     options = input_options(arguments, query)
-    return io.read(
+    stream = io.read(
         arguments.events, time=column, unit=unit, sort=arguments.sort, watch=watch, **options
     )
+    return stream.up_to(until_of(arguments))
 
 
 def about(path: str) -> int | None:

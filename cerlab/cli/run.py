@@ -244,7 +244,7 @@ def _run_on_all(
     query: AnyPattern, arguments: argparse.Namespace, answers: Answers, warnings: AnswerWarnings
 ) -> None:
     """Answers on a stream that was read as a whole."""
-    stream = whole_stream(query, arguments).up_to(until_of(arguments))
+    stream = whole_stream(query, arguments)
     answers.read(stream)
     evaluator = arguments.evaluator
     by_name: Any = evaluator_for(query, stream).name if evaluator == "auto" else evaluator
@@ -291,7 +291,7 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         with writer(arguments) as out:
             live_totals(query, request, arguments, _axis(arguments), out, warnings)
         return
-    stream = whole_stream(query, arguments).up_to(until_of(arguments))
+    stream = whole_stream(query, arguments)
     warnings.read(stream)
     totals = group_totals(query, stream, request)
     write_tables([totals.table().slice(0, arguments.limit)], arguments)

@@ -18,6 +18,7 @@ from cerlab.cli.command import OK
 from cerlab.cli.options import (
     add_input,
     add_query,
+    add_until,
     output,
     read_any,
     read_query_or_rows,
@@ -92,6 +93,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--theme", choices=tuple(THEMES), help="colours of a drawing, and of DOT if given"
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
+    add_until(parser)
     add_input(parser)
 
 

@@ -14,7 +14,6 @@ from cerlab.cli.options import (
     add_until,
     read_any,
     refuse_options,
-    until_of,
     whole_stream,
 )
 from cerlab.compile.pattern import LANGUAGES, AnyPattern, SremoPattern
@@ -55,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     query = read_any(arguments)
     if not isinstance(query, AnyPattern):
         return _why_rows(query, arguments, positions)
-    stream = whole_stream(query, arguments).up_to(until_of(arguments))
+    stream = whole_stream(query, arguments)
     if positions is None:
         return _why_none(query, stream, arguments)
     explanation = why(query, stream, positions, arguments.start, arguments.end)

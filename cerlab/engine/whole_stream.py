@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from itertools import islice, pairwise
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
+from cerlab.automata.plan import (
+    CorrelatedPlan,
+    Held,
+    Plan,
+    RegisterPlan,
+    Spared,
+    Waiting,
+    WaitPlan,
+    WaitStep,
+)
 from cerlab.automata.strategy import Machine
 from cerlab.display import Explanation
 from cerlab.engine.answers import AnswerBatch, events_of_streams, slice_columns, whole
@@ -29,7 +38,7 @@ from cerlab.engine.window_program import BUDGET, Program, Read
 from cerlab.engine.window_scan import why_not_windowed
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.errors import BadData
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, Window
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.syntax import Atom, atoms, attributes_of
 from cerlab.predicates.text import expression_text
@@ -228,6 +237,35 @@ def explain_runs(plan: AnyPlan) -> Explanation:
     else:
         lines.append("compiled: runs in the same state that hold equal values are one")
     return Explanation((*lines, *([] if isinstance(plan, RegisterPlan) else _clauses(plan))))
+
+
+def explain_waits(
+    plan: WaitPlan, machines: Sequence[Machine], window_text: Callable[[Window], str]
+) -> Explanation:
+    """Describe what the answers of each automaton go through until they are given."""
+
+    def words(step: WaitStep) -> str:
+        match step:
+            case Waiting(length):
+                return f"WAIT {window_text(length)}: to the last event of its key not after that"
+            case Held(window, of_last):
+                begin = "its last event" if of_last else "its start"
+                return f"WITHIN {window_text(window)}: from {begin} to there"
+            case Spared(rival, of_last):
+                begin = "its last event" if of_last else "its start"
+                return f"UNLESS: no answer of automaton {rival + 1} from {begin} to there"
+
+    lines = []
+    for number, machine in enumerate(machines):
+        tests = dict.fromkeys(a for P in machine.predicates for a in atoms(P))
+        lines.append(f"automaton {number + 1}: {_tests(tests)}")
+    for branch in plan.branches:
+        steps = "; ".join(map(words, branch.steps)) or "given at once"
+        lines.append(f"answers of automaton {branch.body + 1}: {steps}")
+    if plan.partition:
+        lines.append(f"partitions: by {', '.join(plan.partition)}, one after the other")
+    lines.append("by columns: arrays say for each event where the answers that it ends go on to")
+    return Explanation(tuple(lines))
 
 
 def _tests(tests: Collection[Atom]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 import cerlab
 from cerlab import ComplexEvent, Event, IllFormed, Stream, Unsupported
+from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.evaluate import evaluators_for
 from cerlab.logic.cel import syntax as cel
@@ -426,3 +429,43 @@ def test_an_answer_is_given_when_it_is_certain(suite: Suite) -> None:
         return bool(given)
 
     suite.run(case, deep_count=2_000, needs_answers=0.15)
+
+
+def test_explain_says_what_answers_go_through() -> None:
+    query = cerlab.parse_query(
+        "SELECT * WHERE A ; ((C WAIT 3 [t]) UNLESS B) PARTITION BY [k] WITHIN 9 EVENTS"
+    )
+    assert str(query.explain(stream(S))).splitlines() == [
+        "automaton 1: predicates: 2 tests on the columns type",
+        "automaton 2: predicates: 1 tests on the columns type",
+        "answers of automaton 1: WAIT 3 [t]: to the last event of its key not after that; "
+        "UNLESS: no answer of automaton 2 from its last event to there; "
+        "WITHIN 9 EVENTS: from its start to there",
+        "partitions: by k, one after the other",
+        "by columns: arrays say for each event where the answers that it ends go on to",
+    ]
+    either = cerlab.parse_query("SELECT * WHERE (A ; B WITHIN 3 SECONDS) OR C")
+    assert str(either.explain()).splitlines()[2:4] == [
+        "answers of automaton 1: WITHIN 3 SECONDS: from its start to there",
+        "answers of automaton 2: given at once",
+    ]
+    with pytest.raises(Unsupported, match=r"CER0403.*WAIT 3 \[t\] before ;"):
+        cerlab.parse_query("SELECT * WHERE (A WAIT 3 [t]) ; B").explain()
+
+
+def test_a_timeline_draws_a_wait_behind_the_events_of_its_answer(tmp_path: Path) -> None:
+    how: Any = {"time": "t", "unit": "s"}
+    lines = str(cerlab.timeline("A WAIT 40 SECONDS", stream(S), **how)).splitlines()
+    assert [line.strip() for line in lines[2:]] == ["answers  ●─────┤"]
+    lines = str(cerlab.timeline("A WAIT 40 SECONDS", stream(S), until="end", **how)).splitlines()
+    assert lines[2].endswith("●─────┤ ●─┤")
+    assert (
+        str(cerlab.show("A WAIT 40 SECONDS", stream(S), until="end", **how)).splitlines() == lines
+    )
+    path, out = tmp_path / "s.ndjson", tmp_path / "out.txt"
+    path.write_text("\n".join(map(json.dumps, stream(S))))
+    command = ["show", "A WAIT 40 SECONDS", str(path), "--time", "t:s", "-o", str(out)]
+    assert main([*command, "--until", "end"]) == 0
+    assert out.read_text().splitlines() == lines
+    assert main(["why", "B WAIT 3 [t]", str(path), "--positions", "5"]) == 1
+    assert main(["why", "B WAIT 3 [t]", str(path), "--positions", "5", "--until", "133.5"]) == 0
