@@ -122,7 +122,7 @@ class Matches(Drawable, Immutable):
         return next(iter(self), None) is not None
 
     def __contains__(self, answer: object) -> bool:
-        """Return whether something is an answer; those that end later are not evaluated."""
+        """Return whether something is an answer; no event after its end is read."""
         if not isinstance(answer, ComplexEvent):
             return False
         for each in self:

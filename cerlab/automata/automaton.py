@@ -204,7 +204,7 @@ START = -1
 
 
 def outgoing(A: Automaton[Step]) -> dict[int, list[Step]]:
-    """Return the transitions that leave each state, in order; under `START` those that leave I."""
+    """Return the transitions of each state, in order; of the initial states under `START`."""
     leaving: dict[int, list[Step]] = {q: [] for q in range(A.states)}
     for t in A.Delta:
         leaving[t.source].append(t)

@@ -93,7 +93,7 @@ def until_of(arguments: argparse.Namespace) -> Until | None:
 
 
 def add_result(parser: argparse.ArgumentParser) -> None:
-    """How results are written, and where."""
+    """The form of the results, and the place they are written to."""
     parser.add_argument("--format", default="ndjson", choices=("ndjson", "csv", "table", "parquet"))
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
 

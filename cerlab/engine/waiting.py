@@ -112,7 +112,7 @@ class Groups:
         return last
 
     def carried(self, branch: WaitBranch, tables: Sequence[LearnedTables]) -> Carried:
-        """What the steps of a branch make of the answers of its body."""
+        """Return the ends that a branch gives to answers of its body, and which of them stand."""
         every = np.arange(len(self))
         to, lowest = every, self.begins
         given = np.ones(len(self), np.bool_)

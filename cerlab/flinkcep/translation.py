@@ -38,7 +38,7 @@ MAX_NODES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """A part that takes events, those that none of its gaps may have, and what it comes after."""
+    """A part that takes events, the events that no gap of it may have, and what it comes after."""
 
     part: Part
     inner: tuple[EventTest, ...]

@@ -289,7 +289,7 @@ class UnorderedFiles:
 
     @property
     def fields(self) -> BitFields | None:
-        """Their keys, and times that are no key, as one integer; None without room for all."""
+        """The keys of rows, and a time beside them, as one integer; None without room for all."""
         if not self.groups or self.columns.time in (None, *self.columns.keys):
             return self.key_fields
         time = min(g.first_time for g in self.groups), max(g.last_time for g in self.groups)

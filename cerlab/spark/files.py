@@ -333,7 +333,7 @@ def answers_in_units(
 
 
 def _grouped(request: Request, files: UnorderedFiles, buckets: int | None) -> GroupedRows:
-    """All that tasks read of files, of which there are no more than parts.
+    """Return the rows of files in groups, read by at most as many tasks as there are parts.
 
     Where positions are numbers of rows, several keys are one if there is room; then events for
     which no test holds are only counted.

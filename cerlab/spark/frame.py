@@ -30,7 +30,7 @@ FLOATS = ("float", "double")
 MOMENTS = ("timestamp", "timestamp_ntz", "date")
 
 Task: TypeAlias = "Callable[[Iterable[Any]], Iterator[Any]]"
-"""The record batches that a task makes of those that it is given."""
+"""The function of a task: from its record batches to those of the result."""
 
 
 def map_batches(rows: DataFrame, task: Task, schema: StructType | str) -> DataFrame:

@@ -306,7 +306,7 @@ class Done:
     late: int
     quarantine: int
     waiting: int
-    """Rows that wait at the end, at least: those that the last micro-batch has seen."""
+    """The number of rows that wait at the end, at least: as many as the last micro-batch saw."""
     buckets: int
     """Buckets of keys that have a state at the end."""
 

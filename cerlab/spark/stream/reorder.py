@@ -193,7 +193,7 @@ def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
 
 
 def _without_place(rows: Any, labels: Labels) -> Any:
-    """Why each row can have no place in a stream, as text; NULL for those that can."""
+    """Return as text why a row can have no place in a stream, NULL for a row that can."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -210,7 +210,7 @@ def _without_place(rows: Any, labels: Labels) -> Any:
 
 
 def _misplaced(before: Sequences, fresh: Any, labels: Labels) -> Any:
-    """Why each row in order has no place beside the others, as text; NULL for those that have one.
+    """Return as text why a row in order has no place beside the others, else NULL.
 
     Rows that were read before stay. Of the others one goes if its position is not below those that
     stay after it, and not above all before it.

@@ -77,7 +77,7 @@ class StreamJob:
     lag: Instant | None = None
     buckets: int = BUCKETS
     quarantine: bool = False
-    """Whether rows that no stream can have leave as rows of their own, else they are errors."""
+    """Whether a row that no stream can have leaves as a row of its own; else it is an error."""
 
     @property
     def columns(self) -> dict[str, tuple[str, str]]:
@@ -87,7 +87,7 @@ class StreamJob:
 
     @property
     def sent(self) -> dict[str, tuple[str, str]]:
-        """The same of arriving rows, which have the file that they are from besides."""
+        """The columns of arriving rows: those of `columns`, and the file of each row."""
         return self.columns | {FILE: ("string", "")}
 
     @property
@@ -202,7 +202,7 @@ class BucketStep:
         return self._before.timer
 
     def waits(self) -> tuple[float, float, float] | None:
-        """How many rows wait, of how many keys, and how far the first is behind the newest row.
+        """Return the number of rows that wait, of their keys, and the lag of the first.
 
         None if no row waits.
         """
