@@ -303,7 +303,7 @@ def test_a_full_tmpfs_leaves_no_part_of_an_entry(cache: Path, kernels: Any, tmp_
         subprocess.run(["umount", str(place)], check=True)
 
 
-def test_eight_processes_at_first_use(cache: Path, tmp_path: Path) -> None:
+def test_four_processes_at_first_use(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "records_here.py").write_text(f"import numpy as np\n{RECORD}")
     program = """
 import numpy as np, records_here as r
@@ -315,7 +315,7 @@ for n in range(2):
     environment = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, "-W", "error", "-c", program]
     options: Any = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    running = [subprocess.Popen(command, text=True, **options) for _ in range(8)]
+    running = [subprocess.Popen(command, text=True, **options) for _ in range(4)]
     for process in running:
         assert process.communicate() == (2 * "(25.0, 4, True) 0\n", "")
     assert sorted(entry.name[0] for entry in cache.iterdir()) == ["r", "r"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from proofs_tests.kernels import JIT
+from proofs_tests.suite import Suite
 
 TESTS = Path(__file__).parents[1]
 
@@ -27,15 +28,19 @@ SLICES = {
 }
 """Files, and which tests of each, as ``-k`` has it; nothing for all."""
 
+LONG = ("engine/test_kernel_steps.py", "laws/test_columns.py")
+"""Files that only the deep profile runs: half of the time."""
+
 
 @pytest.mark.skipif(not JIT, reason="this is that run")
-def test_kernels_without_the_compiler() -> None:
-    files = {Path(file).name: names for file, names in SLICES.items()}
+def test_kernels_without_the_compiler(suite: Suite) -> None:
+    slices = {file: names for file, names in SLICES.items() if suite.deep or file not in LONG}
+    files = {Path(file).name: names for file, names in slices.items()}
     selection = " or ".join(f"({f} and ({names}))" if names else f for f, names in files.items())
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"),
-            *("--profile", "smoke", "-k", selection, *(str(TESTS / file) for file in SLICES)),
+            *("--profile", "smoke", "-k", selection, *(str(TESTS / file) for file in slices)),
         ],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=TESTS.parent,

@@ -111,15 +111,15 @@ WRONG: dict[str, Engine] = {
 }
 
 
-LONG = ("contiguous +", "gaps at :", ">= read as >", "a strict window", "no PARTITION BY")
-"""Engines whose case takes long to find: most of their answers are right."""
+SOON = ("the first side of OR", "no FROM", "answers twice", "a missing attribute is 0")
+"""Engines whose case is found soon: of the others most answers are right."""
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_the_case_of_a_wrong_engine_is_small(name: str, suite: Suite) -> None:
     """At most three events, two operators, no attribute that does not matter; in a few seconds."""
-    if name in LONG and not suite.deep:
-        pytest.skip("with --profile deep only: it takes up to ten seconds; ten engines remain")
+    if name not in SOON and not suite.deep:
+        pytest.skip("with --profile deep only: it takes up to ten seconds; four engines remain")
     engine = WRONG[name]
     asked = 0
 

@@ -181,7 +181,8 @@ def test_what_threads_share_answers_as_it_does_alone(
 
             return run
 
-        return all(in_threads([work(seed) for seed in range(THREADS)]))
+        threads = THREADS if suite.deep else THREADS // 2
+        return all(in_threads([work(seed) for seed in range(threads)]))
 
     suite.run(case, deep_count=200)
 

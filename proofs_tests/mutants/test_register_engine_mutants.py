@@ -145,11 +145,13 @@ def after_a_state(seed: int) -> bool:
 
 STATES = Judge(after_a_state, 3_000, enough=30)
 REGISTERS = Judge(against_the_reference, 3_000, enough=60)
+LATER = Judge(lambda n: against_the_reference(2_440 + n), 560, enough=60)
+"""Cases that the others come to last: about one in a thousand sees a write that is left out."""
 
 MUTANTS = [
     mutant(REGISTERS, program, "_live", live_for_one_step),
     mutant(REGISTERS, program, "_of_marks", accepts_without_a_mark),
-    mutant(REGISTERS, rules, "_waits", waits_and_writes),
+    mutant(LATER, rules, "_waits", waits_and_writes),
     mutant(REGISTERS, rules, "_fill", old_value_stays),
     mutant(REGISTERS, ValueCodes, "of_columns", one_kind),
     mutant(REGISTERS, rules, "_key", asked_for_what_differs),
