@@ -76,7 +76,7 @@ def test_algorithm_4_on_any_automata(suite: Suite) -> None:
 
 def test_algorithm_2_and_algorithm_3_list_the_same_in_the_same_order(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        sample = random_case(rng, rng.choice((random_anchored, random_io_deterministic)))
+        sample = random_case(rng, rng.choice((*[random_anchored] * 2, random_io_deterministic)))
         lowest = sample.lowest_start
         evaluation = Evaluation(sample.cea)
         most_answers = 0
