@@ -312,7 +312,8 @@ class RowSession(_Session[Any]):
         return table
 
     def _rows(self, answers: AnswerBatch) -> Any:
-        part, offset = Stream(self._run.events), self._run.offset
+        recent = self._run.recent
+        part, offset = Stream(recent.events()), recent.offset
         return rows_of_part(self._query, part, offset, answers, self._columns)
 
     def advance(self, until: Until) -> Any:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from cerlab.cli.options import comma_separated, in_columns, output
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.evaluate.labelled import (
+    Recent,
     event_texts,
     labelled_answers,
     labelled_valuations,
@@ -35,7 +36,6 @@ from cerlab.io.answers import (
 from cerlab.io.named_columns import several_types
 from cerlab.io.output import whole_columns
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
-from cerlab.model.columns import Columns, concat_columns
 from cerlab.model.event import to_value
 from cerlab.model.stream import Stream
 
@@ -51,64 +51,6 @@ RICH_ROWS = 1_000
 
 class Enough(Exception):
     """There are as many answers as were asked for."""
-
-
-class Recent:
-    """The events of a stream that answers to come may have, and where they begin."""
-
-    def __init__(self) -> None:
-        self._parts: list[Stream] = []
-        self.offset = self.length = 0
-        """The position of the first event that is kept, and how many events there were."""
-
-    def append(self, part: Stream) -> None:
-        """Add the next events."""
-        self._parts.append(part)
-        self.length += len(part)
-
-    def forget(self, before: int) -> None:
-        """Drop the parts that end before a position."""
-        while self._parts and self.offset + len(self._parts[0]) <= before:
-            self.offset += len(self._parts.pop(0))
-
-    def part(self, first: int, until: int) -> tuple[Stream, int]:
-        """The events from position `first` to before `until`, perhaps more, and the first's."""
-        at, parts = self.offset, list[Stream]()
-        begin = at
-        for part in self._parts:
-            if at + len(part) > first and at < until:
-                begin = begin if parts else at
-                parts.append(part)
-            at += len(part)
-        return joined(parts), begin
-
-
-def joined(parts: Sequence[Stream]) -> Stream:
-    """Streams one after the other: by columns where all of them have columns."""
-    if len(parts) == 1:
-        return parts[0]
-    if not all(part.is_columnar for part in parts):
-        return Stream([event for part in parts for event in part.events])
-
-    def column(name: str) -> Any:
-        import pyarrow as pa
-
-        columns = (p.columns[name] if name in p.columns else pa.nulls(len(p)) for p in parts)
-        return concat_columns([chunk for c in columns for chunk in getattr(c, "chunks", [c])])
-
-    names = dict.fromkeys(name for part in parts for name in part.columns)
-    length = sum(map(len, parts))
-    return Stream.from_columns(
-        Columns(names, column, _source(parts)),
-        length,
-        lambda: (t for part in parts for t in part.events),
-    )
-
-
-def _source(parts: Sequence[Stream]) -> Any:
-    """Return the schema of the table that all parts are of, None where they differ."""
-    first = parts[0].columns.source
-    return first if all(part.columns.source == first for part in parts) else None
 
 
 class Writer(Protocol):
@@ -437,7 +379,8 @@ class Answers:
             from cerlab.engine.answers import batched_answers
 
             (batch,) = batched_answers([complex_event(answer)], 1)
-            (objects,) = self._event_objects(batch, *self._part(batch)).to_pylist()
+            part = self.recent.part_of(self._query, batch)
+            (objects,) = self._event_objects(batch, *part).to_pylist()
             fields["events"] = [json.loads(text) for text in objects]
         return json.dumps(fields, ensure_ascii=False) + "\n"
 
@@ -510,16 +453,10 @@ class Answers:
         answers = join_answers(pending)
         if self._left is not None and not self._labels:
             answers = answers.first(self._left)
-        stream, at = self._part(answers)
+        assert self.recent is not None
+        stream, at = self.recent.part_of(self._query, answers)
         for table, count in self._tables(answers, stream, at):
             self._write(table, count)
-
-    def _part(self, answers: AnswerBatch) -> tuple[Stream, int]:
-        """The events of some answers; without a machine that labels them all before these too."""
-        assert self.recent is not None
-        has_machine = self._query.has_automaton or self._query.has_registers
-        first = int(answers.start.min()) if has_machine else 0
-        return self.recent.part(first, int(answers.end.max()) + 1)
 
     def _event_objects(self, answers: AnswerBatch, stream: Stream, at: int) -> Any:
         return event_texts(self._query, stream, at, answers, self._attributes(stream))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.state_checks import bad_state, expect, is_value, is_whole
 from cerlab.errors import BadData
-from cerlab.evaluate.labelled import labelled_answers
+from cerlab.evaluate.labelled import Recent, labelled_answers
 from cerlab.evaluate.open_runs import (
     UNREADABLE,
     open_run,
@@ -17,14 +17,19 @@ from cerlab.evaluate.open_runs import (
     state_from_bytes,
     state_to_bytes,
 )
-from cerlab.model.event import Event, value_of
+from cerlab.model.columns import values_of
+from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, Until
-from cerlab.predicates.truth import partition_key
+from cerlab.predicates.truth import key_of
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
     from cerlab.evaluate.aggregates import Request
     from cerlab.evaluate.running_batches import Ending, GroupCodes
+
+
+SHORT = 128
+"""Shorter batches are kept as events: to join their columns would cost more than it saves."""
 
 
 SOME = 1 << 12
@@ -41,11 +46,10 @@ class RunWithEvents:
     def __init__(self, pattern: Pattern, time: TimeAxis | None, state: bytes | None) -> None:
         """With a `state` it goes on from there; raises as `open_run`."""
         self._pattern = pattern
-        self.offset, self.events = 0, list[Event]()
-        """The events that are kept, and the position of the first one."""
+        self.recent = Recent()
         inner = None if state is None else self._resume(state)
         self._run = open_run(pattern, time, inner)
-        expect(self.offset + len(self.events) == self._run.position, "how many events were read")
+        expect(self.recent.length == self._run.position, "how many events were read")
 
     @property
     def position(self) -> int:
@@ -65,7 +69,10 @@ class RunWithEvents:
                 batches.append(batch)
         except BadData as caught:
             error = caught
-        self.events += stream.events[: self._run.position - before]
+        count = self._run.position - before
+        read = stream if count == len(stream) else stream[:count]
+        # A short batch without the form it came in, which takes more memory than its events.
+        self.recent.append(read if len(read) >= SHORT else Stream(read.events))
         return join_answers(batches), error
 
     def advance(self, until: Until) -> AnswerBatch:
@@ -75,26 +82,24 @@ class RunWithEvents:
         return join_answers([*batched_answers(promised_answers(self._run, until), SOME)])
 
     def forget(self) -> None:
-        """Drop the events before those of all answers to come."""
-        # More have to leave than stay: what is moved then was paid for by what leaves.
-        leaves = self._run.lowest - self.offset
-        if leaves > len(self.events) // 2:
-            del self.events[:leaves]
-            self.offset += leaves
+        """Drop the batches before the events of all answers to come."""
+        self.recent.forget(self._run.lowest)
 
     def state(self) -> bytes:
         """The state of the run, and the events."""
-        kept = [(e.type, e.stream, list(e.attributes.items())) for e in self.events]
-        body = self._run.state().hex(), self.offset, kept
+        offset = max(self.recent.offset, self._run.lowest)
+        events = self.recent.events()[offset - self.recent.offset :]
+        kept = [(e.type, e.stream, list(e.attributes.items())) for e in events]
+        body = self._run.state().hex(), offset, kept
         return state_to_bytes("rows", pattern_digest(self._pattern), None, body)
 
     def _resume(self, state: bytes) -> bytes:
         """Take the events of a state, and return that of the run; raises `BadData` for others."""
         _, body = state_from_bytes("rows", pattern_digest(self._pattern), state)
         try:
-            run, self.offset, rows = body
-            expect(is_whole(self.offset), "the first event")
-            self.events = [_event(*row) for row in rows]
+            run, offset, rows = body
+            expect(is_whole(offset), "the first event")
+            self.recent = Recent([_event(*row) for row in rows], offset)
             return bytes.fromhex(run)
         except UNREADABLE as error:
             raise bad_state(str(error)) from None
@@ -142,22 +147,27 @@ class ListedTotals:
         return endings, error
 
     def _endings(self, answers: AnswerBatch, doubles: Collection[str]) -> Iterator[Ending]:
-        from cerlab.engine.measures import totals_of_rows  # NumPy loads here
+        from cerlab.engine.answers import take_rows  # NumPy loads here
+        from cerlab.engine.measures import totals_of_rows
         from cerlab.engine.reference.totals import ANY_START
         from cerlab.evaluate.running_batches import Ending, Numbering
 
-        request, offset, events = self._request, self._run.offset, self._run.events
-        part, by_start = Stream(events), "start" in request.groups
+        request, by_start = self._request, "start" in self._request.groups
+        part, offset = self._run.recent.part_of(self._pattern, answers)
         numbering = Numbering(request, part, (), doubles, self._codes)
         near, labels = answers.shift_positions(-offset), numbering.inputs.labels
         rows = labelled_answers(self._pattern, part, [near], labels)
         totals = totals_of_rows(rows, numbering.inputs, by_start=by_start)
+        ends = totals.end.tolist()
         starts = totals.start + offset if by_start else totals.start
         groups = numbering.groups_of(totals.group)
-        of_row = zip(totals.end.tolist(), starts.tolist(), groups, strict=True)
-        for (end, start, group), total in zip(of_row, numbering.totals(totals), strict=True):
-            key = partition_key(events[end], request.key)
+        columns = [values_of(take_rows(part.columns[a], totals.end), a) for a in request.key]
+        keys = zip(*columns, strict=True) if columns else [()] * len(ends)
+        of_row = zip(ends, starts.tolist(), groups, keys, strict=True)
+        for (end, start, group, values), total in zip(
+            of_row, numbering.totals(totals), strict=True
+        ):
+            key = key_of(values)
             assert key is not None, "its events are in a partition"
-            values = tuple(value_of(events[end], name) for name in request.key)
             place = (start if by_start else ANY_START, group)
             yield Ending(end + offset, key, values, place, total)

@@ -276,7 +276,8 @@ class RunningTotals:
 
     def _read_listed(self, listed: ListedTotals, stream: Stream, rows: dict[Row, Total]) -> None:
         """Read events whose answers are listed; raises as `push`."""
-        self._check(stream.events)
+        if len(stream) < FEWEST or not self._check_columns(stream):
+            self._check(stream.events)
         parts = [stream]
         try:
             self._ends.read_batch(stream, self.position)
@@ -293,7 +294,7 @@ class RunningTotals:
         ends, lowest = self._ends.read_batch(part, self.position)
         endings, error = listed.read(part, self._doubles)
         if error is not None:
-            read = Stream(part.events[: listed.position - self.position])
+            read = part[: listed.position - self.position]
             ends, lowest = self._ends.read_batch(read, self.position)
         for end, key, of_key, place, total in endings:
             self._note_key(key, of_key)
@@ -319,6 +320,22 @@ class RunningTotals:
             if kind is not None and pa.types.is_floating(column.type):
                 doubles.add(name)
         return kinds, doubles
+
+    def _check_columns(self, stream: Stream) -> bool:
+        """Whether the columns of a batch show that its values have totals; else as before."""
+        import pyarrow.compute as pc
+
+        try:
+            kinds, doubles = self._kinds_in(stream)
+        except (BadData, TypeMismatch):
+            return False  # event by event it is found which value it is, or that there is none
+        for name in dict.fromkeys(attribute for _, attribute in self._request.summands):
+            if kinds.get(name, "number") not in ("number", "duration"):
+                return False
+            if name in doubles and pc.any(pc.is_inf(one_array(stream, name))).as_py():
+                return False
+        self._kinds, self._doubles = kinds, doubles
+        return True
 
     def _check(self, events: Iterable[Event]) -> None:
         summands = dict.fromkeys(attribute for _, attribute in self._request.summands)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
@@ -266,9 +266,13 @@ def partition_key(event: Event, attributes: tuple[str, ...]) -> Key | None:
     >>> partition_key(Event("A", {"k": 1}), ("k",)) == partition_key(Event("A", {"k": 1.0}), ("k",))
     True
     """
+    return key_of([value_of(event, attribute) for attribute in attributes])
+
+
+def key_of(values: Iterable[Value]) -> Key | None:
+    """The same of the values of the attributes."""
     key = []
-    for attribute in attributes:
-        value = value_of(event, attribute)
+    for value in values:
         kind = kind_of(value)
         if kind is None:
             return None

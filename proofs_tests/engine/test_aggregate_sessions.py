@@ -8,6 +8,7 @@ import pytest
 
 import cerlab
 from cerlab.engine.reference import totals as reference
+from cerlab.evaluate import kept_events, running
 from proofs_tests.engine.test_aggregates import TotalsCounter
 from proofs_tests.engine.test_aggregates_by_hand import RISES
 
@@ -47,6 +48,12 @@ def test_what_a_session_does_for_an_event_does_not_depend_on_how_many_answers_th
     assert totals[1] <= 2.5 * totals[0]
 
 
+COMPARED = " FILTER a.t < b.t"
+"""A filter that every pair passes, and that takes the answers to be listed."""
+
+
+@pytest.mark.parametrize("few", [1, 1000], ids=["columns", "events"])
+@pytest.mark.parametrize("compared", ["", COMPARED])
 @pytest.mark.parametrize(
     ("batch", "error"),
     [
@@ -57,21 +64,33 @@ def test_what_a_session_does_for_an_event_does_not_depend_on_how_many_answers_th
     ],
 )
 def test_of_a_batch_with_a_value_that_has_no_total_nothing_is_read(
-    batch: list[dict[str, Any]], error: str
+    batch: list[dict[str, Any]],
+    error: str,
+    compared: str,
+    few: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    query = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b")
+    monkeypatch.setattr(running, "FEWEST", few)
+    query = cerlab.parse_query(f"SELECT * WHERE A AS a ; A AS b{compared}")
     session = query.aggregating(sum="b.v", min="b.w")
-    session.push([{"type": "A", "v": 1, "w": 5}])
-    with pytest.raises(cerlab.CerlabError) as caught:
-        session.push([{"type": "A", "v": 2}, *batch])
-    assert caught.value.code == error
-    assert session.pushed == 1
-    (row,) = session.push([{"type": "A", "v": 3, "w": 4}]).to_pylist()
+    session.push([{"type": "A", "t": 1, "v": 1, "w": 5}])
+    for given in ([{"type": "A", "v": 2}, *batch], batch):
+        with pytest.raises(cerlab.CerlabError) as caught:
+            session.push(given)
+        assert caught.value.code == error
+        assert session.pushed == 1
+    (row,) = session.push([{"type": "A", "t": 2, "v": 3, "w": 4}]).to_pylist()
     assert row == {"count": 1, "sum(b.v)": 3, "min(b.w)": 4}
 
 
-def test_a_time_that_goes_back_comes_after_the_rows_before_it() -> None:
-    query = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b WITHIN 9 [t]")
+@pytest.mark.parametrize("few", [1, 1000], ids=["columns", "events"])
+@pytest.mark.parametrize("compared", ["", COMPARED])
+def test_a_time_that_goes_back_comes_after_the_rows_before_it(
+    compared: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "FEWEST", few)
+    monkeypatch.setattr(kept_events, "SHORT", few)
+    query = cerlab.parse_query(f"SELECT * WHERE A AS a ; A AS b{compared} WITHIN 9 [t]")
     session = query.aggregating(group_by="end")
     with pytest.raises(cerlab.BadData, match="backwards") as caught:
         session.push([{"type": "A", "t": t} for t in (1, 2, 0)])

@@ -18,7 +18,7 @@ import cerlab
 from cerlab.cli import main
 from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
-from cerlab.evaluate import labelled, running
+from cerlab.evaluate import kept_events, labelled, running
 from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import Aggregate as Asked
@@ -257,8 +257,14 @@ def compares_labels_in_a_session(rng: Random) -> bool | None:
     return agrees(drawn, rng, by_session(rng))
 
 
-def test_aggregates_of_a_session_where_filters_compare_labels(suite: Suite) -> None:
-    suite.run(compares_labels_in_a_session, deep_count=4_000)
+@pytest.mark.parametrize("short", [1, 3, 1000], ids=["columns", "either", "events"])
+def test_aggregates_of_a_session_where_filters_compare_labels(
+    short: int, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of `short` events or more are checked, and kept, as columns."""
+    monkeypatch.setattr(running, "FEWEST", short)
+    monkeypatch.setattr(kept_events, "SHORT", short)
+    suite.run(compares_labels_in_a_session, deep_count=2_000)
 
 
 def test_both_ways_agree_on_longer_streams(suite: Suite) -> None:

@@ -126,7 +126,7 @@ def test_a_session_keeps_the_events_of_its_window() -> None:
     for t in range(0, 3_000, 3):
         rows = session.push([{"type": "A", "t": t}, {"type": "B", "t": t + 1}]).to_pylist()
         assert {row["a.t"] for row in rows} == {t, t - 3} - {-3}
-        assert len(session._run.events) < 20
+        assert len(session._run.recent.events()) < 20
 
 
 def test_patterns_of_patterns_as_events_come() -> None:

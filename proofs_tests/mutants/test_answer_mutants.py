@@ -21,7 +21,7 @@ from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sl
 from cerlab.engine.registers import program as program_of_registers
 from cerlab.engine.registers.program import Slot
 from cerlab.evaluate import aggregates as aggregated
-from cerlab.evaluate import kept_events, running, running_batches
+from cerlab.evaluate import kept_events, labelled, running, running_batches
 from cerlab.evaluate.labelled import labelled_answers
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -168,6 +168,14 @@ def by_all_labels(pattern: Any, part: Stream, batches: Any, _: Any) -> Any:
     return labelled_answers(pattern, part, batches)
 
 
+_JOINED = labelled.joined
+
+
+def first_two_change_places(parts: Sequence[Stream]) -> Stream:
+    """Three batches that the events of answers are in are joined in another order."""
+    return _JOINED(parts if len(parts) < 3 else [*parts[1::-1], *parts[2:]])
+
+
 _GROUP_ROWS = end_totals.group_rows
 
 
@@ -221,6 +229,7 @@ SESSION, BATCHES = judge(of_sessions(1000)), judge(of_sessions(2))
 MUTANTS = [
     mutant(COMPARED, end_totals, "group_rows", apart),
     mutant(LISTED, kept_events, "labelled_answers", by_all_labels),
+    mutant(LISTED, labelled, "joined", first_two_change_places),
     mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
     mutant(BATCHES, running_batches._Starts, "live", lives_on),
     mutant(BATCHES, running_batches._Starts, "places", without_the_earliest),
