@@ -142,7 +142,7 @@ def _positive(number: float, name: str) -> float:
     # True is an int, and would be a limit of one second; NaN is not above 0 either
     if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
         hint = "leave it out for no limit"
-        raise UsageError("CER0830", f"{name}={number!r} is no limit", hint=hint)
+        raise UsageError("CER0830", f"{name}={number!r} is not a limit", hint=hint)
     return float(number)
 
 
@@ -157,7 +157,7 @@ def size_in_bytes(size: int | str) -> float:
     read = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]I?)?B?\s*", size.upper())
     if read is None:
         hint = "a number of bytes, or like 500MB or 2GiB"
-        raise UsageError("CER0831", f"'{size}' is no size of memory", hint=hint)
+        raise UsageError("CER0831", f"'{size}' is not a size of memory", hint=hint)
     return float(read[1]) * _UNITS[read[2] or ""]
 
 

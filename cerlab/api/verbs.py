@@ -128,8 +128,8 @@ def matches(sremo: str | Sremo, events: Any, **how: Unpack[io.HowToRead]) -> fro
     """
     e = parse_sremo(sremo) if isinstance(sremo, str) else sremo
     if not isinstance(e, Sremo):
-        hint = "a text or a Sremo is; cerlab.evaluate takes queries and formulas"
-        raise UsageError("CER0838", f"{type(e).__name__} is no SREMO", hint=hint)
+        hint = "a text or a Sremo; cerlab.evaluate takes queries and formulas"
+        raise UsageError("CER0838", f"expected a SREMO, got {type(e).__name__}", hint=hint)
     return sremo_semantics.matches(e, io.as_stream(events, **how).events)
 
 

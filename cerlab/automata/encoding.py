@@ -243,7 +243,7 @@ def machine_from_value(root: JsonNode, *more: str) -> Machine:
 def _states(node: JsonNode) -> int:
     states = node.of(int)
     if states < 0:
-        raise node.error("CER0756", f"{states} is no number of states")
+        raise node.error("CER0756", f"{states} is not a number of states")
     if states > MAX_STATES:
         message = f"the machine has more than {MAX_STATES:,} states"
         raise ResourceLimit(

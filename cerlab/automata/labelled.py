@@ -141,7 +141,7 @@ class LabelledStates:
     def number_of(self, states: States) -> int:
         """The number of a macro-state; raises ValueError for one of other states."""
         if not states <= self._every:
-            raise ValueError(f"{states} are no states of the automaton")
+            raise ValueError(f"{states} are not states of the automaton")
         return self._number_of(states)
 
     def step(self, state: int, symbol: int) -> LabelledMoves:

@@ -236,7 +236,7 @@ def plan_from_bytes(document: bytes) -> Plan:
         place = DataPlace("$")
         raise BadData(
             "CER0750",
-            f"this is no JSON: {error.reason}",
+            f"this is not JSON: {error.reason}",
             place=place,
             hint="plans are UTF-8, as plan_to_bytes writes them",
         ) from None

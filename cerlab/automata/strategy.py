@@ -223,5 +223,5 @@ def _read_rivals(name: Any) -> Rivals:
 
 def _states(name: Any) -> list[int]:
     if not isinstance(name, list) or not all(type(q) is int for q in name):
-        raise TypeError(f"{name!r} is no list of states")
+        raise TypeError(f"{name!r} is not a list of states")
     return name

@@ -49,7 +49,7 @@ def add_query(
 def _text(argument: str) -> str:
     """An argument that is text; argparse refuses other bytes, which Python has as surrogates."""
     if not argument.isprintable() and any("\ud800" <= c <= "\udfff" for c in argument):
-        raise argparse.ArgumentTypeError("this is no text in UTF-8")
+        raise argparse.ArgumentTypeError("this is not text in UTF-8")
     return argument
 
 

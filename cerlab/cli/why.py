@@ -105,5 +105,5 @@ def _positions(text: str) -> list[int]:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise UsageError(
-            "CER0836", f"'{text}' is no list of positions", hint="write --positions 3,7,9"
+            "CER0836", f"'{text}' is not a list of positions", hint="write --positions 3,7,9"
         ) from None

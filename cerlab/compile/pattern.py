@@ -401,8 +401,8 @@ def _pattern(what: AnyWhat, language: Language | None, schema: Schema | None) ->
     if not isinstance(what, str):
         if type(what).__name__ == "RowPattern":  # by its name: the class is of a layer above
             raise _row_pattern_error()
-        hint = "a text, a Query, a Formula or a Sremo is; the query stands first, then the events"
-        raise UsageError("CER0838", f"{type(what).__name__} is no query", hint=hint)
+        hint = "a text, a Query, a Formula or a Sremo; the query comes first, then the events"
+        raise UsageError("CER0838", f"expected a query, got {type(what).__name__}", hint=hint)
     if "match_recognize" in what.lower() and is_row_pattern(what):  # few texts are looked into
         raise _row_pattern_error()
     if language == "sremo" or (language is None and _SREMO.match(what)):

@@ -144,7 +144,7 @@ def infinite(name: str) -> BadData:
     """Return the error for a value to be summed that is not a number."""
     return BadData(
         "CER0748",
-        f"column '{name}' holds an infinity, so its sum is no number",
+        f"column '{name}' holds an infinity, so its sum is not a number",
         hint="leave such events out by a filter, or take min and max",
     )
 

@@ -283,7 +283,7 @@ def check_header(header: dict[str, Any], key_length: int, *, in_time: bool) -> N
     read = header["read"]
     expect(is_whole(read), "how many events were read")
     for name in ("keys", "states", "idle", "window"):
-        expect(isinstance(header[name], list), f"'{name}' is no list")
+        expect(isinstance(header[name], list), f"'{name}' is not a list")
     for key in header["keys"]:
         expect(isinstance(key, list) and len(key) == key_length, "a key of another length")
     expect(len(header["window"]) == 2, "the window")

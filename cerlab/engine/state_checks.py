@@ -24,7 +24,7 @@ def bad_state(why: str) -> BadData:
     """Return the error for bytes that cannot be read as a state."""
     return BadData(
         "CER0771",
-        f"these bytes are no state of an engine: {why}",
+        f"these bytes are not the state of an engine: {why}",
         hint="they are to be kept as ``state()`` gave them; start again from the events",
     )
 

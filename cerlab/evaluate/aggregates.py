@@ -203,7 +203,7 @@ def _window(text: str | None, names: Collection[str]) -> Window | None:
     if query is None or "end" not in names or query != CeqlQuery(Atom("A"), window=query.window):
         raise UsageError(
             "CER0868",
-            f"sliding='{text}' is no window of ends",
+            f"sliding='{text}' is not a window of ends",
             hint='for example sliding="10 MINUTES" or "100 EVENTS", with group_by="end"',
         )
     return query.window

@@ -387,7 +387,7 @@ def _kinds_of(side: pred.Expression, kinds: Mapping[str, set[str]]) -> set[str]:
 
 def _odd(value: Value) -> str:
     """A value among numbers, in words."""
-    return f"text besides numbers, as '{value[:30]}'" if isinstance(value, str) else "NaN"
+    return f"text beside numbers, as '{value[:30]}'" if isinstance(value, str) else "NaN"
 
 
 def _parts(column: Any) -> Iterator[Any]:

@@ -116,7 +116,7 @@ class ProcessPerCase:
         try:
             return _outcome_of_rows([json.loads(line) for line in _lines(process.stdout)])
         except json.JSONDecodeError as error:
-            return Failure(f"this is no line of JSON: {error.doc[:80]!r}")
+            return Failure(f"this is not a line of JSON: {error.doc[:80]!r}")
 
 
 class ServerProcess:
@@ -229,7 +229,7 @@ def reply(line: str) -> Outcome:
     try:
         answer = json.loads(line)
     except json.JSONDecodeError:
-        return Failure(f"this is no JSON: {line[:80]!r}")
+        return Failure(f"this is not JSON: {line[:80]!r}")
     match answer:
         case {"answers": [*rows]}:
             return _outcome_of_rows(rows)

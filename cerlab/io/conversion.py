@@ -79,7 +79,7 @@ def check_text(text: str, place: DataPlace) -> None:
             hint="is the file text? UTF-16 has such bytes: convert it, for example with iconv",
         )
     if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
-        raise _not_utf_8("bytes that are no character", place)
+        raise _not_utf_8("bytes that are not a character", place)
 
 
 def utf_8(data: bytes, file: str) -> str:
@@ -336,7 +336,7 @@ def warn_of_column(type_name: str | None, names: Iterable[str]) -> None:
 
 def no_type_column(column: str, names: Iterable[str], place: DataPlace) -> BadData:
     """The error that the column of event types is not there."""
-    message = f"there is no column '{column}', which is to hold the event types"
+    message = f"there is no column '{column}' to hold the event types"
     return BadData("CER0736", message, place=place, hint=nearest(column, names))
 
 

@@ -227,7 +227,7 @@ def _text_row(text: str, line: str, reading: Reading, row: int) -> TextRow:
     if match is None:
         raise BadData(
             "CER0730",
-            f"this is no event: {text[:60]!r}",
+            f"this is not an event: {text[:60]!r}",
             place=reading.place(row),
             hint="an event is TYPE(name=value, ..), on one line",
         )
@@ -243,7 +243,7 @@ def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str | None]:
         if match is None:
             raise BadData(
                 "CER0731",
-                f"this is no name=value: {inside[at : at + 60].strip()!r}",
+                f"this is not name=value: {inside[at : at + 60].strip()!r}",
                 place=reading.place(row),
                 hint="quote text that holds a comma or a quote",
             )

@@ -102,7 +102,7 @@ def _header_line(lines: Iterator[str], type_column: str) -> tuple[int, str, str]
 def _no_csv(error: csv.Error, reading: Reading, row: int) -> BadData:
     return BadData(
         "CER0737",
-        f"this is no CSV: {error}",
+        f"this is not CSV: {error}",
         place=reading.place(row),
         hint="a quote inside quotes is written twice",
     )

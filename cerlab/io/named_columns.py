@@ -46,7 +46,7 @@ def read_column(text: str) -> NamedColumn:
     if match is None or bool(match["f"]) != bool(match["close"]):
         raise UsageError(
             "CER0862",
-            f"'{text}' is no column of answers",
+            f"'{text}' is not a column of answers",
             hint='for example "b.price", "first(b.price)", "count(b)", or "b" for its positions',
         )
     function = match["f"] and match["f"].lower()

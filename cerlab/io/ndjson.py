@@ -247,7 +247,7 @@ def read_array(text: str, reading: Reading) -> Iterator[Event]:
 def _no_array(reason: str, reading: Reading) -> BadData:
     return BadData(
         "CER0733",
-        f"this is no JSON: {reason}",
+        f"this is not JSON: {reason}",
         place=reading.place(),
         hint="an array of objects ends with ], and has a comma between two of them",
     )
@@ -277,7 +277,7 @@ def _event(line: str, reading: Reading, row: int) -> Event:
         where = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise BadData(
             "CER0733",
-            f"this line is no JSON{where}",
+            f"this line is not JSON{where}",
             place=reading.place(row),
             hint="one object a line; on the command line --quarantine FILE goes on without it",
         ) from None

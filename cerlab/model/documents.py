@@ -103,7 +103,7 @@ def read_json(text: str) -> JsonNode:
         place = SourcePlace(text, span)
         raise BadData(
             "CER0750",
-            f"this is no JSON: {error.msg}",
+            f"this is not JSON: {error.msg}",
             place=place,
             hint="it is to be kept as it was written",
         ) from None
@@ -117,7 +117,7 @@ def read_json(text: str) -> JsonNode:
     except ValueError as error:  # NaN, Infinity, or an integer too long for Python to read
         raise BadData(
             "CER0750",
-            f"this is no JSON: {error}",
+            f"this is not JSON: {error}",
             place=DataPlace("$"),
             hint="it is to be kept as it was written",
         ) from None
@@ -147,7 +147,7 @@ def unicode(text: str, path: str = "") -> str:
             "CER0704",
             f"the text {text!r} is not Unicode",
             place=place,
-            hint="decode it anew: half of a surrogate pair is no character",
+            hint="decode it anew: half of a surrogate pair is not a character",
         ) from None
     return text
 
@@ -229,7 +229,9 @@ def _integer(node: JsonNode) -> int:
         return node.of(int)
     # the sign is one character more
     if len(node.value) > MAX_DIGITS + 1 or not re.fullmatch("-?[0-9]+", node.value):
-        raise node.error("CER0755", f"{node.value[:40]!r} is no integer of {MAX_DIGITS:,} digits")
+        raise node.error(
+            "CER0755", f"{node.value[:40]!r} is not an integer of {MAX_DIGITS:,} digits"
+        )
     return int(node.value)
 
 

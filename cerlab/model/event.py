@@ -272,7 +272,7 @@ def to_value(raw: Any, name: str = "?") -> Value:
             return kind(raw)
     raise BadData(
         "CER0703",
-        f"attribute '{name}' holds {type(raw).__name__}, which is no value of an event",
+        f"attribute '{name}' holds {type(raw).__name__}, which is not a value of an event",
         place=DataPlace(_EVENTS, None, name),
         hint="use numbers, text, booleans, moments, durations or None",
     )
@@ -308,7 +308,7 @@ def _unicode(raw: str, name: str) -> str:
             "CER0704",
             f"the text of attribute '{name}' is not Unicode",
             place=DataPlace(_EVENTS, None, name),
-            hint="decode it anew: half of a surrogate pair is no character",
+            hint="decode it anew: half of a surrogate pair is not a character",
         ) from None
     return raw
 

@@ -151,7 +151,7 @@ def promised(
     except (BadData, UsageError):
         raise UsageError(
             "CER0828",
-            f"until={until!r} is no time of '{attribute}', by which the answers wait",
+            f"until={until!r} is not a time of '{attribute}', by which the answers wait",
             hint='a time as the events have it; "end" where no event will come',
         ) from None
     if last and then < last[0]:
@@ -169,7 +169,7 @@ def _number(event: Event, attribute: str, position: int) -> Instant:
         what = "moment" if isinstance(value, Timestamp) else "duration"
         raise BadData(
             "CER0711",
-            f"'{attribute}' at position {position} is a {what}, which has no unit of its own",
+            f"'{attribute}' at position {position} is a {what}, which has no unit",
             hint="write the window in HOURS, MINUTES or SECONDS",
         )
     if value is None and attribute not in event.attributes:
@@ -418,7 +418,7 @@ def _event(event: Event | Mapping[str, Any], number: int, type: str | None) -> E
     if isinstance(type, TypeColumn) and isinstance(event, Mapping):
         place = DataPlace("the events", number)
         if type not in event:
-            message = f"there is no key '{type}', which is to hold the event types"
+            message = f"there is no key '{type}' to hold the event types"
             raise BadData("CER0736", message, place=place, hint=nearest(type, event))
         if "type" in event and type != "type":
             hint = f"drop 'type', or leave type_column='{type}' out"

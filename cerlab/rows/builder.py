@@ -311,7 +311,7 @@ class ExpressionBuilder:
     def _interval(self, node: exp.Interval) -> Duration:
         """Return ``30 SECONDS``, ``INTERVAL '30' MINUTE``, ``INTERVAL '1 02:30:00' DAY TO SECOND``.
 
-        Raises `QuerySyntaxError` for what is no length of time in nanoseconds of 64 bits.
+        Raises `QuerySyntaxError` for what is not a length of time in nanoseconds of 64 bits.
         """
         match node.args.get("unit"):
             case exp.Var(this=unit) if unit == LITERAL:
@@ -325,7 +325,7 @@ class ExpressionBuilder:
             case _:
                 nanoseconds = None
         if nanoseconds is None or not -(2**63) <= nanoseconds < 2**63:
-            message = f"'{node.this.this}' is no length of time in nanoseconds of 64 bits"
+            message = f"'{node.this.this}' is not a length of time in nanoseconds of 64 bits"
             hint = "write INTERVAL '30' MINUTE, INTERVAL '1 02:30:00' DAY TO SECOND, 30 SECONDS"
             raise self._no_time(node, message, hint)
         return Duration(nanoseconds)

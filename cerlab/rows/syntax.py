@@ -346,7 +346,7 @@ def _unknown(query: RowPattern, at: object, name: str, names: Iterable[str]) -> 
 
 def _twice(query: RowPattern, at: object, what: str) -> Exception:
     message = f"{what}: the name is taken already"
-    hint = "a variable has one definition, a union a name of its own"
+    hint = "a variable has one definition, and a union another name than the variables"
     return ill_formed("duplicate-variable", message, place_of(query, at), hint)
 
 

@@ -250,7 +250,7 @@ def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
     if row is None:
         at_end = reader.until is None or reader.until == len(positions)
         return (
-            f"{name} is to take one more row, and {'there is none' if at_end else 'none is asked'}"
+            f"{name} is to take one more row, and {'none is left' if at_end else 'none is asked'}"
         )
     cannot = f"{name} cannot take row {positions[row]}:"
     read = f", {read_text(attempt.read)}" if attempt.read else ""

@@ -258,10 +258,10 @@ def _items(sequence: Any) -> list[Any]:
 def _local(address: str) -> str:
     """The path of a file on this machine; raises `NoProof` for other file systems.
 
-    What Spark finds there is by settings of its own, which need not be those of pyarrow.
+    What Spark finds there is by its own settings, which need not be those of pyarrow.
     """
     if (path := local_path(address)) is None:
-        raise NoProof(f"Spark reads '{urlsplit(address).scheme}:' by settings of its own")
+        raise NoProof(f"Spark reads '{urlsplit(address).scheme}:' by its own settings")
     return str(path)
 
 

@@ -183,7 +183,9 @@ def _ends(chunk: Any, unit: str | None, what: str) -> tuple[int, int]:
     """The least and the greatest value of a column in a row group, as the integers of Parquet."""
     stats = chunk.statistics
     if chunk.physical_type not in ("INT32", "INT64"):
-        raise NoProof(f"{what} is no integer and no moment, so its statistics do not order it")
+        raise NoProof(
+            f"{what} is neither an integer nor a moment, so its statistics do not order it"
+        )
     if stats is None or not stats.has_min_max or not stats.has_null_count:
         raise NoProof(f"{what} has no statistics")
     if stats.null_count:

@@ -247,7 +247,7 @@ def _check_unicode(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Inexact("text that is no Unicode") from None
+        raise Inexact("text that is not Unicode") from None
 
 
 def _literal(constant: Value) -> Column:

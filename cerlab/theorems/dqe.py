@@ -61,7 +61,7 @@ def image_of(update: Update) -> Update:
     if len(update.row) != columns:
         raise BadData(
             "CER0762",
-            f"{update.relation}{update.row} is no tuple of the matrix query",
+            f"{update.relation}{update.row} is not a tuple of the matrix query",
             hint="its relations are u(x), v(x, y), w(y)",
         )
     return replace(update, relation=image, row=(*update.row, timestamp))

@@ -406,7 +406,7 @@ def _version(answer: str | Failure) -> str:
     try:
         hello = json.loads(answer)
     except json.JSONDecodeError:
-        raise Absent(f"this is no JSON: {answer[:80]!r}") from None
+        raise Absent(f"this is not JSON: {answer[:80]!r}") from None
     if "absent" in hello:
         raise Absent(hello["absent"])
     return str(hello.get("version", "unknown"))
@@ -416,7 +416,7 @@ def _outcome(language: str, line: str) -> Outcome:
     try:
         answer: Any = json.loads(line)
     except json.JSONDecodeError:
-        return Failure(f"this is no JSON: {line[:80]!r}")
+        return Failure(f"this is not JSON: {line[:80]!r}")
     match answer:
         case {"crash": how}:
             return Failure(str(how))

@@ -110,8 +110,8 @@ def picture(value: object, limit: int | None) -> Graph:
     """
     raise Unsupported(
         "CER0415",
-        f"a {type(value).__name__} is no graph",
-        hint="formulas, machines, tables, tECS snapshots and derivations are",
+        f"cannot draw {type(value).__name__}",
+        hint="formulas, machines, tables, tECS snapshots and derivations can be drawn",
     )
 
 

@@ -129,11 +129,11 @@ def test_free_timestamps_and_deletions_take_answers_back() -> None:
 
 @pytest.mark.parametrize("value", [None, float("nan"), True])
 def test_values_outside_the_domain_are_refused(value: Any) -> None:
-    with pytest.raises(BadData, match="no value of a relation"):
+    with pytest.raises(BadData, match="not a value of a relation"):
         database([Insert("r", (value,))])
-    with pytest.raises(BadData, match="no value of a relation"):
+    with pytest.raises(BadData, match="not a value of a relation"):
         database([Delete("r", (value,))])
-    with pytest.raises(BadData, match="no value of a relation"):
+    with pytest.raises(BadData, match="not a value of a relation"):
         answers(parse_gcq("x <- r(x)"), {"r": {(value,)}})
 
 

@@ -99,7 +99,7 @@ def test_each_update_becomes_one_update() -> None:
 
 @pytest.mark.parametrize("wrong", [Insert("x", (1,)), Insert("v", (1,)), Delete("u", (1, 2))])
 def test_what_is_no_tuple_of_the_matrix_query_is_refused(wrong: Update) -> None:
-    with pytest.raises(BadData, match="no tuple of the matrix query"):
+    with pytest.raises(BadData, match="not a tuple of the matrix query"):
         image_of(wrong)
 
 

@@ -156,7 +156,7 @@ def test_rows_without_an_interval_are_compared_by_positions() -> None:
     [
         ("print('{\"answers\": []}')", AnswerRows(())),
         ("print('{\"refused\": 1}')", Refusal("1")),
-        ("print('what?')", Failure("this is no JSON: 'what?\\n'")),
+        ("print('what?')", Failure("this is not JSON: 'what?\\n'")),
         ("print('[]')", Failure("neither answers nor refused: '[]\\n'")),
         ("sys.exit(3)", Failure("it ended with exit status 3")),
         ("import time; time.sleep(60)", Failure("no answer in 0.5 s", hung=True)),
@@ -176,7 +176,7 @@ def test_an_engine_that_is_started_once(tmp_path: Path, code: str, outcome: Outc
     [
         ("print('')", AnswerRows(())),
         ("print('{}')", Failure("an answer needs a list of positions: {}")),
-        ("print('x')", Failure("this is no line of JSON: 'x'")),
+        ("print('x')", Failure("this is not a line of JSON: 'x'")),
         ("sys.exit('why not\\nhint')", Failure("exit status 1: hint")),
         ("print('no +', file=sys.stderr); sys.exit(2)", Refusal("no +")),
         ("import time; time.sleep(60)", Failure("no answer in 0.5 s", hung=True)),

@@ -100,7 +100,7 @@ def test_what_is_wrong_in_a_cea() -> None:
     [("", 1, 1), ("{", 1, 2), ('{\n "a": }', 2, 7), ("{} x", 1, 4), ("'a'", 1, 1)],
 )
 def test_what_is_no_json_shows_where(text: str, line: int, column: int) -> None:
-    with pytest.raises(BadData, match="no JSON") as caught:
+    with pytest.raises(BadData, match="not JSON") as caught:
         machine_from_json(text)
     place = caught.value.place
     assert caught.value.code == "CER0750"
@@ -110,7 +110,7 @@ def test_what_is_no_json_shows_where(text: str, line: int, column: int) -> None:
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "9" * 5000])
 def test_numbers_that_are_no_json(number: str) -> None:
-    with pytest.raises(BadData, match="no JSON") as caught:
+    with pytest.raises(BadData, match="not JSON") as caught:
         machine_from_json(JSON.replace("0.5", number))
     assert (caught.value.code, caught.value.place) == ("CER0750", DataPlace("$"))
 
@@ -169,8 +169,8 @@ NO_PREDICATES: list[tuple[Any, str, str, str]] = [
     (constant({"text": "a"}), "CER0752", IN_VALUE, "one of the keys"),
     (constant({"int": True}), "CER0751", f"{IN_VALUE}.int", "true or false"),
     (constant({"int": 1.0}), "CER0751", f"{IN_VALUE}.int", "found a float"),
-    (constant({"int": "1e5"}), "CER0755", f"{IN_VALUE}.int", "no integer"),
-    (constant({"int": "٣"}), "CER0755", f"{IN_VALUE}.int", "no integer"),
+    (constant({"int": "1e5"}), "CER0755", f"{IN_VALUE}.int", "not an integer"),
+    (constant({"int": "٣"}), "CER0755", f"{IN_VALUE}.int", "not an integer"),
     (constant({"int": "9" * 5000}), "CER0755", f"{IN_VALUE}.int", "4,300 digits"),
     (constant({"timestamp": 0.5}), "CER0751", f"{IN_VALUE}.timestamp", "found a float"),
     (constant({"float": "0.5"}), "CER0753", f"{IN_VALUE}.float", "no float"),

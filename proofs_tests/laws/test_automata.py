@@ -93,7 +93,7 @@ def test_a_transducer_of_streams_has_one_state_more() -> None:
 def test_a_set_of_states_has_a_number_if_all_are_there() -> None:
     states = LabelledStates(machine(Vcea, "a way back to the start"))
     assert states.macro_states[states.number_of(BOTH)] == BOTH
-    with pytest.raises(ValueError, match="no states of the automaton"):
+    with pytest.raises(ValueError, match="not states of the automaton"):
         states.number_of(frozenset({2}))
 
 

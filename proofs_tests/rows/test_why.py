@@ -55,7 +55,7 @@ CASES = [
     case("A+ B", "a b", "1", RowKind.CONDITION, "A cannot take row 1: a does not", id="A-fails"),
     case("A+ B", "a ~b", "0 1", RowKind.CONDITION, "B cannot take row 1: b is NULL", id="a-NULL"),
     case("A B", "a b", "0", RowKind.CONDITION, "B is to take one more row, and none is", id="more"),
-    case("A B", "a", "0", RowKind.CONDITION, "one more row, and there is none", id="no-more"),
+    case("A B", "a", "0", RowKind.CONDITION, "one more row, and none is left", id="no-more"),
     case("A", "a a", "0 1", RowKind.CONDITION, "complete before row 1", id="fewer"),
     case("A $", "a a", "0", RowKind.CONDITION, "an anchor, ^ or $, does not", id="end"),
     case("^ A", "a a", "1", RowKind.CONDITION, "an anchor", id="start", clauses=TO_NEXT),

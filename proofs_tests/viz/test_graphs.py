@@ -150,7 +150,7 @@ def test_what_is_no_graph_is_refused_by_name(value: Any) -> None:
 
 def test_a_stream_says_that_it_is_no_graph() -> None:
     stream: Any = cerlab.Stream([])
-    with pytest.raises(Unsupported, match="a Stream is no graph"):
+    with pytest.raises(Unsupported, match="cannot draw Stream"):
         stream.to_networkx()
 
 

@@ -129,7 +129,7 @@ class WindowEvaluation:
         if relation not in self._update:
             raise BadData(
                 "CER0763",
-                f"'{relation}' is no relation of the query",
+                f"'{relation}' is not a relation of the query",
                 hint=nearest(relation, self._update),
             )
         columns, update = self._update[relation]
@@ -182,14 +182,14 @@ def _timestamp_of(relation: str, row: Row, columns: int) -> int:
         if kind_of(value) not in ("number", "text", "timestamp"):
             raise BadData(
                 "CER0760",
-                f"{row} of '{relation}' holds {value!r}, which is no value of a relation",
+                f"{row} of '{relation}' holds {value!r}, which is not a value of a relation",
                 hint="use numbers, text or moments",
             )
     timestamp = row[-1]
     if not isinstance(timestamp, int) or timestamp not in _INT64:
         raise BadData(
             "CER0765",
-            f"the timestamp of {relation}{row} is no integer of 64 bits or fewer",
+            f"the timestamp of {relation}{row} is not an integer of 64 bits or fewer",
             hint="the last column is the timestamp",
         )
     return timestamp

@@ -278,7 +278,7 @@ def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
                 search = f"LIKE '{as_search(atom.pattern)}'"
                 yield Remark(
                     "CER0911",
-                    "LIKE searches for a regular expression of RE2, where % is no wildcard; "
+                    "LIKE searches for a regular expression of RE2, where % is not a wildcard; "
                     f"what SQL means is {search}",
                     source.place(condition),
                 )

@@ -125,7 +125,9 @@ class Builder(ConditionBuilder):
 
     def _no_aggregate(self, meta: Meta, text: str) -> IllFormed:
         hint = "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
-        return IllFormed("CER0208", f"{text} is no aggregate", place=self.place(meta), hint=hint)
+        return IllFormed(
+            "CER0208", f"{text} is not an aggregate", place=self.place(meta), hint=hint
+        )
 
     select_aggregates = value(lambda *aggregates: ("aggregates", aggregates))
     group_key = value(lambda *names: names)

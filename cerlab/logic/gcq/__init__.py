@@ -95,7 +95,7 @@ def check_gcq(query: Gcq, place: PlaceOf = lambda part: None) -> None:
             raise _unbound("CER0263", f"a predicate uses '{x}'", x, bound, place(part))
         if isinstance(part, Constant) and kind_of(part.value) not in ("number", "text"):
             raise IllFormed(
-                "CER0265", f"{part.value!r} is no number and no text", hint="use numbers and text"
+                "CER0265", f"{part.value!r} is neither number nor text", hint="use numbers and text"
             )
 
 
@@ -355,6 +355,6 @@ def _check_row(relation: str, row: Row) -> None:
         if kind_of(v) not in ("number", "text", "timestamp"):
             raise BadData(
                 "CER0760",
-                f"{row} of '{relation}' holds {v!r}, which is no value of a relation",
+                f"{row} of '{relation}' holds {v!r}, which is not a value of a relation",
                 hint="use numbers, text or moments",
             )

@@ -308,7 +308,7 @@ def _check_intersection(e: Intersection, place: PlaceOf) -> None:
                 f"one side of & writes the register '{min(registers)}', which the other side uses "
                 "(side condition of SRT Thm. 34)",
                 place=place(e),
-                hint="let each side write registers of its own; both may read what came before",
+                hint="let each side write other registers; both may read what came before",
             )
 
 

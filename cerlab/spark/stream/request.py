@@ -140,7 +140,7 @@ def _source(df: DataFrame, type_name: str | None) -> Source:
     """The stream that a streaming DataFrame holds, under the checks of one that is not."""
     if not df.isStreaming:
         raise UsageError(
-            "CER0881", "this DataFrame is no stream", hint="cerlab.spark.match takes a batch"
+            "CER0881", "this DataFrame is not a stream", hint="cerlab.spark.match takes a batch"
         )
     empty = frame.source_of(df.sparkSession.createDataFrame([], df.schema), type_name)
     return replace(empty, frame=df.toDF(*(f"c{n}" for n in range(len(empty.names)))))
@@ -282,7 +282,7 @@ def _in_unit(unit: int | None, nanoseconds: Fraction, text: str, what: str) -> F
 def _no_length(length: object, what: str) -> UsageError:
     return UsageError(
         "CER0882",
-        f"{what}={length!r} is no length of time",
+        f"{what}={length!r} is not a length of time",
         hint="a number that is not negative, or one with its unit, as '10 seconds'",
     )
 

@@ -163,7 +163,7 @@ def state_from_bytes(
 def _no_state(why: str) -> BadData:
     return BadData(
         "CER0774",
-        f"these bytes are no state of a bucket of keys: {why}",
+        f"these bytes are not the state of a bucket of keys: {why}",
         hint="start again from the events, with a new checkpoint",
     )
 
