@@ -36,6 +36,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
+from importlib import import_module
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -361,7 +362,10 @@ def _load() -> None:
 
     for kind in (*get_args(Formula), Event):
         for_type_by_name(kind.__module__, kind.__name__, print_call)
-    assert Case("A FILTER A[v LIKE 'a']", [{"type": "A", "v": "a"}]).answers
+    case = Case("A FILTER A[v LIKE 'a']", [{"type": "A", "v": "a"}])
+    # An engine under test may be cerlab itself, whose first call loads for up to two deadlines. By
+    # name, as nothing here depends on that verb.
+    assert import_module("cerlab").evaluate(case.query, case.events) == case.answers
 
 
 def _formula_text(phi: Formula) -> str:

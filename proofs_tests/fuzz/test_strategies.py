@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import textwrap
 import warnings
 from collections.abc import Callable
@@ -168,6 +170,27 @@ def test_the_test_that_is_printed_passes_with_a_right_engine(place: str) -> None
         warnings.simplefilter("error")
         settings(PATIENT, max_examples=200)(names["test_my_engine"])()
     assert slowest < 0.2
+
+
+def test_no_example_loads_packages_which_takes_longer_than_a_deadline() -> None:
+    """In a new process, where the first example is the first call of cerlab."""
+    code = """
+import sys, warnings, cerlab
+from hypothesis import given, settings
+from cerlab.testing import cases
+
+warnings.simplefilter("error")
+
+@settings(deadline=None, max_examples=5)
+@given(cases())
+def test(case):
+    loaded = len(sys.modules)
+    assert cerlab.evaluate(case.query, case.events) == case.answers
+    assert len(sys.modules) - loaded < 5
+
+test()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
 def snippets(text: str) -> list[str]:

@@ -13,12 +13,15 @@ from io import BytesIO, StringIO
 from operator import itemgetter
 from pathlib import Path
 from random import Random
-from threading import Thread
+from threading import Event, Thread
+from time import sleep
 from typing import Any
 
 import pytest
 
 import cerlab
+from cerlab import lab
+from cerlab.budget import poll
 from cerlab.cli import main
 from cerlab.lab.serve import Archive, Lab, build, fetch
 from cerlab.logic.ceql.syntax import query_text
@@ -54,11 +57,15 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def context(address: str, chromium: Any) -> Any:
     """A browser that reaches nothing but the static files."""
     context = chromium.new_context()
+    _stay_offline(context, address)
+    return context
+
+
+def _stay_offline(context: Any, address: str) -> None:
     context.route(
         lambda url: not url.startswith(address),
         lambda route: route.abort("internetdisconnected"),
     )
-    return context
 
 
 @pytest.fixture(scope="module")
@@ -159,16 +166,20 @@ def test_two_queries_are_compared_with_a_witness(page: Any) -> None:
     assert page.input_value("#events").split() == ["A()", "other()", "B()"]
 
 
-def test_a_link_opens_the_same_page(page: Any, context: Any) -> None:
+def test_a_link_opens_the_same_page_in_another_browser(
+    page: Any, chromium: Any, address: str
+) -> None:
     _type(page, "A ; C", "A B C")
     page.click("[data-panel=answers]")
     _wait_until_settled(page)
-    other = context.new_page()
+    fresh = chromium.new_context()  # another person's browser
+    _stay_offline(fresh, address)
+    other = fresh.new_page()
     other.goto(page.url)
     other.wait_for_selector("#total", timeout=FIRST)
     assert (other.input_value("#query"), other.input_value("#events")) == ("A ; C", "A B C")
     assert other.inner_text("#total") == page.inner_text("#total") == "1 answer"
-    other.close()
+    fresh.close()
 
 
 def test_a_dropped_file_is_read(page: Any) -> None:
@@ -211,9 +222,9 @@ def axe() -> str:
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (420, "dark")])
 def test_axe_finds_nothing(width: int, theme: str, chromium: Any, axe: str) -> None:
     page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
-    with Lab() as lab:
-        Thread(target=lab.serve_forever, daemon=True).start()
-        page.goto(lab.url)
+    with Lab() as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page.goto(server.url)
         page.wait_for_selector("#total", timeout=FIRST)
         page.evaluate(axe)
         for example in ("a sequence", "a row pattern"):
@@ -224,7 +235,81 @@ def test_axe_finds_nothing(width: int, theme: str, chromium: Any, axe: str) -> N
                 violations = page.evaluate("() => axe.run()")["violations"]
                 assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
         page.close()
-        lab.shutdown()
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def served(chromium: Any) -> Iterator[Any]:
+    """The lab of `cerlab lab` in a browser of its own, once it has answered its first query."""
+    page = chromium.new_page()
+    with Lab() as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page.goto(server.url)
+        page.wait_for_selector("#total", timeout=FIRST)
+        yield page
+        page.close()
+        server.shutdown()
+
+
+def test_stop_ends_the_work_and_the_page_goes_on(
+    served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Event()
+
+    def endless(request: Any) -> Any:
+        try:
+            while True:
+                poll()
+                sleep(0.01)
+        finally:
+            ended.set()
+
+    monkeypatch.setitem(lab.PANELS, "steps", endless)
+    served.click("[data-panel=steps]")
+    served.click("#stop", timeout=LATER)
+    assert ended.wait(60), "the process goes on computing"
+    assert served.inner_text("#status") == "stopped"
+    served.click("[data-panel=answers]")
+    _wait_until_settled(served)
+    assert served.locator("#stop").is_hidden()
+    assert "answer" in served.inner_text("#total")
+
+
+def test_stop_ends_the_worker_and_another_one_answers(page: Any) -> None:
+    _type(page, "A ; B", "A B")
+    page.click("[data-panel=compare]")
+    page.fill("#other", "A{60} ; B{60} ; (A OR B){60}")
+    page.fill("#query", "(A OR B){180} ; A{60}")
+    page.click("#stop", timeout=LATER)
+    assert page.inner_text("#status") in ("stopped", "loading Python")
+    page.click("[data-panel=answers]")
+    _type(page, "A ; B", "A B B")
+    page.wait_for_function(
+        "document.getElementById('total')?.textContent === '2 answers'", timeout=FIRST
+    )
+
+
+def test_previous_and_next_move_by_one_step_and_stop_at_the_ends(served: Any) -> None:
+    _type(served, "A ; B", "A B B")
+    served.click("[data-panel=steps]")
+    _wait_until_settled(served)
+    headings = []
+    for button in ("previous", "next", "next", "next", "previous"):
+        served.get_by_role("button", name=button).click()
+        headings.append(re.findall(r"event \d", served.inner_text(".frame"))[0])
+    assert headings == ["event 0", "event 1", "event 2", "event 2", "event 1"]
+
+
+@pytest.mark.parametrize("panel", ["answers", "machine", "steps", "why", "compare"])
+def test_warnings_of_a_query_are_shown_at_every_panel(panel: str, served: Any) -> None:
+    query = "SELECT * WHERE A ; B FILTER c[v > 1]"
+    _type(served, query, "A B")
+    served.click(f"[data-panel={panel}]")
+    _wait_until_settled(served)
+    with pytest.warns(cerlab.CerlabWarning) as warnings:
+        cerlab.parse_query(query)
+    for warning in warnings:
+        assert str(warning.message) in served.inner_text("#said")
 
 
 def test_keys_choose_panels_and_positions_and_readers_hear_what_is_chosen(page: Any) -> None:
