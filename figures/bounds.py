@@ -12,19 +12,25 @@ from __future__ import annotations
 
 from math import log2
 from pathlib import Path
+from textwrap import fill
 
 from curves import BLUE, GRAY, read, save
 from matplotlib.figure import Figure
 
 OUT = Path(__file__).with_suffix(".svg")
-COLUMNS = 6
+COLUMNS = 5
+WIDTH = 32
+"""Characters of a title or a label in a line, lest it run into the next panel."""
 
 
 def draw() -> Figure:
     """A panel for each bound."""
     rows = read("bounds")
     height = -(-len(rows) // COLUMNS)
-    figure = Figure(figsize=(2.4 * COLUMNS, 2.3 * height), layout="constrained")
+    figure = Figure(figsize=(2.4 * COLUMNS, 2.6 * height), layout="constrained")
+    figure.suptitle(
+        "Operations counted (solid) beside the line of the theorem (dashed)", fontsize=10
+    )
     axes = figure.subplots(height, COLUMNS).flat
     for axis, row in zip(axes, rows, strict=False):
         sizes, counts = row["sizes"], row["counts"]
@@ -36,10 +42,10 @@ def draw() -> Figure:
         axis.set_ylim(0.7 * min(counts), 4 * max(counts))
         axis.plot(sizes, line, color=GRAY, linestyle="--", linewidth=1)
         axis.plot(sizes, counts, marker="o", markersize=3, linewidth=1, color=BLUE)
-        axis.set_title(f"{row['key']}\n{row['says']}", fontsize=6.5)
+        axis.set_title(f"{row['key']}\n{fill(row['says'], WIDTH)}", fontsize=8)
         fitted = f"{row['fitted']:.2f} ± {row['within']:.2f}, theorem {row['slope']:.2f}"
-        axis.set_xlabel(f"{row['family']}\nslope {fitted}", fontsize=6)
-        axis.tick_params(labelsize=6)
+        axis.set_xlabel(f"{fill(row['family'], WIDTH)}\nslope {fitted}", fontsize=7)
+        axis.tick_params(labelsize=7)
     for axis in list(figure.axes)[len(rows) :]:
         axis.set_axis_off()
     return figure

@@ -36,7 +36,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
-from importlib import import_module
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -357,15 +356,16 @@ def _load() -> None:
     """Load printers and libraries before the first example, lest it miss its deadline."""
     from hypothesis.vendor.pretty import for_type_by_name
 
+    from cerlab import evaluate
+
     def print_call(value: Any, printer: Any, cycle: bool) -> None:
         printer.text(_event_text(value) if isinstance(value, Event) else _formula_text(value))
 
     for kind in (*get_args(Formula), Event):
         for_type_by_name(kind.__module__, kind.__name__, print_call)
     case = Case("A FILTER A[v LIKE 'a']", [{"type": "A", "v": "a"}])
-    # An engine under test may be cerlab itself, whose first call loads for up to two deadlines. By
-    # name, as nothing here depends on that verb.
-    assert import_module("cerlab").evaluate(case.query, case.events) == case.answers
+    # An engine under test may be cerlab itself, whose first call loads for up to two deadlines.
+    assert evaluate(case.query, case.events) == case.answers
 
 
 def _formula_text(phi: Formula) -> str:

@@ -54,6 +54,8 @@ class Query(Directive):
         what: Any = cerlab.parse_sremo(text) if language == "sremo" else text
         if "refused" in self.options:
             return [*page, *_refusal(what, events, logic)]
+        if any(event.attributes for event in events):
+            page.append(_listed(self.arguments[0]))
         if events:
             page += _answers(what, events, logic, labels="labels" in shown)
         for name in shown:
@@ -63,6 +65,12 @@ class Query(Directive):
 
 def _events(text: str) -> list[Any]:
     return text_events("\n".join(text.split()), "core")
+
+
+def _listed(text: str) -> nodes.Node:
+    """The events with their values, which the picture has in hover text."""
+    listed = "   ".join(f"{n} {event}" for n, event in enumerate(text.split()))
+    return nodes.literal_block(listed, listed, language="text")
 
 
 def _refusal(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:

@@ -54,6 +54,8 @@ def test_notebooks_are_in_the_site_as_they_ran_and_links_lead_to_what_is_there(s
         course = site / "course" / f"{notebook.stem}.html"
         assert "cell_output" in course.read_text(encoding="utf-8")
     for page in sorted(site.rglob("*.html")):
+        fetched = re.findall(FETCHED, page.read_text(encoding="utf-8"))
+        assert fetched == [], f"{page.name} needs a network"
         for target in re.findall(r'<a [^>]*href="([^"]+)"', page.read_text(encoding="utf-8")):
             address, _, place = unescape(target).partition("#")
             if re.match(r"https?:", address):
@@ -63,6 +65,10 @@ def test_notebooks_are_in_the_site_as_they_ran_and_links_lead_to_what_is_there(s
             assert other.is_file(), f"{page.name} links to {target}"
             if place and other.suffix == ".html":
                 assert place in _places(other), f"{page.name} links to {target}"
+
+
+FETCHED = r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(https?:[^"]+)"'
+"""Addresses that a browser fetches from elsewhere to show a page."""
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -77,6 +78,9 @@ def test_it_is_shown_in_words_and_in_html(name: str) -> None:
     assert " at 0x" not in bundle["text/plain"]
     assert len(max(bundle["text/plain"].splitlines(), key=len)) < 200
     assert words(value)
+    assert (
+        re.findall(r"https?://(?!www\.w3\.org/)\S+", bundle["text/html"]) == []
+    )  # nothing is fetched
 
 
 def test_every_public_class_has_a_display() -> None:
