@@ -200,7 +200,8 @@ class Query(Pattern):
         the compiled engine, some twenty times faster than single events. Arguments as of
         ``Matches.aggregate``, and `time`, `unit` and `state` as of `open`; raises as both, and
         `Unsupported` for queries that have neither an automaton nor a transducer. Where filters
-        compare labels answers are listed, a batch at a time, and the events of the window are kept.
+        compare labels answers are listed, a batch at a time, and the events of the window are kept;
+        where answers wait, too, and all events are.
         """
         from cerlab.evaluate.running import RunningTotals
 

@@ -345,11 +345,12 @@ class AggregateSession(_Session[Any]):
         """Read more events: a pyarrow Table of the groups that they changed, as they are then.
 
         It has the columns of ``Matches.aggregate``. Grouped by ``"end"`` its rows are final, and
-        the tables of all pushes are that one in pieces; else a group comes again whenever it has
-        grown. A table is events to the next query: ``other.push(table, type="RISE")``. Sums are
-        integers until an event brings a double. Raises `TypeMismatch` and `BadData` for a value
-        that cannot be summed or compared, and then nothing of the batch is read; `BadData` for a
-        time that is missing or goes back, with the rows up to there as ``.matches``.
+        the tables of all pushes are that one in pieces; else, and where answers wait, a group comes
+        again whenever it has grown. A table is events to the next query:
+        ``other.push(table, type="RISE")``. Sums are integers until an event brings a double. Raises
+        `TypeMismatch` and `BadData` for a value that cannot be summed or compared, and then nothing
+        of the batch is read; `BadData` for a time that is missing or goes back, with the rows up to
+        there as ``.matches``.
 
         >>> from cerlab import parse_query
         >>> session = parse_query("SELECT * WHERE A+").aggregating(sum="A.v", group_by="end")
@@ -360,6 +361,13 @@ class AggregateSession(_Session[Any]):
 
     def _read(self, stream: Stream) -> Any:
         return self._run.push(stream)
+
+    def advance(self, until: Until) -> Any:
+        """Promise that all events before a time were pushed: the groups that this changes.
+
+        As ``Session.advance``; raises as it does.
+        """
+        return self._alone(lambda: self._run.advance(until))
 
     def _bytes(self) -> bytes:
         return self._run.state()

@@ -146,6 +146,11 @@ class ListedTotals:
         self._run.forget()
         return endings, error
 
+    def advance(self, until: Until, doubles: Collection[str]) -> list[Ending]:
+        """The rows that a promise completes; raises as `Waits.advance`."""
+        answers = self._run.advance(until)
+        return [*self._endings(answers, doubles)] if len(answers) else []
+
     def _endings(self, answers: AnswerBatch, doubles: Collection[str]) -> Iterator[Ending]:
         from cerlab.engine.answers import take_rows  # NumPy loads here
         from cerlab.engine.measures import totals_of_rows

@@ -322,6 +322,11 @@ def promised_answers(run: OpenRun, until: Until) -> Iterator[ComplexEvent]:
         for batch in run.advance(until):
             yield from batch
         return
+    warn_of_no_wait()
+
+
+def warn_of_no_wait() -> None:
+    """Warn that a promise says nothing to a query of which no answer waits."""
     text = "CER0916: nothing in the pattern waits, so the clock changes nothing"
     warn(AnswerWarning(text), stacklevel=stacklevel_of_caller())
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.automata.plan import plan_digest
 from cerlab.budget import polled
-from cerlab.compile.pattern import Pattern
+from cerlab.compile.pattern import Pattern, waits_of
 from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer
 from cerlab.engine.reference.totals import (
@@ -40,7 +40,7 @@ from cerlab.engine.state_checks import (
     is_value,
     is_whole,
 )
-from cerlab.errors import BadData, TypeMismatch
+from cerlab.errors import BadData, TypeMismatch, Unsupported
 from cerlab.evaluate.aggregates import (
     EXPONENT,
     PLACES,
@@ -51,23 +51,25 @@ from cerlab.evaluate.aggregates import (
     integer_column,
     sum_column,
 )
+from cerlab.evaluate.labelled import has_labels
 from cerlab.evaluate.open_runs import (
     UNREADABLE,
     pattern_digest,
     state_from_bytes,
     state_to_bytes,
+    warn_of_no_wait,
 )
 from cerlab.io.named_columns import arrow_column, one_array, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import as_arrow, values_of
 from cerlab.model.event import Duration, Event, Value, value_of
-from cerlab.model.stream import Instant, Stream, TimeAxis, check_order, clock_for
+from cerlab.model.stream import Instant, Stream, TimeAxis, Until, check_order, clock_for
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.truth import Key, kind_of, partition_key
 
 if TYPE_CHECKING:
     from cerlab.evaluate.kept_events import ListedTotals
-    from cerlab.evaluate.running_batches import Batches
+    from cerlab.evaluate.running_batches import Batches, Ending
 
 _CODE = 64
 """A group is a number: so many bits for the value of each attribute, 0 for NULL."""
@@ -108,10 +110,15 @@ class RunningTotals:
     ) -> None:
         """With a `state` it goes on from there; raises `BadData` for other bytes.
 
-        Where filters compare labels the answers are listed. Raises `Unsupported` for queries that
-        have neither an automaton nor a transducer, and as `open_run`.
+        Where filters compare labels, or answers wait, they are listed. Raises `Unsupported` for
+        queries that have neither an automaton nor a transducer, and as `open_run`.
         """
-        check_running(pattern)
+        self._waits = waits_of(pattern) is not None
+        """Whether an answer may come after one with a later end, so that no end is ever final."""
+        if self._waits:
+            _check_waits(pattern, request)
+        else:
+            check_running(pattern)
         digest = plan_digest(pattern.plan) if pattern.has_automaton else pattern_digest(pattern)
         self._digest, body = digest, None
         if state is not None:
@@ -228,7 +235,9 @@ class RunningTotals:
 
     def _read_row(self, end: Any, start: Any, key: Any, group: Any) -> Row:
         """A group of answers in a state; raises `BadData` for others."""
-        expect(end is None and (start is None) == ("start" not in self._request.groups), "a group")
+        by_end = self._waits and "end" in self._request.groups
+        expect(is_whole(end, 0, self.position) if by_end else end is None, "the end of a group")
+        expect((start is None) == ("start" not in self._request.groups), "a group")
         expect(key in self._keys if self._request.key else not key, "the key of a group")
         self._read_place(start or 0, group)
         return Row(end, start, key, group)
@@ -268,9 +277,7 @@ class RunningTotals:
         except (BadData, TypeMismatch, TooLarge):
             return False  # event by event it is found which event it is, or that there is none
         self._ends, self._kinds, self._doubles = ends, kinds, doubles
-        for end, key, of_key, place, total in endings:
-            self._note_key(key, of_key)
-            self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
+        self._take(endings, lowest, rows)
         self.position += len(stream)
         return True
 
@@ -296,12 +303,29 @@ class RunningTotals:
         if error is not None:
             read = part[: listed.position - self.position]
             ends, lowest = self._ends.read_batch(read, self.position)
-        for end, key, of_key, place, total in endings:
-            self._note_key(key, of_key)
-            self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
+        self._take(endings, lowest, rows)
         self._ends, self.position = ends, listed.position
         if error is not None:
             raise error
+
+    def _take(
+        self, endings: Iterable[Ending], lowest: Sequence[int] | None, rows: dict[Row, Total]
+    ) -> None:
+        for end, key, of_key, place, total in endings:
+            self._note_key(key, of_key)
+            self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
+
+    def advance(self, until: Until) -> Any:
+        """Promise that all events before a time were pushed: the groups that this changes.
+
+        Raises as `Waits.advance`; warns where nothing waits.
+        """
+        rows: dict[Row, Total] = {}
+        if self._listed is None:
+            warn_of_no_wait()
+        else:
+            self._take(self._listed.advance(until, self._doubles), None, rows)
+        return self._table(rows)
 
     def _kinds_in(self, stream: Stream) -> tuple[dict[str, str], set[str]]:
         """The kinds of the attributes after a batch, and those with doubles; raises as `_check`."""
@@ -397,10 +421,10 @@ class RunningTotals:
         if lowest is not None:
             queue = self._queues.setdefault(Row(None, start, key, group), Sliding())
             rows[Row(end, start, key, group)] = queue.add(end, total, lowest)
-        elif "end" in names:
+        elif "end" in names and not self._waits:
             rows[Row(end, start, key, group)] = total
         else:
-            row = Row(None, start, key, group)
+            row = Row(end if "end" in names else None, start, key, group)
             before = self._rows.get(row)
             self._rows[row] = rows[row] = total if before is None else add_totals(before, total)
 
@@ -478,6 +502,22 @@ class RunningTotals:
             return sum_column(measure, [(whole, n) for n, whole, _ in parts], 0, whole=True)
         exact = [((whole << EXPONENT) + rest, n) for n, whole, rest in parts]
         return sum_column(measure, exact, -EXPONENT, whole=False)
+
+
+def _check_waits(pattern: Pattern, request: Request) -> None:
+    """Raise `Unsupported` for answers that wait of which no totals are kept."""
+    if not has_labels(pattern):
+        raise Unsupported(
+            "CER0418",
+            "answers that wait may come of two parts, or ends, of this formula",
+            hint="aggregate a whole stream: query.run(..).aggregate(..)",
+        )
+    if request.window is not None:
+        raise Unsupported(
+            "CER0418",
+            "sliding= needs answers by end, and those that wait come when their wait is over",
+            hint="aggregate a whole stream: query.run(..).aggregate(..)",
+        )
 
 
 class _Ends:

@@ -469,3 +469,35 @@ def test_a_timeline_draws_a_wait_behind_the_events_of_its_answer(tmp_path: Path)
     assert out.read_text().splitlines() == lines
     assert main(["why", "B WAIT 3 [t]", str(path), "--positions", "5"]) == 1
     assert main(["why", "B WAIT 3 [t]", str(path), "--positions", "5", "--until", "133.5"]) == 0
+
+
+def test_running_totals_of_answers_that_wait() -> None:
+    """Two A end at the same event, and are known one after the other: its row comes again."""
+    query = cerlab.parse_query("SELECT * WHERE A WAIT 5 [t]")
+    by_end = query.aggregating(sum="A.t", group_by="end")
+    assert by_end.push(stream("A@0 A@1")).to_pylist() == []
+    assert by_end.advance(5.5).to_pylist() == [{"end": 1, "count": 1, "sum(A.t)": 0.0}]
+    by_end = query.aggregating(sum="A.t", group_by="end", state=by_end.state())
+    assert by_end.advance(7).to_pylist() == [{"end": 1, "count": 2, "sum(A.t)": 1.0}]
+    assert by_end.push(stream("A@7 B@9")).to_pylist() == []
+    assert by_end.advance("end").to_pylist() == [{"end": 3, "count": 1, "sum(A.t)": 7.0}]
+    with pytest.raises(cerlab.UsageError, match="CER0829"):
+        by_end.push(stream("B@10"))
+    of_keys = cerlab.parse_query("SELECT * WHERE (A WAIT 9 [t]) UNLESS B PARTITION BY [k]")
+    unseen = of_keys.aggregating(group_by="k")
+    unseen.push(stream("A1@0 A2@2 B2@3"))
+    assert unseen.push(stream("A1@60")).to_pylist() == [{"k": "1", "count": 1}]
+    assert unseen.advance("end").to_pylist() == [{"k": "1", "count": 2}]
+
+
+def test_running_totals_that_are_refused() -> None:
+    either = cerlab.parse_query("SELECT * WHERE (A WAIT 3 [t]) OR B")
+    with pytest.raises(Unsupported, match=r"CER0418.*two parts"):
+        either.aggregating()
+    sliding: Any = {"group_by": "end", "sliding": "5 EVENTS"}
+    with pytest.raises(Unsupported, match=r"CER0418.*sliding"):
+        cerlab.parse_query("SELECT * WHERE A WAIT 3 [t]").aggregating(**sliding)
+    with pytest.raises(Unsupported, match=r"CER0403.*before ;"):
+        cerlab.parse_query("SELECT * WHERE (A WAIT 3 [t]) ; B").aggregating()
+    with pytest.warns(cerlab.CerlabWarning, match="CER0916"):
+        assert cerlab.parse_query("SELECT * WHERE A").aggregating().advance(3).num_rows == 0
