@@ -147,14 +147,18 @@ def _stopped() -> UsageError:
     )
 
 
+_NOT_OF_A_PUSH = {
+    "until": "session.advance(until) says that all events before a time were pushed",
+    "sort": "events are pushed in order of time; cerlab.evaluate and query.run take sort=",
+}
+"""Options of reading events that a push refuses, with hints."""
+
+
 def _stream(batch: Any, **how: Unpack[io.HowToRead]) -> Stream:
     """The events of a batch; lists of dicts are not looked at further."""
-    hints = {
-        "until": "session.advance(until) says that all events before a time were pushed",
-        "sort": "events are pushed in order of time; cerlab.evaluate and query.run take sort=",
-    }
-    for option in how.keys() & hints.keys():
-        raise UsageError("CER0847", f"a push has no option '{option}'", hint=hints[option])
+    for option in how and how.keys() & _NOT_OF_A_PUSH.keys():
+        hint = _NOT_OF_A_PUSH[option]
+        raise UsageError("CER0847", f"a push has no option '{option}'", hint=hint)
     if type(batch) is list and not how:
         return Stream(events_of_dicts(batch))
     return io.as_stream(batch, **how)

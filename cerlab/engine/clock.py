@@ -90,6 +90,14 @@ class TimeColumn:
         self.last = last
         return times
 
+    def read_event(self, event: Event, position: int) -> Instant:
+        """The instant of one event; raises as `read`."""
+        now = self._clock(event, position)
+        if self.last is not None:
+            check_order(self.last, now, position)
+        self.last = now
+        return now
+
     @property
     def _attribute(self) -> str:
         if isinstance(self._window, TimeWindow):
@@ -243,6 +251,15 @@ class WindowStarts:
             self._inside.add(time, position, whole=whole)
             starts.append(self._inside.drop_before(time - width))
         return starts
+
+    def read_event(self, event: Event, position: int) -> int:
+        """The same for one event."""
+        if self._clock is None:
+            return -1
+        width = self._clock.width
+        time = self._clock.read_event(event, position)
+        self._inside.add(time, position, whole=isinstance(width, int) and width < SAFE)
+        return self._inside.drop_before(time - width)
 
     @property
     def moves(self) -> int:

@@ -39,6 +39,10 @@ from cerlab.predicates.columns.pieces import narrow
 CONSUMES = {Consume.NONE: k.KEEP, Consume.PARTITION: k.RESET_PARTITION, Consume.ANY: k.RESET_ALL}
 
 
+SKIPS_KEPT = 4096
+"""The most cases of single events that are just counted that are remembered."""
+
+
 KEYS_KEPT = 4096
 """Fewer keys of PARTITION BY are all kept: forgetting them would cost more than their rows."""
 
@@ -77,6 +81,7 @@ class Tecs:
         self._answers = Buffer(answers)
         self._read_batch = RepeatedCalls(read_batch)
         self._one: Events | None = None
+        self._skipped: set[tuple[int, int, int]] = set()
 
     @property
     def steps(self) -> int:
@@ -159,17 +164,28 @@ class Tecs:
         parts = self.parts
         if parts.epoch[p] != self._reg[k.EPOCH]:
             return False
+        # of the machine alone: what was seen once holds ever after, and cells of arrays are slow
+        case = symbol, int(parts.idle[p]), int(parts.active[p])
+        if case not in self._skipped:
+            if not self._skips(*case):
+                return False
+            if len(self._skipped) >= SKIPS_KEPT:
+                self._skipped.clear()
+            self._skipped.add(case)
+        parts.events[p] += 1
+        return True
+
+    def _skips(self, symbol: int, w: int, active: int) -> bool:
+        """Whether an event is just counted in an idle state with these states active."""
         table = self._tables.take_table(self._idle_states)
-        arrays, w = table.arrays, parts.idle[p]
+        arrays = table.arrays
         skips = bool(
-            not parts.active[p] & ~arrays.silent[symbol]
+            not active & ~int(arrays.silent[symbol])
             and arrays.begin_take[w, symbol] == k.NONE
             and arrays.begin_skip[w, symbol] == k.NONE
             and arrays.wait[w, symbol] == w
         )
         self._tables.give_back(table)
-        if skips:
-            parts.events[p] += 1
         return skips
 
     def _provide(self, status: int, lowest: int | Int64s) -> None:
@@ -402,6 +418,8 @@ class GeneralEvaluation:
 
     def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
         """The same for a few events: what they are is decided one by one, without columns."""
+        if len(events) == 1:
+            return self._push_event(events[0])
         return until_bad(
             self._push_events, events, len(events), lambda some, at, size: some[at : at + size]
         )
@@ -421,10 +439,6 @@ class GeneralEvaluation:
         # last, since it raises for a bad time: until here nothing is kept but codes of new keys
         lowest = self._starts.read_events(relevant, positions)
         self.position += length
-        if len(rows) == 1:
-            if self._tecs.just_skips(symbols[0], codes[0]):
-                return iter(())
-            return self._tecs.read_one(symbols[0], codes[0], positions[0], lowest[0])
         return self._tecs.read(
             Events(
                 narrow(symbols),
@@ -433,6 +447,25 @@ class GeneralEvaluation:
                 np.array(lowest, np.int64),
             )
         )
+
+    def _push_event(self, event: Event) -> Iterator[AnswerBatch]:
+        """The same for one event, without what serves many; raises at once for a bad time."""
+        if self._keys is not None:
+            self._forget_keys(self._keys)
+        position, code = self.position, 0
+        if not is_of_streams(event, self._plan.streams):
+            self.position += 1
+            return iter(())
+        symbol = self._tables.symbol(event)
+        if self._keys is not None:
+            code = self._keys.code(event)
+            self._tecs.partitions(self._keys.count)
+        # last, as in `_push_events`
+        lowest = self._starts.read_event(event, position)
+        self.position += 1
+        if self._tecs.just_skips(symbol, code):
+            return iter(())
+        return self._tecs.read_one(symbol, code, position, lowest)
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
         """The answers of a batch without a bad event; raises at once for others."""

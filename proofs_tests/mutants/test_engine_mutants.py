@@ -1,4 +1,4 @@
-"""Wrong versions of looking ahead, each killed by the differential tests of the engine."""
+"""Wrong versions of looking ahead, and of single events, each killed by the tests of the engine."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 
 from cerlab.automata import explicit as mealy_module
 from cerlab.automata.explicit import DEAD, Step
+from cerlab.engine import general, window_scan
 from cerlab.engine import window_program as program
-from cerlab.engine import window_scan
 from cerlab.engine.window_program import Program
 from cerlab.engine.window_scan import Batch, WindowScan
 from cerlab.predicates.columns.key_codes import KeyCodes
+from proofs_tests.engine.test_compiled import in_any_batches
 from proofs_tests.engine.windowed_cases import by_phases, cuts, windowed_case
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.suite import Suite
@@ -86,9 +87,19 @@ def by_phases_or_by_tecs(rng: Random) -> bool:
     return True
 
 
+_SKIPS = general.Tecs._skips
+
+
+def active_or_not(tecs: general.Tecs, symbol: int, w: int, _: int) -> bool:
+    """A single event is just counted although it matters to a state that is active."""
+    return _SKIPS(tecs, symbol, w, 0)
+
+
+BATCHES = Judge(lambda seed: bool(in_any_batches(Random(seed))), 1_200, enough=25)
 PHASES = Judge(lambda seed: by_phases_or_by_tecs(Random(seed)), 1_200, enough=60)
 
 MUTANTS = [
+    mutant(BATCHES, general.Tecs, "_skips", active_or_not),
     mutant(PHASES, program, "_is_chained", chained_anyhow),
     mutant(PHASES, program, "_is_one_to_one", in_order_anyhow),
     mutant(PHASES, mealy_module, "_classes", classes_by_marks),

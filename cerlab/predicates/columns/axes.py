@@ -174,6 +174,8 @@ class Axis:
             return self._class_by_truth(event)
         value = value_of(event, self.names[0])
         kind = type(value)
+        if kind is str and (known := self._class_of.get(((str, value),))) is not None:
+            return known
         if kind not in _DTYPES or self._constants is None:
             return self.class_of((value,))
         number: Any = value.nanoseconds if isinstance(value, Timestamp | Duration) else value
