@@ -44,7 +44,8 @@ from cerlab.model.clauses import TimeWindow
 from cerlab.model.documents import value_from_json, value_to_json
 from cerlab.model.stream import Stream, TimeAxis, Until
 
-VERSION = 1
+VERSION = 2
+"""The version of bodies: 2 has the kinds of events that a run over compared labels has read."""
 
 
 UNREADABLE = (

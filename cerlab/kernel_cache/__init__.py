@@ -91,7 +91,7 @@ class CompiledKernel:
 
     _loading = Lock()
     entry_points = 0
-    """How many kernels of the modules loaded so far are called from Python, each compiled alone."""
+    """The number of kernels of the loaded modules that Python calls, each compiled alone."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         update_wrapper(self, function)

@@ -85,7 +85,7 @@ def _parts_of(kernel: Any) -> Iterator[object]:
 
 
 def _identity(value: object) -> object:
-    """Return the value of a constant; else the name of what is not a constant of this package."""
+    """Return the value of a constant, or the name of a type or function from outside cerlab."""
     match value:
         case bool() | int() | float() | str() | None:
             return value

@@ -6,11 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cerlab
+from cerlab.evaluate.open_runs import VERSION
 
 TEXT = "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 SECONDS"
 EVENTS = [{"type": "AABB"[n % 4], "k": n % 3, "v": n / 2, "t": n} for n in range(12)]
@@ -54,14 +56,48 @@ def test_other_bytes_are_refused(resume: Resume) -> None:
     for other in (b"", b"{}", state[:-9], *changes):
         with pytest.raises(cerlab.BadData, match="CER0771"):
             resume(state=other)
+    version = f'"version": {VERSION}'.encode()
+    assert version in state
     with pytest.raises(cerlab.BadData, match="CER0772"):
-        resume(state=state.replace(b'"version": 1', b'"version": 9'))
+        resume(state=state.replace(version, b'"version": 9'))
     with pytest.raises(cerlab.BadData, match="CER0773"):
         resume(TEXT.replace("9 S", "8 S"), state=state)
     with pytest.raises(cerlab.UsageError, match="CER0777"):
         resume(state=state, time="u")
     with pytest.raises(cerlab.BadData, match="CER0771"):
         (rows if resume is totals else totals)(state=state)
+
+
+def compared(text: str = "SELECT * WHERE A+ AS a ; B AS b FILTER b.v > a.v", **more: Any) -> Any:
+    return cerlab.parse_query(text).open(**more)
+
+
+KEPT = Path(__file__).with_name("kept_states.json")
+"""A state of each kind of session after half of the events: written by ``python -m`` this file."""
+
+
+@pytest.mark.parametrize("resume", [totals, rows, compared])
+def test_a_state_of_before_is_read_or_is_of_another_version(resume: Resume) -> None:
+    """Never damaged: the version goes up with the body, so that the error says what happened."""
+    state = json.loads(KEPT.read_text())[resume.__name__].encode()
+    if f'"version": {VERSION},'.encode() not in state:
+        with pytest.raises(cerlab.BadData, match="CER0772"):
+            resume(state=state)
+        pytest.fail(f"write the states of version {VERSION}: python -m {__name__}")
+    expected = resume(**TIME)
+    expected.push(EVENTS[:6])
+    session = resume(state=state)
+    assert session.push(EVENTS[6:]) == expected.push(EVENTS[6:])
+
+
+def test_a_state_of_version_1_says_so() -> None:
+    """A run over compared labels had no kinds of events then."""
+    state = compared(**TIME).state()
+    _, _, text = state.partition(b"\n")
+    before = text.replace(f'"version": {VERSION},'.encode(), b'"version": 1,')
+    digest = hashlib.sha256(before).hexdigest().encode()
+    with pytest.raises(cerlab.BadData, match=r"CER0772.*a state of version 1"):
+        compared(state=digest + b"\n" + before)
 
 
 @pytest.mark.parametrize(
@@ -140,3 +176,17 @@ def test_after_a_resume_time_goes_on_from_the_last_event(kind: str, door: str) -
         assert "4" in str(refused.value)
     late = {"type": "B", "k": 1, "v": 2, "t": 6}
     assert len(session(state=state).push([late])) == 1
+
+
+def write_kept() -> None:
+    """Write the states of this version."""
+    states = {}
+    for resume in (totals, rows, compared):
+        session = resume(**TIME)
+        session.push(EVENTS[:6])
+        states[resume.__name__] = session.state().decode()
+    KEPT.write_text(json.dumps(states, indent=0) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_kept()

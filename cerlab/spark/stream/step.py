@@ -77,7 +77,7 @@ class StreamJob:
     lag: Instant | None = None
     buckets: int = BUCKETS
     quarantine: bool = False
-    """Whether a row that no stream can have leaves as a row of its own; else it is an error."""
+    """Whether a row that no stream can have is put out as a row; else it is an error."""
 
     @property
     def columns(self) -> dict[str, tuple[str, str]]:
