@@ -58,6 +58,9 @@ nb_output_stderr = "warn"
 # Many a cell is about a query without answers; what cerlab remarks on these is no complaint.
 os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:CER{code:04}" for code in range(904, 913))
 nb_merge_streams = True
+# Live widgets need a network; the frame that a stepper has beside its widget does not.
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}
+nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
 suppress_warnings = ["myst.header"]  # notebooks begin sections at any depth
 
 autodoc_typehints = "signature"

@@ -134,6 +134,12 @@ def _widget_class(anywidget: Any, traitlets: Any) -> Any:
         frames = traitlets.List(traitlets.Unicode()).tag(sync=True)
         k = traitlets.Int(0).tag(sync=True)
 
+        def _repr_mimebundle_(self, **options: Any) -> Any:
+            """Return the widget, and the last frame for pages that have no widgets."""
+            data, metadata = super()._repr_mimebundle_(**options)
+            frame = f"<style>{STYLE}</style>{self.frames[-1]}"
+            return data | {"text/html": frame}, metadata
+
     return Stepper
 
 

@@ -233,6 +233,9 @@ def test_the_widget_has_the_frames_and_shares_the_script(steps: Steps) -> None:
     assert widget.k == 0
     widget.k = 5
     assert "export default { render }" in str(widget._esm)
+    data, _ = widget._repr_mimebundle_()
+    assert widget.frames[-1] in data["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in data
 
 
 def test_a_machine_too_large_is_left_out() -> None:
