@@ -135,10 +135,10 @@ def _widget_class(anywidget: Any, traitlets: Any) -> Any:
         k = traitlets.Int(0).tag(sync=True)
 
         def _repr_mimebundle_(self, **options: Any) -> Any:
-            """Return the widget, and the last frame for pages that have no widgets."""
+            """Return the widget, and the visible frame for pages that have no widgets."""
             data, metadata = super()._repr_mimebundle_(**options)
-            frame = f"<style>{STYLE}</style>{self.frames[-1]}"
-            return data | {"text/html": frame}, metadata
+            frame = f'<div class="cerlab-frame">{self.frames[self.k]}</div>'
+            return data | {"text/html": f"<style>{STYLE}</style>{frame}"}, metadata
 
     return Stepper
 

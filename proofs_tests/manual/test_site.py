@@ -52,7 +52,9 @@ def test_notebooks_are_in_the_site_as_they_ran_and_links_lead_to_what_is_there(s
     """One test, since each worker that needs the site would build it."""
     for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
         course = site / "course" / f"{notebook.stem}.html"
-        assert "cell_output" in course.read_text(encoding="utf-8")
+        shown = course.read_text(encoding="utf-8")
+        assert "cell_output" in shown
+        assert ".widget()" not in notebook.read_text(encoding="utf-8") or STEPPER in shown
     for page in sorted(site.rglob("*.html")):
         fetched = re.findall(FETCHED, page.read_text(encoding="utf-8"))
         assert fetched == [], f"{page.name} needs a network"
@@ -66,6 +68,9 @@ def test_notebooks_are_in_the_site_as_they_ran_and_links_lead_to_what_is_there(s
             if place and other.suffix == ".html":
                 assert place in _places(other), f"{page.name} links to {target}"
 
+
+STEPPER = '<div class="cerlab-frame"><svg'
+"""Start of the picture that stands for a stepper where no kernel runs."""
 
 FETCHED = r'<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="(https?:[^"]+)"'
 """Addresses that a browser fetches from elsewhere to show a page."""

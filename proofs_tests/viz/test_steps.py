@@ -231,10 +231,10 @@ def test_the_widget_has_the_frames_and_shares_the_script(steps: Steps) -> None:
     widget = steps.widget()
     assert len(widget.frames) == 6
     assert widget.k == 0
-    widget.k = 5
+    widget.k = 2
     assert "export default { render }" in str(widget._esm)
     data, _ = widget._repr_mimebundle_()
-    assert widget.frames[-1] in data["text/html"]
+    assert data["text/html"].endswith(f'<div class="cerlab-frame">{widget.frames[2]}</div>')
     assert "application/vnd.jupyter.widget-view+json" in data
 
 
