@@ -64,7 +64,7 @@ def remark_on_waiting(many: int) -> Iterator[str]:
     """Yield that so many answers wait, unless none does."""
     if many:
         answers = "1 answer waits" if many == 1 else f"{shown_number(many)} answers wait"
-        yield f'CER0915: {answers} for the clock; until="end" gives what waits'
+        yield f'CER0915: {answers} for the clock; until="end" (--until end) gives what waits'
 
 
 _LABELLING = ("reference", "automaton", "compiled", "registers")

@@ -77,7 +77,7 @@ class Requirements:
     kinds: dict[tuple[str, str], pred.Atom] = field(default_factory=dict)
     texts: dict[tuple[str, str], None] = field(default_factory=dict)
     computed: dict[pred.Atom, None] = field(default_factory=dict)
-    """Comparisons of computed values, or of attributes, that had no two values of one kind."""
+    """Comparisons of computed values, attributes or labels that had no two values of one kind."""
     equals: dict[str, str] = field(default_factory=dict)
     """For an attribute that ``=`` compares with another attribute, the latter."""
     names: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _MESSAGES})
@@ -156,9 +156,12 @@ class Requirements:
     def _compute(self, kinds: Mapping[str, set[str]]) -> None:
         """Strike the comparisons that have comparable values where attributes have these kinds."""
         for atom in [*self.computed]:
-            for name in attributes_of([atom]):
+            names = _names_in(atom)
+            for name in names:
                 self.value_kinds.setdefault(name, set()).update(kinds.get(name, ()))
-            if _comparable(atom, kinds):
+            # labels are of different events, so one may have been here before the other
+            of_one_event = {*names} <= {*attributes_of([atom])}
+            if _comparable(atom, kinds if of_one_event else self.value_kinds):
                 del self.computed[atom]
 
     def _columns(self, stream: Stream) -> None:
@@ -185,7 +188,7 @@ class Requirements:
                 if kind in column_kinds:
                     del self.kinds[name, kind]
         if self.computed:
-            names = attributes_of(self.computed)
+            names = {name for atom in self.computed for name in _names_in(atom)}
             self._compute({n: _kinds(columns[n]) for n in names if n in columns})
         for name, text in [*self.texts]:
             for value in _alike(columns[name], text) if name in columns else ():
@@ -221,7 +224,7 @@ class Requirements:
                 hint += f"; {literal}" * bool(literal)
                 yield Absent("comparison", predicate_text(atom), hint)
         for atom in self.computed:
-            if all(self.value_kinds.get(name) for name in attributes_of([atom])):
+            if all(self.value_kinds.get(name) for name in _names_in(atom)):
                 yield Absent("comparison", predicate_text(atom), self._why_never(atom))
         for name, odd in self.numbers.items():
             if odd is not None and (name, "number") not in self.kinds:
@@ -239,7 +242,7 @@ class Requirements:
             words = " with ".join(" or ".join(_IN_WORDS[k] for k in sorted(s)) for s in sides[:2])
             hint = f"it compares {words}"
         else:
-            of = sorted((n, k) for n in attributes_of([atom]) for k in self.value_kinds[n])
+            of = sorted((n, k) for n in _names_in(atom) for k in self.value_kinds[n])
             hint = "no such arithmetic: " + ", ".join(f"'{n}' holds {_IN_WORDS[k]}" for n, k in of)
             kinds |= {k for _, k in of}
             kinds |= {k for v in pred.constants([atom]) if (k := kind_of(v)) is not None}
@@ -296,9 +299,8 @@ def requirements_of(pattern: AnyPattern, time: str | None = None) -> Requirement
                 match condition:
                     case On(_, predicate):
                         _of_atoms(needs, pred.atoms(predicate))
-                    case Correlation():
-                        names = (each.attribute for each in condition.attributes)
-                        needs.attributes |= dict.fromkeys(names)
+                    case Correlation(op, left, right):
+                        _of_labels(needs, op, left, right)
                     case _:
                         pass  # what a predicate from Python reads is its own
     needs.attributes |= dict.fromkeys(partition_attributes(ast))
@@ -313,12 +315,8 @@ def requirements_of(pattern: AnyPattern, time: str | None = None) -> Requirement
 def _of_atoms(needs: Requirements, atoms: Iterable[Any]) -> None:
     for atom in atoms:
         match atom:
-            case pred.RegisterComparison(_, left, right):
-                for leaf in (*pred.leaves_of(left), *pred.leaves_of(right)):
-                    if isinstance(leaf, pred.RegisterAttribute):
-                        needs.attributes[leaf.attribute] = None
-                    elif isinstance(leaf, pred.Attribute):
-                        needs.attributes[leaf.name] = None
+            case pred.RegisterComparison(op, left, right):
+                _of_labels(needs, op, left, right)
             case pred.TypeIs(name):
                 needs.types[name] = None
             case pred.StreamIs(name):
@@ -331,6 +329,15 @@ def _of_atoms(needs: Requirements, atoms: Iterable[Any]) -> None:
                 _of_comparison(needs, atom)
     for own in _OWN:
         needs.attributes.pop(own, None)
+
+
+def _of_labels(
+    needs: Requirements, op: pred.Operator, left: pred.Expression, right: pred.Expression
+) -> None:
+    """The attributes of a comparison of labels or registers, and values that compare."""
+    atom = pred.Comparison(op, left, right)
+    needs.attributes |= dict.fromkeys(_names_in(atom))
+    needs.computed[atom] = None
 
 
 def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
@@ -359,6 +366,17 @@ def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
             pass
 
 
+def _names_in(atom: pred.Atom) -> tuple[str, ...]:
+    """The attributes in an atom, also of labels and registers; `type` and `stream` are not."""
+    leaves = (leaf for side in operands(atom) for leaf in pred.leaves_of(side))
+    names = (
+        leaf.name if isinstance(leaf, pred.Attribute) else leaf.attribute
+        for leaf in leaves
+        if not isinstance(leaf, pred.Constant)
+    )
+    return tuple(dict.fromkeys(name for name in names if name not in _OWN))
+
+
 def _comparable(atom: pred.Atom, kinds: Mapping[str, set[str]]) -> bool:
     """Whether an atom may compare two values, where attributes have values of these kinds."""
     first, *others = (_kinds_of(side, kinds) for side in operands(atom))
@@ -372,10 +390,8 @@ def _kinds_of(side: pred.Expression, kinds: Mapping[str, set[str]]) -> set[str]:
     match side:
         case pred.Constant(value):
             return {kind} if (kind := kind_of(value)) else set()
-        case pred.Attribute(name):
+        case pred.Attribute(name) | pred.LabelAttribute(_, name) | pred.RegisterAttribute(_, name):
             return {"text"} if name in _OWN else kinds.get(name, set())
-        case pred.LabelAttribute(_, name) | pred.RegisterAttribute(_, name):
-            return kinds.get(name, set())
         case pred.Computed(op, left, right):
             pairs = product(_kinds_of(left, kinds), _kinds_of(right, kinds))
             return {k for one, other in pairs if (k := kind_of_result(op, one, other))}

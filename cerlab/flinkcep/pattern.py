@@ -170,17 +170,23 @@ class FlinkPattern:
         """Another condition that is enough."""
         return self._condition(condition, Or)
 
-    def oneOrMore(self) -> FlinkPattern:
-        """One event or more."""
-        return self._with_quantifier(1, None)
-
-    def timesOrMore(self, lo: int) -> FlinkPattern:
-        """Take `lo` events or more."""
-        return self._with_quantifier(lo, None)
+    @keywords_by_name
+    def oneOrMore(self, window: object = None) -> FlinkPattern:
+        """One event or more; a `window` is refused, as at `times`."""
+        return self._without_window(window)._with_quantifier(1, None)
 
     @keywords_by_name
-    def times(self, lo: int, hi: int | None = None) -> FlinkPattern:
-        """Take `lo` events, or from `lo` to `hi`; a `lo` of 0 makes the part optional too."""
+    def timesOrMore(self, lo: int, window: object = None) -> FlinkPattern:
+        """Take `lo` events or more; a `window` is refused, as at `times`."""
+        return self._without_window(window)._with_quantifier(lo, None)
+
+    @keywords_by_name
+    def times(self, lo: int, hi: int | None = None, window: object = None) -> FlinkPattern:
+        """Take `lo` events, or from `lo` to `hi`; a `lo` of 0 makes the part optional too.
+
+        FlinkCEP's window between the events is refused: `Unsupported` says what to write.
+        """
+        self._without_window(hi if not isinstance(hi, int | None) else window)
         if lo == 0 and hi is not None:
             return self._with_quantifier(1, hi)._last(True, "", optional=True)
         return self._with_quantifier(lo, lo if hi is None else hi)
@@ -272,6 +278,13 @@ class FlinkPattern:
         condition, test = _predicate(last.test.type, text), last.test
         both = condition if test.predicate is None else combine(test.predicate, condition)
         return replace(self, parts=(*rest, replace(last, test=EventTest(test.type, both))))
+
+    def _without_window(self, window: object) -> FlinkPattern:
+        if window is not None:
+            hint = "compare the times: FILTER b.t - a.t < 5 AND c.t - b.t < 5"
+            words = "a window between the events of a quantifier, times(n, Duration), is not read"
+            raise Unsupported("CER0457", words, hint=hint)
+        return self
 
     def _with_quantifier(self, lo: int, hi: int | None) -> FlinkPattern:
         may = not self._positive.quantified and lo >= 1 and (hi is None or hi >= lo)

@@ -222,7 +222,7 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
             "CER0701",
             f"an event needs a text under 'type', not {kind!r}",
             place=DataPlace(_EVENTS, None, "type"),
-            hint="add a 'type' key",
+            hint="add a 'type' key, or name the key that holds it (type_column=, --type-column)",
         )
     stream = row.get("stream")
     if stream is not None and not isinstance(stream, str):

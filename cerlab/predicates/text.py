@@ -11,7 +11,7 @@ from typing import TypeGuard, assert_never, get_args
 
 from cerlab import display
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.event import Duration, Event, Timestamp, Value, duration_parts
+from cerlab.model.event import UNITS, Duration, Event, Timestamp, Value, duration_parts
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import (
     Application,
@@ -86,11 +86,16 @@ def literal_hint(kinds: Set[str], constants: Iterable[Value] = ()) -> str:
     ('write 30 SECONDS', '')
     >>> literal_hint({"timestamp", "text"}, ["2024-01-31"])
     "write TIMESTAMP '2024-01-31'"
+    >>> literal_hint({"duration", "text"}, ["5 minutes"])
+    'write 5 MINUTES'
     """
     given = {type(value): value for value in constants}
     number = given.get(int, given.get(float))
     if "duration" in kinds and number is not None:
         return f"write {value_text(number)} SECONDS"
+    quoted = re.fullmatch(r"\s*([\d.]+)\s*(\w+?)S?\s*", str(given.get(str, "")).upper())
+    if "duration" in kinds and quoted and quoted[2] in UNITS:
+        return f"write {quoted[1]} {quoted[2]}S"
     if "timestamp" in kinds and kinds & {"text", "number"}:
         return f"write TIMESTAMP {value_text(given.get(str, '2024-01-31 10:00'))}"
     if {"duration", "number"} <= kinds:

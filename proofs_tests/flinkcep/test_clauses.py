@@ -7,6 +7,7 @@ Match Skip Strategy" of the documentation of FlinkCEP; the rest was seen with Fl
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -211,18 +212,25 @@ def test_what_the_builder_refuses(build: Any) -> None:
 
 GROUP: Any = BC
 FUNCTION: Any = lambda event, context: True  # noqa: E731
+DURATION: Any = timedelta(seconds=5)
 NOT_READ: list[Any] = [
     lambda: begin(GROUP),
     lambda: A.next(GROUP),
     lambda: A.notFollowedBy(GROUP).next("D"),
     lambda: AB.where(FUNCTION),
     lambda: AB.oneOrMore().until("U", FUNCTION),
+    lambda: AB.times(2, DURATION),
+    lambda: AB.times(2, 3, 5),
+    lambda: AB.times(2, window=5),
+    lambda: AB.timesOrMore(2, 5),
+    lambda: AB.oneOrMore(5),
 ]
 
 
 @pytest.mark.parametrize("build", NOT_READ)
-def test_groups_and_functions_are_refused_by_name(build: Any) -> None:
-    with pytest.raises(Unsupported, match=r"CER0457: (groups|iterative conditions) of"):
+def test_groups_functions_and_windows_of_loops_are_refused_by_name(build: Any) -> None:
+    words = r"CER0457: (groups of|iterative conditions of|a window between)"
+    with pytest.raises(Unsupported, match=words):
         build()
 
 

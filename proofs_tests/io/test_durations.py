@@ -162,6 +162,35 @@ def test_a_warning_names_the_literal(predicate: str, said: str, columns: bool) -
 
 
 @pytest.mark.parametrize(
+    ("comparison", "said"),
+    [
+        ("b.t - a.t < 300", "b.t - a.t < 300 never holds: it compares durations with numbers; "),
+        ("b.t - a.t < '5 minutes'", "write 5 MINUTES"),
+        ("b.t > a.d", "+ 5 SECONDS"),
+        ("b.x > a.n", "it compares text with numbers"),
+        ("b.x - a.t > 0 SECONDS", "no such arithmetic: 't' holds moments, 'x' holds text"),
+        ("b.type > a.n", "it compares text with numbers"),
+        ("b.t - a.t < 5 MINUTES", ""),
+        ("b.only_b > 2 * a.only_a", ""),
+        ("b.n > a.nothing", ""),
+    ],
+)
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_warning_of_compared_labels_names_the_literal(
+    comparison: str, said: str, columns: bool
+) -> None:
+    events: Any = [{**EVENTS[0], "only_a": 1}, {**EVENTS[-1], "type": "B", "only_b": 3}]
+    if columns:
+        events = pa.Table.from_pylist([{"only_a": None, "only_b": None, **each} for each in events])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cerlab.evaluate(f"A AS a ; B AS b FILTER {comparison}", events)
+    never = [str(w.message) for w in caught if "CER0907" in str(w.message)]
+    assert len(never) == bool(said)
+    assert all(said in message for message in never)
+
+
+@pytest.mark.parametrize(
     ("predicate", "hint"),
     [
         ("d > 5", "write 5 SECONDS"),

@@ -92,12 +92,13 @@ def check_correlation(
     ours, theirs = ({kind for way in ways if (kind := _kind(x, None, way))} for x in sides)
     # Of a side without a kind nothing is known, so nothing is refused.
     if ours and theirs and ours.isdisjoint(theirs):
+        values = pred.constants([pred.Comparison(comparison.operator, *sides)])
         raise TypeMismatch(
             "CER0303",
             f"{predicate_text(comparison)} can never hold: it compares {' or '.join(sorted(ours))}"
             f" with {' or '.join(sorted(theirs))}",
             place=source.place(comparison),
-            hint=_SAME_KIND,
+            hint=literal_hint(ours | theirs, values) or _SAME_KIND,
         )
 
 

@@ -11,6 +11,8 @@ import re
 _CLAUSES = ("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "GROUP BY", "LIMIT")
 _NUMBER = r"[-+]?[\d.]+"
 _VALUE = rf"(?:{_NUMBER}|'[^']*')"
+_QUOTED = re.compile(r"'\s*([\d.]+)\s*(?:'\s*)?([^\W\d]+)")
+"""``'5 minutes'``, and what stands behind INTERVAL in SQL: ``'5' MINUTE``."""
 _NAMES = re.compile(r"\w+(?:\s*,\s*\w+)*")
 
 _AT: tuple[tuple[str, str], ...] = (
@@ -60,6 +62,8 @@ def habit_hint(text: str, at: int) -> str:
 
 def _of_whole(text: str, before: str, rest: str) -> str:
     """Return the hint for a text that is not a query, or begins or ends wrongly."""
+    if re.search(r"(?i)\bfrom(\s+\w+)?$", before) and rest[:1] in ("/", ".", "'"):
+        return "FROM names streams; a file is the second argument: leave FROM out"
     if text.lstrip().startswith("{") or re.fullmatch(
         r"\s*\S+\.(?:csv|ndjson|jsonl?|parquet)\s*", text
     ):
@@ -68,7 +72,9 @@ def _of_whole(text: str, before: str, rest: str) -> str:
         return "this is a row pattern, which cerlab.match_recognize(text, table) takes"
     if not rest.strip() and re.search(r";(\s|--[^\n]*)*$", text):
         return "a query does not end with ;, which joins two parts: leave the last one out"
-    if re.fullmatch(r"(?i)\s*(?:where|pattern|every|match|find)", before):
+    if re.fullmatch(r"(?i)\s*every", before):
+        return "leave EVERY out: every match is an answer"
+    if re.fullmatch(r"(?i)\s*(?:where|pattern|match|find)", before):
         return "begin with SELECT * WHERE"
     if not before.strip() and re.match(r"\s*\w+\s*(?:$|[;:+]|OR\b|AS\b|FILTER\b)", rest):
         return "begin with SELECT * WHERE; cerlab.parse_formula reads a formula alone"
@@ -90,6 +96,8 @@ def _of_sql(text: str, before: str, rest: str) -> str:
         return f"write {label}[{test}]" if label else f"write {test}"
     if ends := re.match(rf"(?i)between\s+({_VALUE})\s+and\s+({_VALUE})", rest):
         return f"write {_word(before)} IN {{{ends[1]}..{ends[2]}}}"
+    if re.search(r"(?i)\d\s*%(?:\s+(?:and|or))?$", before):
+        return "% is the remainder of a division; for 5 % more write 1.05 * a.price"
     if re.search(r"(?i)\b(?:count|sum|avg|min|max)\s*\(\s*\w*$", before):
         return "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
     inside = re.match(r"[(\[]([^()\[\]]*)[)\]]", rest)
@@ -118,7 +126,9 @@ def _of_attributes(text: str, before: str, rest: str) -> str:
         return ""
     label, comparison, other = inside.groups()
     own = re.sub(r"\b([^\W\d]\w*)", rf"{label}.\1", comparison.strip())
-    return f"labels are compared outside brackets: write FILTER {own} {other}.{attribute[1]}"
+    more = re.match(r"[\s\d.*/%+-]*(?=\])", rest[attribute.end() :])
+    compared = f"{own} {other}.{attribute[1]}{more[0].rstrip() if more else ''}"
+    return f"labels are compared outside brackets: write FILTER {compared}"
 
 
 def _of_filters(text: str, before: str, rest: str) -> str:
@@ -127,18 +137,25 @@ def _of_filters(text: str, before: str, rest: str) -> str:
     value = re.match(rf"([<>=!]*)\s*({_VALUE})", rest)
     if bare and value and (op := bare[3] or value[1]):
         return f"write FILTER {bare[1]}[{bare[2]} {op} {value[2]}]"
-    if re.search(r"(?i)\bnot$", before) and (word := re.match(r"\w+", rest)):
-        return f"for no {word[0]} in between write UNLESS, as in (A ; B) UNLESS {word[0]}"
+    in_brackets = before.count("[") > before.count("]")
+    absent = re.search(r"(?i)\bnot$", before) or (rest[:1] == "!" and not in_brackets)
+    if absent and (word := re.match(r"!?\s*(\w+)", rest)):
+        return f"for no {word[1]} in between write UNLESS, as in (A ; B) UNLESS {word[1]}"
     if rest.startswith('"'):
         return "texts stand in single quotes"
     return ""
 
 
 def _of_windows(text: str, before: str, rest: str) -> str:
-    """A window in quotes, or a negative one."""
+    """A window in quotes, a negative one, one inside a formula, and SQL's intervals."""
+    if re.search(r"(?i)\binterval$", before) and (quoted := re.match(_QUOTED, rest)):
+        return f"write {quoted[1]} {quoted[2].upper().rstrip('S')}S"
+    operator = re.match(r"(?i)[;:]|(?:unless|or|and|all)\b", rest)
+    if operator and re.search(r"(?i)\bwithin\s+[\d.]+\s+\w+$", before):
+        return "a window inside is the last thing in parentheses: (A ; B WITHIN 5 MINUTES) UNLESS C"
     if not re.search(r"(?i)\bwithin$", before):
         return ""
-    if quoted := re.match(r"'\s*([\d.]+)\s*([^\W\d]+)\s*'", rest):
+    if quoted := re.match(_QUOTED, rest):
         word = quoted[2].upper()
         units = [u for u in ("EVENTS", "SECONDS", "MINUTES", "HOURS") if u.startswith(word)]
         return f"write WITHIN {quoted[1]} {units[0] if units else 'MINUTES'}, without quotes"
@@ -152,8 +169,12 @@ def _of_clauses(text: str, before: str, rest: str) -> str:
     """Clauses without brackets or units, in another order, or behind a formula."""
     if re.search(r"(?i)\bpartition\s+by$", before):
         return f"write PARTITION BY [{names[0]}]" if (names := _NAMES.match(rest)) else ""
-    if re.search(r"(?i)\bwithin\s+[\d.]+$", before) and (unit := _unit(rest)):
+    length = re.search(r"(?i)\b(within|wait)\s+([\d.]+)$", before)
+    if length and (unit := _unit(rest, float(length[2]))):
         return unit
+    if length and not re.match(r"[\w\[]", rest):
+        events = "EVENTS, " * (length[1].lower() == "within")
+        return f"write what the number counts: {events}SECONDS, MINUTES, HOURS or [attribute]"
     if re.search(r"(?i)\border$", before):
         return "answers come by their end; leave ORDER BY out"
     has_where = re.search(_clause_pattern("WHERE"), before)
@@ -202,17 +223,23 @@ def _event(part: str) -> str:
     return " AS ".join(words) if len(words) == 2 else part.strip()
 
 
-def _unit(rest: str) -> str:
-    if re.match(r"(?i)(?:ms|milli|us|micro)", rest):
-        return "write a fraction of SECONDS, as in WITHIN 0.5 SECONDS"
-    if re.match(r"(?i)(?:s|sec|secs)\b", rest):
-        return "write SECONDS"
-    if re.match(r"(?i)(?:m|min|mins)\b", rest):
-        return "write MINUTES"
-    if re.match(r"(?i)(?:h|hr|hrs)\b", rest):
-        return "write HOURS"
-    if re.match(r"(?i)days?\b", rest):
-        return "write HOURS, 24 for a day"
-    if not rest.strip():
-        return "write what the number counts: EVENTS, SECONDS, MINUTES, HOURS or [attribute]"
+def _unit(rest: str, number: float) -> str:
+    """Return the hint for a unit that is abbreviated, left out or too large."""
+    if re.match(r"(?i)weeks?\b", rest):
+        return f"write {7 * number:g} DAYS"
+    if re.match(r"(?i)(?:us|micro|ns|nano)", rest):
+        return "write a fraction of MILLISECONDS, as in 0.5 MILLISECONDS"
+    for word, unit in _UNITS.items():
+        if re.match(rf"(?i)(?:{word})\b", rest):
+            return f"write {unit}"
     return ""
+
+
+_UNITS = {
+    "ms|milli|millis|msecs?": "MILLISECONDS",
+    "s|secs?": "SECONDS",
+    "m|mins?": "MINUTES",
+    "h|hrs?": "HOURS",
+    "d": "DAYS",
+}
+"""Habits of writing a unit, each with the word of CEQL."""
