@@ -48,9 +48,10 @@ MOST_STEPS = 40
 def answer(request: Request) -> Reply:
     """The reply to what a panel of the page asks.
 
-    `request` has ``panel`` (a key of `PANELS`), ``query``, ``events``, ``time`` (see `stream_of`)
-    and what the panel needs. The reply has ``html`` or ``frames``, what else the panel shows, and
-    ``warnings``; or ``error`` with ``message``, ``box`` and the place in a query.
+    `request` has ``panel`` (a key of `PANELS`), ``query``, ``events``, ``time`` (see `stream_of`),
+    ``end`` (True: no event comes after these) and what the panel needs. The reply has ``html`` or
+    ``frames``, what else the panel shows, and ``warnings``; or ``error`` with ``message``, ``box``
+    and the place in a query.
     """
     try:
         with warnings.catch_warnings(record=True) as records:
@@ -82,6 +83,8 @@ def view(request: Request) -> Reply:
             raise _unknown(name, text, ("texts",))
     if not isinstance(request.get("time", ""), str):
         raise _unknown("time", request["time"], ("texts",))
+    if not isinstance(request.get("end", False), bool):
+        raise _unknown("end", request["end"], ("true", "false"))
     if not isinstance(positions, Sequence) or not all(type(n) is int for n in positions):
         raise _unknown("positions", positions, ("lists of integers",))
     return PANELS[panel](request)
@@ -137,7 +140,8 @@ def stream_of(text: str, time: str = "") -> cerlab.Stream:
 
 
 def _stream(request: Request) -> cerlab.Stream:
-    return stream_of(request["events"], request.get("time", ""))
+    stream = stream_of(request["events"], request.get("time", ""))
+    return stream.up_to("end" if request.get("end") else None)
 
 
 def _check(request: Request) -> Reply:

@@ -104,6 +104,17 @@ def test_a_window_in_seconds_has_a_time() -> None:
     assert answer({"panel": "answers", **window, "time": "t:s"})["total"] == "1"
 
 
+def test_an_answer_that_waits_is_given_where_nothing_comes_after() -> None:
+    absence = {"query": "(A WAIT 10 [t]) UNLESS B", "events": "A(t=1) B(t=2) A(t=9) C(t=12)"}
+    waiting = answer({"panel": "answers", **absence})
+    assert waiting["total"] == "0"
+    assert any(line.startswith("CER0915: 1 answer waits") for line in waiting["warnings"])
+    reply = answer({"panel": "answers", **absence, "end": True})
+    assert reply["answers"] == [[2, 3, [2]]]
+    assert reply["warnings"] == []
+    assert answer({"panel": "answers", **absence, "end": "yes"})["error"]["message"]
+
+
 def test_a_fault_of_ours_is_a_reply(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

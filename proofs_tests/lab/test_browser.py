@@ -147,6 +147,33 @@ def test_a_window_in_seconds_reads_the_time_field(page: Any) -> None:
     _type(page, "A ; B", "A B")
 
 
+EXAMPLES = {
+    "a window inside": "1 answer",
+    "arithmetic between labels": "1 answer",
+    "nothing for ten minutes": "2 answers",
+    "counts": "4 answers",
+    "a sequence": "2 answers",
+}
+
+
+def test_examples_of_time_and_counts_are_answered_and_an_answer_that_waits_has_a_bar(
+    page: Any,
+) -> None:
+    """The last example but two waits; without the tick one of its two answers is not there yet."""
+    page.click("[data-panel=answers]")
+    for name, total in EXAMPLES.items():
+        page.select_option("#example", name)
+        _wait_until_settled(page)
+        assert page.inner_text("#said") == ""
+        assert page.inner_text("#total") == total
+        if name == "nothing for ten minutes":
+            assert page.locator("#shown svg.cerlab-timeline").count() == 1
+            page.uncheck("#end")
+            _wait_until_settled(page)
+            assert page.inner_text("#total") == "1 answer"
+            assert "1 answer waits for the clock" in page.inner_text("#said")
+
+
 def test_positions_are_explained_by_a_click(page: Any) -> None:
     _type(page, "A : B", "A C B")
     for position in (0, 2):
@@ -227,7 +254,7 @@ def test_axe_finds_nothing(width: int, theme: str, chromium: Any, axe: str) -> N
         page.goto(server.url)
         page.wait_for_selector("#total", timeout=FIRST)
         page.evaluate(axe)
-        for example in ("a sequence", "a row pattern"):
+        for example in ("a sequence", "nothing for ten minutes", "a row pattern"):
             page.select_option("#example", example)
             for panel in ("answers", "machine", "steps", "why", "compare"):
                 page.click(f"[data-panel={panel}]")

@@ -122,8 +122,11 @@ SMALL = """() => [...document.querySelectorAll("article svg text")]
     .filter((each) => each.getBoundingClientRect().width)
     .map((each) => [each.textContent, each.getScreenCTM(), getComputedStyle(each).fontSize])
     .filter(([, to, size]) => parseFloat(size) * Math.hypot(to.a, to.b) < 9.4)
-    .map(([text]) => text)"""
-"""The words in pictures that are shown less than 9.4 pixels high."""
+    .map(([text]) => text)
+    .concat([...document.querySelectorAll("article img")]
+        .filter((each) => each.getBoundingClientRect().width < 0.6 * each.naturalWidth)
+        .map((each) => each.src))"""
+"""Words in pictures shown less than 9.4 pixels high, and pictures in files far below their size."""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -12,6 +12,20 @@ const EXAMPLES = {
   "nothing in between": { query: "(A ; B) UNLESS C", events: "A C A B" },
   "strategies": { query: "SELECT NEXT *\nWHERE A ; B", events: "A A B A B", other: "SELECT LAST *\nWHERE A ; B" },
   "a window": { query: "SELECT *\nWHERE A ; B\nWITHIN 2 EVENTS", events: "A C B B" },
+  "a window inside": {
+    query: "(READ:{3} AS hot FILTER hot[v > 80] WITHIN 5 [t]) ; STOP",
+    events: "READ(t=0,v=82)\nREAD(t=2,v=83)\nREAD(t=4,v=85)\nREAD(t=9,v=84)\nSTOP(t=30)",
+  },
+  "arithmetic between labels": {
+    query: "A AS a ; B AS b\nFILTER b.price > 1.05 * a.price",
+    events: "A(price=100)\nB(price=104)\nA(price=102)\nB(price=106)",
+  },
+  "nothing for ten minutes": {
+    query: "SELECT *\nWHERE (TRIAGE WAIT 10 MINUTES) UNLESS DOCTOR\nPARTITION BY [patient]",
+    events: "TRIAGE(patient=1,t=0)\nTRIAGE(patient=2,t=60)\nDOCTOR(patient=2,t=240)\nCALL(patient=1,t=300)\nTRIAGE(patient=3,t=900)",
+    time: "t:s",
+    end: true,
+  },
   "registers": {
     query: "<type = 'B'>^ -> r . <TRUE>* . <type = 'S' AND id = r.id>^",
     events: "B(id=1)\nB(id=2)\nS(id=2)\nS(id=1)",
@@ -45,7 +59,7 @@ const create = (name, properties = {}, ...children) => {
   return element;
 };
 
-const state = { query: "", events: "", time: "", other: "", panel: "answers", what: "cea", positions: [] };
+const state = { query: "", events: "", time: "", end: false, other: "", panel: "answers", what: "cea", positions: [] };
 let engine;
 let round = 0;
 
@@ -77,8 +91,8 @@ const recall = () => {
 // -- asking and showing ---------------------------------------------------------------------------
 
 const ask = async (panel, more = {}) => {
-  const { query, events, time, other, what, positions } = state;
-  return engine.ask({ panel, query, events, time, other, what, positions, ...more });
+  const { query, events, time, end, other, what, positions } = state;
+  return engine.ask({ panel, query, events, time, end, other, what, positions, ...more });
 };
 
 async function refresh() {
@@ -92,7 +106,7 @@ async function refresh() {
     const checkReply = await ask("check");
     if (late()) return;
     report(checkReply.error, checkReply.warnings);
-    at("shown").classList.toggle("old", Boolean(checkReply.error));
+    dim(checkReply.error);
     if (checkReply.error) return;
     strip(checkReply);
     const reply = await ask(state.panel);
@@ -101,7 +115,7 @@ async function refresh() {
     show(reply);
   } catch (error) {
     if (late()) return;
-    at("shown").classList.add("old");
+    dim(true);
     report({ message: `the page failed: ${error.message ?? error}` });
   } finally {
     if (!late()) {
@@ -109,6 +123,12 @@ async function refresh() {
       at("status").textContent = `${engine.name}, ${Math.round(performance.now() - began)} ms`;
     }
   }
+}
+
+// What is shown answers an earlier question: it stays to be seen, and cannot be used.
+function dim(isOld) {
+  at("shown").classList.toggle("old", Boolean(isOld));
+  at("shown").inert = Boolean(isOld);
 }
 
 function report(error, warnings = []) {
@@ -207,7 +227,7 @@ function reach(box) {
 
 function show(reply) {
   const box = at("shown");
-  box.classList.toggle("old", Boolean(reply.error)); // what is shown answers an earlier question
+  dim(reply.error);
   if (reply.error) return;
   if (SHOW[state.panel]) SHOW[state.panel](reply, box);
   else {
@@ -278,7 +298,10 @@ function applyTheme() {
 async function main() {
   recall();
   const texts = ["query", "events", "time"];
-  const fill = () => texts.forEach((name) => (at(name).value = state[name]));
+  const fill = () => {
+    for (const name of texts) at(name).value = state[name];
+    at("end").checked = state.end;
+  };
   fill();
   for (const name of texts) {
     at(name).addEventListener("input", () => {
@@ -286,6 +309,10 @@ async function main() {
       soon();
     });
   }
+  at("end").addEventListener("change", () => {
+    state.end = at("end").checked;
+    refresh();
+  });
   at("events").addEventListener("dragover", (event) => {
     event.preventDefault();
     at("events").classList.add("over");
@@ -303,7 +330,7 @@ async function main() {
   at("example").addEventListener("change", () => {
     const example = EXAMPLES[at("example").value];
     if (!example) return;
-    Object.assign(state, { positions: [], time: "" }, example);
+    Object.assign(state, { positions: [], time: "", end: false }, example);
     fill();
     select(state.panel);
   });
