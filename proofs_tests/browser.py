@@ -32,6 +32,18 @@ NPM_ARCHIVE = Archive(
 )
 """A Chromium for Linux on x86-64 without a window, and the libraries that a bare system lacks."""
 
+OVERLAPS = """() => [...document.querySelectorAll("svg")].flatMap((sheet) => {
+    const words = [...sheet.querySelectorAll("text")]
+        .map((each) => [each.textContent.trim(), each.getBoundingClientRect()])
+        .filter(([text, box]) => text && box.width);
+    const { min, max } = Math;
+    return words.flatMap(([text, a], n) => words.slice(n + 1)
+        .filter(([, b]) => min(a.right, b.right) - max(a.left, b.left) > 2)
+        .filter(([, b]) => min(a.bottom, b.bottom) - max(a.top, b.top) > 4)
+        .map(([other]) => `${text} | ${other}`));
+})"""
+"""Words of a picture in a page, in pairs that lie on one another."""
+
 
 @cache
 def lacking() -> str:

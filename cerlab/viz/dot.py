@@ -88,7 +88,7 @@ def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
     if theme:
         graph_looks = {"bgcolor": "transparent", "fontname": FONT, "fontcolor": theme.faint}
         graph_looks |= {"fontsize": "11", "pad": "0.15", "nodesep": "0.35"}
-        graph_looks["ranksep"] = "0.35" if graph.columns else "0.6"
+        graph_looks["ranksep"] = "0.35" if graph.columns else _distance(graph, theme)
         if _is_large(graph):
             graph_looks |= {"splines": "line", "nslimit": "0.2", "mclimit": "0.2"}
         yield f"  graph {_attribute_list(graph_looks)};"
@@ -102,6 +102,19 @@ def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
     if words:
         label = "".join(f"{_escape(_short(line) if theme else line)}\\l" for line in words)
         yield f'  label="{label}"; labeljust=l;'
+
+
+def _distance(graph: Graph, theme: Theme) -> str:
+    """Return the inches between ranks, with room for the labels of loops.
+
+    Graphviz keeps no place beside a state for the label of its loop, which from left to right lies
+    on that of the next edge where it is much wider than the state.
+    """
+    loops = [edge.label for edge in graph.edges if edge.source == edge.target]
+    lines = [line for label in loops for line in _label_text(label, theme).split("\n")]
+    beyond = 6.4 * max(map(len, lines), default=0) - 42  # pixels of a character and of a circle
+    wide = graph.direction == "LR" and not _is_large(graph)
+    return f"{max(0.6, beyond / 72 if wide else 0):.2f}"
 
 
 def _is_large(graph: Graph) -> bool:

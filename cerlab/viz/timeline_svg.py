@@ -37,7 +37,7 @@ PLOT = 680
 """The width that the axis may take, in pixels."""
 
 STEP = 46
-"""Maximal distance of events in pixels."""
+"""Distance of events in pixels, where there is room and no label is wider."""
 
 TRACK = 24
 
@@ -52,6 +52,9 @@ LEAST = 0.87
 
 CHARACTER = 6.6
 """The width that a character of 12 pixels is taken to have."""
+
+CAPITAL = 8.4
+"""The same of a capital: names of types often have nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class _Sheet:
 
     @property
     def right(self) -> float:
-        half = [CHARACTER * len(cut(tick.label, 12)) / 2 for tick in self.T.ticks[-1:]]
+        half = [_width(cut(tick.label, 12)) / 2 for tick in self.T.ticks[-1:]]
         return max(map(self.x, self.T.ticks), default=self.left) + max(MARGIN, *half, 0) + 4
 
     def mark(self, tick: Tick, y: float, state: str = "on") -> str:
@@ -112,7 +115,9 @@ def _sheet(T: Drawing) -> _Sheet:
     span = max((tick.place for tick in T.ticks), default=0)
     ticks = {tick.position: tick for tick in T.ticks}
     numbers = {name: number_of(name) for name in kinds(T)}
-    return _Sheet(T, left, min(STEP, PLOT / max(span, 1)), numbers, ticks, telling(T))
+    labels = [_width(cut(tick.label, 12)) for tick in T.ticks]
+    step = min(max(STEP, 6 + max(labels, default=0)), PLOT / max(span, 1))
+    return _Sheet(T, left, step, numbers, ticks, telling(T))
 
 
 def _title(T: Drawing) -> str:
@@ -177,7 +182,7 @@ def _fitting(sheet: _Sheet, texts: list[str]) -> frozenset[int]:
     free = float("-inf")
     fits = set()
     for n, (tick, text) in enumerate(zip(sheet.T.ticks, texts, strict=True)):
-        half = CHARACTER * len(text) / 2 + 2
+        half = _width(text) / 2 + 2
         if sheet.x(tick) - half >= free:
             fits.add(n)
             free = sheet.x(tick) + half
@@ -257,6 +262,11 @@ def _legend(sheet: _Sheet) -> tuple[list[str], int, float]:
 def _text(x: float, y: float, text: str, kind: str = "") -> str:
     attribute = f' class="{kind}"' if kind else ""
     return f'<text{attribute} x="{_n(x)}" y="{_n(y)}">{escape(text)}</text>'
+
+
+def _width(text: str) -> float:
+    """Return the width that a text of 12 pixels is taken to have."""
+    return sum(CAPITAL if letter.isupper() else CHARACTER for letter in text)
 
 
 def _n(value: float) -> str:

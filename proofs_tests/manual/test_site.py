@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from proofs_tests.browser import OVERLAPS
+
 ROOT = Path(__file__).parents[2]
 OUTSIDE = ("https://github.com/pradyunsg/furo",)
 """Addresses outside the manual that links may lead to (its theme): it is read offline."""
@@ -91,6 +93,7 @@ def test_nothing_is_wider_than_its_column_without_a_way_to_scroll_nor_too_small_
         assert page.evaluate(WIDE) == [], path.name
         assert page.evaluate(NO_CUE) == [], path.name
         assert page.evaluate(SMALL) == [], path.name
+        assert page.evaluate(OVERLAPS) == [], path.name
     page.close()
 
 

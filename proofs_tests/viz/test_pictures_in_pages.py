@@ -9,6 +9,7 @@ import pytest
 
 import cerlab
 from cerlab import display
+from proofs_tests.browser import OVERLAPS
 
 pytestmark = pytest.mark.services
 
@@ -19,6 +20,7 @@ LONG = cerlab.parse_query(
 MAXIMAL = cerlab.parse_query("SELECT MAX * WHERE (A OR B)+ AS a ; C AS c")
 ITERATED = cerlab.parse_query("SELECT * WHERE A AS a ; B+ AS b ; C AS c")
 EVENTS = [{"type": kind, "price": n} for n, kind in enumerate("ABBCABCD")]
+WORDS = ["TRIAGE", "TRIAGE", "DOCTOR", "ADMIT", "CALL"]
 VALUES: dict[str, Any] = {
     "query": LONG,
     "formula": LONG.formula,
@@ -30,6 +32,7 @@ VALUES: dict[str, Any] = {
     "maximal steps": cerlab.step(MAXIMAL, EVENTS),
     "iterated steps": cerlab.step(ITERATED, EVENTS),
     "timeline": cerlab.timeline(LONG.formula, EVENTS),
+    "capitals": cerlab.timeline("TRIAGE ; DOCTOR", [{"type": t} for t in WORDS]),
 }
 
 CUT = """() => [...document.querySelectorAll("svg, table, pre")]
@@ -67,6 +70,14 @@ def test_nothing_is_cut_without_a_cue(name: str, width: int, chromium: Any) -> N
     page.set_content(f"<body>{html}</body>")
     assert page.evaluate(CUT) == []
     assert page.evaluate(LOST) == []
+    page.close()
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_no_word_lies_on_another(name: str, chromium: Any) -> None:
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.set_content(f"<body>{display.render(VALUES[name], 'text/html')}</body>")
+    assert page.evaluate(OVERLAPS) == []
     page.close()
 
 
