@@ -283,6 +283,7 @@ class RowSession(_Session[Any]):
             )
         self._query = query
         self._columns = None if columns is None else list(columns)
+        self._schema: Any = None
         self._run: RunWithEvents = RunWithEvents(query, time, state)
         self._before = self._run.position
         answer_columns(query, Stream(()), self._columns)
@@ -293,8 +294,9 @@ class RowSession(_Session[Any]):
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
         """Read more events: a pyarrow Table of the answers they complete, as ``Matches.table``.
 
-        Positions count all events pushed so far. An attribute that has not come yet is NULL. A
-        table is events to the next query: ``other.push(table, type="RISE")``. Raises as
+        Positions count all events pushed so far. An attribute that has not come yet is NULL, and
+        a table of no answers has the columns of the one before. A table is events to the next
+        query: ``other.push(table, type="RISE")``. Raises as
         ``Session.push``, the rows before a bad event on the error as ``.matches``.
 
         >>> from cerlab import parse_query
@@ -316,9 +318,13 @@ class RowSession(_Session[Any]):
         return table
 
     def _rows(self, answers: AnswerBatch) -> Any:
+        if not len(answers) and self._schema is not None:
+            return self._schema.empty_table()  # its columns would be made of all events kept
         recent = self._run.recent
         part, offset = Stream(recent.events()), recent.offset
-        return rows_of_part(self._query, part, offset, answers, self._columns)
+        table = rows_of_part(self._query, part, offset, answers, self._columns)
+        self._schema = table.schema
+        return table
 
     def advance(self, until: Until) -> Any:
         """Promise that all events before a time were pushed: the rows that this makes known.

@@ -129,6 +129,10 @@ class Pattern(Drawable, Immutable):
         logic: Logic = "so",
     ) -> None:
         """`source` is the text, if there is one, that errors point into; raises `TypeMismatch`."""
+        if not isinstance(ast, CeqlQuery):
+            hint = "cerlab.parse_query(text) gives the query of a text"
+            message = f"expected the syntax tree of a query, got {type(ast).__name__}"
+            raise UsageError("CER0838", message, hint=hint)
         source = source or Source("", {}, ())
         vars(self).update(ast=ast, schema=schema, source=source, logic=logic)
         if schema is not None:

@@ -19,11 +19,11 @@ from cerlab.model.answer import ComplexEvent, by_end, complex_events, without_co
 from cerlab.model.columns import (
     Column,
     Columns,
-    array_from,
     array_of,
     is_arrow,
     numbers_of,
     room,
+    take_columns,
     values_of,
 )
 from cerlab.model.stream import Stream
@@ -97,20 +97,6 @@ def _is_in(column: Any, streams: Sequence[str]) -> NDArray[np.bool_]:
     inside = pc.or_(pc.is_null(texts), pc.is_in(texts, array_of(streams)))
     whole = inside.combine_chunks() if isinstance(inside, pa.ChunkedArray) else inside
     return numbers_of(whole.cast(pa.uint8())).view(np.bool_)
-
-
-def take_rows(column: Column, indices: Indices) -> Column:
-    """The values at some indices, shape (indices,)."""
-    if is_arrow(column):  # pyarrow loads pandas for indices of NumPy's, which takes 0.3 s
-        return column.take(array_from(np.ascontiguousarray(indices)))
-    if hasattr(column, "take"):
-        return column.take(indices)
-    return [column[n] for n in indices.tolist()]
-
-
-def take_columns(columns: Mapping[str, Column], indices: Indices) -> Columns:
-    """The events at some indices; a column is made when it is used."""
-    return Columns(columns, lambda name: take_rows(columns[name], indices))
 
 
 def slice_rows(column: Column, start: int, size: int) -> Column:

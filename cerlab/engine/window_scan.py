@@ -23,8 +23,6 @@ from cerlab.engine.answers import (
     rows_of_streams,
     slice_columns,
     slice_rows,
-    take_columns,
-    take_rows,
     until_bad,
 )
 from cerlab.engine.clock import SAFE, Instants, TimeColumn, join_arrays, join_instants
@@ -36,7 +34,7 @@ from cerlab.engine.learned import LearnedTables
 from cerlab.engine.window_program import Program, Read
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.model.columns import room
+from cerlab.model.columns import room, take_columns, take_rows
 from cerlab.model.stream import Instant, TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes
 

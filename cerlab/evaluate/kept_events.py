@@ -17,7 +17,7 @@ from cerlab.evaluate.open_runs import (
     state_from_bytes,
     state_to_bytes,
 )
-from cerlab.model.columns import values_of
+from cerlab.model.columns import take_rows, values_of
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, Until
 from cerlab.predicates.truth import key_of
@@ -152,8 +152,7 @@ class ListedTotals:
         return [*self._endings(answers, doubles)] if len(answers) else []
 
     def _endings(self, answers: AnswerBatch, doubles: Collection[str]) -> Iterator[Ending]:
-        from cerlab.engine.answers import take_rows  # NumPy loads here
-        from cerlab.engine.measures import totals_of_rows
+        from cerlab.engine.measures import totals_of_rows  # NumPy loads here
         from cerlab.engine.reference.totals import ANY_START
         from cerlab.evaluate.running_batches import Ending, Numbering
 

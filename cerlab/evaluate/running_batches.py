@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cerlab.automata.labelled import LabelledMachine
-from cerlab.engine.answers import events_of_streams, take_columns
+from cerlab.engine.answers import events_of_streams
 from cerlab.engine.clock import Instants, TimeColumn
 from cerlab.engine.general import CONSUMES
 from cerlab.engine.kernels import totals as k
@@ -48,7 +48,7 @@ from cerlab.engine.totals import (
 from cerlab.evaluate.aggregates import EXPONENT, Request
 from cerlab.io.named_columns import one_array
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import is_arrow, values_of
+from cerlab.model.columns import is_arrow, take_columns, values_of
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage

@@ -30,24 +30,23 @@ from cerlab.io.sources import (
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import (
-    Chunks,
-    Columns,
-    array_from,
     is_arrow,
     is_moment,
     numbers_of,
     values_of,
 )
 from cerlab.model.event import Event, Schema, Timestamp, TypeColumn
-from cerlab.model.stream import Stream as Events
 from cerlab.model.stream import (
+    AnyStream,
     TimeAxis,
     TimeUnit,
     Until,
     axis_of_options,
     clock_for,
+    events_at,
     events_of_dicts,
 )
+from cerlab.model.stream import Stream as Events
 
 if TYPE_CHECKING:
     import numpy as np
@@ -284,7 +283,7 @@ def batches(
     )
 
 
-def sorted_by_time(stream: Events) -> Stream:
+def sorted_by_time(stream: AnyStream) -> AnyStream:
     """Return the events of a stream in order of time, those of one time in their order.
 
     Raises `UsageError` where nothing says which attribute is the time, `BadData` for an event that
@@ -294,22 +293,7 @@ def sorted_by_time(stream: Events) -> Stream:
     if axis is None:
         hint = "give time= and unit= (on the command line: --time ts:ms)"
         raise UsageError("CER0810", "sorting needs to know the time", hint=hint)
-    order = _order(stream, axis)
-    indices = array_from(order)
-
-    def column(name: str) -> Any:
-        column = stream.columns[name]
-        if is_arrow(column) or isinstance(column, Chunks):
-            return column.take(indices if is_arrow(column) else order)
-        return [column[n] for n in order.tolist()]
-
-    def load() -> Iterator[Event]:
-        events = stream.events
-        return (events[n] for n in order.tolist())
-
-    columns = Columns(stream.columns, column, stream.columns.source)
-    schema = stream.schema
-    return Stream.from_columns(columns, len(stream), load, time=stream.time, schema=schema)
+    return events_at(stream, _order(stream, axis))
 
 
 def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:

@@ -286,10 +286,15 @@ class Chunks(Sequence[Value]):
                 parts.append(chunk[low - begin : high - begin])
         return Chunks(parts)
 
-    def take(self, indices: Any) -> list[Value]:
-        """The values at some indices."""
-        values = values_of(self, "?")
-        return [values[n] for n in indices.tolist()]
+
+def take_rows(column: Column, positions: Any) -> Column:
+    """The values of a column at some positions (integers, or int64), as Arrow where it is."""
+    if is_arrow(column):  # pyarrow loads pandas for positions of NumPy's, which takes 0.3 s
+        import numpy as np
+
+        return column.take(array_from(np.ascontiguousarray(positions, np.int64)))
+    values = values_of(column, "?")
+    return [values[n] for n in positions]
 
 
 def concat_columns(chunks: Sequence[Column]) -> Column:
@@ -381,3 +386,9 @@ def encode_text(column: Any) -> Any:
     if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow unifies no NULL
         column = decoded(column).dictionary_encode()
     return column.unify_dictionaries().combine_chunks()
+
+
+def take_columns(columns: Mapping[str, Column], positions: Any) -> Columns:
+    """The events at some positions (integers, or int64); a column is made when it is used."""
+    source = getattr(columns, "source", None)
+    return Columns(columns, lambda name: take_rows(columns[name], positions), source)

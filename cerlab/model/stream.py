@@ -15,13 +15,13 @@ from datetime import datetime
 from enum import Enum
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Self, TypeAlias, overload
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from cerlab.budget import polled
 from cerlab.display import drawable
 from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import Columns, as_arrow
+from cerlab.model.columns import Columns, as_arrow, take_columns
 from cerlab.model.event import (
     Duration,
     Event,
@@ -392,6 +392,8 @@ class Stream:
     def __getitem__(self, index: int | slice) -> Event | Self:
         if isinstance(index, slice):
             # without `until`, which was promised of all the events
+            if self._columns is not None:
+                return events_at(self, range(*index.indices(len(self))))
             return type(self)(self.events[index], time=self.time, schema=self.schema)
         return self.events[index]
 
@@ -403,6 +405,24 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<Stream of {len(self)} events>"
+
+
+AnyStream = TypeVar("AnyStream", bound=Stream)
+
+
+def events_at(stream: AnyStream, positions: Any) -> AnyStream:
+    """Return the events at some positions (integers, or int64), in that order.
+
+    Columns keep the types that they have; what was promised of all the events is not kept.
+    """
+    columns = take_columns(stream.columns, positions)
+
+    def load() -> Iterator[Event]:
+        events = stream.events
+        return (events[n] for n in positions)
+
+    axis, schema = stream.time, stream.schema
+    return type(stream).from_columns(columns, len(positions), load, time=axis, schema=schema)
 
 
 def events_of_dicts(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api import Query
+from cerlab.api import Query, sessions
 from cerlab.engine import labels as labelling
 from cerlab.engine.answers import batched_answers
 from cerlab.engine.labels import RegisterLabelling
@@ -127,6 +127,16 @@ def test_a_session_keeps_the_events_of_its_window() -> None:
         rows = session.push([{"type": "A", "t": t}, {"type": "B", "t": t + 1}]).to_pylist()
         assert {row["a.t"] for row in rows} == {t, t - 3} - {-3}
         assert len(session._run.recent.events()) < 20
+
+
+def test_a_push_without_answers_makes_no_rows_of_the_events_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = cerlab.parse_query("SELECT * WHERE A AS a ; B WITHIN 9 [t]").tabulating(["a.v"])
+    table = session.push([{"type": "A", "t": 1, "v": 0.5}, {"type": "B", "t": 2}])
+    assert table.num_rows == 1
+    monkeypatch.setattr(sessions, "rows_of_part", pytest.fail)
+    assert session.push([{"type": "C", "t": 3}]).equals(table.slice(1))
 
 
 def test_patterns_of_patterns_as_events_come() -> None:

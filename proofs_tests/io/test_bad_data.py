@@ -281,6 +281,13 @@ def test_what_is_no_query_is_refused(value: Any) -> None:
         cerlab.satisfiable(value)
 
 
+@pytest.mark.parametrize("text", ["SELECT * WHERE A", 3])
+def test_a_text_is_no_syntax_tree(text: Any) -> None:
+    with pytest.raises(cerlab.UsageError, match="CER0838") as caught:
+        cerlab.Query(text)
+    assert "cerlab.parse_query(" in str(caught.value.hint)
+
+
 def test_two_columns_of_one_name_are_refused() -> None:
     columns = [pa.array(["A"]), pa.array([1]), pa.array([2])]
     table = pa.table(columns, names=["type", "v", "v"])

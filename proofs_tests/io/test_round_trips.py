@@ -304,6 +304,15 @@ def test_a_frame_has_its_types_zones_and_index_again(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(shuffled.to_pandas(), frame, check_freq=False)
 
 
+@pytest.mark.parametrize("part", [slice(1, None), slice(0, 2), slice(None, None, -2), slice(0)])
+def test_a_part_of_a_stream_has_the_types_and_zones_of_the_whole(part: slice) -> None:
+    frame, dicts = _typed_frame(), Stream([{"type": t, "v": 1} for t in "ABC"])
+    stream = Stream(frame)
+    assert stream[part].events == stream.events[part]
+    assert dicts[part].events == dicts.events[part]
+    pd.testing.assert_frame_equal(stream[part].to_pandas(), frame[part], check_freq=False)
+
+
 def test_answers_have_the_zones_that_events_had(tmp_path: Path) -> None:
     frame = _typed_frame()
     query = cerlab.parse_query("SELECT a[when, day, naive], b[there] WHERE A AS a ; B AS b")

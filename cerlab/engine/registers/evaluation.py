@@ -20,7 +20,6 @@ from cerlab.engine.answers import (
     BatchedAnswers,
     events_of_streams,
     slice_columns,
-    take_rows,
     until_bad,
     whole,
 )
@@ -38,6 +37,7 @@ from cerlab.engine.windowed import CountOverflow
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, EventWindow, Window
+from cerlab.model.columns import take_rows
 from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage, relevant_indices
