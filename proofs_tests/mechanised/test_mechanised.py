@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -132,6 +133,27 @@ def test_a_wrong_definition_breaks_a_proof(
     before = (folder / found[1]).read_text().splitlines()[: int(found[2])]
     broken = re.findall(r"^ *(?:Theorem|Lemma|Definition) (\w+)", "\n".join(before), flags=re.M)[-1]
     assert (found[1], broken) == (wrong.breaks, wrong.lemma), made.stderr
+
+
+@needs_coq
+@pytest.mark.services
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("SELECT * WHERE A WAIT 5 SECONDS", "WAIT"),
+        ("SELECT * WHERE (A WITHIN 5 SECONDS) ; B", "WITHIN"),
+        ("SELECT * WHERE A{2}", "{"),
+        ("SELECT * WHERE A FILTER A[t > 5 SECONDS]", "SECONDS"),
+        ("SELECT * WHERE A LIMIT 1", "LIMIT"),
+    ],
+)
+def test_what_the_judge_does_not_read_is_refused_by_name(
+    query: str, word: str, built: Path
+) -> None:
+    question = json.dumps({"query": query, "events": [{"type": "A", "t": 1}]}) + "\n"
+    judge = [f"{built}/judge"]
+    said = subprocess.run(judge, input=question, capture_output=True, text=True, check=True)
+    assert json.loads(said.stdout)["refused"].startswith(f"{word} ")
 
 
 TAKING = (";", ":", "+", ":+", "OR", "AND", "AS", "FILTER", "RENAME", ">")

@@ -95,6 +95,11 @@ let json_of text =
 
 type token = Name of string | Quoted of string | Number of value | String of string | Sign of string | End
 
+let shown = function
+  | Name word | Quoted word | String word | Sign word -> word
+  | Number _ -> "a number"
+  | End -> "the end"
+
 let signs = [ ":+"; "->"; ".."; "<="; ">="; "=="; "!="; "<>" ]
 let is_digit c = c >= '0' && c <= '9'
 let is_start c = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c = '_'
@@ -201,7 +206,7 @@ let query_of number text =
   let is_sign i sign = token i = Sign sign in
   let word word = is_word 0 word && (incr at; true) in
   let sign sign = is_sign 0 sign && (incr at; true) in
-  let needed word = if not (sign word) then refuse ("no " ^ word) in
+  let needed word = if not (sign word) then refuse (shown (token 0) ^ " where " ^ word ^ " has to be") in
   let name () = match token 0 with
     | Name name | Quoted name -> incr at; name
     | _ -> refuse "a name is missing" in
@@ -409,7 +414,7 @@ let query_of number text =
       else if word "NONE" then KeepAll
       else refuse "no policy"
     end else KeepAll in
-  if token 0 <> End then refuse "words that are not read";
+  if token 0 <> End then refuse (shown (token 0) ^ " after the query that is read");
   let chosen = match strategy with None -> select body | Some s -> Select (s, select body) in
   let key_number = numbering () in
   (* Values that compare equal have one key: an integer and the same float. *)
