@@ -275,12 +275,12 @@ class WindowStarts:
         return self._inside.times, self._inside.positions
 
     def resume(self, times: list[Instant], positions: list[int]) -> None:
-        """Go on after these events."""
+        """Go on after these events, and no others."""
         whole = all(isinstance(t, int) and abs(t) < SAFE for t in times)
         self._inside = _Inside()
         self._inside.append(np.array(times, np.int64) if whole else times, np.array(positions))
-        if self._clock is not None and times:
-            self._clock.last = times[-1]
+        if self._clock is not None:
+            self._clock.last = times[-1] if times else None
 
 
 class _Inside:

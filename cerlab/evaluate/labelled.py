@@ -13,8 +13,8 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cerlab.automata.automaton import Vcea
-from cerlab.automata.labelled import LabelledSrt, repeated_labels
-from cerlab.automata.plan import CorrelatedPlan, WaitPlan
+from cerlab.automata.labelled import repeated_labels
+from cerlab.automata.plan import WaitPlan
 from cerlab.compile.pattern import AnyPattern, Pattern, has_waits, waits_of
 from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
@@ -94,8 +94,7 @@ def labelled_answers(
     if pattern.has_automaton:
         yield from map(Labelling(pattern.labelled, pattern.plan, stream, labels).of, batches)
     elif pattern.has_registers:
-        A, plan = pattern.labelled_registers, pattern.registers
-        yield from map(_by_registers(A, plan, stream, labels), batches)
+        yield from map(label_by_registers(pattern, stream, labels), batches)
     elif (labelled := _labelled_waits(pattern)) is not None:
         label = Labelling(*labelled, stream, labels).of
         for batch in batches:
@@ -107,13 +106,15 @@ def labelled_answers(
         yield from (rows_of_ways(batch, ways_of, labels) for batch in batches)
 
 
-def _by_registers(
-    A: LabelledSrt, plan: CorrelatedPlan, stream: Stream, labels: Collection[str] | None
-) -> Label:
-    """The compiled transducer; runs as written where its tables are too large."""
+def label_by_registers(pattern: Pattern, stream: Stream, labels: Collection[str] | None) -> Label:
+    """Return what labels answers of a query that compares labels, batch by batch.
+
+    The compiled transducer; runs as written where its tables are too large.
+    """
     from cerlab.engine.labels import RegisterLabelling, rows_of_ways
     from cerlab.engine.registers.program import NotTaken
 
+    A, plan = pattern.labelled_registers, pattern.registers
     try:
         return RegisterLabelling(A, plan, stream, labels).of
     except NotTaken:

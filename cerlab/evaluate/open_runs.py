@@ -346,7 +346,7 @@ def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:
         raise not_taken(refusal) from None
 
 
-def not_taken(refusal: Exception) -> Unsupported:
+def not_taken(refusal: Exception | str) -> Unsupported:
     """The error for a transducer that the engine does not run."""
     return Unsupported(
         "CER0403",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
-from cerlab.automata.plan import Plan, plan_digest
+from cerlab.automata.plan import Plan, PlanClauses, plan_digest
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.errors import BadData, Unsupported, refuse_misspelt
 from cerlab.evaluate.requirements import Requirements, requirements_of, warn_of
@@ -199,10 +199,13 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
     return in_columns(lines)
 
 
-def of_plan(plan: Plan, query: str) -> list[tuple[str, str]]:
+def of_plan(plan: PlanClauses, query: str) -> list[tuple[str, str]]:
     """The lines on a query and its plan."""
-    cea = plan.cea
-    size = f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(plan)[:12]}"
+    if isinstance(plan, Plan):
+        cea = plan.cea
+        size = f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(plan)[:12]}"
+    else:
+        size = "registers: filters compare labels"
     return [("query", " ".join(query.split())), ("plan", size)]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from cerlab import io
 from cerlab.automata.plan import Plan, plan_from_bytes
 from cerlab.automata.strategy import machine_of
-from cerlab.compile.pattern import Pattern, as_pattern
+from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch, batched_answers
 from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
@@ -20,6 +20,7 @@ from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.evaluate.evaluators import CompiledEvaluator
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
+from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.stream import TimeAxis
 from cerlab.spark.plan import attributes_read, engine_column
 from cerlab.spark.runs import SIZE, integers, tables_of
@@ -245,8 +246,10 @@ class GroupJob:
 
 
 @lru_cache(maxsize=16)
-def _pattern_of(query: str) -> Pattern:
-    return as_pattern(query)
+def pattern_of(query: str) -> Pattern:
+    """The query of a text, whose remarks were given when the user gave it."""
+    ast, _, source = parse_ceql(query)
+    return Pattern(ast, source=source)
 
 
 def evaluate_groups(batches: Iterable[Any], job: GroupJob, size: int = SIZE) -> Iterator[Any]:
@@ -285,7 +288,7 @@ def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
     columns = {name: rows.column(f"a{n}") for n, name in enumerate(job.attributes)}
     stream = io.as_stream(pa.table(columns))
     stream = stream if job.time is None else stream.on_time(job.time)
-    pattern = _pattern_of(job.query)
+    pattern = pattern_of(job.query)
     batches = batched_answers(CompiledEvaluator().answers(pattern, stream), ROWS)
     if job.names is None:
         yield from table_of_batches(

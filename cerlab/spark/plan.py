@@ -308,7 +308,7 @@ def attributes_labelled(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*names, *plan.partition)))
 
 
-def time_attribute(plan: Plan, time: TimeAxis | None) -> str | None:
+def time_attribute(plan: PlanClauses, time: TimeAxis | None) -> str | None:
     """The attribute that the window of a plan is measured on, None for none."""
     match plan.window:
         case AttributeWindow(_, attribute):
@@ -319,7 +319,7 @@ def time_attribute(plan: Plan, time: TimeAxis | None) -> str | None:
             return None
 
 
-def window_width(plan: Plan, time: TimeAxis | None, moment: int) -> Fraction:
+def window_width(plan: PlanClauses, time: TimeAxis | None, moment: int) -> Fraction:
     """Return the exact reach of a plan's time window, in units of its column.
 
     Moments are taken as integers of `moment` nanoseconds.

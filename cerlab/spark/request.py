@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from cerlab.automata.plan import Plan, plan_to_bytes
+from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.engine.measures import no_sum
 from cerlab.errors import Unsupported, UsageError
@@ -186,7 +186,7 @@ def parts_of(source: Source, options: Options) -> int:
     return parts or PARTS_PER_CORE * parallelism(source.frame)
 
 
-def check_partition(plan: Plan, *, with_partition: bool) -> None:
+def check_partition(plan: PlanClauses, *, with_partition: bool) -> None:
     """Raise `UsageError` where answers are to have a key, and have none."""
     if with_partition and not plan.partition:
         raise UsageError(

@@ -12,9 +12,11 @@ import numpy as np
 from cerlab import io
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
+from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.labels import Labelling
+from cerlab.engine.labels import Label, Labelling
 from cerlab.errors import ResourceLimit
+from cerlab.evaluate.labelled import label_by_registers
 from cerlab.io.named_columns import AnswerColumns, NamedColumn
 from cerlab.model.columns import decoded
 from cerlab.model.stream import Stream, TimeAxis
@@ -80,12 +82,17 @@ class RowTables:
     stream.
     """
 
-    def __init__(self, plan: Plan, names: RowNames, events: Any, positions: Any) -> None:
+    def __init__(self, query: Plan | Pattern, names: RowNames, events: Any, positions: Any) -> None:
+        """Of a plan, or of a query whose filters compare labels."""
         labels = {column.label for column in names.columns}
-        read = {
-            name: engine_column(events.column(name), name) for name in attributes_labelled(plan)
-        }
-        self._labelling = Labelling(plan.vcea, plan, _stream(read, events.num_rows), labels)
+        self._label: Label
+        if isinstance(query, Plan):
+            read = attributes_labelled(query)
+            columns = {name: engine_column(events.column(name), name) for name in read}
+            stream = _stream(columns, events.num_rows)
+            self._label = Labelling(query.vcea, query, stream, labels).of
+        else:
+            self._label = label_by_registers(query, io.as_stream(events), labels)
         self._columns = AnswerColumns(
             names.columns,
             _stream({name: events.column(name) for name in names.attributes}, events.num_rows),
@@ -97,7 +104,7 @@ class RowTables:
 
     def of(self, answers: AnswerBatch) -> Any:
         """A row for each way to give an answer its labels, as a pyarrow Table."""
-        return in_types(self._columns.table(self._labelling.of(answers)), self._schema)
+        return in_types(self._columns.table(self._label(answers)), self._schema)
 
 
 def _stream(columns: dict[str, Any], rows: int) -> Stream:

@@ -8,23 +8,25 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
-from cerlab.spark.stream.state import MEMBERS
+from cerlab.spark.stream.state import ENGINE, RUNS, SEQUENCES
 from cerlab.spark.stream.step import BucketStep
 from cerlab.testing import Shape
 from proofs_tests.engine.hostile_states import NUMBERS, WRONG
 from proofs_tests.hostile.mutators import mutated_bytes, mutated_value
-from proofs_tests.spark.buckets import buckets_of, job_of
-from proofs_tests.spark.cases import typed_case
+from proofs_tests.spark.buckets import buckets_of, job_of, plan_of
+from proofs_tests.spark.cases import register_case, typed_case
 
 WORD = 8
+KINDS = ENGINE | RUNS | SEQUENCES
 
 
 def gone_on(rng: Random) -> None:
     """The state of a bucket after some rows, changed, and the rows that come then."""
-    case = typed_case(rng, Shape(depth=2, events=20))
+    draw = typed_case if rng.random() < 0.6 else register_case
+    case = draw(rng, Shape(depth=2, events=20))
     lag = rng.choice((None, 5))
-    job = job_of(case, case.query.plan, rng.choice((0, 2)), lag, 1)
-    rows = next(iter(buckets_of(case, case.query.plan, job).values()), None)
+    job = job_of(case, plan_of(case), rng.choice((0, 2)), lag, 1)
+    rows = next(iter(buckets_of(case, plan_of(case), job).values()), None)
     if rows is None:
         return
     half = rows.num_rows // 2
@@ -67,16 +69,17 @@ def parts_of(state: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
         1:
     ]
     spans = zip(pairwise(ends), header["sizes"], strict=True)
+    members = (ENGINE if "states" in header else RUNS) | SEQUENCES
     return header, {
-        name: state[at : at + size] for name, ((at, _), size) in zip(MEMBERS, spans, strict=True)
+        name: state[at : at + size] for name, ((at, _), size) in zip(members, spans, strict=True)
     }
 
 
 def edited_member(rng: Random, name: str, part: bytes) -> bytes:
     """An array with a number changed, doubled or taken out; others as bytes."""
-    size = int(MEMBERS[name][-1]) if MEMBERS[name][-1:].isdigit() else WORD
+    size = int(KINDS[name][-1]) if KINDS[name][-1:].isdigit() else WORD
     count = len(part) // size
-    if name in ("keys", "held") or not count or rng.random() < 0.1:
+    if name in ("keys", "held", "runs") or not count or rng.random() < 0.1:
         return mutated_bytes(rng, part)
     at = size * rng.randrange(count)
     number = int.from_bytes(part[at : at + size], "little", signed=True)

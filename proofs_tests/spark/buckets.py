@@ -9,15 +9,16 @@ from typing import Any
 import pyarrow as pa
 
 import cerlab
-from cerlab.automata.plan import Plan, plan_to_bytes
+from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.io import Stream
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
 from cerlab.predicates.truth import partition_key
-from cerlab.spark.evaluation import plan_and_tables
-from cerlab.spark.plan import Labels, Mode, attributes_of_job, why_not
+from cerlab.spark.plan import Labels, Mode, why_not
+from cerlab.spark.stream.request import attributes_of_stream
 from cerlab.spark.stream.state import BucketState, state_from_bytes
-from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state
+from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state, machine_of
 from cerlab.spark.task_outputs import RowNames
 from proofs_tests.spark.cases import TIME, SparkCase
 
@@ -43,9 +44,14 @@ class BucketResults:
     """The positions of rows in quarantine, each with its reason."""
 
 
+def plan_of(case: SparkCase) -> PlanClauses:
+    """The plan of a query, with an automaton or with registers."""
+    return case.query.plan if case.query.has_automaton else case.query.registers
+
+
 def job_of(
     case: SparkCase,
-    plan: Plan,
+    plan: PlanClauses,
     lateness: int,
     lag: int | None,
     tick: int,
@@ -53,9 +59,9 @@ def job_of(
     *,
     quarantine: bool = False,
 ) -> StreamJob:
-    whole = replace(plan, streams=())
     time = TIME if isinstance(plan.window, TimeWindow) else None
-    names = attributes_of_job(plan, time, None if row_names is None else row_names.attributes)
+    names = attributes_of_stream(case.query, plan, time, row_names)
+    whole = query_text(replace(case.ast, streams=()))
     kinds = tuple(
         str(case.table.schema.field(n).type) if n in case.table.column_names else "string"
         for n in names
@@ -63,7 +69,7 @@ def job_of(
     kind = str(case.table.schema.field("t").type)
     ticks = (None, None) if lag is None else (tick, -(-lag // tick) * tick)
     return StreamJob(
-        plan_to_bytes(whole),
+        plan_to_bytes(replace(plan, streams=())) if isinstance(plan, Plan) else b"",
         time,
         names,
         kinds,
@@ -77,10 +83,13 @@ def job_of(
         tick=ticks[0],
         lag=ticks[1],
         quarantine=quarantine,
+        query="" if isinstance(plan, Plan) else whole,
     )
 
 
-def buckets_of(case: SparkCase, plan: Plan, job: StreamJob, buckets: int = 1) -> dict[int, Any]:
+def buckets_of(
+    case: SparkCase, plan: PlanClauses, job: StreamJob, buckets: int = 1
+) -> dict[int, Any]:
     """The rows of so many buckets, as tasks get them; of all where that is the only exact way."""
     table, count = case.table, case.table.num_rows
     columns = {"position": pa.array(case.positions or range(count), pa.int64())}
@@ -163,8 +172,9 @@ def take(
 
 
 def read_state(job: StreamJob, state: bytes) -> BucketState:
-    machine = plan_and_tables(job.plan)[1].machine
-    return state_from_bytes(state, machine, digest(job), empty_state(job), by_key=job.by_key)
+    return state_from_bytes(
+        state, machine_of(job), digest(job), empty_state(job), by_key=job.by_key
+    )
 
 
 def without(case: SparkCase, positions: set[int]) -> list[ComplexEvent]:
@@ -175,5 +185,5 @@ def without(case: SparkCase, positions: set[int]) -> list[ComplexEvent]:
     places = [at[row] for row in rows]
     return [
         ComplexEvent(places[a.start], places[a.end], tuple(places[p] for p in a.positions))
-        for a in cerlab.evaluate(case.query, stream, evaluator="compiled")
+        for a in cerlab.evaluate(case.query, stream)
     ]

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cerlab.api import Query
 from cerlab.automata.plan import Plan, plan_to_bytes
-from cerlab.errors import ResourceLimit
+from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.answer import ComplexEvent
@@ -24,9 +24,11 @@ from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import TimeAxis, TimeUnit
 from cerlab.spark.evaluation import Job
-from cerlab.spark.plan import attributes_read
+from cerlab.spark.plan import Mode, attributes_read, why_not
+from cerlab.spark.stream.request import refuse_runs
 from cerlab.testing import Shape
 from proofs_tests.random_cases import Case, random_case
+from proofs_tests.srt.correlated_cases import under_clauses
 
 TIME = TimeAxis("t", TimeUnit.S)
 SHAPE = Shape(depth=2, events=30)
@@ -85,6 +87,32 @@ def typed_case(rng: Random, shape: Shape = SHAPE) -> SparkCase:
     return SparkCase(case.ast, table, rng.choice((None, tuple(gaps))))
 
 
+def register_case(rng: Random, shape: Shape = SHAPE) -> SparkCase:
+    """A query that compares labels and runs on streams, on a stream biased to its answers.
+
+    Most have a key, whose values mostly repeat.
+    """
+    while True:
+        case = under_clauses(rng, shape)
+        if by_k := rng.random() < 0.7:
+            case = Case(replace(case.ast, partition=(("k",),)), case.stream)
+        if case.query.has_automaton or not case.query.has_registers:
+            continue
+        by_key = why_not(case.query.registers, Mode.KEYS) is None
+        try:
+            refuse_runs(case.query, by_key=by_key)
+        except Unsupported:
+            continue
+        table = typed_table(rng, case.stream.events)
+        if by_k:
+            keys = [rng.choice("xxxyz") for _ in range(table.num_rows)]
+            table = table.set_column(table.column_names.index("k"), "k", pa.array(keys))
+        gaps = np.cumsum([rng.choice((1, 1, 2, 50)) for _ in range(table.num_rows)]).tolist()
+        drawn = SparkCase(case.ast, table, rng.choice((None, tuple(gaps))))
+        if rng.random() < 0.2 or drawn.query.run(drawn.stream):
+            return drawn
+
+
 def typed_table(rng: Random, events: Sequence[Event]) -> Any:
     """The events as a table whose columns have one type each."""
     columns: dict[str, Any] = {
@@ -102,9 +130,12 @@ def _column(values: list[Value], kind: Any) -> Any:
     """The values that a type has, NULL for the others; a float may be NaN or -0.0."""
     if pa.types.is_string(kind):
         return pa.array([v if isinstance(v, str) else None for v in values], kind)
-    numbers = [v if type(v) in (int, float) else None for v in values]
+    numbers = [
+        v if isinstance(v, int | float) and not isinstance(v, bool) else None for v in values
+    ]
     if kind == pa.float64():
-        return pa.array([-0.0 if v == 0 and n % 2 else v for n, v in enumerate(numbers)], kind)
+        floats = [None if v is None else float(v) for v in numbers]
+        return pa.array([-0.0 if v == 0 and n % 2 else v for n, v in enumerate(floats)], kind)
     return pa.array([v if isinstance(v, int) else None for v in numbers], kind)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -19,8 +20,8 @@ from cerlab.spark.plan import Mode
 from cerlab.spark.stream.step import BucketStep
 from cerlab.spark.task_outputs import RowNames
 from cerlab.testing import Shape
-from proofs_tests.spark.buckets import buckets_of, feed, job_of
-from proofs_tests.spark.cases import SparkCase, typed_case
+from proofs_tests.spark.buckets import buckets_of, feed, job_of, plan_of
+from proofs_tests.spark.cases import SparkCase, register_case, typed_case
 from proofs_tests.spark.layouts import in_units
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.spark.test_files import batches_in_files
@@ -101,12 +102,14 @@ def test_a_stream_in_files_has_the_rows_of_the_whole(suite: Suite, tmp_path: Pat
     suite.run(case, deep_count=500)
 
 
-def check_stream(rng: Random) -> bool:
+def check_stream(
+    rng: Random, draw: Callable[[Random, Shape], SparkCase] = typed_case, events: int = 30
+) -> bool:
     """Micro-batches of keys in any order give all rows but the waiting ones."""
-    case = typed_case(rng, Shape(depth=2, events=30))
-    if case.query.plan.limit is not None:
+    case = draw(rng, Shape(depth=2, events=events))
+    if plan_of(case).limit is not None:
         case = replace(case, ast=replace(case.ast, limit=None))
-    plan, names = case.query.plan, names_of(case, random_columns(rng, case))
+    plan, names = plan_of(case), names_of(case, random_columns(rng, case))
     lateness = rng.choice((0, 1, 4))
     lag = rng.choice((None, lateness + 5))
     job = job_of(case, plan, lateness, lag, rng.choice((1, 1, 3)), names)
@@ -124,6 +127,10 @@ def check_stream(rng: Random) -> bool:
 
 def test_a_stream_that_arrives_has_the_rows_of_the_whole(suite: Suite) -> None:
     suite.run(check_stream, deep_count=1_000)
+
+
+def test_a_stream_whose_labels_are_compared_has_the_rows_of_the_whole(suite: Suite) -> None:
+    suite.run(lambda rng: check_stream(rng, register_case, 12), deep_count=1_000)
 
 
 def test_rows_that_a_bucket_gives_up_too_early_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,10 +97,11 @@ def test_labels_are_compared_by_key(spark: Any, columns: list[str] | None) -> No
         cerlab.spark.explain(frame, query, position="t")
 
 
-def test_a_stream_has_them_with_every_value(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("condition", ["a[v >= 0]", "a.v <= c.v"])
+def test_a_stream_has_them_with_every_value(condition: str, spark: Any, tmp_path: Path) -> None:
     """NaN beside NULL, moments, decimals, lists; late rows have their key."""
     query = (
-        "SELECT * WHERE A AS a ; B+ AS b ; C AS c FILTER a[v >= 0] PARTITION BY [k] WITHIN 9 [t]"
+        f"SELECT * WHERE A AS a ; B+ AS b ; C AS c FILTER {condition} PARTITION BY [k] WITHIN 9 [t]"
     )
     columns = ["a.double", "b.double", "b.at", "last(b.decimal)", "count(b.double)", "c.long"]
     columns += ["a.flag", "b.k", "c.at"]

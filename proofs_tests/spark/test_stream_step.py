@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from random import Random
@@ -16,8 +17,8 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.spark.stream.step import BucketStep, reach
 from cerlab.testing import Shape
 from proofs_tests.complexity.walk import codes_of_calls
-from proofs_tests.spark.buckets import buckets_of, feed, job_of, positions_of, without
-from proofs_tests.spark.cases import SparkCase, typed_case
+from proofs_tests.spark.buckets import buckets_of, feed, job_of, plan_of, positions_of, without
+from proofs_tests.spark.cases import SparkCase, register_case, typed_case
 from proofs_tests.suite import Suite
 
 
@@ -25,10 +26,12 @@ def place(answer: ComplexEvent) -> tuple[int, int, tuple[int, ...]]:
     return answer.end, answer.start, answer.positions
 
 
-def in_any_order(rng: Random) -> bool:
+def in_any_order(
+    rng: Random, draw: Callable[[Random, Shape], SparkCase] = typed_case, events: int = 30
+) -> bool:
     """Equal to the local engine on all rows but the late ones, as far as rows do not wait."""
-    case = typed_case(rng, Shape(depth=2, events=30))
-    plan = case.query.plan
+    case = draw(rng, Shape(depth=2, events=events))
+    plan = plan_of(case)
     lateness = rng.choice((0, 1, 4))
     lag = rng.choice((None, lateness, lateness + 5))
     job = job_of(case, plan, lateness, lag, rng.choice((1, 1, 3)))
@@ -54,6 +57,26 @@ def in_any_order(rng: Random) -> bool:
 
 def test_random_queries_on_keys_that_come_in_any_order(suite: Suite) -> None:
     suite.run(in_any_order, deep_count=1_500)
+
+
+def test_random_queries_that_compare_labels_on_keys_that_come_in_any_order(suite: Suite) -> None:
+    suite.run(lambda rng: in_any_order(rng, register_case, 12), deep_count=2_000)
+
+
+def test_a_key_goes_on_where_another_one_has_left() -> None:
+    text = "SELECT * WHERE A AS a ; B AS b FILTER a.v = b.v PARTITION BY [k] WITHIN 3 [t]"
+    rows = [("A", "x", 0), ("A", "y", 20), ("B", "y", 23)]
+    columns = {"type": [r[0] for r in rows], "stream": pa.nulls(3, "string"), "v": [1] * 3}
+    table = pa.table(columns | {"k": [r[1] for r in rows], "t": [r[2] for r in rows]})
+    case = SparkCase(cerlab.parse_query(text).ast, table, None)
+    job = job_of(case, plan_of(case), 0, 0, 1)
+    ((_, arriving),) = buckets_of(case, plan_of(case), job).items()
+    state, answers = None, list[ComplexEvent]()
+    for part, watermark in (((0, 2), None), ((0, 0), 22), ((2, 1), 22), ((0, 0), 99)):
+        step = BucketStep(job, state, arriving.slice(*part), watermark)
+        answers += [answer for batch, _ in step.answers() for answer in batch]
+        state, _ = step.state()
+    assert (answers, state) == ([ComplexEvent(1, 2, (1, 2))], None)
 
 
 def with_bad_rows(rng: Random) -> bool:

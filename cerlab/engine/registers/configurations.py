@@ -92,6 +92,11 @@ class Configurations:
         live = {name: getattr(self._live, name)[:count] for name in ("state", "node", "slots")}
         return live | {name: column[:head] for name, column in self._arena._asdict().items()}
 
+    def named(self) -> k.Int64s:
+        """The positions that nodes have, sorted, those of dead ones included until `arrays`."""
+        positions = np.unique(self._arena.position[: int(self._reg[k.HEAD])])
+        return positions[positions >= 0].astype(np.int64)
+
     def resume(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` gave."""
         count, head = len(arrays["state"]), len(arrays["left"])

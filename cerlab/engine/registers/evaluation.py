@@ -185,8 +185,15 @@ class RegisterRun:
             [arrays[name].astype(np.int64).tobytes() for name in ARRAYS],
         )
 
+    def named(self) -> k.Int64s:
+        """The positions of the events that answers to come can have, after `state` was asked."""
+        return self.configurations.named()
+
     def resume(self, state: Any) -> None:
-        """Go on from a `state`; raises `BadData`, ValueError, TypeError and others for others."""
+        """Go on from a `state` of any stream, whatever was read before.
+
+        Raises `BadData`, ValueError, TypeError and others for others.
+        """
         self.position, vectors, windows, keys, values, parts = state
         expect(is_whole(self.position), "how many events")
         # what was read tells whether runs share answers, so the symbols of all of it are known

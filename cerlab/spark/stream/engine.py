@@ -1,14 +1,20 @@
-"""The general engine over many keys at once, each with its time and a stable number."""
+"""Engines over many keys at once, each with its time and a stable number.
+
+`SequencesEngine` has one automaton for all keys. `RegisterSequences` has a run for each, of a query
+whose filters compare labels: a window of registers has one clock, and each key has its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from cerlab.automata.plan import Plan
+from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import Instants, TimeColumn, join_instants
 from cerlab.engine.general import Tecs
@@ -16,9 +22,17 @@ from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs import Events
 from cerlab.engine.kernels.windowed import window_starts_by_group
 from cerlab.engine.learned import LearnedTables
-from cerlab.engine.state_checks import expect
+from cerlab.engine.registers.evaluation import FEW, RegisterRun
+from cerlab.engine.state_checks import bad_state, expect
+from cerlab.evaluate.open_runs import (
+    UNREADABLE,
+    pattern_digest,
+    state_from_bytes,
+    state_to_bytes,
+)
+from cerlab.io import as_stream
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.stream import TimeAxis, check_order
+from cerlab.model.stream import Stream, TimeAxis, check_order
 
 _NODES, _ANSWERS = 1 << 12, 1 << 13
 """Room that an engine begins with; it grows as needed."""
@@ -92,8 +106,7 @@ class SequencesEngine:
 
     def positions(self, numbers: Any) -> Any:
         """The positions of events by number: of the last `push`, and of all that still matter."""
-        number, position = self._by_number
-        return position[np.searchsorted(number, numbers)]
+        return _positions(self._by_number, numbers)
 
     def push(
         self, columns: Mapping[str, Any], sequence: Any, codes: Any, position: Any, partitions: int
@@ -109,8 +122,7 @@ class SequencesEngine:
         bounds = self._bounds(partitions)
         lowest = self._append(columns, EventTable(sequence, numbers, position, numbers))
         symbols = self._tables.symbols(columns, length)
-        by_number = np.argsort(self._events.number)
-        self._by_number = self._events.number[by_number], self._events.position[by_number]
+        self._by_number = _by_number(self._events)
         self.read += length
         yield from self.tecs.read(Events(symbols, codes, numbers, lowest), bounds)
 
@@ -119,20 +131,13 @@ class SequencesEngine:
         instants: Instants = np.zeros(len(fresh), np.int64)
         if self._clock is not None:
             instants = self._clock.instants(columns, len(fresh), lambda n: int(fresh.position[n]))
-        before = self._events
-        whole = EventTable(
-            np.concatenate((before.sequence, fresh.sequence)),
-            np.concatenate((before.number, fresh.number)),
-            np.concatenate((before.position, fresh.position)),
-            join_instants((before.instants, instants)),
-        )
-        order = np.argsort(whole.sequence, kind="stable")
-        self._events = whole.take(order)
+        count = len(self._events)
+        self._events, order = _joined(self._events, replace(fresh, instants=instants))
         self._lowest = self._window_starts(self._events)
         # Back in the order in which the events came, behind those of before.
         lowest = np.empty(len(order), np.int64)
         lowest[order] = self._lowest
-        return lowest[len(before) :]
+        return lowest[count:]
 
     def _window_starts(self, events: EventTable) -> Any:
         """The number of the first event inside the window of each, NONE for no window in time."""
@@ -160,6 +165,14 @@ class SequencesEngine:
             bounds[:] = self._lowest[-1]
         return bounds
 
+    def arrays(self, partitions: int) -> Mapping[str, Any]:
+        """What is kept of so many partitions, by name, as `resume` takes it."""
+        return self.tecs.arrays(partitions)
+
+    def resume(self, arrays: Mapping[str, Any]) -> None:
+        """Go on from what `arrays` gave."""
+        self.tecs.resume(dict(arrays))
+
     def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
         """Drop all but some of the sequences: which partitions are left, and the events to keep.
 
@@ -183,9 +196,123 @@ class SequencesEngine:
             is_needed |= np.isin(events.number, nodes["max_start"])
         if self._clock is not None:
             is_needed |= events.last()
-        survivors = events.take(np.flatnonzero(is_needed & np.isin(events.sequence, sequences)))
-        numbers = np.searchsorted(sequences, survivors.sequence)
-        return left, EventTable(numbers, survivors.number, survivors.position, survivors.instants)
+        return left, _only(events, is_needed, sequences)
+
+
+class RegisterSequences:
+    """The runs of a query that compares labels on some sequences of events, batch by batch.
+
+    The runs of all sequences are those of one `RegisterRun`, which goes on from the state of each.
+    Its positions are the numbers of events, which increase along a sequence.
+    """
+
+    def __init__(
+        self, query: Pattern, time: TimeAxis | None, *, read: int, events: EventTable
+    ) -> None:
+        """`query` is that of one sequence; raises `NotTaken`."""
+        self._digest, self._time = pattern_digest(query), time
+        self._run = RegisterRun(query.registers, time)
+        self._first = self._run.state()
+        self._states: dict[int, bytes] = {}
+        self._named: dict[int, Any] = {}
+        self.read = read
+        self._events = events
+
+    def positions(self, numbers: Any) -> Any:
+        """The positions of events by number: of the last `push`, and of all that still matter."""
+        return _positions(self._by_number, numbers)
+
+    def push(
+        self, columns: Mapping[str, Any], sequence: Any, codes: Any, position: Any, partitions: int
+    ) -> Iterator[AnswerBatch]:
+        """Read some events, by sequence and in order; the answers hold the numbers of events.
+
+        To be exhausted before the next call. Raises `BadData` for a time that is missing or goes
+        back, and for a state that was damaged.
+        """
+        import pyarrow as pa
+
+        length, begins = len(position), self.read
+        numbers = np.arange(begins, begins + length)
+        zeros = np.zeros(length, np.int64)
+        self._events, _ = _joined(self._events, EventTable(sequence, numbers, position, zeros))
+        self._by_number = _by_number(self._events)
+        self.read += length
+        stream = as_stream(pa.table(dict(columns)))
+        cuts = [0, *(np.flatnonzero(np.diff(sequence)) + 1).tolist(), length]
+        for begin, end in pairwise(cuts):
+            # a few events are read faster one by one than by columns
+            is_short = end - begin <= FEW
+            part = Stream(stream.events[begin:end]) if is_short else stream[begin:end]
+            yield from self._read(int(sequence[begin]), part, begins + begin)
+
+    def _read(self, sequence: int, events: Stream, number: int) -> Iterator[AnswerBatch]:
+        """The answers of the next events of a sequence, which have the numbers from `number` on."""
+        run, before = self._run, self._states.get(sequence)
+        try:
+            run.resume(self._first if before is None else self._body(before))
+            expect(np.isin(run.named(), self._by_number[0]).all(), "an event that a node names")
+        except UNREADABLE as error:
+            raise bad_state(str(error)) from None
+        run.position = number
+        yield from run.push_stream(events)
+        self._states[sequence] = state_to_bytes("registers", self._digest, self._time, run.state())
+        self._named[sequence] = run.named()
+
+    def _body(self, state: bytes) -> Any:
+        return state_from_bytes("registers", self._digest, state)[1]
+
+    def arrays(self, partitions: int) -> Mapping[str, Any]:
+        """The states of the runs that `keep` has left, by sequence; as `resume` takes them."""
+        return {"run": [self._states.get(n, b"") for n in range(self._count)]}
+
+    def resume(self, arrays: Mapping[str, Any]) -> None:
+        """Go on from what `arrays` gave."""
+        self._states = {n: state for n, state in enumerate(arrays["run"]) if state}
+
+    def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
+        """Drop all but some of the sequences: these, and the events that answers to come can name.
+
+        Both are numbered anew from 0.
+        """
+        events = self._events
+        # of a sequence that no event came to, all that were kept before are needed
+        is_needed = ~np.isin(events.sequence, [*self._named])
+        if self._named:
+            is_needed |= np.isin(events.number, np.concatenate([*self._named.values()]))
+        kept = enumerate(sequences.tolist())
+        self._states = {n: self._states[s] for n, s in kept if s in self._states}
+        self._count = len(sequences)
+        return sequences, _only(events, is_needed, sequences)
+
+
+def _joined(before: EventTable, fresh: EventTable) -> tuple[EventTable, Any]:
+    """Events and further ones, by sequence, and the index of each before they were sorted."""
+    whole = EventTable(
+        np.concatenate((before.sequence, fresh.sequence)),
+        np.concatenate((before.number, fresh.number)),
+        np.concatenate((before.position, fresh.position)),
+        join_instants((before.instants, fresh.instants)),
+    )
+    order = np.argsort(whole.sequence, kind="stable")
+    return whole.take(order), order
+
+
+def _by_number(events: EventTable) -> tuple[Any, Any]:
+    """The numbers of events in order, and the positions of these."""
+    order = np.argsort(events.number)
+    return events.number[order], events.position[order]
+
+
+def _positions(by_number: tuple[Any, Any], numbers: Any) -> Any:
+    number, position = by_number
+    return position[np.searchsorted(number, numbers)]
+
+
+def _only(events: EventTable, is_needed: Any, sequences: Any) -> EventTable:
+    """The events of some sequences that are needed; the sequences are numbered anew from 0."""
+    left = events.take(np.flatnonzero(is_needed & np.isin(events.sequence, sequences)))
+    return replace(left, sequence=np.searchsorted(sequences, left.sequence))
 
 
 def number_keys(keys: Any, columns: Sequence[Any], length: int) -> tuple[Any, Any]:

@@ -10,9 +10,12 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
-from cerlab.automata.plan import Plan, plan_to_bytes
-from cerlab.compile.pattern import What, as_pattern
+from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
+from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
+from cerlab.evaluate.open_runs import not_taken
+from cerlab.evaluate.requirements import requirements_of
+from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.stream import TimeAxis, clock_for, time_axis
 from cerlab.spark import frame
@@ -28,9 +31,10 @@ from cerlab.spark.plan import (
     time_attribute,
     why_not,
 )
-from cerlab.spark.request import check_partition, refuse_aggregates, refuse_correlated, row_names
+from cerlab.spark.request import check_partition, refuse_aggregates, row_names
 from cerlab.spark.stream.reorder import Instant, kind_of
-from cerlab.spark.stream.step import BUCKETS, StreamJob, reach
+from cerlab.spark.stream.step import BUCKETS, StreamJob, by_sequence, reach
+from cerlab.spark.task_outputs import RowNames
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -63,7 +67,7 @@ class StreamRequest:
     """A plan on a stream that is still arriving; the expressions are over columns of `source`."""
 
     source: Source
-    plan: Plan
+    plan: PlanClauses
     choice: Choice
     position: Column
     clock: Column
@@ -90,14 +94,14 @@ def stream_request_of(
     """The request of `match_stream` with the same arguments. Raises as it does."""
     pattern, with_partition = as_pattern(query), options.get("partition", False)
     refuse_aggregates(pattern)
-    refuse_correlated(pattern)
-    plan, columns = pattern.plan, options.get("columns")
+    plan: PlanClauses = pattern.plan if pattern.has_automaton else pattern.registers
+    columns = options.get("columns")
     names = row_names(pattern, sdf.columns, columns, with_partition=with_partition)
     source = _source(sdf, options.get("type"))
     check_partition(plan, with_partition=with_partition)
     place = frame.position_column(source, position)
     axis = _axis(source, plan, options.get("time"), options.get("unit"))
-    attributes = attributes_of_job(plan, axis, None if names is None else names.attributes)
+    attributes = attributes_of_stream(pattern, plan, axis, names)
     frame.check_values(source, attributes)
     clock, kind, unit_of_time = place, "int64", None
     if axis is not None:
@@ -115,8 +119,11 @@ def stream_request_of(
         hint = "give checkpoint= too, the place that the streaming query gets"
         raise UsageError("CER0820", "output= is checked beside a checkpoint", hint=hint)
     choice = _choice(plan, options.get("mode"))
+    if not isinstance(plan, Plan):
+        refuse_runs(pattern, by_key=choice.mode is Mode.KEYS)
     job = StreamJob(
-        plan=plan_to_bytes(replace(plan, streams=())),
+        plan=plan_to_bytes(replace(plan, streams=())) if isinstance(plan, Plan) else b"",
+        query="" if isinstance(plan, Plan) else query_text(replace(pattern.ast, streams=())),
         time=axis,
         attributes=attributes,
         kinds=tuple(kind_of(source, name) for name in attributes),
@@ -146,7 +153,27 @@ def _source(df: DataFrame, type_name: str | None) -> Source:
     return replace(empty, frame=df.toDF(*(f"c{n}" for n in range(len(empty.names)))))
 
 
-def _choice(plan: Plan, mode: str | None) -> Choice:
+def attributes_of_stream(
+    pattern: Pattern, plan: PlanClauses, axis: TimeAxis | None, names: RowNames | None
+) -> tuple[str, ...]:
+    """The attributes that a task reads, ``type`` first."""
+    of_rows = None if names is None else names.attributes
+    if isinstance(plan, Plan):
+        return attributes_of_job(plan, axis, of_rows)
+    clock = time_attribute(plan, axis)
+    read = ["type", *requirements_of(pattern).attributes, *plan.partition, clock]
+    return tuple(dict.fromkeys(name for name in (*read, *(of_rows or ())) if name is not None))
+
+
+def refuse_runs(pattern: Pattern, *, by_key: bool) -> None:
+    """Raise `Unsupported` for a query over compared labels that is not run batch by batch."""
+    from cerlab.engine.registers.evaluation import why_not as why_no_run  # Numba loads here
+
+    if (reason := why_no_run(by_sequence(pattern, by_key=by_key).registers)) is not None:
+        raise not_taken(reason)
+
+
+def _choice(plan: PlanClauses, mode: str | None) -> Choice:
     """By key where that is exact, else one task for all keys."""
     if mode == Mode.RANGES.value:
         exact = [each.value for each in (Mode.KEYS, Mode.ONE) if why_not(plan, each) is None]
@@ -158,7 +185,7 @@ def _choice(plan: Plan, mode: str | None) -> Choice:
     return Choice(Mode.ONE, {Mode.KEYS: reason, Mode.RANGES: _NO_RANGES})
 
 
-def _axis(source: Source, plan: Plan, time: str | None, unit: str | None) -> TimeAxis | None:
+def _axis(source: Source, plan: PlanClauses, time: str | None, unit: str | None) -> TimeAxis | None:
     """Return the column that orders the stream in time: as asked, else that of the window.
 
     None where neither says, and the positions order it. Raises `UsageError` for two different ones.
@@ -181,7 +208,7 @@ def _axis(source: Source, plan: Plan, time: str | None, unit: str | None) -> Tim
     return axis
 
 
-def _clock(source: Source, plan: Plan, axis: TimeAxis) -> tuple[Column, str]:
+def _clock(source: Source, plan: PlanClauses, axis: TimeAxis) -> tuple[Column, str]:
     """The column of times, moments in microseconds, and its Arrow type."""
     if isinstance(plan.window, AttributeWindow | TimeWindow):
         column, whole = frame.time_column(source, plan.window, axis)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -50,7 +50,10 @@ ENGINE = {
 }
 """The arrays of an engine, as `engine.general.state` has them."""
 
-MEMBERS = ENGINE | {
+RUNS = {"runs": "|u1"}
+"""The table of the states of runs of registers, by sequence, in place of those arrays."""
+
+SEQUENCES = {
     "released": "|b1",
     "last_time": "",
     "last_position": "<i8",
@@ -62,7 +65,7 @@ MEMBERS = ENGINE | {
     "held": "|u1",
     "recent": "|u1",
 }
-"""The members in their order, and their types; ``last_time`` has that of the times."""
+"""Members of every state after these, and their types; ``last_time`` has that of the times."""
 
 _WORD = 8
 
@@ -89,10 +92,20 @@ class BucketState:
     """When Spark is to come back to the bucket, in milliseconds of the watermark."""
 
 
-def state_to_bytes(state: BucketState, machine: Machine, job: str) -> bytes:
+def members_of(machine: Machine | None) -> dict[str, str]:
+    """The members of a state in their order, and their types; `machine` is None for registers."""
+    return (RUNS if machine is None else ENGINE) | SEQUENCES
+
+
+def state_to_bytes(state: BucketState, machine: Machine | None, job: str) -> bytes:
     """A state with arrays as bytes; `job` is the digest under which it is to be read again."""
     assert state.arrays is not None
-    names, arrays = with_names(machine, state.arrays)
+    names: Mapping[str, Any] = {}
+    arrays: Mapping[str, Any]
+    if machine is None:
+        arrays = {"runs": _table_bytes(_runs_table(state.arrays["run"]))}
+    else:
+        names, arrays = with_names(machine, state.arrays)
     sequences, events = state.sequences, state.events
     whole = isinstance(events.instants, np.ndarray)
     members = {
@@ -109,7 +122,7 @@ def state_to_bytes(state: BucketState, machine: Machine, job: str) -> bytes:
         "recent": _table_bytes(state.recent),
     }
     parts = []
-    for name, kind in MEMBERS.items():
+    for name, kind in members_of(machine).items():
         exact = kind and (name != "instants" or whole)
         array = np.asarray(members[name], kind) if exact else members[name]
         parts.append(np.ascontiguousarray(array).tobytes())
@@ -132,7 +145,7 @@ def state_to_bytes(state: BucketState, machine: Machine, job: str) -> bytes:
 
 
 def state_from_bytes(
-    state: bytes, machine: Machine, job: str, empty: BucketState, *, by_key: bool
+    state: bytes, machine: Machine | None, job: str, empty: BucketState, *, by_key: bool
 ) -> BucketState:
     """The state again; `empty` is that of a bucket of which nothing is known, with its schemas.
 
@@ -169,26 +182,23 @@ def _no_state(why: str) -> BadData:
 
 
 def _read(
-    header: Mapping[str, Any], body: Any, machine: Machine, empty: BucketState
+    header: Mapping[str, Any], body: Any, machine: Machine | None, empty: BucketState
 ) -> BucketState:
     sizes, read, timer = header["sizes"], header["read"], header["timer"]
     ends = [0, *accumulate(size + -size % _WORD for size in sizes)]
-    parts = dict(zip(MEMBERS, pairwise(ends), strict=True))
+    members = members_of(machine)
+    parts = dict(zip(members, pairwise(ends), strict=True))
     buffers = {
         name: body[begin : begin + size]
         for (name, (begin, _)), size in zip(parts.items(), sizes, strict=True)
     }
     expect(type(read) is int and 0 <= read < MOST_EVENTS, "how many events were read")
     expect(timer is None or (type(timer) is int and 0 < timer < MOST_EVENTS), "when to come back")
-    expect(all(isinstance(header[name], list) for name in ("states", "idle")), "the states")
     expect((buffers["released"] <= 1).all(), "whether a row has been released")
-    kinds = MEMBERS | {"last_time": empty.sequences.time.dtype}
-    arrays = {name: buffers[name].view(kinds[name]) for name in ENGINE}
-    expect(_fits(arrays["idle_state"], len(header["idle"])), "an idle state")
-    check_pool(arrays, len(header["states"]))
+    kinds = members | {"last_time": empty.sequences.time.dtype}
     has_released, time, position, sequence, number, place = (
         buffers[name].view(kinds[name])
-        for name in list(MEMBERS)[len(ENGINE) : list(MEMBERS).index("instants")]
+        for name in list(SEQUENCES)[: list(SEQUENCES).index("instants")]
     )
     instants: Any = buffers["instants"]
     if header["whole"]:
@@ -201,23 +211,40 @@ def _read(
         _table(buffers["keys"], empty.keys.schema),
         EventTable(sequence, number, place, instants),
         _table(buffers["recent"], empty.recent.schema),
-        with_numbers(machine, header, arrays),
+        _engine_arrays(header, buffers, machine),
         read,
         timer,
     )
+
+
+def _engine_arrays(
+    header: Mapping[str, Any], buffers: Mapping[str, Any], machine: Machine | None
+) -> Mapping[str, Any]:
+    """What the engine of a state goes on from."""
+    if machine is None:
+        return {"run": _table(buffers["runs"], _runs_table(()).schema).column("run").to_pylist()}
+    arrays = {name: buffers[name].view(kind) for name, kind in ENGINE.items()}
+    expect(all(isinstance(header[name], list) for name in ("states", "idle")), "the states")
+    expect(_fits(arrays["idle_state"], len(header["idle"])), "an idle state")
+    check_pool(arrays, len(header["states"]))
+    return with_numbers(machine, header, arrays)
+
+
+def _runs_table(runs: Sequence[bytes]) -> Any:
+    import pyarrow as pa
+
+    return pa.table({"run": pa.array(runs, pa.binary())})
 
 
 def _check_state(state: BucketState, *, by_key: bool) -> BucketState:
     """The state, if what its parts say of each other is so; raises `BadData`."""
     arrays, events, sequences = state.arrays, state.events, state.sequences
     assert arrays is not None
-    expect(_fits(arrays["seen"], state.read + 1), "how many events a partition has seen")
-    nodes = {len(arrays[name]) for name in ("position", "left", "right", "max_start")}
-    expect(len(nodes) == 1, "the number of nodes")
-    check_nodes(dict(arrays), state.read, state.read)
-    counts = {len(arrays[name]) for name in ("length", "idle_state", "seen")}
-    keys = {state.keys.num_rows}
-    expect(counts == keys if state.keys.num_columns else counts in ({0}, {1}), "the partitions")
+    keys, named = {state.keys.num_rows}, events.number
+    if "run" in arrays:  # the state of each is checked where it is read
+        expect(len(arrays["run"]) == len(sequences), "the runs")
+    else:
+        named = _check_engine(arrays, state)
     expect({*map(len, sequences.arrays())} == (keys if by_key else {1}), "the sequences")
     lengths = {len(each) for each in (events.sequence, events.position, events.instants)}
     expect(lengths == {len(events)}, "the number of events")
@@ -225,8 +252,7 @@ def _check_state(state: BucketState, *, by_key: bool) -> BucketState:
     expect(_fits(events.number, state.read), "the number of an event")
     expect((np.diff(events.sequence) >= 0).all(), "the order of the events")
     expect(len(np.unique(events.number)) == len(events), "equal numbers of events")
-    node_events = arrays["position"][arrays["position"] >= 0]
-    expect(np.isin(node_events, events.number).all(), "an event that a node names")
+    expect(np.isin(named, events.number).all(), "an event that a node names")
     rows = [sequences.pending_rows.column(name) for name in ("sequence", "position", "time", "a0")]
     expect(not any(column.null_count for column in rows), "a row without position, time or type")
     expect(_fits(rows[0].to_numpy(), len(sequences)), "a row held back")
@@ -238,8 +264,20 @@ def _check_state(state: BucketState, *, by_key: bool) -> BucketState:
     expect(_fits(recent, state.read) and (np.diff(recent) > 0).all(), "the number of a row")
     expect(_fits(recent_columns[1].to_numpy(), len(sequences)), "the sequence of a row")
     if state.recent.num_rows:
-        expect(np.isin(node_events, recent).all(), "a row that a node names")
+        expect(np.isin(named, recent).all(), "a row that a node names")
     return state
+
+
+def _check_engine(arrays: Mapping[str, Any], state: BucketState) -> Any:
+    """Check the arrays of an engine; the numbers of the events that its nodes name."""
+    expect(_fits(arrays["seen"], state.read + 1), "how many events a partition has seen")
+    nodes = {len(arrays[name]) for name in ("position", "left", "right", "max_start")}
+    expect(len(nodes) == 1, "the number of nodes")
+    check_nodes(dict(arrays), state.read, state.read)
+    counts, keys = {len(arrays[name]) for name in ("length", "idle_state", "seen")}, state.keys
+    is_whole = counts == {keys.num_rows} if keys.num_columns else counts in ({0}, {1})
+    expect(is_whole, "the partitions")
+    return arrays["position"][arrays["position"] >= 0]
 
 
 def _fits(array: Any, bound: int) -> bool:

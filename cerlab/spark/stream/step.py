@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,21 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from cerlab.automata.plan import Plan, plan_digest
+from cerlab.automata.plan import PlanClauses, plan_digest
+from cerlab.automata.strategy import Machine
+from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.stream import TimeAxis
-from cerlab.spark.evaluation import plan_and_tables
+from cerlab.spark.evaluation import pattern_of, plan_and_tables
 from cerlab.spark.plan import MICROSECOND, Labels, engine_column, window_width
-from cerlab.spark.stream.engine import EventTable, SequencesEngine, no_events, number_keys
+from cerlab.spark.stream.engine import (
+    EventTable,
+    RegisterSequences,
+    SequencesEngine,
+    no_events,
+    number_keys,
+)
 from cerlab.spark.stream.reorder import (
     FILE,
     Instant,
@@ -56,7 +65,7 @@ class StreamJob:
     """
 
     plan: bytes
-    """As `cerlab.automata.plan` writes it."""
+    """As `cerlab.automata.plan` writes it; empty where filters compare labels."""
     time: TimeAxis | None
     attributes: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -78,6 +87,8 @@ class StreamJob:
     buckets: int = BUCKETS
     quarantine: bool = False
     """Whether a row that no stream can have is put out as a row; else it is an error."""
+    query: str = ""
+    """The text where filters compare labels, without FROM."""
 
     @property
     def columns(self) -> dict[str, tuple[str, str]]:
@@ -113,7 +124,7 @@ class StreamJob:
 def digest(job: StreamJob) -> str:
     """A name for all that decides what a state means."""
     plain = [
-        plan_digest(plan_and_tables(job.plan)[0]),
+        plan_digest(plan_and_tables(job.plan)[0]) if job.plan else job.query,
         None if job.time is None else [job.time.attribute, str(job.time.unit)],
         [job.attributes, job.kinds, job.time_kind, job.labels.keys],
         [str(job.lateness), job.tick, str(job.lag), job.by_key, job.buckets, VERSION],
@@ -122,7 +133,17 @@ def digest(job: StreamJob) -> str:
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
 
 
-def reach(plan: Plan, time: TimeAxis | None) -> Fraction | None:
+def machine_of(job: StreamJob) -> Machine | None:
+    """The machine that the states of a job are of; None where filters compare labels."""
+    return plan_and_tables(job.plan)[1].machine if job.plan else None
+
+
+def by_sequence(pattern: Pattern, *, by_key: bool) -> Pattern:
+    """The query of one sequence: where that is a key, without PARTITION BY."""
+    return pattern.replaced(partition=()) if by_key else pattern
+
+
+def reach(plan: PlanClauses, time: TimeAxis | None) -> Fraction | None:
     """Return how long the state of a key can matter after its last event; None for ever.
 
     A window in time bounds it, unless a strategy compares with answers older than the window.
@@ -146,12 +167,14 @@ class BucketStep:
         `cerlab.spark.stream.state.state_from_bytes`.
         """
         self.job = job
-        self._plan, self._tables = plan_and_tables(job.plan)
+        self._machine = machine_of(job)
+        self._plan: PlanClauses = (
+            plan_and_tables(job.plan)[0] if job.plan else pattern_of(job.query).registers
+        )
         self._before = empty_state(job)
         if state is not None:
-            machine = self._tables.machine
             self._before = state_from_bytes(
-                state, machine, digest(job), self._before, by_key=job.by_key
+                state, self._machine, digest(job), self._before, by_key=job.by_key
             )
         self._floor: int | None = None
         if job.tick is not None and watermark is not None:
@@ -176,16 +199,22 @@ class BucketStep:
         self._recent = self._before.recent
         if job.names is not None:
             self._recent = self._with_released_rows()
-        self._engine = SequencesEngine(
-            self._plan,
-            self._tables,
+        self._engine = self._new_engine()
+        if self._before.arrays is not None:
+            self._engine.resume(self._before.arrays)
+
+    def _new_engine(self) -> SequencesEngine | RegisterSequences:
+        job, before = self.job, self._before
+        if not job.plan:
+            query = by_sequence(pattern_of(job.query), by_key=job.by_key)
+            return RegisterSequences(query, job.time, read=before.read, events=before.events)
+        return SequencesEngine(
+            *plan_and_tables(job.plan),
             job.time,
             together=not job.by_key,
-            read=self._before.read,
-            events=self._before.events,
+            read=before.read,
+            events=before.events,
         )
-        if self._before.arrays is not None:
-            self._engine.tecs.resume(dict(self._before.arrays))
 
     def _with_released_rows(self) -> Any:
         """The rows that answers of this micro-batch can name, by number."""
@@ -236,20 +265,27 @@ class BucketStep:
 
     def rows(self) -> Iterator[Any]:
         """The same answers as rows with names: pyarrow Tables, under a job that asks for them."""
-        assert self.job.names is not None
-        tables: RowTables | None = None
+        names = self.job.names
+        assert names is not None
         number = self._recent.column("number").to_numpy()
-        for batch in self._numbered_answers():
-            if tables is None:
-                columns = [f"a{n}" for n in range(len(self.job.attributes))]
-                events = self._recent.select(columns).rename_columns(list(self.job.attributes))
-                positions = self._recent.column("position").to_numpy()
-                tables = RowTables(self._plan, self.job.names, events, positions)
+        position = self._recent.column("position").to_numpy()
+
+        def at_rows(batch: AnswerBatch) -> AnswerBatch:
             numbers = batch.positions[: batch.offsets[-1]]
             start, end, numbers = (
                 np.searchsorted(number, each) for each in (batch.start, batch.end, numbers)
             )
-            yield tables.of(AnswerBatch(start, end, batch.offsets, numbers))
+            return AnswerBatch(start, end, batch.offsets, numbers)
+
+        batches: Iterator[AnswerBatch] = map(at_rows, self._numbered_answers())
+        first = next(batches, None)
+        if first is None:
+            return
+        columns = [f"a{n}" for n in range(len(self.job.attributes))]
+        events = self._recent.select(columns).rename_columns(list(self.job.attributes))
+        batches = chain((first,), batches)
+        query = plan_and_tables(self.job.plan)[0] if self.job.plan else pattern_of(self.job.query)
+        yield from map(RowTables(query, names, events, position).of, batches)
 
     def _numbered_answers(self) -> Iterator[AnswerBatch]:
         """The answers, with the numbers of events."""
@@ -257,7 +293,9 @@ class BucketStep:
         if not rows.num_rows:
             return
         sequence = rows.column("sequence").to_numpy()
-        codes = sequence if self.job.by_key else self._number_keys(rows)
+        # a run of registers has the keys of its sequence itself
+        numbers_keys = self.job.plan and not self.job.by_key
+        codes = self._number_keys(rows) if numbers_keys else sequence
         columns = {
             name: engine_column(rows.column(f"a{n}"), name)
             for n, name in enumerate(self.job.attributes)
@@ -275,14 +313,14 @@ class BucketStep:
         left, events = self._engine.keep(self._partitions, alive)
         after = BucketState(
             sequences.only(alive),
-            self._keys.take(left) if self.job.keys else self._keys,
+            self._keys.take(left) if self._keys.num_rows else self._keys,
             events,
             self._still_needed(alive, events),
-            self._engine.tecs.arrays(len(left)),
+            self._engine.arrays(len(left)),
             self._engine.read,
             timer := self._timer(newest[alive], waiting[alive]),
         )
-        return state_to_bytes(after, self._tables.machine, digest(self.job)), timer
+        return state_to_bytes(after, self._machine, digest(self.job)), timer
 
     def _still_needed(self, alive: Any, events: EventTable) -> Any:
         """The rows since the first event of each sequence that answers to come can name."""
