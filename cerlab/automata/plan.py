@@ -140,10 +140,11 @@ class WaitBranch(NamedTuple):
 class WaitPlan(PlanClauses):
     """A query whose answers wait, compiled: the answers of all branches, each once.
 
-    `plans` are automata without clauses.
+    `plans` are automata without clauses; transducers where filters compare labels, which are the
+    bodies of branches alone.
     """
 
-    plans: tuple[Plan, ...]
+    plans: tuple[Plan | CorrelatedPlan, ...]
     branches: tuple[WaitBranch, ...]
 
     @property
@@ -152,9 +153,15 @@ class WaitPlan(PlanClauses):
 
         A body whose last event is always marked has answers that tell where they ended.
         """
-        bodies = [self.plans[branch.body].cea for branch in self.branches]
-        ends = ((t.mark, t.target in A.F) for A in bodies for t in A.Delta)
-        return len(bodies) > 1 or any(is_end and mark is Mark.SKIP for mark, is_end in ends)
+        bodies = [self.plans[branch.body] for branch in self.branches]
+        machines = [each.cea if isinstance(each, Plan) else each.srt for each in bodies]
+        ends = [t.mark for A in machines for t in A.Delta if t.target in A.F]
+        return len(bodies) > 1 or Mark.SKIP in ends
+
+    @property
+    def compares(self) -> bool:
+        """Whether some answers that wait are those of a transducer."""
+        return any(isinstance(each, CorrelatedPlan) for each in self.plans)
 
     @property
     def windows(self) -> tuple[Window, ...]:

@@ -124,7 +124,7 @@ MACHINES = ("auto", "compiled", "registers")
 """The evaluators whose answers are labelled by a machine."""
 
 
-WAITING = ("auto", "tecs", "compiled")
+WAITING = ("auto", "tecs", "compiled", "registers")
 """The evaluators that give answers when the clock has passed their wait."""
 
 
@@ -153,7 +153,7 @@ def live_run(
             check_clock(query.plan, axis)
             return _one_by_one(lambda S: by.valuations(query, S, axis), options, answers)
         return _again(lambda S: valuations_of(query, S, name), axis, options, answers)
-    if name in WAITING and has_waits(query):
+    if name in WAITING and has_waits(query) and by.takes(query):
         if in_columns(arguments) and isinstance(query, Pattern) and not has_labels(query):
             return None
         return _waiting(query, until, axis, options, answers)

@@ -44,6 +44,7 @@ from cerlab.evaluate import (
     EVALUATORS,
     answers_of,
     evaluator_for,
+    evaluator_of,
     remarks_on_waits,
     valuations_of,
 )
@@ -140,7 +141,10 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
 def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None) -> bool:
     """Whether answers of a pipe wait, and their time is known before the first event."""
     waiting = waits_of(query) if has_waits(query) else None
-    if waiting is None or arguments.labels or arguments.evaluator not in WAITING:
+    name = arguments.evaluator
+    if waiting is None or arguments.labels or name not in WAITING:
+        return False
+    if not evaluator_of(name).takes(query):
         return False
     return axis is not None or not any(isinstance(w, TimeWindow) for w in waiting.plan.windows)
 

@@ -13,14 +13,14 @@ from cerlab.automata.automaton import AnchoredCea, IntervalCea, Vcea
 from cerlab.automata.compose import relabel
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.labelled import LabelledSrt
-from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
+from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
 from cerlab.automata.strategy import Machine, machine_of
 from cerlab.budget import poll, step_budget
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labelled_srt
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.sremo_to_srt import register_plan
-from cerlab.compile.waiting import is_timed, wait_plan
+from cerlab.compile.waiting import is_timed, labelled_body, wait_plan
 from cerlab.display import Drawable
 from cerlab.errors import (
     CerlabWarning,
@@ -82,29 +82,35 @@ class Immutable:
 class WaitStages:
     """The stages of a query that waits, or has a window in time, at the end of its formula."""
 
-    def __init__(self, plan: WaitPlan) -> None:
-        self.plan = plan
+    def __init__(self, query: CeqlQuery, *, on_registers: bool = False) -> None:
+        """Raises as `wait_plan`."""
+        self._query = query
+        self.plan = wait_plan(query, on_registers=on_registers)
 
     @cached_property
-    def machines(self) -> tuple[Machine, ...]:
-        """The machine of each of the plans of `plan`."""
-        return tuple(map(machine_of, self.plan.plans))
+    def machines(self) -> tuple[Machine | CorrelatedPlan, ...]:
+        """The machine of each of the plans of `plan`, which is the plan itself of a transducer."""
+        plans = self.plan.plans
+        return tuple(machine_of(each) if isinstance(each, Plan) else each for each in plans)
 
     @cached_property
-    def tables(self) -> tuple[LearnedTables, ...]:
-        """The tables of the compiled engine for `machines`."""
+    def tables(self) -> dict[int, LearnedTables]:
+        """The tables of the compiled engine for the automata among `machines`, by their numbers."""
         from cerlab.engine.learned import LearnedTables  # NumPy loads here
 
-        return tuple(map(LearnedTables, self.machines))
+        return {
+            n: LearnedTables(each)
+            for n, each in enumerate(self.machines)
+            if not isinstance(each, CorrelatedPlan)
+        }
 
-    @property
-    def labelled(self) -> Vcea | None:
-        """The automaton that labels the answers, each up to its last position.
+    @cached_property
+    def labelled(self) -> Vcea | LabelledSrt | None:
+        """The machine that labels the answers, each up to its last position.
 
         None where an answer does not tell which body it is of, or where that ended.
         """
-        plan = self.plan
-        return None if plan.repeats else plan.plans[plan.branches[0].body].vcea
+        return None if self.plan.repeats else labelled_body(self._query)
 
 
 class Pattern(Drawable, Immutable):
@@ -192,7 +198,11 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def _waits(self) -> WaitStages:
-        return WaitStages(wait_plan(self.ast))
+        return WaitStages(self.ast)
+
+    @cached_property
+    def _waits_on_registers(self) -> WaitStages:
+        return WaitStages(self.ast, on_registers=True)
 
     @cached_property
     def labelled(self) -> Vcea:
@@ -300,22 +310,32 @@ class SremoPattern(Immutable):
 AnyPattern: TypeAlias = Pattern | SremoPattern
 
 
-def waits_of(pattern: AnyPattern) -> WaitStages | None:
+def waits_of(pattern: AnyPattern, *, on_registers: bool = False) -> WaitStages | None:
     """Return the stages of a query that waits, or has a window in time inside; None for others.
 
-    Raises `Unsupported`, with what is in the way, where automata do not take it.
+    With `on_registers` all answers that wait are those of transducers. Raises `Unsupported`, with
+    what is in the way, where machines do not take the query, `ResourceLimit` for too large ones.
     """
     if not isinstance(pattern, Pattern) or pattern.logic != "so":
         return None
-    return pattern._waits if is_timed(pattern.ast.formula) else None
+    if not is_timed(pattern.ast.formula):
+        return None
+    return pattern._waits_on_registers if on_registers else pattern._waits
 
 
 def has_waits(pattern: AnyPattern) -> bool:
     """Return whether a query has stages that wait, which give its answers."""
     try:
         return waits_of(pattern) is not None
-    except Unsupported:
+    except (Unsupported, ResourceLimit):
+        poll()
         return False
+
+
+def compares_waits(pattern: AnyPattern) -> bool:
+    """Return whether answers that wait are those of a transducer, as filters compare labels."""
+    stages = waits_of(pattern) if has_waits(pattern) else None
+    return stages is not None and stages.plan.compares
 
 
 def _without_variables(phi: Formula) -> Formula:

@@ -2,8 +2,9 @@
 
 ``f WAIT d`` carries an answer of f on to the last event not after d. ``UNLESS g`` and ``WITHIN w``
 around it are then bounds on where the answer began, known at the event that it was carried to. So
-no machine has to wait: an automaton gives the answers of f, and `WaitPlan` says what each goes
-through. What may stand around a wait, and the law that moves it:
+no machine has to wait: an automaton, or a transducer where filters compare labels, gives the
+answers of f, and `WaitPlan` says what each goes through. What may stand around a wait, and the law
+that moves it:
 
 * OR: the answers of both sides;
 * AS, FILTER, PROJECT, RENAME, STRICT say something of labels and positions, which no step changes;
@@ -17,8 +18,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
-from cerlab.automata.plan import Held, Plan, Spared, WaitBranch, Waiting, WaitPlan, WaitStep
+from cerlab.automata.automaton import Vcea
+from cerlab.automata.labelled import LabelledSrt
+from cerlab.automata.plan import (
+    CorrelatedPlan,
+    Held,
+    Plan,
+    Spared,
+    WaitBranch,
+    Waiting,
+    WaitPlan,
+    WaitStep,
+)
+from cerlab.budget import step_budget
 from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea, vcea_to_cea
+from cerlab.compile.correlated_to_srt import (
+    correlated_to_labelled_srt,
+    correlated_to_srt,
+    correlates,
+)
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -38,40 +56,67 @@ class _Rival(NamedTuple):
     of_last: bool = False
 
 
-def wait_plan(query: CeqlQuery) -> WaitPlan:
+def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
     """The plan of a query with a wait, or a window in time, at the end of its formula.
 
-    Raises `Unsupported` for one that waits elsewhere, or that selects, consumes or limits.
+    Answers that wait are those of transducers where filters compare labels, with `on_registers`
+    all of them. Raises `Unsupported` for a query that waits elsewhere, or that selects, consumes or
+    limits.
     """
+    branches = _branches_of(query)
+    if query.consume is not Consume.NONE:
+        _refuse(f"CONSUME BY {query.consume.value} over answers that wait")
+    if query.limit is not None:
+        _refuse("LIMIT over answers that wait")
+    plans: dict[tuple[cel.Formula, bool], int] = {}
+    machines: list[Plan | CorrelatedPlan] = []
+
+    def number(phi: cel.Formula, *, registers: bool) -> int:
+        if (phi, registers) not in plans:
+            machines.append(_on_registers(phi) if registers else _plain(phi))
+            plans[phi, registers] = len(machines) - 1
+        return plans[phi, registers]
+
+    def step(each: Waiting | Held | _Rival) -> WaitStep:
+        if not isinstance(each, _Rival):
+            return each
+        return Spared(number(each.formula, registers=False), each.of_last)
+
+    clause = () if query.window is None else (Held(query.window),)
+    numbered = tuple(
+        WaitBranch(
+            number(body, registers=on_registers or correlates(body)),
+            tuple(map(step, (*steps, *clause))),
+        )
+        for body, steps in branches
+    )
+    clauses = plan_clauses(query) | {"strategy": None, "window": None}
+    return WaitPlan(plans=tuple(machines), branches=numbered, **clauses)
+
+
+def _plain(phi: cel.Formula) -> Plan:
+    vcea = cel_to_vcea(phi)
+    return Plan(vcea=vcea, cea=vcea_to_cea(vcea))
+
+
+def _on_registers(phi: cel.Formula) -> CorrelatedPlan:
+    with step_budget("the transducer of the formula", "compare fewer labels with each other"):
+        return CorrelatedPlan(srt=correlated_to_srt(phi))
+
+
+def labelled_body(query: CeqlQuery) -> Vcea | LabelledSrt:
+    """The machine that labels the answers of a query with one branch, up to where they wait."""
+    ((body, _),) = _branches_of(query)
+    return correlated_to_labelled_srt(body) if correlates(body) else cel_to_vcea(body)
+
+
+def _branches_of(query: CeqlQuery) -> tuple[_Branch, ...]:
     strategy, formula = strategy_and_body(query)
     if strategy is Strategy.STRICT:
         formula = cel.Select(strategy, formula)
     elif strategy is not None:
         _refuse(f"{strategy.value} over answers that wait")
-    if query.consume is not Consume.NONE:
-        _refuse(f"CONSUME BY {query.consume.value} over answers that wait")
-    if query.limit is not None:
-        _refuse("LIMIT over answers that wait")
-    plans: dict[cel.Formula, int] = {}
-    machines: list[Plan] = []
-
-    def number(phi: cel.Formula) -> int:
-        if phi not in plans:
-            vcea = cel_to_vcea(phi)
-            machines.append(Plan(vcea=vcea, cea=vcea_to_cea(vcea)))
-            plans[phi] = len(machines) - 1
-        return plans[phi]
-
-    def step(each: Waiting | Held | _Rival) -> WaitStep:
-        return Spared(number(each.formula), each.of_last) if isinstance(each, _Rival) else each
-
-    clause = () if query.window is None else (Held(query.window),)
-    branches = tuple(
-        WaitBranch(number(body), tuple(map(step, (*steps, *clause))))
-        for body, steps in _branches(formula)
-    )
-    clauses = plan_clauses(query) | {"strategy": None, "window": None}
-    return WaitPlan(plans=tuple(machines), branches=branches, **clauses)
+    return tuple(_branches(formula))
 
 
 def is_timed(phi: cel.Formula) -> bool:
@@ -99,6 +144,8 @@ def _branches(phi: cel.Formula) -> Iterator[_Branch]:
         case cel.Unless(left, right):
             if is_timed(right):
                 _refuse("a wait, or a window in time, right of UNLESS")
+            if correlates(right):
+                _refuse("a comparison of labels right of UNLESS after a wait")
             yield from _then(left, _Rival(right))
         case cel.Seq(left, right) | cel.Concat(left, right):
             if is_timed(left):

@@ -9,7 +9,7 @@ the place of a lookup is where the next one begins.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from random import Random
@@ -221,9 +221,9 @@ class BatchAccess:
 
 
 class WaitAccess(BatchAccess):
-    """The same of answers that wait; `tables` are those of the plans inside."""
+    """The same of answers that wait; `tables` are those of the automata inside."""
 
-    def __init__(self, plan: WaitPlan, tables: Sequence[LearnedTables], stream: Stream) -> None:
+    def __init__(self, plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream) -> None:
         self._waits = plan, tables, stream, axis_of_windows(plan.windows, stream)
         self._looking = Lock()
         self._start()

@@ -3,13 +3,13 @@
 The events lie group by group, one group for each substream, in the order of the stream. For each
 event j where an answer of the body may end, arrays say to which event of its group it is carried,
 the least event that it may begin with, and whether it is given at all. All three depend on j alone,
-and the least beginning does not decrease in a group; so the engine takes it as it takes a window.
+and the least beginning does not decrease in a group; so the engines take it as they take a window.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.automata.plan import Held, Plan, WaitBranch, Waiting, WaitPlan
+from cerlab.automata.plan import CorrelatedPlan, Held, Plan, WaitBranch, Waiting, WaitPlan
 from cerlab.budget import poll
 from cerlab.engine.answers import (
     BATCH,
@@ -34,11 +34,15 @@ from cerlab.engine.kernels import windowed as e
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.tecs import NO_IDLE_STATES, NO_RESTARTS, Events
 from cerlab.engine.learned import LearnedTables
+from cerlab.engine.reference import waiting as in_steps
 from cerlab.engine.reference.driver import RunCounts
 from cerlab.engine.reference.waiting import LatestStart
+from cerlab.engine.registers.evaluation import RegisterEvaluation
+from cerlab.engine.registers.program import NotTaken
 from cerlab.engine.windowed import MAX_COUNTS
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.columns import take_columns
 from cerlab.model.stream import Instant, Stream, TimeAxis, promised
 from cerlab.predicates.columns.key_codes import KeyCodes
 
@@ -111,7 +115,7 @@ class Groups:
             return promised(until, self._plan.waits, time, [] if last is None else [last])
         return last
 
-    def carried(self, branch: WaitBranch, tables: Sequence[LearnedTables]) -> Carried:
+    def carried(self, branch: WaitBranch, tables: Mapping[int, LearnedTables]) -> Carried:
         """Return the ends that a branch gives to answers of its body, and which of them stand."""
         every = np.arange(len(self))
         to, lowest = every, self.begins
@@ -284,6 +288,60 @@ class Groups:
                 yield AnswerBatch(begin, end, batch.offsets, positions[inside])
             np.maximum.at(least, self.codes[some], lowest[some])
 
+    def runs(self, plan: CorrelatedPlan, carried: Carried) -> Runs:
+        """The evaluation of a body that is a transducer, over the groups one after the other.
+
+        No run goes on from one group to the next, as nothing may begin before its own group. What
+        comes after the last answer of a group that is given is left out. Raises `NotTaken`.
+        """
+        every = np.arange(len(self))
+        given_later = np.where(carried.given, every, len(self))
+        given_later = np.minimum.accumulate(given_later[::-1])[::-1]
+        (read,) = np.nonzero(given_later < np.searchsorted(self.begins, self.begins, "right"))
+        rows, events = self.order[read], self.stream.events
+        columns = take_columns(self.columns, rows)
+        places = self.positions[read].tolist()
+        stream = Stream.from_columns(columns, len(read), lambda: (events[n] for n in places))
+        bounds = np.searchsorted(read, carried.lowest[read])
+        return Runs(RegisterEvaluation(plan, stream, bounds=bounds), read, carried)
+
+    def run_answers(self, runs: Runs) -> Iterator[AnswerBatch]:
+        """The answers of such a body, carried on, by end; held where substreams are several."""
+        held = self._run_answers(runs)
+        if self.keys == 1:
+            yield from held
+            return
+        whole = join_answers([*held])
+        order = np.argsort(whole.end, kind="stable")
+        for start in range(0, len(order), BATCH):
+            yield whole.take(order[start : start + BATCH])
+
+    def _run_answers(self, runs: Runs) -> Iterator[AnswerBatch]:
+        """The same, group by group."""
+        positions, (evaluation, read, carried) = self.positions, runs
+        for batch in evaluation.answers():
+            ends = read[batch.end]
+            given = batch.take(np.nonzero(carried.given[ends])[0])
+            ends = carried.to[read[given.end]]
+            marks = positions[read[given.positions]]
+            yield AnswerBatch(positions[read[given.start]], positions[ends], given.offsets, marks)
+
+    def run_counts(self, runs: Runs) -> int:
+        """The number of such answers, listed where some that end are not given."""
+        _, read, carried = runs
+        if (carried.given | (carried.lowest > np.arange(len(self))))[read].all():
+            return runs.evaluation.count()
+        return sum(map(len, self._run_answers(runs)))
+
+
+class Runs(NamedTuple):
+    """The runs of a transducer over some events of `Groups`."""
+
+    evaluation: RegisterEvaluation
+    read: Int64s
+    """The events."""
+    carried: Carried
+
 
 _NO_LIMITS = k.Limits(k.NO_LIMIT, k.KEEP, 0)
 
@@ -293,29 +351,56 @@ def _at(times: Instants, rows: Int64s) -> Instants:
 
 
 def waited_answers(
-    plan: WaitPlan, tables: Sequence[LearnedTables], stream: Stream, time: TimeAxis | None
+    plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream, time: TimeAxis | None
 ) -> Iterator[AnswerBatch]:
-    """The answers of a plan on a whole stream, by end; `tables` are those of its ``plans``.
+    """The answers of a plan on a whole stream, by end; `tables` are those of its automata.
 
     Raises `BadData` for a time that is missing or goes back, `UsageError` for a time that is none.
     """
     groups = Groups(plan, stream, time)
-    parts = [
-        groups.answers(plan.plans[branch.body], groups.carried(branch, tables), tables[branch.body])
-        for branch in plan.branches
-    ]
+    try:
+        parts = [_answers(groups, plan, branch, tables) for branch in plan.branches]
+    except NotTaken:
+        answers = in_steps.waited_answers(plan, _machines(plan, tables), stream, time)
+        return batched_answers(answers, BATCH)
     return _merged(parts) if plan.repeats else parts[0]
 
 
+def _answers(
+    groups: Groups, plan: WaitPlan, branch: WaitBranch, tables: Mapping[int, LearnedTables]
+) -> Iterator[AnswerBatch]:
+    """The answers of a branch; raises `NotTaken` at once."""
+    body, carried = plan.plans[branch.body], groups.carried(branch, tables)
+    if isinstance(body, CorrelatedPlan):
+        return groups.run_answers(groups.runs(body, carried))
+    return groups.answers(body, carried, tables[branch.body])
+
+
+def _machines(plan: WaitPlan, tables: Mapping[int, LearnedTables]) -> list[in_steps.AnyMachine]:
+    return [
+        each if isinstance(each, CorrelatedPlan) else tables[n].machine
+        for n, each in enumerate(plan.plans)
+    ]
+
+
 def waited_count(
-    plan: WaitPlan, tables: Sequence[LearnedTables], stream: Stream, time: TimeAxis | None
+    plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream, time: TimeAxis | None
 ) -> int:
-    """Return the number of answers, listing them only where one may come twice; raises the same."""
+    """Return the number of answers, listing them where one may come twice, or runs may share one.
+
+    Raises the same, and `ResourceLimit` for 2^53 answers of a transducer and more.
+    """
     if plan.repeats:
         return sum(map(len, waited_answers(plan, tables, stream, time)))
     (branch,) = plan.branches
     groups = Groups(plan, stream, time)
-    carried, of = groups.carried(branch, tables), tables[branch.body]
+    body, carried = plan.plans[branch.body], groups.carried(branch, tables)
+    if isinstance(body, CorrelatedPlan):
+        try:
+            return groups.run_counts(groups.runs(body, carried))
+        except NotTaken:
+            return in_steps.waited_count(plan, _machines(plan, tables), stream, time)
+    of = tables[branch.body]
     count = groups.counts(carried, of)
     return groups.counts_by_runs(carried, of) if count is None else count
 

@@ -225,6 +225,10 @@ def explain(plan: Plan, tables: LearnedTables) -> Explanation:
 
 def explain_runs(plan: AnyPlan) -> Explanation:
     """Describe how the engine runs a transducer; raises `ResourceLimit` for too large ones."""
+    return Explanation((*_runs(plan), *([] if isinstance(plan, RegisterPlan) else _clauses(plan))))
+
+
+def _runs(plan: AnyPlan) -> list[str]:
     program = register_program(plan)
     held = ", ".join(expression_text(s.side) for s in program.slots if s != PARTITION)
     size = f"{program.states} states, {len(program.moves)} moves"
@@ -236,13 +240,15 @@ def explain_runs(plan: AnyPlan) -> Explanation:
         lines.append(f"run by run, in Python: {reason}")
     else:
         lines.append("compiled: runs in the same state that hold equal values are one")
-    return Explanation((*lines, *([] if isinstance(plan, RegisterPlan) else _clauses(plan))))
+    return lines
 
 
 def explain_waits(
-    plan: WaitPlan, machines: Sequence[Machine], window_text: Callable[[Window], str]
+    plan: WaitPlan,
+    machines: Sequence[Machine | CorrelatedPlan],
+    window_text: Callable[[Window], str],
 ) -> Explanation:
-    """Describe what the answers of each automaton go through until they are given."""
+    """Describe what the answers of each machine go through until they are given."""
 
     def words(step: WaitStep) -> str:
         match step:
@@ -256,12 +262,18 @@ def explain_waits(
                 return f"UNLESS: no answer of automaton {rival + 1} from {begin} to there"
 
     lines = []
-    for number, machine in enumerate(machines):
-        tests = dict.fromkeys(a for P in machine.predicates for a in atoms(P))
-        lines.append(f"automaton {number + 1}: {_tests(tests)}")
+    names = []
+    for number, machine in enumerate(machines, 1):
+        if isinstance(machine, CorrelatedPlan):
+            names.append(f"transducer {number}")
+            tests, *runs = _runs(machine)
+            lines += [f"{names[-1]}: {tests}", *runs]
+            continue
+        names.append(f"automaton {number}")
+        lines.append(f"{names[-1]}: {_predicates_of(machine)}")
     for branch in plan.branches:
         steps = "; ".join(map(words, branch.steps)) or "given at once"
-        lines.append(f"answers of automaton {branch.body + 1}: {steps}")
+        lines.append(f"answers of {names[branch.body]}: {steps}")
     if plan.partition:
         lines.append(f"partitions: by {', '.join(plan.partition)}, one after the other")
     lines.append("by columns: arrays say for each event where the answers that it ends go on to")
@@ -273,9 +285,12 @@ def _tests(tests: Collection[Atom]) -> str:
     return f"predicates: {len(tests)} tests on the columns {columns}"
 
 
+def _predicates_of(machine: Machine) -> str:
+    return _tests(dict.fromkeys(a for P in machine.predicates for a in atoms(P)))
+
+
 def _predicates(tables: LearnedTables) -> list[str]:
-    tests = dict.fromkeys(a for P in tables.machine.predicates for a in atoms(P))
-    return [f"{_tests(tests)}; {tables.seen} different outcomes seen so far"]
+    return [f"{_predicates_of(tables.machine)}; {tables.seen} different outcomes seen so far"]
 
 
 def _machine(plan: Plan, tables: LearnedTables) -> list[str]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
-from cerlab.compile.pattern import AnyPattern, Pattern, has_waits
+from cerlab.compile.pattern import AnyPattern, Pattern, compares_waits, has_waits
 from cerlab.engine.by_number import Access, BatchAccess
 from cerlab.engine.weights import shown_number
 from cerlab.errors import BadData, ResourceLimit, Unsupported, UsageError, nearest
@@ -137,7 +137,8 @@ def evaluator_for(pattern: AnyPattern, stream: Stream | None = None) -> Evaluato
         return EVALUATORS["compiled" if by_engine else "tecs"]
     if has_waits(pattern):
         is_long = stream is not None and len(stream) > protocol.SHORT
-        return EVALUATORS["compiled" if is_long else "tecs"]
+        step_by_step = "registers" if compares_waits(pattern) else "tecs"
+        return EVALUATORS["compiled" if is_long else step_by_step]
     return EVALUATORS["registers" if pattern.has_registers else "reference"]
 
 

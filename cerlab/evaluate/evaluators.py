@@ -15,6 +15,7 @@ from cerlab.compile.pattern import (
     Pattern,
     SremoPattern,
     WaitStages,
+    compares_waits,
     has_waits,
     waits_of,
 )
@@ -117,28 +118,25 @@ class TecsEvaluator(StepByStep):
 
     def takes(self, pattern: AnyPattern) -> bool:
         """Whether the pattern compiles to an automaton, or waits for the answers of some."""
-        return pattern.has_automaton or has_waits(pattern)
+        return pattern.has_automaton or (has_waits(pattern) and not compares_waits(pattern))
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        if (waiting := waits_of(pattern)) is None:
+        if (waiting := _of_automata(pattern)) is None:
             return super().answers(pattern, stream)
-        plan, machines = waiting.plan, waiting.machines
-        time = axis_of_windows(plan.windows, stream)
-        return iter(waited_answers(plan, machines, stream, time))
+        return _waited(waiting, stream)
 
     def live(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
         """The answers on events that are still arriving, each when it is known."""
-        if (waiting := waits_of(pattern)) is None:
+        if (waiting := _of_automata(pattern)) is None:
             return super().live(pattern, events, time)
-        run = Waits[ComplexEvent](waiting.plan, waiting.machines, time)
-        return (answer for event in events for answer in sorted(run.read(event), key=by_end))
+        return _waited_live(waiting, events, time)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """Return the number of answers, without listing them."""
-        if (waiting := waits_of(pattern)) is None:
+        if (waiting := _of_automata(pattern)) is None:
             return super().count(pattern, stream)
         plan, machines = waiting.plan, waiting.machines
         return waited_count(plan, machines, stream, axis_of_windows(plan.windows, stream))
@@ -150,10 +148,36 @@ class TecsEvaluator(StepByStep):
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """Return random access by counts at the nodes of the tECS, or by a list if answers wait."""
-        if waits_of(pattern) is not None:
+        if _of_automata(pattern) is not None:
             return ListAccess([*self.answers(pattern, stream)])
         cea_query = query(pattern, self.name)
         return TecsAccess(cea_query.plan, cea_query.machine, stream)
+
+
+def _of_automata(pattern: AnyPattern) -> WaitStages | None:
+    """The stages that wait, as `waits_of`; raises `Unsupported` where they compare labels."""
+    waiting = waits_of(pattern)
+    if waiting is not None and waiting.plan.compares:
+        raise Unsupported(
+            "CER0403",
+            "there is no automaton for a comparison of labels",
+            hint='evaluator="registers" takes it',
+        )
+    return waiting
+
+
+def _waited(waiting: WaitStages, stream: Stream) -> Iterator[ComplexEvent]:
+    """The answers on a stream, event by event."""
+    plan, machines = waiting.plan, waiting.machines
+    return iter(waited_answers(plan, machines, stream, axis_of_windows(plan.windows, stream)))
+
+
+def _waited_live(
+    waiting: WaitStages, events: Iterable[Event], time: TimeAxis | None
+) -> Iterator[ComplexEvent]:
+    """The same on events that are still arriving, each when it is known."""
+    run = Waits[ComplexEvent](waiting.plan, waiting.machines, time)
+    return (answer for event in events for answer in sorted(run.read(event), key=by_end))
 
 
 class Lists(StepByStep):
@@ -180,11 +204,15 @@ class Registers(LabelsOfAnswers):
     name = "registers"
 
     def takes(self, pattern: AnyPattern) -> bool:
-        """Whether the pattern compiles to a transducer."""
-        return pattern.has_registers
+        """Whether the pattern compiles to a transducer, or waits for the answers of some."""
+        return pattern.has_registers or _on_registers(pattern) is not None
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
+        if (waiting := waits_of(pattern, on_registers=True)) is not None:
+            if len(stream) > protocol.SHORT:
+                return _batched(_access(waiting, stream))
+            return _waited(waiting, stream)
         if len(stream) > protocol.SHORT:
             return compiled_runs(pattern, stream)
         return _runs(pattern, stream, stream.time)
@@ -193,6 +221,8 @@ class Registers(LabelsOfAnswers):
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
         """The answers on events that are still arriving, by the runs as written."""
+        if (waiting := waits_of(pattern, on_registers=True)) is not None:
+            return _waited_live(waiting, events, time)
         plan = pattern.registers
         if not isinstance(plan, RegisterPlan):
             check_clock(plan, time)
@@ -200,6 +230,8 @@ class Registers(LabelsOfAnswers):
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """Return the number of answers; raises `ResourceLimit` for 2^53 and more."""
+        if (waiting := waits_of(pattern, on_registers=True)) is not None:
+            return _access(waiting, stream).total
         from cerlab.engine.registers.evaluation import register_count  # Numba loads here
 
         plan = pattern.registers
@@ -245,9 +277,7 @@ class CompiledEvaluator(LabelsOfAnswers):
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
         if (waiting := waits_of(pattern)) is not None:
-            from cerlab.engine.answers import BatchedAnswers
-
-            return BatchedAnswers(_access(waiting, stream).batches())
+            return _batched(_access(waiting, stream))
         if (cea_query := with_automaton(pattern)) is None:
             return compiled_runs(pattern, stream)
         from cerlab.engine.answers import BatchedAnswers
@@ -260,8 +290,8 @@ class CompiledEvaluator(LabelsOfAnswers):
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
         """The answers on events that are still arriving, read one by one; runs as written."""
-        if waits_of(pattern) is not None:
-            return TecsEvaluator().live(pattern, events, time)
+        if (waiting := waits_of(pattern)) is not None:
+            return _waited_live(waiting, events, time)
         if (cea_query := with_automaton(pattern)) is None:
             return Registers().live(pattern, events, time)
         check_clock(cea_query.plan, time)
@@ -290,6 +320,17 @@ class CompiledEvaluator(LabelsOfAnswers):
 def _access(waiting: WaitStages, stream: Stream) -> WaitAccess:
     """The answers of a query that waits."""
     return WaitAccess(waiting.plan, waiting.tables, stream)
+
+
+def _batched(access: BatchAccess) -> Iterator[ComplexEvent]:
+    from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
+
+    return BatchedAnswers(access.batches())
+
+
+def _on_registers(pattern: AnyPattern) -> WaitStages | None:
+    """The stages that wait on registers; None without any."""
+    return waits_of(pattern, on_registers=True) if has_waits(pattern) else None
 
 
 def with_automaton(pattern: AnyPattern) -> Pattern | None:

@@ -13,8 +13,8 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cerlab.automata.automaton import Vcea
-from cerlab.automata.labelled import repeated_labels
-from cerlab.automata.plan import WaitPlan
+from cerlab.automata.labelled import LabelledSrt, repeated_labels
+from cerlab.automata.plan import PlanClauses, WaitPlan
 from cerlab.compile.pattern import AnyPattern, Pattern, has_waits, waits_of
 from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
@@ -67,8 +67,8 @@ def has_labels(pattern: Pattern) -> bool:
     return has_machine or _labelled_waits(pattern) is not None
 
 
-def _labelled_waits(pattern: Pattern) -> tuple[Vcea, WaitPlan] | None:
-    """Return the automaton that labels answers that wait, and their plan; None without one."""
+def _labelled_waits(pattern: Pattern) -> tuple[Vcea | LabelledSrt, WaitPlan] | None:
+    """Return the machine that labels answers that wait, and their plan; None without one."""
     waiting = waits_of(pattern) if has_waits(pattern) else None
     if waiting is None or waiting.labelled is None:
         return None
@@ -96,7 +96,11 @@ def labelled_answers(
     elif pattern.has_registers:
         yield from map(label_by_registers(pattern, stream, labels), batches)
     elif (labelled := _labelled_waits(pattern)) is not None:
-        label = Labelling(*labelled, stream, labels).of
+        machine, waits = labelled
+        if isinstance(machine, Vcea):
+            label: Label = Labelling(machine, waits, stream, labels).of
+        else:
+            label = _by_registers(machine, waits, stream, labels)
         for batch in batches:
             ended = replace(batch, end=batch.positions[batch.offsets[1:] - 1])
             rows = label(ended)
@@ -111,10 +115,15 @@ def label_by_registers(pattern: Pattern, stream: Stream, labels: Collection[str]
 
     The compiled transducer; runs as written where its tables are too large.
     """
+    return _by_registers(pattern.labelled_registers, pattern.registers, stream, labels)
+
+
+def _by_registers(
+    A: LabelledSrt, plan: PlanClauses, stream: Stream, labels: Collection[str] | None
+) -> Label:
     from cerlab.engine.labels import RegisterLabelling, rows_of_ways
     from cerlab.engine.registers.program import NotTaken
 
-    A, plan = pattern.labelled_registers, pattern.registers
     try:
         return RegisterLabelling(A, plan, stream, labels).of
     except NotTaken:

@@ -92,6 +92,35 @@ TABLE = [
     ("A UNLESS (A WAIT 5 SECONDS)", "A@0 B@1", [c(0, 0, 0)]),
 ]
 
+R = "A1@0 B2@2 B1@4 C1@5 A2@20"
+SAME = "(A AS a ; B AS b FILTER a.k = b.k)"
+LATER = "SELECT * WHERE (A AS a ; B AS b FILTER b.t > 2 + a.t) WAIT 1 SECONDS PARTITION BY [k]"
+
+COMPARED: list[tuple[str, str, list[ComplexEvent]]] = [
+    (f"{SAME} WAIT 3 SECONDS", R, [c(0, 3, 0, 2)]),
+    (f"{SAME} WAIT 16 SECONDS", R, []),
+    (f"({SAME} WAIT 3 SECONDS) UNLESS C", R, []),
+    (f"({SAME} WAIT 0.5 SECONDS) UNLESS C", R, [c(0, 2, 0, 2)]),
+    ("((A AS a ; B AS b FILTER a.k != b.k) WAIT 1 [t]) UNLESS C", R, [c(0, 1, 0, 1)]),
+    (f"({SAME} WAIT 3 SECONDS) OR B", R, [c(1, 1, 1), c(2, 2, 2), c(0, 3, 0, 2)]),
+    ("(A AS a ; (B AS b WAIT 3 SECONDS)) FILTER a.k = b.k", R, [c(0, 3, 0, 2)]),
+    ("(A AS a ; B AS b FILTER b.t > 3 + a.t WITHIN 4 SECONDS)", R, [c(0, 2, 0, 2)]),
+    ("(A AS a ; B AS b FILTER b.t > 3 + a.t WITHIN 3 SECONDS)", R, []),
+    ("(A AS a ; B AS b FILTER b.t - a.t >= 4) WAIT 1 [t]", R, [c(0, 3, 0, 2)]),
+    (f"SELECT * WHERE {SAME} WAIT 3 SECONDS WITHIN 4 SECONDS", R, []),
+    (f"SELECT * WHERE {SAME} WAIT 3 SECONDS WITHIN 5 SECONDS", R, [c(0, 3, 0, 2)]),
+    (f"A ; ({SAME} WAIT 1 [t])", "A1@0 A2@1 B1@2 B2@3 C@9", [c(0, 3, 0, 1, 3)]),
+    ("(A+ AS a ; B AS b FILTER a.t < b.t) WAIT 1 [t]", "A@0 A@1 B@1 C@9", [c(0, 2, 0, 2)]),
+    (f"SELECT a WHERE {SAME} WAIT 3 SECONDS", "A1@0 B1@1 B1@2 C@9", [c(0, 2, 0)]),
+    (LATER, "A1@0 A2@1 B1@3 B2@3 B1@4 C3@9", [c(0, 4, 0, 2), c(0, 4, 0, 4)]),
+    (LATER, "A1@0 A2@1 B2@4 B1@5 C3@9", [c(1, 2, 1, 2), c(0, 3, 0, 3)]),
+    (LATER, "A1@0 A2@1 B2@4 B1@5 C3@5.5", [c(1, 2, 1, 2)]),
+    (LATER, "A1@0 B1@3 A2@9", [c(0, 1, 0, 1)]),
+    (LATER, "A1@0 B2@9 C3@19", []),
+]
+"""Answers of comparisons of labels that wait; in `LATER` keys are those of substreams."""
+TABLE += COMPARED
+
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")  # a wait of a wait
 @pytest.mark.parametrize(("text", "events", "expected"), TABLE)
@@ -122,6 +151,9 @@ UNTIL: list[tuple[str, str, Any, list[ComplexEvent]]] = [
     ("(A WAIT 2 SECONDS) OR (A WAIT 2 [t])", "A@0", "end", [c(0, 0, 0)]),
     ("A UNLESS ((A WAIT 1 [t]) UNLESS (A WAIT 5 [t]))", "A@0", "end", [c(0, 0, 0)]),
     ("A WAIT 2 SECONDS", "", 9, []),
+    (f"{SAME} WAIT 5 SECONDS", "A1@0 B1@4", 9, []),
+    (f"{SAME} WAIT 5 SECONDS", "A1@0 B1@4", 9.5, [c(0, 1, 0, 1)]),
+    (f"({SAME} WAIT 5 [t]) UNLESS C", "A1@0 B1@4 B1@8", "end", [c(0, 2, 0, 1), c(0, 2, 0, 2)]),
     ("A ; B", "A@0 B@1", "end", [c(0, 1, 0, 1)]),
 ]
 
@@ -171,6 +203,30 @@ SESSIONS: list[tuple[str, list[Step]]] = [
     ("(A WAIT 1 [t] WITHIN 1 EVENTS)", [("A@0", NO), ("C@0 B@1", NO), ("B@2", NO), ("end", NO)]),
     ("(A WAIT 5 [t]) OR (B WAIT 3 [t])", [("A@0 B@0", NO), (4, [c(1, 1, 1)]), (6, [c(0, 1, 0)])]),
     ("A WAIT 2 [t] WAIT 2 [t]", [("A@0 B@2", NO), (3, NO), (4, NO), (5, [c(0, 1, 0)])]),
+    (
+        f"{SAME} WAIT 3 [t]",
+        [
+            *(("A1@0 A2@1", NO), ("B2@2", NO), (5, NO), (5.5, [c(1, 2, 1, 2)])),
+            *(("B1@6 C@7", NO), ("end", [c(0, 4, 0, 3)])),
+        ],
+    ),
+    (
+        "(A+ AS a ; B AS b FILTER a.t < b.t) WAIT 1 [t]",
+        [
+            *(("A@0", NO), ("A@1 A@1", NO), ("B@2", NO)),
+            (
+                4,
+                [
+                    *(c(0, 3, 0, 1, 2, 3), c(0, 3, 0, 1, 3), c(0, 3, 0, 2, 3), c(0, 3, 0, 3)),
+                    *(c(1, 3, 1, 2, 3), c(1, 3, 1, 3), c(2, 3, 2, 3)),
+                ],
+            ),
+        ],
+    ),
+    (
+        "(A AS a ; B AS b FILTER b.t > 2 + a.t WITHIN 3 [t])",
+        [("A@0", NO), ("B@3", [c(0, 1, 0, 1)])],
+    ),
 ]
 
 
@@ -292,10 +348,16 @@ def test_what_waits_is_said() -> None:
         cerlab.evaluate("A WAIT 20 [t]", stream(S))
 
 
-@pytest.mark.parametrize("evaluator", ["automaton", "registers", "lists"])
+@pytest.mark.parametrize("evaluator", ["automaton", "lists"])
 def test_other_evaluators_refuse_it_by_name(evaluator: Any) -> None:
     with pytest.raises(Unsupported, match="WAIT"):
         cerlab.evaluate("A WAIT 3 [t]", stream(S), evaluator=evaluator)
+
+
+def test_automata_compare_no_labels() -> None:
+    text = "(A AS a ; B AS b FILTER a.t < b.t) WAIT 3 [t]"
+    with pytest.raises(Unsupported, match=r"CER0403.*a comparison of labels"):
+        cerlab.evaluate(text, stream(S), evaluator="tecs")
 
 
 REFUSED = [
@@ -307,12 +369,15 @@ REFUSED = [
     ("SELECT LAST * WHERE A WAIT 3 [t]", "LAST over answers that wait"),
     ("SELECT * WHERE A WAIT 3 [t] CONSUME BY ANY", "CONSUME BY ANY over answers that wait"),
     ("SELECT * WHERE A WAIT 3 [t] LIMIT 1", "LIMIT over answers that wait"),
-    ("A AS a WAIT 3 [t] FILTER a.t < b.t", "comparisons between labels"),
+    (f"(A WAIT 3 [t]) UNLESS {SAME}", "comparison of labels right of UNLESS"),
+    (f"({SAME} WAIT 3 [t]) ; C", "WAIT 3 .t. before ;"),
+    (f"SELECT STRICT * WHERE {SAME} WAIT 3 [t]", "comparisons inside STRICT"),
+    ("(A AS a ; B AS b ; C AS c FILTER a.t + b.t < c.t) WAIT 3 [t]", "two labels"),
 ]
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-@pytest.mark.parametrize("evaluator", ["tecs", "compiled"])
+@pytest.mark.parametrize("evaluator", ["tecs", "compiled", "registers"])
 @pytest.mark.parametrize(("text", "part"), REFUSED)
 def test_waits_elsewhere_are_refused_by_name(text: str, part: str, evaluator: Any) -> None:
     with pytest.raises(Unsupported, match=part):

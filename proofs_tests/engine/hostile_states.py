@@ -163,6 +163,7 @@ SESSIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         "SELECT * WHERE A OR (B OR C)+ WAIT 2 SECONDS WITHIN 6 EVENTS",
         {"time": "t", "unit": "s"},
     ),
+    ("open", "SELECT * WHERE (A+ AS a ; B AS b FILTER a.t < b.t WITHIN 6 [t]) WAIT 3 [t]", {}),
     (
         "tabulating",
         "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 [t] LIMIT 20",

@@ -17,7 +17,7 @@ from cerlab import Duration, Timestamp, match_recognize
 from cerlab.automata import plan
 from cerlab.engine import waiting as by_columns
 from cerlab.engine.reference import driver as substreams
-from cerlab.engine.reference import tecs
+from cerlab.engine.reference import registers, tecs
 from cerlab.engine.reference import waiting as in_steps
 from cerlab.logic.cel import semantics as cel
 from cerlab.logic.ceql import condition_builder
@@ -243,6 +243,44 @@ def one_that_waits_is_saved(self: Any) -> Any:
     return (*rest, [of_length[:1] for of_length in waiters])
 
 
+def one_run_is_saved(self: Any) -> Any:
+    nodes, runs = _RUNS_STATE(self)
+    return nodes, runs[:1]
+
+
+def one_part_of_a_union_is_saved(self: Any) -> Any:
+    nodes, runs = _RUNS_STATE(self)
+    return [node[:2] for node in nodes], runs
+
+
+def registers_are_not_saved(self: Any) -> Any:
+    nodes, runs = _RUNS_STATE(self)
+    return nodes, [(q, [], start, marks) for q, _, start, marks in runs]
+
+
+def runs_go_on_in_other_groups(self: Any, body: Any, carried: Any) -> Any:
+    return _RUNS(self, body, carried._replace(lowest=np.zeros_like(carried.lowest)))
+
+
+def runs_give_what_waits(self: Any, body: Any, carried: Any) -> Any:
+    return _RUNS(self, body, carried._replace(given=np.ones_like(carried.given)))
+
+
+def runs_end_with_their_body(self: Any, body: Any, carried: Any) -> Any:
+    return _RUNS(self, body, carried._replace(to=np.arange(len(self))))
+
+
+def runs_stop_at_the_last_answer_but_one(self: Any, body: Any, carried: Any) -> Any:
+    """What comes before the last answer of a stream that is given is read alone."""
+    last = np.nonzero(carried.given)[0][-1:]
+    given = carried.given.copy()
+    given[last] = False
+    return _RUNS(self, body, carried._replace(given=given))
+
+
+_RUNS_STATE, _RUNS = registers.IntervalRuns.state, by_columns.Groups.runs
+
+
 def an_end_is_a_late_promise(self: Any, until: Any) -> Any:
     """A session that is over is not closed, and what waits stays."""
     return [] if until == "end" else _ADVANCE(self, until)
@@ -356,6 +394,13 @@ MUTANTS: list[Mutant] = [
     mutant(SESSIONS, substreams.WindowPointer, "resume", windows_begin_anew),
     mutant(SESSIONS, in_steps.Waits, "state", one_that_waits_is_saved),
     mutant(SESSIONS, in_steps.Waits, "advance", an_end_is_a_late_promise),
+    mutant(SESSIONS, registers.IntervalRuns, "state", one_run_is_saved),
+    mutant(SESSIONS, registers.IntervalRuns, "state", one_part_of_a_union_is_saved),
+    mutant(SESSIONS, registers.IntervalRuns, "state", registers_are_not_saved),
+    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_go_on_in_other_groups),
+    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_give_what_waits),
+    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_end_with_their_body),
+    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_stop_at_the_last_answer_but_one),
     mutant(WAITS_BY_COLUMNS, by_columns, "promised", promised_too_far, id="columns_promised_far"),
     mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_is_over", all_waits_are_over),
     mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_ends", ends_with_the_next_event),

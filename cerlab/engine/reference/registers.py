@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Any, NamedTuple, TypeAlias, assert_never
 
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.labelled import LabelledSrt
@@ -13,6 +13,7 @@ from cerlab.automata.registers import RegisterTransition, Srt, live_registers
 from cerlab.budget import spend_over
 from cerlab.engine.reference.driver import Clauses, WindowPointer, substream
 from cerlab.engine.reference.runs import select_answers
+from cerlab.engine.state_checks import expect, is_value, is_whole
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent, Positions, Registers, latest_first
 from cerlab.model.clauses import AttributeWindow, EventWindow
@@ -282,6 +283,67 @@ class IntervalRuns:
     def reset(self) -> None:
         """Drop all runs."""
         self._active = {}
+
+    def state(self) -> Any:
+        """All of it, of a plan without a strategy: nested tuples of values.
+
+        A node is its position, or -1 for a union, and the numbers of the nodes below, which come
+        before it; number 0 is the empty match.
+        """
+        numbers, nodes = {id(EMPTY_MATCH): 0}, list[tuple[int, ...]]()
+        pending = [*self._active.values()]
+        while pending:
+            node = pending.pop()
+            if id(node) in numbers or isinstance(node, EmptyMatch):
+                continue
+            position, below = -1, getattr(node, "parts", ())
+            if isinstance(node, Extension):
+                position, below = node.position, (node.before,)
+            if unnumbered := [part for part in below if id(part) not in numbers]:
+                pending += (node, *unnumbered)
+                continue
+            numbers[id(node)] = len(numbers)
+            nodes.append((position, *(numbers[id(part)] for part in below)))
+        held = {c: [(r, *_values(t)) for r, t in c.registers.items()] for c in self._active}
+        return nodes, [
+            (c.state, held[c], c.start, numbers[id(marks)]) for c, marks in self._active.items()
+        ]
+
+    def resume(self, state: Any, read: int) -> None:
+        """Go on from a `state` after `read` events; raises `BadData` and others for others."""
+        nodes, runs = state
+        made: list[tuple[MarkSet, int, int]] = [(EMPTY_MATCH, read, -1)]
+        for position, *below in nodes:  # each with its first and its last mark
+            expect(below and all(is_whole(n, 0, len(made)) for n in below), "a set of marks")
+            parts, first, last = zip(*(made[n] for n in below), strict=True)
+            if position == -1:
+                made.append((Either(parts), min(first), max(last)))
+                continue
+            expect(is_whole(position, 0, read) and len(below) == 1, "a mark")
+            expect(last[0] < position, "the order of marks")
+            made.append((Extension(parts[0], position), min(first[0], position), position))
+        for q, held, start, n in runs:
+            expect(is_whole(q, 0, self._plan.srt.states), "a state")
+            expect(is_whole(n, 0, len(made)) and is_whole(start, 0, read), "a run")
+            marks, first_mark, _ = made[n]
+            expect(start <= first_mark, "the start of a run")
+            registers = {r: _event_of(*values) for r, *values in held}
+            expect(len(held) == len(registers) and registers.keys() <= self._live[q], "registers")
+            c = OpenInterval(q, Registers(registers), start)
+            expect(c not in self._active, "equal runs")
+            self._active[c] = marks
+
+
+def _values(t: Event) -> Any:
+    return t.type, t.stream, [*t.attributes.items()]
+
+
+def _event_of(kind: Any, stream: Any, attributes: Any) -> Event:
+    """Return the event of the values of a state; raises `BadData` and others for other values."""
+    expect(isinstance(kind, str) and isinstance(stream, str | None), "the event of a register")
+    for name, value in attributes:
+        expect(isinstance(name, str) and is_value(value), "the event of a register")
+    return Event(kind, dict(attributes), stream)
 
 
 def _each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Waits event by event: answers of automata that go on to later events until the clock passes.
+"""Waits event by event: answers of machines that go on to later events until the clock passes.
 
 An answer of a body is held back until an event comes that is after its wait, of whatever substream.
 It ends at the last event that its own substream had before that one. So nothing is looked up later:
@@ -13,13 +13,14 @@ from fractions import Fraction
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from cerlab.automata.deterministic import Deterministic, Moves
-from cerlab.automata.plan import Held, Spared, Waiting, WaitPlan
+from cerlab.automata.plan import CorrelatedPlan, Held, Spared, Waiting, WaitPlan
 from cerlab.automata.strategy import Machine, name_of_state, state_of_name
 from cerlab.budget import poll
 from cerlab.engine.reference.driver import RunCounts, WindowPointer
+from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.engine.state_checks import check_key, check_times, expect, is_whole
 from cerlab.model.answer import ComplexEvent, by_end
@@ -115,14 +116,31 @@ class _StartCounts(RunCounts):
             yield Counted(start, self._position, number)
 
 
+_Body: TypeAlias = TecsEvaluation | IntervalRuns | _StartCounts
+AnyMachine: TypeAlias = Machine | CorrelatedPlan
+"""Machines that give the answers of a plan: automata; transducers where filters compare labels."""
+
+
+def _reader(machine: AnyMachine) -> _Body:
+    """Return what lists the answers of a machine."""
+    if isinstance(machine, CorrelatedPlan):
+        return IntervalRuns(machine)
+    return TecsEvaluation(machine)
+
+
+def _counter(machine: AnyMachine) -> _Body:
+    assert not isinstance(machine, CorrelatedPlan), "the answers of a transducer are listed"
+    return _StartCounts(machine)
+
+
 class _Substream:
     """One partition: the last event, and what reads each one."""
 
     def __init__(
         self,
         plan: WaitPlan,
-        machines: Sequence[Machine],
-        body: Callable[[Deterministic], TecsEvaluation | _StartCounts],
+        machines: Sequence[AnyMachine],
+        body: Callable[[AnyMachine], _Body],
     ) -> None:
         self._machines = machines
         self.last = NEVER
@@ -136,9 +154,15 @@ class _Substream:
         windows = dict.fromkeys(step.window for step in steps if isinstance(step, Held))
         self.windows = {window: WindowPointer(window) for window in windows}
         rivals = dict.fromkeys(step.rival for step in steps if isinstance(step, Spared))
-        self.rivals = {n: LatestStart(machines[n]) for n in rivals}
+        self.rivals = {n: LatestStart(self._automaton(n)) for n in rivals}
         self.given: set[ComplexEvent | Counted] = set()
         """The answers given that end at the last event, where one may come twice."""
+
+    def _automaton(self, number: int) -> Machine:
+        """The machine of a rival."""
+        machine = self._machines[number]
+        assert not isinstance(machine, CorrelatedPlan), "rivals compare no labels"
+        return machine
 
     def read(self, event: Event, position: int, times: Mapping[Window, Instant]) -> None:
         """Read an event."""
@@ -152,12 +176,9 @@ class _Substream:
 
     def state(self) -> Any:
         """All of it, of bodies that list their answers: nested tuples of values."""
-        bodies = []
-        for machine, body in zip(self._of_bodies, self.bodies, strict=True):
-            assert isinstance(body, TecsEvaluation), "numbers of answers have no state"
-            bodies.append(body.state(partial(name_of_state, machine)))
+        bodies = [*map(_state_of_body, self._of_bodies, self.bodies)]
         rivals = [
-            reader.state(partial(name_of_state, self._machines[n]))
+            reader.state(partial(name_of_state, self._automaton(n)))
             for n, reader in self.rivals.items()
         ]
         windows = [pointer.state() for pointer in self.windows.values()]
@@ -171,12 +192,11 @@ class _Substream:
         self.times = _instants(times, clocks)
         expect(len(self.times) == len(clocks), "the times of a partition")
         for machine, body, of_body in zip(self._of_bodies, self.bodies, bodies, strict=True):
-            assert isinstance(body, TecsEvaluation), "numbers of answers have no state"
-            body.resume(of_body, partial(_state_of, machine), read)
+            _resume_body(machine, body, of_body, read)
         for pointer, of_pointer in zip(self.windows.values(), windows, strict=True):
             pointer.resume(of_pointer, read)
         for (n, reader), of_reader in zip(self.rivals.items(), rivals, strict=True):
-            reader.resume(of_reader, partial(_state_of, self._machines[n]), read)
+            reader.resume(of_reader, partial(_state_of, self._automaton(n)), read)
         self.given = {_answer(each, read) for each in given}
 
     def bound(self, step: Held | Spared) -> int:
@@ -184,6 +204,23 @@ class _Substream:
         if isinstance(step, Held):
             return self.windows[step.window].lowest
         return self.rivals[step.rival].latest + 1
+
+
+def _state_of_body(machine: AnyMachine, body: _Body) -> Any:
+    if isinstance(body, IntervalRuns):
+        return body.state()
+    assert isinstance(body, TecsEvaluation), "numbers of answers have no state"
+    assert not isinstance(machine, CorrelatedPlan)
+    return body.state(partial(name_of_state, machine))
+
+
+def _resume_body(machine: AnyMachine, body: _Body, state: Any, read: int) -> None:
+    if isinstance(body, IntervalRuns):
+        body.resume(state, read)
+        return
+    assert isinstance(body, TecsEvaluation), "numbers of answers have no state"
+    assert not isinstance(machine, CorrelatedPlan)
+    body.resume(state, partial(_state_of, machine), read)
 
 
 def _state_of(machine: Machine, name: Any) -> int:
@@ -237,9 +274,9 @@ class Waits(Generic[_Ended]):
     def __init__(
         self,
         plan: WaitPlan,
-        machines: Sequence[Machine],
+        machines: Sequence[AnyMachine],
         time: TimeAxis | None,
-        body: Callable[[Deterministic], Any] = TecsEvaluation,
+        body: Callable[[AnyMachine], _Body] = _reader,
         carry: Callable[[Any, int], Any] = _carry,
     ) -> None:
         """`machines` are those of ``plan.plans``; raises `UsageError` without a time axis."""
@@ -408,19 +445,19 @@ def _width(length: TimeWindow | AttributeWindow) -> Instant:
 
 
 def waited_answers(
-    plan: WaitPlan, machines: Sequence[Machine], stream: Stream, time: TimeAxis | None
+    plan: WaitPlan, machines: Sequence[AnyMachine], stream: Stream, time: TimeAxis | None
 ) -> list[ComplexEvent]:
     """The answers of a plan on a whole stream, in order; raises as `Waits`."""
     return sorted(_all(Waits(plan, machines, time), stream), key=by_end)
 
 
 def waited_count(
-    plan: WaitPlan, machines: Sequence[Machine], stream: Stream, time: TimeAxis | None
+    plan: WaitPlan, machines: Sequence[AnyMachine], stream: Stream, time: TimeAxis | None
 ) -> int:
-    """Return the number of answers, without listing them unless one may come twice."""
-    if plan.repeats:
+    """Return the number of answers, listing those of transducers, and where one may come twice."""
+    if plan.repeats or plan.compares:
         return len(waited_answers(plan, machines, stream, time))
-    run = Waits[Counted](plan, machines, time, _StartCounts, lambda some, _: some)
+    run = Waits[Counted](plan, machines, time, _counter, lambda some, _: some)
     return sum(some.number for some in _all(run, stream))
 
 

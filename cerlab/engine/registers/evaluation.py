@@ -33,7 +33,6 @@ from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, mixes,
 from cerlab.engine.registers.rules import event_atoms, names_of, tables
 from cerlab.engine.state import check_nodes
 from cerlab.engine.state_checks import check_window, expect, is_whole
-from cerlab.engine.windowed import CountOverflow
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, EventWindow, Window
@@ -87,10 +86,6 @@ def register_count(
         return RegisterEvaluation(plan, stream, time).count()
     except NotTaken:
         return sum(1 for _ in reference())
-    except CountOverflow:
-        raise ResourceLimit(
-            "CER0618", "answers on registers are counted up to 2^53", hint="a window has fewer"
-        ) from None
 
 
 class RegisterRun:
@@ -100,8 +95,14 @@ class RegisterRun:
     `Configurations`.
     """
 
-    def __init__(self, plan: AnyPlan, time: TimeAxis | None = None, **sizes: int) -> None:
-        """Raises `NotTaken`."""
+    def __init__(
+        self,
+        plan: AnyPlan,
+        time: TimeAxis | None = None,
+        bounds: k.Int64s | None = None,
+        **sizes: int,
+    ) -> None:
+        """Raises `NotTaken`; `bounds` are as of `RegisterEvaluation`."""
         if (reason := why_not(plan)) is not None:
             raise NotTaken(reason)
         try:
@@ -122,7 +123,7 @@ class RegisterRun:
             self._streams, consume = plan.streams, CONSUMES[plan.consume]
             self._keys = KeyCodes(plan.partition) if plan.partition else None
             self._limit = min(plan.limit.per_end, MOST) if plan.limit else None
-        self._windows = _Windows(_windows(plan), self._streams, time)
+        self._windows = _Windows(_windows(plan), self._streams, time, bounds)
         self._learn()
         self.configurations = Configurations(
             self.tables.key_slot, len(program.slots), limit=self._limit, consume=consume, **sizes
@@ -376,11 +377,20 @@ class RegisterEvaluation:
     """A plan on one stream that is there as a whole; `sizes` are those of `Configurations`."""
 
     def __init__(
-        self, plan: AnyPlan, stream: Stream, time: TimeAxis | None = None, **sizes: int
+        self,
+        plan: AnyPlan,
+        stream: Stream,
+        time: TimeAxis | None = None,
+        bounds: k.Int64s | None = None,
+        **sizes: int,
     ) -> None:
-        """Raises `NotTaken`."""
+        """Raises `NotTaken`.
+
+        With `bounds`, in place of windows, an answer that ends at event n begins at ``bounds[n]``
+        or later; they do not decrease.
+        """
         poll(32 * len(stream))
-        self._run = RegisterRun(plan, time, **sizes)
+        self._run = RegisterRun(plan, time, bounds, **sizes)
         self._stream = stream
         self._run.learn(stream.columns, len(stream))
 
@@ -403,14 +413,16 @@ class RegisterEvaluation:
     def count(self) -> int:
         """Return the number of answers, without listing where each has one run; to be called once.
 
-        Raises `CountOverflow` beyond 2^53.
+        Raises `ResourceLimit` for 2^53 answers and more.
         """
         if not self.is_unambiguous:
             return sum(map(len, self.answers()))
         total = self.estimate()
         # above 2^53 a float skips integers
         if total >= EXACT:
-            raise CountOverflow("there are 2^53 answers or more")
+            raise ResourceLimit(
+                "CER0618", "answers on registers are counted up to 2^53", hint="a window has fewer"
+            )
         return int(total)
 
     def estimate(self) -> float:
@@ -476,8 +488,13 @@ class _Windows:
     """
 
     def __init__(
-        self, windows: Sequence[Window], streams: Sequence[str], time: TimeAxis | None
+        self,
+        windows: Sequence[Window],
+        streams: Sequence[str],
+        time: TimeAxis | None,
+        bounds: k.Int64s | None = None,
     ) -> None:
+        self._bounds = np.zeros(0, np.int64) if bounds is None else bounds
         self._widths = [w.width for w in windows if isinstance(w, EventWindow)]
         self._starts = [WindowStarts(w, time) for w in windows if not isinstance(w, EventWindow)]
         self._selects = bool(streams)
@@ -488,6 +505,8 @@ class _Windows:
         numbers = np.arange(self._count, self._count + len(positions))
         order = numbers if self._widths else positions
         lowest = np.zeros(len(positions), np.int64)
+        if len(self._bounds):
+            lowest += self._bounds[positions]
         # all clocks are asked before one moves: a bad time must leave every window as it was
         for starts in self._starts[:-1]:
             starts.check(columns, positions)
@@ -530,7 +549,9 @@ class _Windows:
     def lowest_order(self, position: int) -> int:
         """The lowest order that an event at the present time would allow."""
         by_events = (self._count - width for width in self._widths)
-        return max((0, *by_events, *(starts.lowest() for starts in self._starts)))
+        last_bound = self._bounds[:position][-1:].tolist()
+        in_time = (starts.lowest() for starts in self._starts)
+        return max((0, *by_events, *map(int, last_bound), *in_time))
 
     def lowest(self, position: int) -> int:
         """The lowest position that it would allow."""
