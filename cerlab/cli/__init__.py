@@ -169,6 +169,7 @@ class _Parser(argparse.ArgumentParser):
             command = dict(of_commands.choices or ())[arguments.called]
             options = [name for name in command._option_string_actions if name.startswith("--")]
             given = unknown[0].partition("=")[0].lstrip("-")
+            given = {"engine": "evaluator"}.get(given, given)
             hint = nearest(given, (name.removeprefix("--") for name in options))
             hint = hint.replace("mean '", "mean '--")
             said = hint if hint.startswith("did you") else f"see {command.prog} --help"

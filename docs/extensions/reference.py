@@ -127,11 +127,18 @@ def _write_errors(app: Any, _config: Any) -> None:
         page.write_text(text, encoding="utf-8")
 
 
+def _drop_states_of_widgets(_app: Any, env: Any) -> None:
+    """Leave out the state of a notebook's widgets: no page has a program that reads it."""
+    for page in env.nb_metadata.values():
+        page.get("js_files", {}).pop("ipywidgets_state", None)
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Makes the directive known."""
     app.add_directive("commands", Commands)
     app.add_directive("errata", Errata)
     app.connect("config-inited", _write_errors)
+    app.connect("env-updated", _drop_states_of_widgets)
     app.connect("autodoc-process-docstring", _literal_blocks)
     app.connect("autodoc-process-signature", _read_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -57,6 +57,7 @@ def test_notebooks_are_in_the_site_as_they_ran_and_links_lead_to_what_is_there(s
         shown = course.read_text(encoding="utf-8")
         assert "cell_output" in shown
         assert ".widget()" not in notebook.read_text(encoding="utf-8") or STEPPER in shown
+        assert "widget-state" not in shown, "nothing on the page reads it"
     for page in sorted(site.rglob("*.html")):
         fetched = re.findall(FETCHED, page.read_text(encoding="utf-8"))
         assert fetched == [], f"{page.name} needs a network"
