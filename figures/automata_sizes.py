@@ -27,6 +27,9 @@ from cerlab.theorems.foundations import reachable_states
 
 OUT = Path(__file__).with_suffix(".svg")
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#000000")
+MARKERS = ("-o", "-s", "-^", "-D", "-v")
+WIDTHS = (4.5, 1.8, 3.4, 1.6, 1.0)
+"""STRICT may lie on the CEA, and MAX on NEXT, so these are thinner."""
 
 
 def sequence(n: int) -> str:
@@ -72,12 +75,14 @@ FAMILIES: dict[str, tuple[Callable[[int], str], range]] = {
 def draw() -> Figure:
     """The four panels."""
     figure = Figure(figsize=(11, 3.2), layout="constrained")
+    figure.suptitle("Automata by the size of a formula; lines that coincide lie one on another")
     axes = figure.subplots(1, len(FAMILIES) + 1)
     for axis, (name, (family, sizes)) in zip(axes, FAMILIES.items(), strict=False):
-        for colour, strategy in zip(COLOURS, (None, *Strategy), strict=True):
+        for k, strategy in enumerate((None, *Strategy)):
             made = [states(family(n), strategy) for n in sizes]
             label = "CEA" if strategy is None else strategy.value
-            axis.plot(list(sizes), made, marker="o", markersize=3, color=colour, label=label)
+            line = {"color": COLOURS[k], "linewidth": WIDTHS[k], "markersize": 1.6 * WIDTHS[k] + 1}
+            axis.plot(list(sizes), made, MARKERS[k], label=label, **line)
         axis.set_yscale("log")
         axis.set_title(name, fontsize=9)
         axis.set_xlabel("n")

@@ -66,12 +66,13 @@ def plot(
     style: dict[str, Any],
 ) -> None:
     """A line; hollow where the engine counted."""
-    axis.plot(ticks, [figure_of(row) for row in rows], markersize=4, linewidth=1.2, **style)
+    style = {"markersize": 4, "linewidth": 1.2} | style
+    axis.plot(ticks, [figure_of(row) for row in rows], **style)
     if figure_of is cerlab:
         places = [n for n, row in enumerate(rows) if not row["listed"]]
         heights = [figure_of(rows[n]) for n in places]
         hollow = {"markerfacecolor": "white", "color": style["color"], "marker": style["marker"]}
-        axis.plot(places, heights, linestyle="none", markersize=4, **hollow)
+        axis.plot(places, heights, linestyle="none", markersize=style["markersize"], **hollow)
 
 
 ENGINE = {"color": BLUE, "marker": "o", "label": "cerlab"}
@@ -106,6 +107,7 @@ def nested(axis: Axes, title: str, rows: Rows, figure_of: Callable[[Row], float]
         some = [rows[f"kn_{n}", window] for window in WINDOWS]
         line = "-" if figure_of is cerlab else "--"
         style = {"color": colour, "marker": marker, "linestyle": line, "label": f"{4 * n} events"}
+        style |= {"linewidth": 5.6 - 1.2 * n, "markersize": 10.5 - 2 * n}  # some lie on others
         plot(axis, SECONDS, some, figure_of, style)
     labelled(axis, title, "window, s")
 
