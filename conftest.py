@@ -81,11 +81,14 @@ GROUPS = {
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a session of Spark is a service."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What needs a session of Spark is a service; what takes long waits for the deep profile."""
+    is_deep = config.getoption("--profile") is Profile.DEEP
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.services)
+        if not is_deep and item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip("takes seconds alone: left to --profile deep"))
 
 
 @pytest.hookimpl(wrapper=True)

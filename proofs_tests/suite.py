@@ -4,7 +4,7 @@
 profile   cases of a random suite
 ========= ==========================================================================
 ``smoke`` `SMOKE_CASES`, and half the bar: so few cases say nothing about a rate
-``quick`` a fiftieth of its deep count, at most `QUICK_CASES`
+``quick`` a hundredth of its deep count, at most `QUICK_CASES`
 ``deep``  all
 ========= ==========================================================================
 
@@ -29,10 +29,10 @@ from cerlab.logic.sremo import semantics
 SMOKE_CASES = 20
 """Enough to see that a change did not break everything, in no time."""
 
-QUICK_SHARE = 50
+QUICK_SHARE = 100
 """The quick profile runs one case in so many of the deep one."""
 
-QUICK_CASES = 100
+QUICK_CASES = 50
 """Most cases that a quick run takes of one suite."""
 
 QUICK_STEPS = 200_000

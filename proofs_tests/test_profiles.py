@@ -14,7 +14,7 @@ from proofs_tests.suite import QUICK_STEPS, Profile, Suite
     ("profile", "counts"),
     [
         (Profile.SMOKE, [7, 20, 20, 20]),
-        (Profile.QUICK, [7, 20, 20, 100]),
+        (Profile.QUICK, [7, 20, 20, 50]),
         (Profile.DEEP, [7, 400, 1_000, 20_000]),
     ],
 )

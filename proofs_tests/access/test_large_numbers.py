@@ -54,6 +54,7 @@ def test_a_sample_of_it(ambiguous: Matches) -> None:
         assert 4_700 < len(answer.positions) < 5_300, "six standard deviations"
 
 
+@pytest.mark.long
 def test_a_number_of_thirty_thousand_digits_is_counted_and_no_more() -> None:
     n = 100_000
     matches = as_query("SELECT * WHERE A+").run(all_of("A" * n))

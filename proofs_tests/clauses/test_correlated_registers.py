@@ -383,6 +383,7 @@ def test_predicates_over_sets_of_events_are_refused() -> None:
         cerlab.evaluate(formula, [], evaluator="registers")
 
 
+@pytest.mark.long
 def test_filters_with_too_many_alternatives_are_refused() -> None:
     either = " AND ".join(f"(a.v = b.v OR a.w{n} = b.w{n})" for n in range(13))
     with pytest.raises(cerlab.ResourceLimit, match="copies"):

@@ -331,6 +331,7 @@ def stock(n: int, *, other_price_at: int | None = None) -> str:
     return f"SELECT * FROM S WHERE {events} FILTER {filters} WITHIN 10000 [stock_time]"
 
 
+@pytest.mark.long
 def test_two_24_step_stock_queries() -> None:
     verdict = equivalent(stock(24), stock(24))
     assert verdict.holds is True, verdict

@@ -15,6 +15,7 @@ from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import ComplexEvent, complex_event
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
+from proofs_tests.suite import Suite
 
 TYPES = ("A", "B")
 STREAMS = [
@@ -71,8 +72,10 @@ def test_there_are_enough_formulas() -> None:
 
 
 @pytest.mark.parametrize("left", FORMULAS, ids=str)
-def test_equivalent_and_contained_on_all_pairs(left: cel.Formula) -> None:
-    for right in FORMULAS:
+def test_equivalent_and_contained_on_all_pairs(left: cel.Formula, suite: Suite) -> None:
+    # a third of the pairs, another one for each formula; all of them in the deep profile
+    rights = FORMULAS if suite.deep else FORMULAS[FORMULAS.index(left) % 3 :: 3]
+    for right in rights:
         for decide, sides in ((equivalent, tuple(Side)), (contained, (Side.LEFT,))):
             verdict = decide(left, right)
             expected = shortest(left, right, *sides)

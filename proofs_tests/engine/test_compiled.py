@@ -227,6 +227,7 @@ def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
     assert room_and_steps(no_window, 20_000)[0] > room_and_steps(no_window, 2_000)[0]
 
 
+@pytest.mark.long
 def test_a_slice_without_jit_agrees() -> None:
     for seed in range(150):
         example = compilable(Random(seed))

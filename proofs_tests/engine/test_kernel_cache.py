@@ -303,6 +303,7 @@ def test_a_full_tmpfs_leaves_no_part_of_an_entry(cache: Path, kernels: Any, tmp_
         subprocess.run(["umount", str(place)], check=True)
 
 
+@pytest.mark.long
 def test_four_processes_at_first_use(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "records_here.py").write_text(f"import numpy as np\n{RECORD}")
     program = """

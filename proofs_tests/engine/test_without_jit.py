@@ -32,6 +32,7 @@ LONG = ("engine/test_kernel_steps.py", "laws/test_columns.py")
 """Files that only the deep profile runs: half of the time."""
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not JIT, reason="this is that run")
 def test_kernels_without_the_compiler(suite: Suite) -> None:
     slices = {file: names for file, names in SLICES.items() if suite.deep or file not in LONG}

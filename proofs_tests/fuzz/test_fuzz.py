@@ -192,6 +192,7 @@ def test_an_engine_that_is_started_for_each_case(
         assert child.ask("Q", [{"type": "A"}]) == outcome
 
 
+@pytest.mark.long
 def test_the_example_is_wrong_where_its_readme_says(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -245,6 +245,7 @@ def test_a_product_of_many_cut_points_is_no_table() -> None:
     assert one._lut is None
 
 
+@pytest.mark.long
 def test_many_constants_are_searched_by_halves() -> None:
     rng = Random(2)
     for count in (15, 16, 17, 40, 301):

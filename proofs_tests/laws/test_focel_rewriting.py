@@ -277,6 +277,7 @@ def test_the_sizes_of_a_family_that_reaches_the_blow_up(n: int) -> None:
     assert rewriting_sizes(phi) == Sizes(same, disjunctive=blow_up, safe=blow_up, lp=same)
 
 
+@pytest.mark.long
 def test_sizes_double_with_each_choice_in_a_sequence() -> None:
     """The exponential family: n choices in a row are 2^n disjuncts."""
     sizes = []

@@ -93,12 +93,14 @@ def test_each_place_is_mistaken_once_and_texts_and_errors_stay(repository: Path)
         assert len(mutant.source.splitlines()) == len(MODULE.splitlines())
 
 
+@pytest.mark.long
 def test_the_seed_decides() -> None:
     first, again, other = (draw(ROOT, ["logic/cel"], 10, 4, seed) for seed in (1, 1, 2))
     assert first == again != other
     assert len({mutant.path for mutant in first}) == 3
 
 
+@pytest.mark.long
 def test_each_folder_has_its_mutants_and_its_score() -> None:
     folders = ["logic/gcq", "decisions"]
     sample = draw_each(ROOT, folders, 3, 0)

@@ -158,6 +158,7 @@ def test_what_has_to_backtrack_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         rows_of(clause, [{"x": 1}] * 20, "search")
 
 
+@pytest.mark.long
 def test_choices_that_map_no_row_are_bounded() -> None:
     pattern = "(((A?){700}){700}){3}"
     with pytest.raises(ResourceLimit, match="the automaton of a row pattern"):

@@ -59,6 +59,7 @@ def is_named(event: Event, kind: str, name: str) -> bool:
     return event.type == kind and event.attributes["name"] == name
 
 
+@pytest.mark.long
 def test_the_shortest_sequence_and_the_shortest_iteration(stock_file: Path, suite: Suite) -> None:
     """By the compiled engine; by Algorithm 1 a tenth of the stream, all of it if deep."""
     stream = from_file(str(stock_file))
@@ -99,6 +100,7 @@ def test_patterns_and_queries_have_the_same_complex_events(stock_file: Path) -> 
     assert percent["reg_1"] > percent["q1"] > percent["q4"] > 0
 
 
+@pytest.mark.long
 def test_patterns_by_runs_on_a_prefix(stock_file: Path) -> None:
     """By Algorithm 1, with a run for each match, in a window of 1,000 ms (SRT Alg. 1)."""
     events = Stream.read(stock_file).events[:PREFIX]

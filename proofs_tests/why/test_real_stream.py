@@ -78,6 +78,7 @@ SREMO = """#(<type = 'SELL' AND name = 'INTC'>^ -> x, <type = 'BUY' AND name = '
 """The first pattern on stocks of SRT Sec. 5.3."""
 
 
+@pytest.mark.long
 def test_a_sremo(stream: Stream) -> None:
     first, second, third = ANSWER.positions
     explanation = why(SREMO, stream, ANSWER.positions)

@@ -156,6 +156,7 @@ def test_the_interval_is_from_the_first_mark_to_the_last() -> None:
     assert failure.repairs == (Reach(1, 3),)
 
 
+@pytest.mark.long
 def test_what_begins_unmarked_is_looked_for_far_before() -> None:
     far = word("A" + "C" * 500 + "B")
     assert why(sre("A . _* . B^"), far, (501,)).holds
