@@ -25,6 +25,8 @@ from cerlab.rows.syntax import RowPattern, mismatch
 from cerlab.rows.types import Binding, InputColumn, Kind, MeasureColumn, StaticType, bind
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cerlab.rows.scan import CompiledScan, Result
 
 __all__ = ["RowEvaluator", "RowPattern", "explain_rows", "match_recognize", "parse_rows"]
@@ -62,7 +64,7 @@ def read_patterns(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
 @keywords_by_name
 def match_recognize(
     query: str | RowPattern, table: Any, *, evaluator: RowEvaluator = "auto"
-) -> Any:
+) -> pa.Table:
     """Return the result of a MATCH_RECOGNIZE clause on a table, as a pyarrow Table.
 
     `table` is a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the

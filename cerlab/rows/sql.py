@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -13,6 +13,9 @@ from cerlab.logic.reading import place_at
 from cerlab.rows.recognise import as_table, match_recognize, parse_rows
 from cerlab.rows.syntax import unsupported
 from cerlab.rows.tokens import is_name, tokens_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["SqlSession", "sql"]
 
@@ -23,7 +26,7 @@ _BEFORE_TABLES = frozenset(("FROM", "JOIN", "LATERAL", ",", "("))
 """Tokens that may stand before a clause's table: a join that ends there has its condition."""
 
 
-def sql(query: str, tables: Mapping[str, Any]) -> Any:
+def sql(query: str, tables: Mapping[str, Any]) -> pa.Table:
     """Return the result of a query with MATCH_RECOGNIZE on some tables, as a pyarrow Table.
 
     The clauses are cerlab's, what is around them is DuckDB's where there is more than

@@ -61,6 +61,12 @@ def test_the_python_of_a_page_runs(path: Path) -> None:
         exec(compile(block, str(path), "exec"), namespace)
 
 
+def test_what_python_prints_is_shown_below_it() -> None:
+    """A fence is shown as it is written; the output of a cell is below it."""
+    pages = {_name(path): PYTHON.findall(path.read_text(encoding="utf-8")) for path in PAGES}
+    assert not [name for name, blocks in pages.items() if any("print(" in b for b in blocks)]
+
+
 COMMANDS = [
     pytest.param(command, id=f"{_name(path)}: {command}")
     for path in PAGES
