@@ -11,6 +11,9 @@ import pytest
 import cerlab
 from cerlab import ComplexEvent, Event, Stream
 from cerlab.compile.pattern import compares_waits
+from cerlab.engine import answers
+from cerlab.engine import waiting as waiting_by_columns
+from cerlab.engine.registers import evaluation
 from cerlab.evaluate import EVALUATORS, evaluators_for
 from cerlab.evaluate.labelled import has_labels
 from cerlab.logic.cel import syntax as cel
@@ -207,6 +210,26 @@ def test_evaluators_agree_with_the_reference(suite: Suite, body: Body) -> None:
         return bool(expected)
 
     suite.run(lambda rng: case(rng) or case(rng), deep_count=20_000)  # half of the first have none
+
+
+def test_longer_streams_in_small_batches(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs over compared labels by columns, and as written."""
+    for module in (answers, waiting_by_columns, evaluation):
+        monkeypatch.setattr(module, "BATCH", 16)
+
+    def case(rng: Random) -> bool:
+        query = taken_query(rng, compared)
+        pattern = query.replaced(window=TimeWindow(rng.randint(6, 9) * 10**9))
+        events = timed_events(rng, rng.randint(30, 60))
+        stream = Stream(events, time=AXIS, until=promise(rng, events, pattern.ast))
+        written = [*EVALUATORS["registers"].answers(pattern, stream)]
+        got = [*EVALUATORS["compiled"].answers(pattern, stream)]
+        assert sorted(got, key=by_end) == written, (str(pattern), events, stream.until)
+        assert [answer.end for answer in got] == [answer.end for answer in written], str(pattern)
+        assert EVALUATORS["compiled"].count(pattern, stream) == len(written), str(pattern)
+        return bool(written)
+
+    suite.run(case, deep_count=1_000)
 
 
 def next_promise(rng: Random, events: list[Event], read: int, query: CeqlQuery) -> Until | None:
