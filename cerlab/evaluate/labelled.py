@@ -377,6 +377,8 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
         return repeated_labels(pattern.labelled)
     if pattern.has_registers:
         return repeated_labels(pattern.labelled_registers)
+    if (labelled := _labelled_waits(pattern)) is not None:
+        return repeated_labels(labelled[0])
     # No machine: a window or a wait chooses answers and moves their ends, and sets no label.
     body = _without_times(pattern.formula)
     if body != pattern.formula:

@@ -296,6 +296,20 @@ def test_rows_of_sessions_that_wait() -> None:
         cerlab.parse_query("SELECT * WHERE (A WAIT 5 [t]) OR A").tabulating()
 
 
+def test_rows_of_compared_labels_that_wait() -> None:
+    query = cerlab.parse_query(f"SELECT a, b WHERE ({SAME} WAIT 2 [t]) UNLESS C")
+    session = query.tabulating(["a.t", "b.t"])
+    assert session.push(stream("A1@0 A2@1 B2@3")).num_rows == 0
+    session = query.tabulating(["a.t", "b.t"], state=session.state())
+    rows = [{"start": 1, "end": 2, "a.t": 1.0, "b.t": 3.0}]
+    assert session.advance(5.5).to_pylist() == rows
+    events = stream("A1@0 A2@1 B2@3 B1@6")
+    assert query.run(events).table(["a.t", "b.t"]).to_pylist() == rows
+    totals = query.aggregating(count=True, sum="b.t")
+    assert totals.push(events).to_pylist() == [{"count": 1, "sum(b.t)": 3.0}]
+    assert totals.advance("end").to_pylist() == [{"count": 2, "sum(b.t)": 9.0}]
+
+
 @pytest.mark.filterwarnings("always")
 def test_a_session_in_which_nothing_waits_says_so() -> None:
     for text in ("A ; B", "(A ; B WITHIN 5 SECONDS)"):
