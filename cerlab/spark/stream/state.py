@@ -419,15 +419,24 @@ def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
     `job` is `cerlab.spark.stream.step.digest`. Raises `BadData` for a checkpoint of another query
     or other settings, before anything of it is used.
     """
-    from pyspark.errors import AnalysisException
-
     place = f"{checkpoint.rstrip('/')}/{CLAIM}"
-    try:
-        owners = [row[0] for row in spark.read.text(place).collect()]
-    except AnalysisException:
-        owners = []
+    owners = _owners(spark, place)
     if not owners:
         frame = spark.createDataFrame([(job,)], "job string").coalesce(1)
         frame.write.mode("overwrite").text(place)
     elif owners != [job]:
         raise BadData("CER0776", ANOTHER, place=DataPlace(checkpoint), hint=GO_ON)
+
+
+def _owners(spark: Any, place: str) -> list[str]:
+    """The queries that a checkpoint is of: one, or none before the first start."""
+    from pyspark.errors import AnalysisException
+
+    if getattr(spark, "_jvm", None) is not None:
+        files, path = _file_system(spark, place)
+        if not files.exists(path):  # reading it, Spark would print a stack
+            return []
+    try:
+        return [row[0] for row in spark.read.text(place).collect()]
+    except AnalysisException:
+        return []
