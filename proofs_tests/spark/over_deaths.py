@@ -50,6 +50,6 @@ if __name__ == "__main__":
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "3",
     }
-    session = cerlab.spark.session(sys.argv[1], settings)
+    session = cerlab.spark.session(sys.argv[1], settings, short_lived=True)
     for line in sys.stdin:
         print(json.dumps(results(session, folder, **json.loads(line))), flush=True)

@@ -98,6 +98,9 @@ def faults(place: Path) -> Iterator[tuple[str, list[str]]]:
         yield name, [query, folder(place / name, table(), second()), *position, *mode]
     yield "a repeated row in a stream", [QUERY, folder(place / "again", table(), table()), *stream]
     yield "a NULL in a stream", [QUERY, folder(place / "NULL", table(t=missing)), *stream]
+    checkpoint = ["--checkpoint", str(place / "checkpoint")]
+    for name in ("the first start of a stream", "another output of a stream"):
+        yield name, [KEYED, good, *stream, *checkpoint]
     changed = folder(place / "changed", table(), second())
     yield "changed", [QUERY, changed, *position]
     yield "Java ends", [QUERY, good, *position]
@@ -144,7 +147,7 @@ def run(name: str, words: list[str], place: Path) -> tuple[int, str]:
         os.dup2(file.fileno(), 2)
         try:
             with after_first_pass(interference(name, events)):
-                status = main(["spark", query, "--input", events, *options])
+                status = main(["spark", query, "--input", events, "--parts", "2", *options])
         finally:
             sys.stderr.flush()
             os.dup2(ours, 2)

@@ -49,10 +49,11 @@ def test_no_batch_of_wide_rows_outgrows_memory(spark: Any) -> None:
     """Rows of 1 MB that cross for LIKE, in no order, in a JVM of 1 GB."""
     from pyspark.sql import functions as fn
 
-    rows, query = 700, "SELECT * WHERE A ; B FILTER B[note LIKE 'b$'] PARTITION BY [key]"
+    rows, query = 540, "SELECT * WHERE A ; B FILTER B[note LIKE 'b$'] PARTITION BY [key]"
     number = (fn.col("id") * 37) % rows
     letter = fn.when(number % 2 == 0, "A").otherwise("B")
-    events = spark.range(rows).repartition(2).select(number.alias("n"), letter.alias("type"))
+    numbers = spark.range(rows).repartition(2)  # without a bound a batch has 270 MB
+    events = numbers.select(number.alias("n"), letter.alias("type"))
     note = fn.concat(fn.repeat(fn.lit("x"), MB), fn.lower("type"))
     events = events.select("*", note.alias("note"), fn.floor(fn.col("n") / 2).alias("key"))
     sizes = events.mapInArrow(

@@ -56,6 +56,7 @@ ERRORS = {
         "position 0: duplicate: two rows have t = 0 and this position",
     ),
     "a NULL in a stream": ("CER0780", "'t' is NULL or NaN"),
+    "another output of a stream": ("CER0778", "lacks the answers of micro-batch 0"),
     "changed": ("CER0783", "changed/1.parquet"),
     "Java ends": ("CER0622", "memory"),
 }
@@ -69,11 +70,18 @@ def test_a_fault_is_one_line_and_its_hint_last(said: Said, name: str) -> None:
     *before, line, hint = lines
     assert line.startswith(f"{code}: ")
     assert text in line
-    assert "a stream" not in name or ".parquet)" in line
+    assert not name.endswith(" in a stream") or ".parquet)" in line
     assert hint.startswith("hint: ")
     assert all(each.startswith("warning: CER09") for each in before)
     assert len(lines) <= MOST
     assert code != "CER0742" or hint.startswith("hint: write or copy a damaged file again")
+
+
+def test_the_first_start_of_a_stream_is_one_line(said: Said) -> None:
+    status, lines = said["the first start of a stream"]
+    assert status == 0
+    (line,) = lines
+    assert line.startswith("80 events, ")
 
 
 @pytest.mark.parametrize(
