@@ -77,6 +77,13 @@ def test_a_fault_is_one_line_and_its_hint_last(said: Said, name: str) -> None:
     assert code != "CER0742" or hint.startswith("hint: write or copy a damaged file again")
 
 
+def test_another_output_is_told_to_give_the_first_one(said: Said) -> None:
+    assert (
+        "give the output that the checkpoint began with"
+        in said["another output of a stream"][1][-1]
+    )
+
+
 def test_the_first_start_of_a_stream_is_one_line(said: Said) -> None:
     status, lines = said["the first start of a stream"]
     assert status == 0

@@ -340,9 +340,9 @@ class Log:
                 raise damage_error(self.place, f"entry {number} is missing")
 
 
-def damage_error(place: str, what: str) -> BadData:
+def damage_error(place: str, what: str, hint: str = "") -> BadData:
     """The error of a log that is not what it has to be."""
-    hint = "go on with older copies of checkpoint and output, or begin anew with other places"
+    hint += "go on with older copies of checkpoint and output, or begin anew with other places"
     return BadData("CER0778", what, place=DataPlace(place), hint=hint)
 
 
@@ -379,7 +379,9 @@ def _check_output(answers: Log, offsets: Log, commits: Log) -> None:
         what = f"it has the answers of micro-batch {answers.newest}, which has not begun"
         raise damage_error(answers.place, f"{what} by {offsets.place}")
     if answers.newest < commits.newest:
-        raise damage_error(answers.place, f"it lacks the answers of micro-batch {commits.newest}")
+        what = f"it lacks the answers of micro-batch {commits.newest}"
+        hint = "give the output that the checkpoint began with; if that is this one, "
+        raise damage_error(answers.place, what, hint)
     answers.check_whole()
 
 
