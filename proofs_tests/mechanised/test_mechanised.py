@@ -145,6 +145,7 @@ def test_a_wrong_definition_breaks_a_proof(
         ("SELECT * WHERE A{2}", "{"),
         ("SELECT * WHERE A FILTER A[t > 5 SECONDS]", "SECONDS"),
         ("SELECT * WHERE A LIMIT 1", "LIMIT"),
+        ("SELECT * WHERE A AS a ; B AS b FILTER 2 * a.v < b.v", "a number"),
     ],
 )
 def test_what_the_judge_does_not_read_is_refused_by_name(
@@ -175,9 +176,8 @@ TAKING = (";", ":", "+", ":+", "OR", "AND", "AS", "FILTER", "RENAME", ">")
 def test_the_extracted_judge_agrees_with_the_reference(
     judge: str, takes: tuple[str, ...], shape: Shape, built: Path, suite: Suite
 ) -> None:
+    cases = max(200, suite.profile.cases(50_000))  # the first ones show what the judge refuses
     with engine(f"{built}/{judge}", seconds=60) as child:
-        summary = fuzz(
-            child, cases=suite.profile.cases(50_000), seed=7, takes=frozenset(takes), shape=shape
-        )
+        summary = fuzz(child, cases=cases, seed=7, takes=frozenset(takes), shape=shape)
     assert summary.difference is None, summary.difference
     assert not summary.doubt, summary.doubt

@@ -209,7 +209,7 @@ let query_of number text =
   let needed word = if not (sign word) then refuse (shown (token 0) ^ " where " ^ word ^ " has to be") in
   let name () = match token 0 with
     | Name name | Quoted name -> incr at; name
-    | _ -> refuse "a name is missing" in
+    | _ -> refuse (shown (token 0) ^ " where a name has to be") in
   let rec separated item = let first = item () in first :: (if sign "," then separated item else []) in
   let bracketed item =
     needed "["; if sign "]" then [] else (let items = separated item in needed "]"; items) in
