@@ -275,7 +275,7 @@ class RowSession(_Session[Any]):
         from cerlab.evaluate.kept_events import RunWithEvents
 
         super().__init__()
-        if waits_of(query) is not None and not has_labels(query):
+        if waits_of(query) is not None and not has_labels(query, live=True):
             raise Unsupported(
                 "CER0408",
                 "answers that wait may come of two parts, or ends, of this formula",

@@ -245,9 +245,7 @@ WAITING = -2
 OVER = -3
 """The part of an ALL that ended at an earlier event."""
 
-NO_LABELS: frozenset[str] = frozenset()
 Memory = TypeVar("Memory", bound=Hashable)
-Test: TypeAlias = tuple[Predicate, frozenset[str]]
 Outgoing: TypeAlias = Mapping[int, list[LabelTransition]]
 
 
@@ -301,16 +299,22 @@ def remember(
     return explore((q0, start), moves, lambda state: state[0] in A.F, kind, R=R)
 
 
-def both(A: Vcea, B: Vcea) -> Vcea:
+def both(A: M, B: M) -> M:
     """The valuations of both: a state is a state of each, after the same events and labels."""
 
-    def joint(s: LabelTransition, t: LabelTransition) -> Test | None:
-        return (conjunction(s.predicate, t.predicate), s.labels) if s.labels == t.labels else None
+    def joint(s: Any, t: Any) -> tuple[Any, ...] | None:
+        return _together(s, t, s.labels) if s.labels == t.labels else None
 
-    return trim(pairs(A, B, joint, Vcea))
+    return trim(pairs(A, B, joint, type(A)))
 
 
-def in_any_order(A: Vcea, B: Vcea) -> Vcea:
+def _together(s: Any, t: Any, labels: frozenset[str]) -> tuple[Any, ...]:
+    """The parts of a transition between its states, for one that reads an event for two."""
+    writes = (s.writes | t.writes,) if hasattr(s, "writes") else ()
+    return (conjunction(s[1], t[1]), labels, *writes)
+
+
+def in_any_order(A: M, B: M) -> M:
     """One valuation of each, united: a state is where each of the two parts is.
 
     A part waits, runs, and is over; at the first event at least one begins, at the last at least
@@ -318,41 +322,41 @@ def in_any_order(A: Vcea, B: Vcea) -> Vcea:
     """
     left, right = _parts(A), _parts(B)
 
-    def follow(state: tuple[int, int]) -> Iterator[tuple[Test, tuple[int, int]]]:
+    def follow(state: tuple[int, int]) -> Iterator[tuple[tuple[Any, ...], tuple[int, int]]]:
         p, q = state
         for s in left(p):
             for t in right(q):
                 target = (s.target, t.target)
                 if target != (WAITING, WAITING) or state != (START, START):
-                    labels = s.labels | t.labels
-                    yield (conjunction(s.predicate, t.predicate), labels), target
+                    yield _together(s, t, s.labels | t.labels), target
 
     def final(state: tuple[int, int]) -> bool:
         p, q = state
         return (p in A.F and (q in B.F or q == OVER)) or (p == OVER and q in B.F)
 
-    return fold(trim(explore((START, START), follow, final, Vcea)))
+    every = trim(explore((START, START), follow, final, type(A), R=A.R | B.R))
+    # a merged state might be the initial one, which must not be entered in some kinds
+    return every if A.fresh else fold(every)
 
 
-def _parts(A: Vcea) -> Callable[[int], list[LabelTransition]]:
+def _parts(A: Automaton[Any]) -> Callable[[int], list[Any]]:
     """The moves of one part of an ALL, waiting before it and after it included."""
     leaving = outgoing(A)
 
-    def moves(q: int) -> list[LabelTransition]:
+    def idle(q: int, target: int) -> Any:
+        return A.step(q, *A.skip, target)
+
+    def moves(q: int) -> list[Any]:
         if q == OVER:
-            return [_idle(OVER, OVER)]
+            return [idle(OVER, OVER)]
         if q in (START, WAITING):
-            return [*leaving[START], _idle(q, WAITING)]
-        return [*leaving[q], *([_idle(q, OVER)] if q in A.F else [])]
+            return [*leaving[START], idle(q, WAITING)]
+        return [*leaving[q], *([idle(q, OVER)] if q in A.F else [])]
 
     return moves
 
 
-def _idle(source: int, target: int) -> LabelTransition:
-    return LabelTransition(source, EVERYTHING, NO_LABELS, target)
-
-
-def unless(A: Vcea, B: Vcea) -> Vcea:
+def unless(A: M, B: Vcea) -> M:
     """Valuations of A with none of B inside: a state is one of A, and all states of runs of B.
 
     Those are the runs that began at the first event of A's run or later; when one of them would
@@ -365,16 +369,17 @@ def unless(A: Vcea, B: Vcea) -> Vcea:
 
     def follow(
         state: tuple[int, frozenset[int]],
-    ) -> Iterator[tuple[Test, tuple[int, frozenset[int]]]]:
+    ) -> Iterator[tuple[tuple[Any, ...], tuple[int, frozenset[int]]]]:
         p, R = state
         if R not in guards:
             guards[R] = list(_successors(right, R))
         for t in left[p]:
             for guard, targets in guards[R]:
                 if targets.isdisjoint(accepting):
-                    yield (conjunction(t.predicate, guard), t.labels), (t.target, targets)
+                    yield (conjunction(t[1], guard), *t[2:-1]), (t.target, targets)
 
-    return trim(explore((START, frozenset[int]()), follow, lambda state: state[0] in A.F, Vcea))
+    final = lambda state: state[0] in A.F  # noqa: E731
+    return trim(explore((START, frozenset[int]()), follow, final, type(A), R=A.R))
 
 
 def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, frozenset[int]]]:
@@ -393,18 +398,18 @@ def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, fro
         yield (EVERYTHING if len(cases) == 1 else reduce(Or, ways)), targets
 
 
-def strict(A: Vcea) -> Vcea:
+def strict(A: M) -> M:
     """Valuations whose positions are contiguous: a state is one of A, and where the block is.
 
     The block of marked events is not begun (0), going on (1), or over (2); equal position sets are
     kept or dropped together (FOUND App. C.3.1).
     """
 
-    def follow(block: int, t: LabelTransition) -> Iterator[tuple[Test, int]]:
+    def follow(block: int, t: Any) -> Iterator[tuple[tuple[Any, ...], int]]:
         if not (t.labels and block == 2):
-            yield (t.predicate, t.labels), 1 if t.labels else 2 if block else 0
+            yield t[1:-1], 1 if t.labels else 2 if block else 0
 
-    return trim(remember(A, 0, follow, Vcea))
+    return trim(remember(A, 0, follow, type(A), R=A.R))
 
 
 def intersection(A: Srt, B: Srt) -> Srt:

@@ -8,7 +8,7 @@ where it writes each register before it reads it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from cerlab.automata.automaton import Automaton, Mark, Vcea
@@ -23,6 +23,7 @@ from cerlab.automata.strategy import (
     state_of_name,
 )
 from cerlab.errors import IllFormed
+from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import EVERYTHING, Predicate
 
@@ -92,6 +93,81 @@ def labels_to_marks(A: LabelledSrt) -> Srt:
 def labels_later(A: LabelledSrt) -> list[frozenset[str]]:
     """For each state the labels that some way from it still sets."""
     return backward_union(A.states, A.Delta, lambda t, later: t.labels | later)
+
+
+class PlaceName(str):
+    """The name of an attribute that evaluators compute: equal to no name that an event brings."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PlaceName) and str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+PLACE = pred.Attribute(PlaceName("place"))
+"""The position of an event in the stream, as an attribute."""
+
+
+def first_place(window: TimeWindow | AttributeWindow) -> pred.Attribute:
+    """The place of the first event inside the window that ends at an event."""
+    return pred.Attribute(PlaceName(f"first within {_shown(window)}"))
+
+
+def last_place(length: TimeWindow | AttributeWindow) -> pred.Attribute:
+    """The place of the last event not after a wait from an event on; missing until it is over."""
+    return pred.Attribute(PlaceName(f"last in {_shown(length)}"))
+
+
+def _shown(window: TimeWindow | AttributeWindow) -> str:
+    if isinstance(window, TimeWindow):
+        return f"{window.nanoseconds} ns"
+    return f"{window.width!r} [{window.attribute}]"
+
+
+def held(A: LabelledSrt, window: TimeWindow | AttributeWindow, register: str) -> LabelledSrt:
+    """``WITHIN w``: the runs of A inside a window. `register` has the event that a run begins with.
+
+    Every event asks for it, not only the last: a run that the window has passed ends at once.
+    """
+    begun = pred.RegisterAttribute(register, PLACE.name)
+    inside = pred.RegisterComparison(pred.Operator.LE, first_place(window), begun)
+    Delta = tuple(
+        t._replace(writes=t.writes | {register})
+        if t.source == A.q0
+        else t._replace(guard=pred.conjunction(t.guard, inside))
+        for t in A.Delta
+    )
+    return replace(A, Delta=Delta, R=A.R | {register})
+
+
+def waited(A: LabelledSrt, length: TimeWindow | AttributeWindow, register: str) -> LabelledSrt:
+    """``WAIT d``: the runs of A, each going on to the last event not after d from its last event.
+
+    That event is in `register` while the run waits, in a fresh state, until the place that it
+    names: a fresh final one comes after it, at once where no event is in the wait.
+    """
+    waiting, end = A.states, A.states + 1
+    last = last_place(length)
+    until = pred.RegisterAttribute(register, last.name)
+    at_once = pred.Comparison(pred.Operator.EQ, last, PLACE)
+    later = pred.Comparison(pred.Operator.GT, last, PLACE)
+    Delta = list(A.Delta)
+    for t in A.Delta:
+        if t.target in A.F:
+            writes = t.writes | {register}
+            Delta.append(t._replace(guard=pred.conjunction(t.guard, at_once), target=end))
+            guard = pred.conjunction(t.guard, later)
+            Delta.append(t._replace(guard=guard, writes=writes, target=waiting))
+    for op, target in ((pred.Operator.LT, waiting), (pred.Operator.EQ, end)):
+        going_on = pred.RegisterComparison(op, PLACE, until)
+        Delta.append(Step(waiting, going_on, NO_LABELS, NONE, target))
+    R = A.R | {register}
+    return replace(A, states=end + 1, Delta=distinct(Delta), F=frozenset({end}), R=R)
 
 
 class LabelledMoves(NamedTuple):

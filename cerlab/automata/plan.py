@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias
 
@@ -84,19 +85,6 @@ class RegisterPlan:
     windows: tuple[MarkWindow, ...] = ()
 
 
-@rich_display
-@dataclass(frozen=True, slots=True, repr=False)
-class CorrelatedPlan(PlanClauses):
-    """A query whose filters compare labels, compiled: its transducer and its clauses.
-
-    A run begins at any position i of a substream, in q0 and with empty registers. If it is in F
-    after the event at j, it answers ``([i, j], the positions it marked)``. `strategy` selects among
-    all answers of one end, before the window.
-    """
-
-    srt: Srt
-
-
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """``WAIT d``: an answer goes on to the last event not after d, and is given when d is over."""
@@ -113,6 +101,21 @@ class Held:
 
     window: Window
     of_last: bool = False
+
+
+@rich_display
+@dataclass(frozen=True, slots=True, repr=False)
+class CorrelatedPlan(PlanClauses):
+    """A query whose filters compare labels, compiled: its transducer and its clauses.
+
+    A run begins at any position i of a substream, in q0 and with empty registers. If it is in F
+    after the event at j, it answers ``([i, j], the positions it marked)``. `strategy` selects among
+    all answers of one end, before the window. `timed` are the windows in time and the waits inside
+    its formula: the guards read places of them (`cerlab.automata.labelled`).
+    """
+
+    srt: Srt
+    timed: tuple[Waiting | Held, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +138,19 @@ class WaitBranch(NamedTuple):
     body: int
     steps: tuple[WaitStep, ...]
 
+    @property
+    def waits(self) -> bool:
+        """Whether its answers go on to a later event."""
+        return any(isinstance(step, Waiting) for step in self.steps)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WaitPlan(PlanClauses):
     """A query whose answers wait, compiled: the answers of all branches, each once.
 
-    `plans` are automata without clauses; transducers where filters compare labels, which are the
-    bodies of branches alone.
+    `plans` are automata without clauses; transducers where filters compare labels or a wait is
+    inside, which are the bodies of branches alone. If the query `selects`, one transducer has all
+    its clauses.
     """
 
     plans: tuple[Plan | CorrelatedPlan, ...]
@@ -149,14 +158,25 @@ class WaitPlan(PlanClauses):
 
     @property
     def repeats(self) -> bool:
-        """Whether an answer may come twice: of two branches, or of two ends of a body.
+        """Whether an answer may come twice: of two branches, or of two ends of a body that waits.
 
         A body whose last event is always marked has answers that tell where they ended.
         """
-        bodies = [self.plans[branch.body] for branch in self.branches]
+        bodies = [self.plans[branch.body] for branch in self.branches if branch.waits]
         machines = [each.cea if isinstance(each, Plan) else each.srt for each in bodies]
         ends = [t.mark for A in machines for t in A.Delta if t.target in A.F]
-        return len(bodies) > 1 or Mark.SKIP in ends
+        return len(self.branches) > 1 or Mark.SKIP in ends
+
+    @property
+    def selects(self) -> bool:
+        """Whether which answers are given depends on others."""
+        chosen = self.strategy is not None or self.limit is not None
+        return chosen or self.consume is not Consume.NONE
+
+    @property
+    def is_carried(self) -> bool:
+        """Whether answers go on to later events than those that their bodies end at."""
+        return any(branch.waits for branch in self.branches)
 
     @property
     def compares(self) -> bool:
@@ -164,17 +184,34 @@ class WaitPlan(PlanClauses):
         return any(isinstance(each, CorrelatedPlan) for each in self.plans)
 
     @property
+    def looks_ahead(self) -> bool:
+        """Whether a body waits before other steps: whether it goes on shows at later events."""
+        timed = (step for n, _ in self.branches for step in self.timed_of(n))
+        return any(isinstance(step, Waiting) for step in timed)
+
+    def timed_of(self, body: int) -> tuple[Waiting | Held, ...]:
+        """The windows and waits inside the body of this number."""
+        plan = self.plans[body]
+        return plan.timed if isinstance(plan, CorrelatedPlan) else ()
+
+    @property
     def windows(self) -> tuple[Window, ...]:
         """The windows of all steps, and the lengths of waits, each once."""
-        steps = [step for branch in self.branches for step in branch.steps]
-        held = (step.window for step in steps if isinstance(step, Held))
+        held = [step.window for step in self._steps() if isinstance(step, Held)]
+        if self.window is not None:
+            held.append(self.window)
         return tuple(dict.fromkeys((*held, *self.waits)))
 
     @property
     def waits(self) -> tuple[TimeWindow | AttributeWindow, ...]:
         """The lengths of waits, each once."""
-        steps = (step for branch in self.branches for step in branch.steps)
-        return tuple(dict.fromkeys(step.length for step in steps if isinstance(step, Waiting)))
+        lengths = (step.length for step in self._steps() if isinstance(step, Waiting))
+        return tuple(dict.fromkeys(lengths))
+
+    def _steps(self) -> Iterator[WaitStep]:
+        """Yield the steps of all branches, and those inside of their bodies."""
+        for body, steps in self.branches:
+            yield from (*self.timed_of(body), *steps)
 
 
 FORMAT = "cerlab-plan"

@@ -13,7 +13,7 @@ from warnings import warn
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, Writer
 from cerlab.cli.options import in_columns, input_options, time_option
-from cerlab.compile.pattern import AnyPattern, Pattern, has_waits
+from cerlab.compile.pattern import AnyPattern, Pattern, waits_live
 from cerlab.errors import AnswerWarning, BadData, CerlabError, TypeMismatch
 from cerlab.evaluate import evaluator_of, remark_on_waiting, valuations_of
 from cerlab.evaluate.labelled import has_labels
@@ -153,8 +153,12 @@ def live_run(
             check_clock(query.plan, axis)
             return _one_by_one(lambda S: by.valuations(query, S, axis), options, answers)
         return _again(lambda S: valuations_of(query, S, name), axis, options, answers)
-    if name in WAITING and has_waits(query) and by.takes(query):
-        if in_columns(arguments) and isinstance(query, Pattern) and not has_labels(query):
+    if name in WAITING and waits_live(query) and by.takes(query):
+        if (
+            in_columns(arguments)
+            and isinstance(query, Pattern)
+            and not has_labels(query, live=True)
+        ):
             return None
         return _waiting(query, until, axis, options, answers)
     if name in ("auto", "compiled") and has_machine:

@@ -36,7 +36,7 @@ from cerlab.compile.pattern import (
     AnyPattern,
     Pattern,
     SremoPattern,
-    has_waits,
+    waits_live,
     waits_of,
 )
 from cerlab.errors import AnswerWarning, BadData, Unsupported, UsageError
@@ -140,7 +140,7 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
 
 def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None) -> bool:
     """Whether answers of a pipe wait, and their time is known before the first event."""
-    waiting = waits_of(query) if has_waits(query) else None
+    waiting = waits_of(query) if waits_live(query) else None
     name = arguments.evaluator
     if waiting is None or arguments.labels or name not in WAITING:
         return False

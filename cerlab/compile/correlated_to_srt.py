@@ -25,15 +25,17 @@ from itertools import product
 from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.automata.automaton import Vcea
-from cerlab.automata.compose import quotient, remember
+from cerlab.automata.compose import both, in_any_order, quotient, remember, strict, unless
 from cerlab.automata.explore import along, reachable, trim
 from cerlab.automata.labelled import (
     Label,
     LabelledSrt,
     Step,
+    held,
     labels_later,
     labels_to_marks,
     of_vcea,
+    waited,
 )
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.automata.registers import NONE, Srt, coalesce
@@ -44,6 +46,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery, plan_clauses, strategy_and_body
 from cerlab.logic.focel.translate import Names
+from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import (
     Application,
@@ -309,18 +312,20 @@ def correlated_plan(query: CeqlQuery, vcea: Vcea | None = None) -> CorrelatedPla
     return CorrelatedPlan(srt=srt, **plan_clauses(query))
 
 
-def correlated_to_srt(phi: cel.Formula) -> Srt:
+def correlated_to_srt(phi: cel.Formula, *, timed: bool = False) -> Srt:
     """A transducer with the complex events of a formula: its runs on [i, j] give those of [i, j].
 
-    Raises `Unsupported` for what is outside the fragment, `ResourceLimit` for filters with too many
-    alternatives and for comparisons that together have too many states.
+    With `timed` the formula may wait, and have windows in time: then events need the attributes
+    that `cerlab.automata.labelled` names. Raises `Unsupported` for what is outside the fragment,
+    `ResourceLimit` for filters with too many alternatives and for comparisons that together have
+    too many states.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> T = correlated_to_srt(parse_cel("A AS a ; B AS b FILTER a.v < b.v")[0])
     >>> T.states, len(T.Delta), sorted(T.R)
     (3, 3, ['a'])
     """
-    return _transducer(correlated_to_labelled_srt(phi))
+    return _transducer(correlated_to_labelled_srt(phi, timed=timed))
 
 
 def _transducer(A: LabelledSrt) -> Srt:
@@ -328,8 +333,10 @@ def _transducer(A: LabelledSrt) -> Srt:
     return quotient(coalesce(T)) if T.R else T
 
 
-def correlated_to_labelled_srt(phi: cel.Formula) -> LabelledSrt:
+def correlated_to_labelled_srt(phi: cel.Formula, *, timed: bool = False) -> LabelledSrt:
     """The transducer with labels: its runs on [i, j] give the valuations of a formula there."""
+    if not timed and cel.is_timed(phi):
+        cel_to_vcea(phi)  # refuses it by name
     return _construct(phi, Names(()).fresh)
 
 
@@ -343,12 +350,27 @@ def why_not(query: CeqlQuery) -> str | None:
 
 
 def _construct(phi: cel.Formula, fresh: Fresh) -> LabelledSrt:
-    if not correlates(phi):
+    if not needs_registers(phi):
         return of_vcea(cel_to_vcea(phi))
+    part = partial(_construct, fresh=fresh)
+    match phi:
+        case cel.Within(body, TimeWindow() | AttributeWindow() as window):
+            return held(part(body), window, fresh("start"))
+        case cel.Wait(body, length):
+            return waited(part(body), length, fresh("wait"))
+        case cel.And(left, right):
+            return both(part(left), part(right))
+        case cel.All(left, right):
+            return in_any_order(part(left), part(right))
+        case cel.Unless(left, right) if not needs_registers(right):
+            return unless(part(left), cel_to_vcea(right))
+        case cel.Select(Strategy.STRICT, body):
+            return strict(part(body))
     if isinstance(phi, Composition):
-        A: LabelledSrt = compose(phi, partial(_construct, fresh=fresh), partial(_demand, fresh))
+        A: LabelledSrt = compose(phi, part, partial(_demand, fresh))
         return A
-    inside = f"comparisons inside {node_text(phi)}"
+    kind = "comparisons" if correlates(phi) else "waits and windows in time"
+    inside = f"{kind} inside {node_text(phi)}"
     raise Unsupported("CER0492", f"there is no transducer for {inside}", hint=REFERENCE)
 
 
@@ -367,6 +389,11 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
             )
         case _:
             assert_never(condition)
+
+
+def needs_registers(phi: cel.Formula) -> bool:
+    """Whether some filter of a formula compares labels, or the formula reads times."""
+    return correlates(phi) or cel.is_timed(phi)
 
 
 def correlates(phi: cel.Formula) -> bool:

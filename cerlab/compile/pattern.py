@@ -20,10 +20,11 @@ from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labelled_srt
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.sremo_to_srt import register_plan
-from cerlab.compile.waiting import is_timed, labelled_body, wait_plan
+from cerlab.compile.waiting import Labels, labels_of_body, labels_of_whole, wait_plan
 from cerlab.display import Drawable
 from cerlab.errors import (
     CerlabWarning,
+    IllFormed,
     ResourceLimit,
     Unsupported,
     UsageError,
@@ -31,7 +32,13 @@ from cerlab.errors import (
     refuse_misspelt,
     stacklevel_of_caller,
 )
-from cerlab.logic.cel.syntax import Formula, Select, defined_labels, refuse_deep
+from cerlab.logic.cel.syntax import (
+    Formula,
+    Select,
+    defined_labels,
+    is_timed,
+    refuse_deep,
+)
 from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import (
@@ -80,7 +87,7 @@ class Immutable:
 
 
 class WaitStages:
-    """The stages of a query that waits, or has a window in time, at the end of its formula."""
+    """The stages of a query that waits, or has a window in time."""
 
     def __init__(self, query: CeqlQuery, *, on_registers: bool = False) -> None:
         """Raises as `wait_plan`."""
@@ -105,12 +112,39 @@ class WaitStages:
         }
 
     @cached_property
-    def labelled(self) -> Vcea | LabelledSrt | None:
-        """The machine that labels the answers, each up to its last position.
+    def labels_of_body(self) -> Labels | None:
+        """What labels the answers, each up to its last position.
 
         None where an answer does not tell which body it is of, or where that ended.
         """
-        return None if self.plan.repeats else labelled_body(self._query)
+        return None if self.plan.repeats else labels_of_body(self._query)
+
+    @cached_property
+    def labels(self) -> Labels | None:
+        """What labels the answers on a whole stream, each up to its end; None without any."""
+        try:
+            return labels_of_whole(self._query)
+        except (Unsupported, ResourceLimit):
+            poll()
+            return None
+
+    def check_live(self) -> None:
+        """Raise `Unsupported` where events that are still to come decide how a run goes on."""
+        if self.is_live:
+            return
+        what = "selects, limits or consumes among answers of windows in time and waits"
+        if not self.plan.selects:
+            what = "waits before other steps of a formula"
+        raise Unsupported(
+            "CER0403",
+            f"no session {what}",
+            hint="cerlab.evaluate takes it, on streams that are read as a whole",
+        )
+
+    @property
+    def is_live(self) -> bool:
+        """Whether each answer is given when the clock makes it known."""
+        return not self.plan.looks_ahead and not self.plan.selects
 
 
 class Pattern(Drawable, Immutable):
@@ -327,13 +361,19 @@ def has_waits(pattern: AnyPattern) -> bool:
     """Return whether a query has stages that wait, which give its answers."""
     try:
         return waits_of(pattern) is not None
-    except (Unsupported, ResourceLimit):
+    except (Unsupported, ResourceLimit, IllFormed):
         poll()
         return False
 
 
+def waits_live(pattern: AnyPattern) -> bool:
+    """Return whether such stages give each answer when the clock makes it known."""
+    stages = waits_of(pattern) if has_waits(pattern) else None
+    return stages is not None and stages.is_live
+
+
 def compares_waits(pattern: AnyPattern) -> bool:
-    """Return whether answers that wait are those of a transducer, as filters compare labels."""
+    """Return whether answers that wait are those of a transducer."""
     stages = waits_of(pattern) if has_waits(pattern) else None
     return stages is not None and stages.plan.compares
 

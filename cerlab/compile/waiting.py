@@ -1,22 +1,24 @@
-"""Waits at the end of a formula: the answers of an automaton, each carried on to a later event.
+"""Waits and windows in time: at the end of a formula steps of its answers, elsewhere registers.
 
 ``f WAIT d`` carries an answer of f on to the last event not after d. ``UNLESS g`` and ``WITHIN w``
 around it are then bounds on where the answer began, known at the event that it was carried to. So
-no machine has to wait: an automaton, or a transducer where filters compare labels, gives the
-answers of f, and `WaitPlan` says what each goes through. What may stand around a wait, and the law
-that moves it:
+at the end of a formula no machine has to wait: an automaton gives the answers of f, and `WaitPlan`
+says what each goes through. What may stand around a wait, and the law that moves it:
 
 * OR: the answers of both sides;
 * AS, FILTER, PROJECT, RENAME, STRICT say something of labels and positions, which no step changes;
 * ``f ; (g WAIT d)`` is ``(f ; g) WAIT d``, and so for ``:``. A bound on g is one on the last event
   of ``f ; g`` if g is one event.
+
+Where other steps follow, as in ``(A ; B WITHIN 30 SECONDS) ; C``, f is a transducer, as where
+filters compare labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from cerlab.automata.automaton import Vcea
 from cerlab.automata.labelled import LabelledSrt
@@ -35,13 +37,13 @@ from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea, vcea_to_cea
 from cerlab.compile.correlated_to_srt import (
     correlated_to_labelled_srt,
     correlated_to_srt,
-    correlates,
+    needs_registers,
 )
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.text import node_text
+from cerlab.logic.ceql.semantics import check_consumption
 from cerlab.logic.ceql.syntax import CeqlQuery, plan_clauses, strategy_and_body
-from cerlab.model.clauses import Consume, EventWindow, Strategy
+from cerlab.model.clauses import AttributeWindow, Consume, Strategy, TimeWindow
 
 
 class _Branch(NamedTuple):
@@ -57,17 +59,17 @@ class _Rival(NamedTuple):
 
 
 def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
-    """The plan of a query with a wait, or a window in time, at the end of its formula.
+    """The plan of a query with a wait, or a window in time.
 
-    Answers that wait are those of transducers where filters compare labels, with `on_registers`
-    all of them. Raises `Unsupported` for a query that waits elsewhere, or that selects, consumes or
-    limits.
+    Answers that wait are those of transducers where filters compare labels, where a wait or a
+    window is not at the end and where a clause selects, limits or consumes; with `on_registers` all
+    of them. Raises `Unsupported` for strategies and LIMIT over waits, and as `correlated_to_srt`,
+    `IllFormed` as `check_consumption`.
     """
-    branches = _branches_of(query)
-    if query.consume is not Consume.NONE:
-        _refuse(f"CONSUME BY {query.consume.value} over answers that wait")
-    if query.limit is not None:
-        _refuse("LIMIT over answers that wait")
+    check_consumption(query)
+    formula, clauses = _formula_and_clauses(query)
+    if _selects(clauses):
+        return _selecting_plan(formula, clauses)
     plans: dict[tuple[cel.Formula, bool], int] = {}
     machines: list[Plan | CorrelatedPlan] = []
 
@@ -85,13 +87,36 @@ def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
     clause = () if query.window is None else (Held(query.window),)
     numbered = tuple(
         WaitBranch(
-            number(body, registers=on_registers or correlates(body)),
+            number(body, registers=on_registers or needs_registers(body)),
             tuple(map(step, (*steps, *clause))),
         )
-        for body, steps in branches
+        for body, steps in _branches(formula)
     )
-    clauses = plan_clauses(query) | {"strategy": None, "window": None}
-    return WaitPlan(plans=tuple(machines), branches=numbered, **clauses)
+    return WaitPlan(plans=tuple(machines), branches=numbered, **clauses | {"window": None})
+
+
+def _formula_and_clauses(query: CeqlQuery) -> tuple[cel.Formula, dict[str, Any]]:
+    """The formula and the other clauses; STRICT in SELECT is as STRICT around the formula."""
+    strategy, formula = strategy_and_body(query)
+    clauses = plan_clauses(query)
+    if strategy is Strategy.STRICT:
+        return cel.Select(strategy, formula), clauses | {"strategy": None}
+    return formula, clauses
+
+
+def _selects(clauses: Mapping[str, Any]) -> bool:
+    """Whether which answers are given depends on others."""
+    chosen = clauses["strategy"] is not None or clauses["limit"] is not None
+    return chosen or clauses["consume"] is not Consume.NONE
+
+
+def _selecting_plan(formula: cel.Formula, clauses: Mapping[str, Any]) -> WaitPlan:
+    """The plan of a query that selects, limits or consumes, by one transducer with all clauses."""
+    strategy, limit = clauses["strategy"], clauses["limit"]
+    if cel.waits(formula) and (strategy is not None or limit is not None):
+        _refuse(f"{'LIMIT' if strategy is None else strategy.value} over answers that wait")
+    body = replace(_on_registers(formula), **clauses)
+    return WaitPlan(plans=(body,), branches=(WaitBranch(0, ()),), **clauses)
 
 
 def _plain(phi: cel.Formula) -> Plan:
@@ -101,36 +126,48 @@ def _plain(phi: cel.Formula) -> Plan:
 
 def _on_registers(phi: cel.Formula) -> CorrelatedPlan:
     with step_budget("the transducer of the formula", "compare fewer labels with each other"):
-        return CorrelatedPlan(srt=correlated_to_srt(phi))
+        srt = correlated_to_srt(phi, timed=True)
+    return CorrelatedPlan(srt=srt, timed=tuple(_timed_parts(phi)))
 
 
-def labelled_body(query: CeqlQuery) -> Vcea | LabelledSrt:
-    """The machine that labels the answers of a query with one branch, up to where they wait."""
-    ((body, _),) = _branches_of(query)
-    return correlated_to_labelled_srt(body) if correlates(body) else cel_to_vcea(body)
+def _timed_parts(phi: cel.Formula) -> Iterator[Waiting | Held]:
+    """Yield the waits and the windows in time inside a formula."""
+    for psi in cel.subformulas(phi):
+        match psi:
+            case cel.Wait(_, length):
+                yield Waiting(length)
+            case cel.Within(_, TimeWindow() | AttributeWindow() as window):
+                yield Held(window)
 
 
-def _branches_of(query: CeqlQuery) -> tuple[_Branch, ...]:
-    strategy, formula = strategy_and_body(query)
-    if strategy is Strategy.STRICT:
-        formula = cel.Select(strategy, formula)
-    elif strategy is not None:
-        _refuse(f"{strategy.value} over answers that wait")
-    return tuple(_branches(formula))
+class Labels(NamedTuple):
+    """A machine that labels answers, and the places that it reads as those of `CorrelatedPlan`."""
+
+    machine: Vcea | LabelledSrt
+    timed: tuple[Waiting | Held, ...] = ()
 
 
-def is_timed(phi: cel.Formula) -> bool:
-    """Whether a formula has a wait, or a window that no automaton counts."""
-    return any(
-        isinstance(psi, cel.Wait)
-        or (isinstance(psi, cel.Within) and not isinstance(psi.window, EventWindow))
-        for psi in cel.subformulas(phi)
-    )
+def labels_of_body(query: CeqlQuery) -> Labels:
+    """The labels of the answers of a query with one branch, up to where they wait."""
+    formula, clauses = _formula_and_clauses(query)
+    body = formula
+    if not _selects(clauses):
+        ((body, _),) = _branches(formula)
+    return _labels(body) if needs_registers(body) else Labels(cel_to_vcea(body))
+
+
+def labels_of_whole(query: CeqlQuery) -> Labels:
+    """The labels of the answers of a query as they are; raises `Unsupported`."""
+    return _labels(strategy_and_body(query)[1])
+
+
+def _labels(phi: cel.Formula) -> Labels:
+    return Labels(correlated_to_labelled_srt(phi, timed=True), tuple(_timed_parts(phi)))
 
 
 def _branches(phi: cel.Formula) -> Iterator[_Branch]:
-    """Yield the branches of a formula; raises `Unsupported` for a wait that is not at its end."""
-    if not is_timed(phi):
+    """Yield the branches of a formula; what waits elsewhere is left to the transducer of a body."""
+    if not cel.is_timed(phi):
         yield _Branch(phi)
         return
     match phi:
@@ -141,18 +178,15 @@ def _branches(phi: cel.Formula) -> Iterator[_Branch]:
             yield from _then(body, Waiting(length))
         case cel.Within(body, window):
             yield from _then(body, Held(window))
-        case cel.Unless(left, right):
-            if is_timed(right):
-                _refuse("a wait, or a window in time, right of UNLESS")
-            if correlates(right):
-                _refuse("a comparison of labels right of UNLESS after a wait")
+        case cel.Unless(left, right) if not needs_registers(right):
             yield from _then(left, _Rival(right))
-        case cel.Seq(left, right) | cel.Concat(left, right):
-            if is_timed(left):
-                _refuse(f"{_timed_part(left)} before {node_text(phi)}")
-            for branch in _branches(right):
-                body = replace(phi, right=branch.body)
-                yield _Branch(body, tuple(_of_last(step, branch.body) for step in branch.steps))
+        case cel.Seq(left, right) | cel.Concat(left, right) if cel.is_timed(right):
+            branches = [*_branches(right)]
+            if all(map(_may_be_last, branches)):
+                for body, steps in branches:
+                    yield _Branch(replace(phi, right=body), tuple(map(_of_last, steps)))
+            else:
+                yield _Branch(phi)
         case (
             cel.As(body)
             | cel.Filter(body)
@@ -165,7 +199,7 @@ def _branches(phi: cel.Formula) -> Iterator[_Branch]:
         case cel.Count(body, 1, 1):
             yield from _branches(body)
         case _:
-            _refuse(f"{_timed_part(phi)} inside {node_text(phi)}")
+            yield _Branch(phi)
 
 
 def _then(phi: cel.Formula, step: Waiting | Held | _Rival) -> Iterator[_Branch]:
@@ -173,13 +207,19 @@ def _then(phi: cel.Formula, step: Waiting | Held | _Rival) -> Iterator[_Branch]:
         yield branch._replace(steps=(*branch.steps, step))
 
 
-def _of_last(step: Waiting | Held | _Rival, body: cel.Formula) -> Waiting | Held | _Rival:
+def _may_be_last(branch: _Branch) -> bool:
+    """Whether the steps of the right side of a sequence are steps of the sequence.
+
+    A bound on the start of the right side has to be one on the last event.
+    """
+    bounds = (step for step in branch.steps if not isinstance(step, Waiting) and not step.of_last)
+    return _is_one_event(branch.body) or not any(bounds)
+
+
+def _of_last(step: Waiting | Held | _Rival) -> Waiting | Held | _Rival:
     """The step of the right side of a sequence, as one of the sequence."""
-    if isinstance(step, Waiting) or step.of_last:
+    if isinstance(step, Waiting):
         return step
-    if not _is_one_event(body):
-        kind = "UNLESS" if isinstance(step, _Rival) else "WITHIN"
-        _refuse(f"{kind} over more than one event at the end of a sequence")
     return replace(step, of_last=True) if isinstance(step, Held) else step._replace(of_last=True)
 
 
@@ -194,17 +234,6 @@ def _is_one_event(phi: cel.Formula) -> bool:
             return _is_one_event(phi.body)
         case _:
             return False
-
-
-def _timed_part(phi: cel.Formula) -> str:
-    """A wait, or a window in time, in a formula, as it is written."""
-    timed = (
-        psi
-        for psi in cel.subformulas(phi)
-        if isinstance(psi, cel.Wait)
-        or (isinstance(psi, cel.Within) and not isinstance(psi.window, EventWindow))
-    )
-    return node_text(next(timed))
 
 
 def _refuse(what: str) -> NoReturn:

@@ -9,14 +9,16 @@ and the least beginning does not decrease in a group; so the engines take it as 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cerlab.automata.labelled import PLACE, first_place, last_place
 from cerlab.automata.plan import CorrelatedPlan, Held, Plan, WaitBranch, Waiting, WaitPlan
 from cerlab.budget import poll
 from cerlab.engine.answers import (
@@ -42,8 +44,9 @@ from cerlab.engine.registers.program import NotTaken
 from cerlab.engine.windowed import MAX_COUNTS
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.columns import take_columns
-from cerlab.model.stream import Instant, Stream, TimeAxis, promised
+from cerlab.model.columns import Columns, array_from
+from cerlab.model.event import Event
+from cerlab.model.stream import Instant, Stream, TimeAxis, events_at, promised
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 _SOME = 1 << 12
@@ -288,6 +291,32 @@ class Groups:
                 yield AnswerBatch(begin, end, batch.offsets, positions[inside])
             np.maximum.at(least, self.codes[some], lowest[some])
 
+    def placed(self, timed: Iterable[Waiting | Held]) -> Stream:
+        """The stream, with the attributes that a transducer reads for the waits and windows inside.
+
+        Places are positions. Events of no substream have none.
+        """
+        every = np.arange(len(self))
+        places = {PLACE.name: (every, np.ones(len(self), np.bool_))}
+        for step in timed:
+            if isinstance(step, Held):
+                assert not isinstance(step.window, EventWindow), "automata count events"
+                first, name = self._starts(step.window), first_place(step.window).name
+                places[name] = first, np.ones(len(self), np.bool_)
+            else:
+                name = last_place(step.length).name
+                places[name] = self._ends(step.length), self._is_over(step.length)
+        if len(places) == 1:
+            return self.stream
+        return _with_columns(self.stream, {n: self._column(*p) for n, p in places.items()})
+
+    def _column(self, place: Int64s, is_there: NDArray[np.bool_]) -> Any:
+        """The positions of some events, by position in the stream."""
+        values, lacks = np.zeros(len(self.stream), np.int64), np.ones(len(self.stream), np.bool_)
+        values[self.positions] = self.positions[place]
+        lacks[self.positions] = ~is_there
+        return array_from(values, lacks)
+
     def runs(self, plan: CorrelatedPlan, carried: Carried) -> Runs:
         """The evaluation of a body that is a transducer, over the groups one after the other.
 
@@ -298,10 +327,7 @@ class Groups:
         given_later = np.where(carried.given, every, len(self))
         given_later = np.minimum.accumulate(given_later[::-1])[::-1]
         (read,) = np.nonzero(given_later < np.searchsorted(self.begins, self.begins, "right"))
-        rows, events = self.order[read], self.stream.events
-        columns = take_columns(self.columns, rows)
-        places = self.positions[read].tolist()
-        stream = Stream.from_columns(columns, len(read), lambda: (events[n] for n in places))
+        stream = events_at(self.placed(plan.timed), self.positions[read])
         bounds = np.searchsorted(read, carried.lowest[read])
         return Runs(RegisterEvaluation(plan, stream, bounds=bounds), read, carried)
 
@@ -343,6 +369,20 @@ class Runs(NamedTuple):
     carried: Carried
 
 
+def _with_columns(stream: Stream, more: Mapping[str, Any]) -> Stream:
+    """The stream with further columns of attributes."""
+    columns = stream.columns
+
+    def load() -> Iterator[Event]:
+        values = zip(*(column.to_pylist() for column in more.values()), strict=True)
+        for event, row in zip(stream.events, values, strict=True):
+            own = {name: value for name, value in zip(more, row, strict=True) if value is not None}
+            yield replace(event, attributes={**event.attributes, **own})
+
+    every = Columns((*columns, *more), lambda name: more[name] if name in more else columns[name])
+    return Stream.from_columns(every, len(stream), load, time=stream.time)
+
+
 _NO_LIMITS = k.Limits(k.NO_LIMIT, k.KEEP, 0)
 
 
@@ -358,6 +398,8 @@ def waited_answers(
     Raises `BadData` for a time that is missing or goes back, `UsageError` for a time that is none.
     """
     groups = Groups(plan, stream, time)
+    if plan.selects:
+        return _selected(groups, plan, time)
     try:
         parts = [_answers(groups, plan, branch, tables) for branch in plan.branches]
     except NotTaken:
@@ -376,6 +418,17 @@ def _answers(
     return groups.answers(body, carried, tables[branch.body])
 
 
+def _selected(groups: Groups, plan: WaitPlan, time: TimeAxis | None) -> Iterator[AnswerBatch]:
+    """The answers of a plan that selects: those of a transducer with all its clauses."""
+    (body,) = plan.plans
+    assert isinstance(body, CorrelatedPlan), "what selects is a transducer"
+    events = groups.placed(body.timed)
+    try:
+        return RegisterEvaluation(body, events, time).answers()
+    except NotTaken:
+        return batched_answers(in_steps.selected_answers(plan, events, time), BATCH)
+
+
 def _machines(plan: WaitPlan, tables: Mapping[int, LearnedTables]) -> list[in_steps.AnyMachine]:
     return [
         each if isinstance(each, CorrelatedPlan) else tables[n].machine
@@ -390,7 +443,7 @@ def waited_count(
 
     Raises the same, and `ResourceLimit` for 2^53 answers of a transducer and more.
     """
-    if plan.repeats:
+    if plan.repeats or plan.selects:
         return sum(map(len, waited_answers(plan, tables, stream, time)))
     (branch,) = plan.branches
     groups = Groups(plan, stream, time)

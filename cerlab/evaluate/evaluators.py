@@ -160,8 +160,9 @@ def _of_automata(pattern: AnyPattern) -> WaitStages | None:
     if waiting is not None and waiting.plan.compares:
         raise Unsupported(
             "CER0403",
-            "there is no automaton for a comparison of labels",
-            hint='evaluator="registers" takes it',
+            "there is no automaton for a comparison of labels, or for waits and windows in time "
+            "before other steps",
+            hint='evaluator="registers" takes them',
         )
     return waiting
 
@@ -176,6 +177,7 @@ def _waited_live(
     waiting: WaitStages, events: Iterable[Event], time: TimeAxis | None
 ) -> Iterator[ComplexEvent]:
     """The same on events that are still arriving, each when it is known."""
+    waiting.check_live()
     run = Waits[ComplexEvent](waiting.plan, waiting.machines, time)
     return (answer for event in events for answer in sorted(run.read(event), key=by_end))
 

@@ -11,6 +11,7 @@ from cerlab.errors import BadData
 from cerlab.evaluate.labelled import Recent, labelled_answers
 from cerlab.evaluate.open_runs import (
     UNREADABLE,
+    OpenWaits,
     open_run,
     pattern_digest,
     promised_answers,
@@ -49,6 +50,8 @@ class RunWithEvents:
         self.recent = Recent()
         inner = None if state is None else self._resume(state)
         self._run = open_run(pattern, time, inner)
+        if isinstance(self._run, OpenWaits):
+            self.recent.time = self._run.time
         expect(self.recent.length == self._run.position, "how many events were read")
 
     @property

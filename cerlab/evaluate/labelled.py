@@ -7,6 +7,7 @@ that are not asked for being one; so it has one row at least.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cerlab.automata.automaton import Vcea
 from cerlab.automata.labelled import LabelledSrt, repeated_labels
-from cerlab.automata.plan import PlanClauses, WaitPlan
-from cerlab.compile.pattern import AnyPattern, Pattern, has_waits, waits_of
+from cerlab.automata.plan import PlanClauses
+from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages, has_waits, waits_of
 from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
@@ -35,7 +36,7 @@ from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, valuation_latest_first
 from cerlab.model.columns import Columns, array_from, concat_columns, values_of
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import Stream, TimeAxis, axis_of_windows
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -61,18 +62,17 @@ class LabelsOfAnswers(Evaluator, Protocol):
         return labelled_valuations(pattern, stream, self.answers(pattern, stream))
 
 
-def has_labels(pattern: Pattern) -> bool:
-    """Whether a machine labels the answers."""
-    has_machine = pattern.has_automaton or pattern.has_registers
-    return has_machine or _labelled_waits(pattern) is not None
+def has_labels(pattern: Pattern, *, live: bool = False) -> bool:
+    """Whether a machine labels the answers; if `live`, without the events that come later."""
+    if pattern.has_automaton or pattern.has_registers:
+        return True
+    if (waiting := _waits(pattern)) is None:
+        return False
+    return waiting.labels_of_body is not None or (not live and waiting.labels is not None)
 
 
-def _labelled_waits(pattern: Pattern) -> tuple[Vcea | LabelledSrt, WaitPlan] | None:
-    """Return the machine that labels answers that wait, and their plan; None without one."""
-    waiting = waits_of(pattern) if has_waits(pattern) else None
-    if waiting is None or waiting.labelled is None:
-        return None
-    return waiting.labelled, waiting.plan
+def _waits(pattern: Pattern) -> WaitStages | None:
+    return waits_of(pattern) if has_waits(pattern) else None
 
 
 def labelled_answers(
@@ -95,19 +95,42 @@ def labelled_answers(
         yield from map(Labelling(pattern.labelled, pattern.plan, stream, labels).of, batches)
     elif pattern.has_registers:
         yield from map(label_by_registers(pattern, stream, labels), batches)
-    elif (labelled := _labelled_waits(pattern)) is not None:
-        machine, waits = labelled
-        if isinstance(machine, Vcea):
-            label: Label = Labelling(machine, waits, stream, labels).of
-        else:
-            label = _by_registers(machine, waits, stream, labels)
-        for batch in batches:
-            ended = replace(batch, end=batch.positions[batch.offsets[1:] - 1])
-            rows = label(ended)
-            yield rows._replace(end=batch.end[rows.answer])
+    elif has_labels(pattern) and (waiting := _waits(pattern)) is not None:
+        yield from _labels_of_waits(waiting, stream, batches, labels)
     else:
         ways_of = _reference_ways(pattern, stream)
         yield from (rows_of_ways(batch, ways_of, labels) for batch in batches)
+
+
+def _labels_of_waits(
+    waiting: WaitStages,
+    stream: Stream,
+    batches: Iterable[AnswerBatch],
+    labels: Collection[str] | None,
+) -> Iterator[LabelledAnswers]:
+    """The rows of answers that wait: by a machine that ends where their marks do, if there is one.
+
+    Else by one that waits as they do.
+    """
+    from cerlab.engine.labels import Labelling
+    from cerlab.engine.waiting import Groups
+
+    plan, by_body = waiting.plan, waiting.labels_of_body
+    if (machine := by_body or waiting.labels) is None:
+        raise AssertionError("a machine labels the answers")
+    if machine.timed:
+        stream = Groups(plan, stream, axis_of_windows(plan.windows, stream)).placed(machine.timed)
+    if isinstance(machine.machine, Vcea):
+        label: Label = Labelling(machine.machine, plan, stream, labels).of
+    else:
+        label = _by_registers(machine.machine, plan, stream, labels)
+    for batch in batches:
+        if by_body is None or not plan.is_carried:
+            yield label(batch)
+            continue
+        ended = replace(batch, end=batch.positions[batch.offsets[1:] - 1])
+        rows = label(ended)
+        yield rows._replace(end=batch.end[rows.answer])
 
 
 def label_by_registers(pattern: Pattern, stream: Stream, labels: Collection[str] | None) -> Label:
@@ -214,6 +237,8 @@ class Recent:
         self._parts = [Stream(events)] if events else []
         self.offset, self.length = offset, offset + len(events)
         """The position of the first event that is kept, and how many events there were."""
+        self.time: TimeAxis | None = None
+        """The axis by which the events are read, where windows inside and waits need one."""
 
     def append(self, part: Stream) -> None:
         """Add the next events."""
@@ -238,7 +263,11 @@ class Recent:
                 begin = begin if parts else at
                 parts.append(part)
             at += len(part)
-        return joined(parts), begin
+        stream = joined(parts)
+        if self.time is not None:
+            stream = copy(stream)
+            stream.time = self.time
+        return stream, begin
 
     def part_of(self, pattern: AnyPattern, answers: AnswerBatch) -> tuple[Stream, int]:
         """The events of some answers; without a machine that labels them all before these too."""
@@ -377,8 +406,9 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
         return repeated_labels(pattern.labelled)
     if pattern.has_registers:
         return repeated_labels(pattern.labelled_registers)
-    if (labelled := _labelled_waits(pattern)) is not None:
-        return repeated_labels(labelled[0])
+    if has_labels(pattern) and (waiting := _waits(pattern)) is not None:
+        labels = waiting.labels_of_body or waiting.labels
+        return repeated_labels(labels.machine) if labels is not None else selected_labels(pattern)
     # No machine: a window or a wait chooses answers and moves their ends, and sets no label.
     body = _without_times(pattern.formula)
     if body != pattern.formula:

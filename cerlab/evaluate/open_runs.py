@@ -272,13 +272,14 @@ class OpenWaits:
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
+        stages.check_live()
         self._digest, body = pattern_digest(pattern), None
         if state is not None:
             stored_time, body = state_from_bytes("waits", self._digest, state)
             time = axis_of_state(time, stored_time)
         self.waits = stages.plan.waits
         in_time = any(isinstance(window, TimeWindow) for window in stages.plan.windows)
-        self._time = time if in_time else None
+        self.time = time if in_time else None
         self._run = Waits[ComplexEvent](stages.plan, stages.machines, time)
         if body is not None:
             try:
@@ -314,7 +315,7 @@ class OpenWaits:
 
     def state(self) -> bytes:
         """All that has to be known to go on, as this module writes it."""
-        return state_to_bytes("waits", self._digest, self._time, self._run.state())
+        return state_to_bytes("waits", self._digest, self.time, self._run.state())
 
 
 def promised_answers(run: OpenRun, until: Until) -> Iterator[ComplexEvent]:

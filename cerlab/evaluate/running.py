@@ -506,7 +506,7 @@ class RunningTotals:
 
 def _check_waits(pattern: Pattern, request: Request) -> None:
     """Raise `Unsupported` for answers that wait of which no totals are kept."""
-    if not has_labels(pattern):
+    if not has_labels(pattern, live=True):
         raise Unsupported(
             "CER0418",
             "answers that wait may come of two parts, or ends, of this formula",

@@ -18,6 +18,7 @@ from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import Sremo, reads, rewritten, writes
 from cerlab.model.answer import Registers
+from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
@@ -308,7 +309,8 @@ def _part(rng: Choices, X: str) -> Formula:
 
 def _around(rng: Choices, phi: Formula) -> Formula:
     """The formula, alone or in a larger one, where its filter is to see its own labels only."""
-    match rng.choice(("alone", "alone", "plus", "seq", "as", "rename", "project", "or")):
+    operators = ("plus", "seq", "as", "rename", "project", "or", "and", "all", "unless", "strict")
+    match rng.choice(("alone", "alone", *operators)):
         case "plus":
             return _repeated(rng, phi)
         case "seq":
@@ -322,8 +324,22 @@ def _around(rng: Choices, phi: Formula) -> Formula:
             return cel.Project(frozenset({rng.choice(LABELS)}), phi)
         case "or":
             return cel.Or(*rng.sample([phi, _part(rng, rng.choice(LABELS))], 2))
+        case "and":
+            return cel.And(*rng.sample([phi, _without_filters(phi)], 2))
+        case "all":
+            return cel.All(*rng.sample([phi, _part(rng, rng.choice(LABELS))], 2))
+        case "unless":
+            return cel.Unless(phi, cel.Concat(*(_part(rng, X) for X in LABELS)))
+        case "strict":
+            return cel.Select(Strategy.STRICT, phi)
         case _:
             return phi
+
+
+def _without_filters(phi: Formula) -> Formula:
+    while isinstance(phi, cel.Filter):
+        phi = phi.body
+    return phi
 
 
 def _repeated(rng: Choices, phi: Formula) -> Formula:

@@ -54,6 +54,17 @@ IN_TIME = [
     pytest.param(
         "((A ; B WITHIN 30 [t]) WITHIN 5 [t])", {v(0, 1, A=(0,), B=(1,))}, id="the-minimum"
     ),
+    pytest.param("(A ; B WITHIN 4 [t])+ ; C", {v(0, 3, A=(0,), B=(1,), C=(3,))}, id="of-a-round"),
+    pytest.param(
+        "(B ; B WITHIN 3 [t]) ALL (A ; C WITHIN 8 [t])",
+        {v(0, 3, A=(0,), B=(1, 2), C=(3,))},
+        id="two-at-once",
+    ),
+    pytest.param("(A ; C WITHIN 8 [t]) UNLESS (B ; B)", set(), id="left-of-unless"),
+    pytest.param("STRICT(A ; B WITHIN 7 [t]) ; C", {v(0, 3, A=(0,), B=(1,), C=(3,))}, id="strict"),
+    pytest.param(
+        "C ; (A ; B WITHIN 30 [t])", {v(3, 5, A=(4,), B=(5,), C=(3,))}, id="from-its-own-start"
+    ),
     pytest.param(
         "(A ; B WITHIN 30 [t] ) : B OR (B ; C WITHIN 1 [t])",
         {v(0, 2, A=(0,), B=(1, 2)), v(2, 3, B=(2,), C=(3,))},
@@ -108,6 +119,23 @@ def test_it_acts_before_the_strategy_and_the_clause_after_it() -> None:
     events = word("AAA")
     assert answers("SELECT MAX * WHERE (A+ WITHIN 1 EVENTS)", events) == [(0,), (0, 1), (1, 2)]
     assert answers("SELECT MAX * WHERE A+ WITHIN 1 EVENTS", events) == [(0,), (0, 1)]
+
+
+@pytest.mark.parametrize("evaluator", ["reference", "registers", "compiled"])
+def test_clauses_over_windows_in_time(evaluator: Any) -> None:
+    events = [{"type": x, "t": t} for t, x in enumerate("AABBCBC")]
+    text = "(A ; B WITHIN 2 [t]) ; C"
+    every = [(0, 2, 4), (1, 2, 4), (1, 3, 4), (0, 2, 6), (1, 2, 6), (1, 3, 6)]
+    for clauses, expected in (
+        (f"* WHERE {text}", every),
+        (f"* WHERE {text} CONSUME BY ANY", every[:3]),
+        (f"* WHERE {text} LIMIT 1", [(1, 3, 4), (1, 3, 6)]),
+        (f"LAST * WHERE {text}", [(1, 3, 4), (1, 3, 6)]),
+        (f"NEXT * WHERE {text}", [(0, 2, 4), (0, 2, 6)]),
+        (f"* WHERE {text} WITHIN 3 [t]", [(1, 2, 4), (1, 3, 4)]),
+        (f"A WHERE {text} WITHIN 3 [t] LIMIT 1", [(1,)]),
+    ):
+        assert answers(f"SELECT {clauses}", events, evaluator=evaluator) == expected, clauses
 
 
 def test_each_suffix_after_an_answer_is_measured_anew() -> None:

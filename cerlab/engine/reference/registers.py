@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, assert_never
 
 from cerlab.automata.automaton import Mark, outgoing
-from cerlab.automata.labelled import LabelledSrt
+from cerlab.automata.labelled import LabelledSrt, PlaceName
 from cerlab.automata.plan import CorrelatedPlan, MarkWindow, RegisterPlan
 from cerlab.automata.registers import RegisterTransition, Srt, live_registers
 from cerlab.budget import spend_over
@@ -335,15 +335,18 @@ class IntervalRuns:
 
 
 def _values(t: Event) -> Any:
-    return t.type, t.stream, [*t.attributes.items()]
+    """Return the values of an event for a state; the name of a place is a tuple there."""
+    pairs = (((n,) if isinstance(n, PlaceName) else n, v) for n, v in t.attributes.items())
+    return t.type, t.stream, [*pairs]
 
 
 def _event_of(kind: Any, stream: Any, attributes: Any) -> Event:
     """Return the event of the values of a state; raises `BadData` and others for other values."""
     expect(isinstance(kind, str) and isinstance(stream, str | None), "the event of a register")
-    for name, value in attributes:
+    pairs = {PlaceName(*n) if isinstance(n, tuple) else n: value for n, value in attributes}
+    for name, value in pairs.items():
         expect(isinstance(name, str) and is_value(value), "the event of a register")
-    return Event(kind, dict(attributes), stream)
+    return Event(kind, pairs, stream)
 
 
 def _each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:

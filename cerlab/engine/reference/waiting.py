@@ -8,7 +8,9 @@ there and then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -16,13 +18,15 @@ from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from cerlab.automata.deterministic import Deterministic, Moves
+from cerlab.automata.labelled import PLACE, first_place, last_place
 from cerlab.automata.plan import CorrelatedPlan, Held, Spared, Waiting, WaitPlan
 from cerlab.automata.strategy import Machine, name_of_state, state_of_name
 from cerlab.budget import poll
-from cerlab.engine.reference.driver import RunCounts, WindowPointer
+from cerlab.engine.reference.driver import RunCounts, WindowPointer, run
 from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.engine.state_checks import check_key, check_times, expect, is_whole
+from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.event import Event, is_of_streams
@@ -149,7 +153,9 @@ class _Substream:
         """The times of the last event, on the axis of each window and wait."""
         self._of_bodies = [machines[branch.body] for branch in plan.branches]
         self.bodies = [body(machine) for machine in self._of_bodies]
+        self._timed = [plan.timed_of(branch.body) for branch in plan.branches]
         steps = [step for branch in plan.branches for step in branch.steps]
+        steps += (step for timed in self._timed for step in timed)
         # dicts, not sets: the order of a state is that of the plan
         windows = dict.fromkeys(step.window for step in steps if isinstance(step, Held))
         self.windows = {window: WindowPointer(window) for window in windows}
@@ -171,8 +177,17 @@ class _Substream:
             pointer.advance(times.get(window, 0), position)
         for rival in self.rivals.values():
             rival.advance(event, position)
-        for body in self.bodies:
-            body.advance(event, position)
+        for body, timed in zip(self.bodies, self._timed, strict=True):
+            body.advance(self._placed(event, timed) if timed else event, position)
+
+    def _placed(self, event: Event, timed: Sequence[Waiting | Held]) -> Event:
+        """The event just read with the places that a transducer reads for windows."""
+        places = {PLACE.name: self.last}
+        for step in timed:
+            if isinstance(step, Held):
+                assert not isinstance(step.window, EventWindow), "automata count events"
+                places[first_place(step.window).name] = self.windows[step.window].lowest
+        return _with(event, places)
 
     def state(self) -> Any:
         """All of it, of bodies that list their answers: nested tuples of values."""
@@ -279,7 +294,10 @@ class Waits(Generic[_Ended]):
         body: Callable[[AnyMachine], _Body] = _reader,
         carry: Callable[[Any, int], Any] = _carry,
     ) -> None:
-        """`machines` are those of ``plan.plans``; raises `UsageError` without a time axis."""
+        """`machines` are those of ``plan.plans``; raises `UsageError` without a time axis.
+
+        Of a plan that looks ahead, events have the ends of their waits.
+        """
         self._plan = plan
         self._machines = machines
         self._time = time
@@ -448,7 +466,19 @@ def waited_answers(
     plan: WaitPlan, machines: Sequence[AnyMachine], stream: Stream, time: TimeAxis | None
 ) -> list[ComplexEvent]:
     """The answers of a plan on a whole stream, in order; raises as `Waits`."""
-    return sorted(_all(Waits(plan, machines, time), stream), key=by_end)
+    if plan.selects:
+        return [*selected_answers(plan, placed(plan, stream, time), time)]
+    events = placed(plan, stream, time) if plan.looks_ahead else stream
+    return sorted(_all(Waits(plan, machines, time), events, stream.until), key=by_end)
+
+
+def selected_answers(
+    plan: WaitPlan, events: Iterable[Event], time: TimeAxis | None
+) -> Iterator[ComplexEvent]:
+    """The answers of a plan that selects, on events with their places, by runs as written."""
+    (body,) = plan.plans
+    assert isinstance(body, CorrelatedPlan), "what selects is a transducer"
+    return run(body, lambda: IntervalRuns(body), events, time)
 
 
 def waited_count(
@@ -457,12 +487,63 @@ def waited_count(
     """Return the number of answers, listing those of transducers, and where one may come twice."""
     if plan.repeats or plan.compares:
         return len(waited_answers(plan, machines, stream, time))
-    run = Waits[Counted](plan, machines, time, _counter, lambda some, _: some)
-    return sum(some.number for some in _all(run, stream))
+    counting = Waits[Counted](plan, machines, time, _counter, lambda some, _: some)
+    return sum(some.number for some in _all(counting, stream, stream.until))
 
 
-def _all(run: Waits[_Ended], stream: Stream) -> Iterator[_Ended]:
-    for event in stream:
-        yield from run.read(event)
-    if stream.until is not None:
-        yield from run.advance(stream.until)
+def _all(waits: Waits[_Ended], events: Iterable[Event], until: Until | None) -> Iterator[_Ended]:
+    for event in events:
+        yield from waits.read(event)
+    if until is not None:
+        yield from waits.advance(until)
+
+
+def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]:
+    """The events, with the places that a transducer reads for waits and windows."""
+    places = [{PLACE.name: n} for n in range(len(stream))]
+    for step in {step for n, _ in plan.branches for step in plan.timed_of(n)}:
+        window = step.length if isinstance(step, Waiting) else step.window
+        assert not isinstance(window, EventWindow), "automata count events"
+        width, last, substreams = _width(window), list[Instant](), dict[Key, list[_Place]]()
+        for n, then, key in _times(plan, stream, clock_for(window, time)):
+            last = [then]
+            if key is not None:
+                substreams.setdefault(key, []).append((then, n))
+        if isinstance(step, Held):
+            for inside in substreams.values():
+                for then, n in inside:
+                    first = bisect_left(inside, (then - width, NEVER))
+                    places[n][first_place(window).name] = inside[first][1]
+            continue
+        if stream.until not in (None, "end"):
+            last = [promised(stream.until, plan.waits, time, last)]
+        for inside in substreams.values():
+            for then, n in inside:
+                if stream.until == "end" or then + width < last[0]:
+                    end = bisect_right(inside, (then + width, len(stream))) - 1
+                    places[n][last_place(window).name] = inside[end][1]
+    return [*map(_with, stream, places)]
+
+
+_Place: TypeAlias = tuple[Instant, int]
+"""The time and the position of an event."""
+
+
+def _times(
+    plan: WaitPlan, stream: Stream, clock: Clock
+) -> Iterator[tuple[int, Instant, Key | None]]:
+    """Yield the position, the time and the key of each event, up to one without a time.
+
+    What evaluates the events raises for that one.
+    """
+    for n, event in enumerate(stream):
+        if is_of_streams(event, plan.streams):
+            try:
+                then = clock(event, n)
+            except BadData:
+                return
+            yield n, then, partition_key(event, plan.partition)
+
+
+def _with(event: Event, places: Mapping[str, int]) -> Event:
+    return replace(event, attributes={**event.attributes, **places})

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit
-from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow, Window
+from cerlab.model.clauses import AttributeWindow, EventWindow, Strategy, TimeWindow, Window
 from cerlab.predicates.condition import Condition as Condition
 from cerlab.predicates.condition import On as On
 
@@ -262,6 +262,11 @@ def waits(phi: Formula) -> tuple[TimeWindow | AttributeWindow, ...]:
     """Return the lengths of the waits inside a formula, each once."""
     inside = (psi.length for psi in subformulas(phi) if isinstance(psi, Wait))
     return tuple(dict.fromkeys(inside))
+
+
+def is_timed(phi: Formula) -> bool:
+    """Whether a formula has a wait, or a window that no automaton counts."""
+    return any(not isinstance(window, EventWindow) for window in windows(phi))
 
 
 def size(phi: Formula) -> int:
