@@ -107,6 +107,7 @@ BEFORE: list[tuple[str, str, list[ComplexEvent]]] = [
     ("A ; (((B ; C) WAIT 3 [t]) UNLESS A)", "A@0 B@1 C@2 A@5 C@9", []),
     ("((A WAIT 2 [t]) ; B) WAIT 2 [t]", "A@0 B@2 B@3 C@5 C@6", [c(0, 3, 0, 2)]),
     ("SELECT * WHERE (A WAIT 5 [t]) ; B PARTITION BY [k]", "A1@0 B2@9 B1@9", [c(0, 2, 0, 2)]),
+    ("SELECT * WHERE (A WAIT 5 [t]) ; B PARTITION BY [k]", "A1@0 A2@4 B1@9", [c(0, 2, 0, 2)]),
     ("SELECT * WHERE (A WAIT 9 [t]) OR (A ; B)", "A@0 B@5", [c(0, 1, 0, 1)]),
     (
         "(A+ WAIT 2 [t] WITHIN 3 [t]) ; C",
@@ -114,6 +115,13 @@ BEFORE: list[tuple[str, str, list[ComplexEvent]]] = [
         [c(0, 3, 0, 1, 3), c(0, 3, 0, 3), c(1, 3, 1, 3)],
     ),
     ("(A+ WAIT 2 [t] WITHIN 2 [t]) ; C", "A@0 A@2 B@3 C@9", [c(0, 3, 0, 3), c(1, 3, 1, 3)]),
+    ("(A ; B WITHIN 3 [t]) ; C", "A@0 A@1 B@4 C@9", [c(1, 3, 1, 2, 3)]),
+    ("A ; (B ; A WITHIN 3 SECONDS)+ ; C", "A@0 B@2 A@5 B@6 A@9.5 C@12", [c(0, 5, 0, 1, 2, 5)]),
+    (
+        "SELECT * WHERE (A ; B WITHIN 3 SECONDS) ; C PARTITION BY [k]",
+        "A1@0 A2@0 C2@1 B2@3 B1@4 C1@5 C2@6",
+        [c(1, 6, 1, 3, 6)],
+    ),
     ("SELECT * WHERE A WAIT 3 [t] CONSUME BY ANY", "A@0 A@1 B@4 C@9", [c(0, 1, 0)]),
     (
         "SELECT * WHERE (A WAIT 3 [t]) ; B CONSUME BY ANY",
@@ -258,6 +266,11 @@ SESSIONS: list[tuple[str, list[Step]]] = [
     (
         "(A AS a ; B AS b FILTER b.t > 2 + a.t WITHIN 3 [t])",
         [("A@0", NO), ("B@3", [c(0, 1, 0, 1)])],
+    ),
+    ("(A ; B WITHIN 3 [t]) ; C", [("A@0 A@1", NO), ("B@4", NO), ("C@9", [c(1, 3, 1, 2, 3)])]),
+    (
+        "((A ; B WITHIN 3 [t]) ; C WAIT 2 [t]) UNLESS (C ; C)",
+        [("C@0 A@1 A@2", NO), ("B@5 B@6", NO), ("C@9", NO), (11, NO), (12, [c(2, 5, 2, 3, 5)])],
     ),
 ]
 

@@ -173,8 +173,9 @@ def taken_query(rng: Random, body: Body, *, live: bool = False) -> cerlab.Query:
 
 def many(rng: Random, body: Body) -> int:
     """The number of events: enough for answers."""
-    least, most = {plain: (4, 11), compared: (10, 13), held: (14, 17)}[body]
-    return rng.randint(least, most)
+    if body is plain:
+        return rng.randint(4, 11)
+    return rng.randint(10, 13) if body is compared else rng.randint(14, 17)
 
 
 def timed_events(rng: Random, n: int) -> list[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +15,8 @@ import z3
 
 import cerlab
 from cerlab import Duration, Timestamp, match_recognize
-from cerlab.automata import plan
+from cerlab.automata import labelled, plan
+from cerlab.compile import correlated_to_srt as to_srt
 from cerlab.engine import waiting as by_columns
 from cerlab.engine.reference import driver as substreams
 from cerlab.engine.reference import registers, tecs
@@ -137,6 +139,7 @@ COMPILED = on_rows(value_by("compiled"), VALUES)
 WAITS = on_rows(waited_by("reference"), waits_for("reference"))
 SESSIONS = on_rows(goes_on_as_said, waiting.SESSIONS)
 WAITS_IN_STEPS = on_rows(waited_by("tecs"), waits_for("tecs"))
+WAITS_ON_REGISTERS = on_rows(waited_by("registers"), waits_for("registers"))
 WAITS_BY_COLUMNS = on_rows(waited_by("compiled"), waits_for("compiled"))
 DECISIONS = on_rows(is_decided_so, DECIDED)
 
@@ -286,6 +289,54 @@ def an_end_is_a_late_promise(self: Any, until: Any) -> Any:
     return [] if until == "end" else _ADVANCE(self, until)
 
 
+def measured_from_the_last_event(A: Any, window: Any, register: str) -> Any:
+    """A window inside is one between each event and the next."""
+    B = _HELD(A, window, register)
+    return replace(B, Delta=tuple(t._replace(writes=t.writes | {register}) for t in B.Delta))
+
+
+def measured_of_no_run(A: Any, window: Any, register: str) -> Any:
+    """A window inside is read by no event."""
+    return replace(A, R=A.R | {register})
+
+
+def over_at_the_event(A: Any, length: Any, register: str) -> Any:
+    """A wait ends with the last event of what waits."""
+    return A
+
+
+def over_at_any_event(A: Any, length: Any, register: str) -> Any:
+    """A wait may end at each event in it."""
+    B = _WAITED_RUNS(A, length, register)
+    (end,) = B.F
+    early = [t._replace(target=end) for t in B.Delta if t.source == t.target == A.states]
+    return replace(B, Delta=(*B.Delta, *early))
+
+
+def waits_for_ever(A: Any, length: Any, register: str) -> Any:
+    """A wait in which other events come ends at none of them."""
+    B = _WAITED_RUNS(A, length, register)
+    return replace(B, Delta=tuple(t for t in B.Delta if t.source != A.states))
+
+
+def without_the_clock(waits: Any, events: Any, time: Any) -> Any:
+    """All waits are over, whatever the clock says."""
+    return _PLACED(waits, events.up_to("end"), time)
+
+
+def places_of_all_keys(waits: Any, events: Any, time: Any) -> Any:
+    """Windows and waits go on to events of other keys."""
+    return _PLACED(replace(waits, partition=()), events, time)
+
+
+def names_of_places_are_lost(t: Any) -> Any:
+    kind, stream, pairs = _VALUES_OF(t)
+    return kind, stream, [(n[0] if isinstance(n, tuple) else n, v) for n, v in pairs]
+
+
+_HELD, _WAITED_RUNS = labelled.held, labelled.waited
+_PLACED, _VALUES_OF = in_steps.placed, registers._values
+
 _TECS_STATE, _RIVAL_STATE = tecs.TecsEvaluation.state, in_steps.LatestStart.state
 _SUBSTREAM_STATE, _WAITS_STATE = in_steps._Substream.state, in_steps.Waits.state
 _ADVANCE: Any = in_steps.Waits.advance
@@ -397,6 +448,16 @@ MUTANTS: list[Mutant] = [
     mutant(SESSIONS, registers.IntervalRuns, "state", one_run_is_saved),
     mutant(SESSIONS, registers.IntervalRuns, "state", one_part_of_a_union_is_saved),
     mutant(SESSIONS, registers.IntervalRuns, "state", registers_are_not_saved),
+    mutant(SESSIONS, registers, "_values", names_of_places_are_lost),
+    mutant(WAITS_ON_REGISTERS, to_srt, "held", measured_from_the_last_event),
+    mutant(WAITS_ON_REGISTERS, to_srt, "held", measured_of_no_run),
+    mutant(WAITS_ON_REGISTERS, to_srt, "waited", over_at_the_event),
+    mutant(WAITS_ON_REGISTERS, to_srt, "waited", over_at_any_event),
+    mutant(WAITS_ON_REGISTERS, to_srt, "waited", waits_for_ever),
+    mutant(WAITS_ON_REGISTERS, in_steps, "placed", without_the_clock),
+    mutant(WAITS_ON_REGISTERS, in_steps, "placed", places_of_all_keys),
+    mutant(WAITS_BY_COLUMNS, to_srt, "held", measured_from_the_last_event, id="compiled_held"),
+    mutant(WAITS_BY_COLUMNS, to_srt, "waited", over_at_any_event, id="compiled_waited"),
     mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_go_on_in_other_groups),
     mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_give_what_waits),
     mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_end_with_their_body),
