@@ -189,7 +189,7 @@ def test_what_only_the_reference_takes_is_listed_once(monkeypatch: pytest.Monkey
         return answers(self, pattern, stream)
 
     monkeypatch.setattr(Reference, "answers", record)
-    text = "SELECT MAX * WHERE (A AS x ; B AS y FILTER x.v <= y.v) AND (A AS x ; B AS y)"
+    text = "SELECT * WHERE MAX(A AS x) ; B AS y FILTER x.v <= y.v"
     matches = cerlab.parse_query(text).run([{"type": "A", "v": 1}, {"type": "B", "v": 2}])
     assert matches.table().num_rows == matches.to_arrow().num_rows == len(list(matches)) == 1
     assert names == ["reference"]

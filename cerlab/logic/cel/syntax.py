@@ -266,7 +266,11 @@ def waits(phi: Formula) -> tuple[TimeWindow | AttributeWindow, ...]:
 
 def is_timed(phi: Formula) -> bool:
     """Whether a formula has a wait, or a window that no automaton counts."""
-    return any(not isinstance(window, EventWindow) for window in windows(phi))
+    return any(
+        isinstance(psi, Wait)
+        or (isinstance(psi, Within) and not isinstance(psi.window, EventWindow))
+        for psi in subformulas(phi)
+    )
 
 
 def size(phi: Formula) -> int:
