@@ -6,29 +6,28 @@ window in time still allows only moves forward.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import Int32s, Int64s
-from cerlab.engine.kernels.windowed import goes_back, window_starts
+from cerlab.engine.instants import (
+    SAFE,
+    Doubles,
+    Float64s,
+    Instants,
+    back_at,
+    first_inside,
+    instant_at,
+    list_of,
+)
+from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.windowed import goes_back
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.columns import Columns, is_arrow, nanoseconds, numbers_of, values_of
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, TimeAxis, TimeUnit, check_order, clock_for
-
-# the difference of two such instants, less such a width, is below 2^63
-SAFE = 1 << 61
-"""Beyond this, sums of instants and widths are left to Python's integers."""
-
-Instants: TypeAlias = Int64s | list[Instant]
-"""Exact instants, in an array where they are whole and 64 bits hold them."""
-
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class TimeColumn:
@@ -55,16 +54,16 @@ class TimeColumn:
         """
         if not length:
             return np.zeros(0, np.int64)
-        pair = self._whole(columns)
+        pair = self._whole(columns) or self._doubles(columns)
         if pair is None:
             return self._flat(self._one_by_one(columns, length, place))
-        whole, back = pair
+        times, back = pair
         if self.last is not None:
-            check_order(self.last, int(whole[0]), place(0))
+            check_order(self.last, instant_at(times, 0), place(0))
         if back >= 0:
-            check_order(int(whole[back - 1]), int(whole[back]), place(back))
-        self.last = int(whole[-1])
-        return whole
+            check_order(instant_at(times, back - 1), instant_at(times, back), place(back))
+        self.last = instant_at(times, -1)
+        return times
 
     def instants(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
@@ -72,9 +71,9 @@ class TimeColumn:
         """The instants of events in any order; raises `BadData` for one that is missing."""
         if not length:
             return np.zeros(0, np.int64)
-        if (pair := self._whole(columns)) is not None:
-            whole, _ = pair
-            return whole
+        if (pair := self._whole(columns) or self._doubles(columns)) is not None:
+            times, _ = pair
+            return times
         events = self._events(columns, length)
         return self._flat([self._clock(event, place(n)) for n, event in enumerate(events)])
 
@@ -158,38 +157,31 @@ class TimeColumn:
             return None
         return (values if factor == 1 else values * factor), back
 
+    def _doubles(self, columns: Mapping[str, Any]) -> tuple[Doubles, int] | None:
+        """The instants where the column is one of numbers that are finite doubles, as `_whole`."""
+        import pyarrow as pa
+
+        column: Any = columns.get(self._attribute)
+        if not is_arrow(column) or column.null_count:
+            return None
+        unit = self._unit()
+        if isinstance(self._window, TimeWindow) and unit is None:
+            return None
+        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+            return None
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        values = numbers_of(column).astype(np.float64, copy=False)
+        whole = bool(pa.types.is_integer(column.type))
+        if not np.isfinite(values).all() or (whole and (abs(values) >= 2.0**53).any()):
+            return None
+        times = Doubles(values, 1 if unit is None else unit.value, whole=whole)
+        return times, back_at(times)
+
     def _unit(self) -> TimeUnit | None:
         """That in which a window of time reads numbers; None if no unit is given."""
         is_time = isinstance(self._window, TimeWindow)
         return self._axis.unit if is_time and self._axis is not None else None
-
-
-def join_instants(parts: Sequence[Instants]) -> Instants:
-    """Instants one after the other: in an array if all of them are in arrays."""
-    arrays = [part for part in parts if isinstance(part, np.ndarray)]
-    if arrays and sum(map(len, arrays)) == sum(map(len, parts)):
-        return join_arrays(arrays)
-    lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in parts)
-    return [time for part in lists for time in part]
-
-
-def join_arrays(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
-    """Arrays one after the other; not copied where only one holds anything."""
-    some = [part for part in parts if len(part)] or parts[:1]
-    return some[0] if len(some) == 1 else np.concatenate(some)
-
-
-def first_inside(times: Instants, width: Instant, begin: int) -> Int32s:
-    """The index of the first event not more than `width` before each event from `begin` on.
-
-    `times` do not decrease. Shape (events - begin,).
-    """
-    first = np.empty(len(times) - begin, np.int32)
-    if isinstance(times, np.ndarray):
-        window_starts(times, int(width), begin, first)
-    else:
-        first[:] = [bisect_left(times, time - width) for time in times[begin:]]
-    return first
 
 
 class WindowStarts:
@@ -286,12 +278,14 @@ class WindowStarts:
 class _Inside:
     """Events with their instants, as a queue: one is moved a constant number of times on average.
 
-    So a push costs what it brings, however much the window holds. Instants are int64 until one
-    comes that is not, and a list from then on, copied at each access.
+    So a push costs what it brings, however much the window holds. Instants are by columns until one
+    comes of another kind, and a list from then on, copied at each access.
     """
 
     def __init__(self) -> None:
-        self._times: Instants = np.empty(0, np.int64)
+        self._times: Int64s | Float64s | list[Instant] = np.empty(0, np.int64)
+        self._doubles: tuple[int, bool] | None = None
+        """The kind of doubles; None for other instants."""
         self._positions: Int64s = np.empty(0, np.int64)
         self._begin = self._end = 0
         self.moves = 0
@@ -303,7 +297,14 @@ class _Inside:
     @property
     def times(self) -> Instants:
         """The instants, in order: a view of an array, or a list."""
-        return self._times[self._begin : self._end]
+        return self._of(self._times[self._begin : self._end])
+
+    def _of(self, times: Any) -> Instants:
+        if self._doubles is not None:
+            factor, whole = self._doubles
+            return Doubles(times, factor, whole=whole)
+        instants: Instants = times
+        return instants
 
     @property
     def positions(self) -> Int64s:
@@ -312,34 +313,52 @@ class _Inside:
 
     def append(self, times: Instants, positions: Int64s) -> None:
         """Append events."""
+        if not len(self):
+            self._begin_with(times)
         if self._end + len(positions) > len(self._positions):
             self._move(2 * (len(self) + len(positions)))
         until = self._end + len(positions)
         self._positions[self._end : until] = positions
-        if isinstance(self._times, np.ndarray) and not isinstance(times, np.ndarray):
-            self._times = self._times[: self._end].tolist()
-        if isinstance(self._times, list):
-            self._times[self._end :] = list(times)
+        if self._is_alike(times):
+            values = times.values if isinstance(times, Doubles) else times
+            self._times[self._end : until] = values
         else:
-            self._times[self._end : until] = times
+            self._become_list()
+            self._times[self._end :] = list_of(times)
         self._end = until
+
+    def _begin_with(self, times: Instants) -> None:
+        """Be of the kind of the first instants."""
+        self._begin = self._end = 0
+        self._doubles = times.kind if isinstance(times, Doubles) else None
+        room: Any = np.empty(len(self._positions), np.float64 if self._doubles else np.int64)
+        self._times = [] if isinstance(times, list) else room
+
+    def _is_alike(self, times: Instants) -> bool:
+        """Whether instants go into the array of those that are there."""
+        if isinstance(self._times, list) or isinstance(times, list):
+            return False
+        return self._doubles == (times.kind if isinstance(times, Doubles) else None)
+
+    def _become_list(self) -> None:
+        if not isinstance(self._times, list):
+            self._times = list_of(self._of(self._times[: self._end]))
+            self._doubles = None
 
     def add(self, time: Instant, position: int, *, whole: bool) -> None:
         """Add one event; `whole` says that 64 bits hold instants less the width of the window."""
         if self._end == len(self._positions):
             self._move(2 * (len(self) + 1))
-        if isinstance(self._times, list):
-            self._times[self._end :] = [time]
-        elif whole and isinstance(time, int) and -SAFE < time < SAFE:
-            self._times[self._end] = time
-        else:
-            self._times = [*self._times[: self._end].tolist(), time]
+        is_int = whole and isinstance(time, int) and -SAFE < time < SAFE
+        if not is_int or self._doubles is not None:
+            self._become_list()
+        self._times[self._end : self._end + 1] = [time]
         self._positions[self._end] = position
         self._end += 1
 
     def drop_before(self, time: Instant) -> int:
         """Take out the events before an instant; the position of the first one left."""
-        begin, times = self._begin, self._times
+        begin, times = self._begin, self._of(self._times)
         while times[begin] < time:
             begin += 1
         self._begin = begin
@@ -351,12 +370,13 @@ class _Inside:
 
     def _move(self, room: int) -> None:
         """Move the events that are left to the front of larger arrays."""
-        count, times, positions = len(self), self.times, self.positions
+        count, positions, times = len(self), self.positions, self._times[self._begin : self._end]
         self._positions = np.empty(room, np.int64)
         self._positions[:count] = positions
         self._times = times
         if isinstance(times, np.ndarray):
-            self._times = np.empty(room, np.int64)
-            self._times[:count] = times
+            larger: Any = np.empty(room, times.dtype)
+            larger[:count] = times
+            self._times = larger
         self._begin, self._end = 0, count
         self.moves += count

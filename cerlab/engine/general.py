@@ -21,7 +21,8 @@ from cerlab.engine.answers import (
     slice_columns,
     until_bad,
 )
-from cerlab.engine.clock import SAFE, WindowStarts
+from cerlab.engine.clock import WindowStarts
+from cerlab.engine.instants import SAFE
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.enumeration import collect, move_together

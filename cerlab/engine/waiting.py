@@ -8,11 +8,9 @@ and the least beginning does not decrease in a group; so the engines take it as 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +27,9 @@ from cerlab.engine.answers import (
     join_answers,
     paces,
 )
-from cerlab.engine.clock import Instants, TimeColumn
+from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import Tecs
+from cerlab.engine.instants import Doubles, first_in_group, last_in_group, list_of, take_instants
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import windowed as e
 from cerlab.engine.kernels.arrays import Int64s
@@ -94,7 +93,7 @@ class Groups:
         """The rows of `columns` that are in some substream, one substream after the other."""
         self.codes = codes[self.order]
         self.positions = places[self.order]
-        self._times = {window: _at(times[window], self.order) for window in times}
+        self._times = {window: take_instants(times[window], self.order) for window in times}
 
     def __len__(self) -> int:
         return len(self.order)
@@ -144,43 +143,22 @@ class Groups:
         if now is None:
             return np.ones(len(self), np.bool_)
         begun = now - width
+        if isinstance(times, Doubles):
+            return times.below(begun)
         if isinstance(times, np.ndarray) and isinstance(begun, int):
             return times < begun
-        exact = times.tolist() if isinstance(times, np.ndarray) else times
-        return np.array([t < begun for t in exact], np.bool_)
+        return np.array([t < begun for t in list_of(times)], np.bool_)
 
     def _ends(self, length: TimeWindow | AttributeWindow) -> Int64s:
         """The last event of its group that is not after a wait from each event on."""
-        times, width = self._times[length], self._clocks[length].width
-        last = np.empty(len(self), np.int64)
-        if isinstance(times, np.ndarray):
-            e.wait_ends_by_group(self.codes, times, int(width), last)
-            return last
-        for group in self._each():
-            of = times[group]
-            last[group] = [bisect_right(of, t + width) - 1 + group.start for t in of]
-        return last
+        return last_in_group(self.codes, self._times[length], self._clocks[length].width)
 
     def _starts(self, window: TimeWindow | AttributeWindow | EventWindow) -> Int64s:
         """The first event of its group inside the window that ends at each event."""
         if isinstance(window, EventWindow):
             return np.maximum(self.begins, np.arange(len(self)) - min(window.width, len(self)))
-        times, width = self._times[window], self._clocks[window].width
-        first = np.empty(len(self), np.int64)
-        if isinstance(times, np.ndarray):
-            e.window_starts_by_group(self.codes, times, int(width), first)
-            return first
-        for group in self._each():
-            of = times[group]
-            first[group] = [bisect_left(of, t - width) + group.start for t in of]
+        first, _ = first_in_group(self.codes, self._times[window], self._clocks[window].width)
         return first
-
-    def _each(self) -> Iterator[slice]:
-        """Yield the events of each group."""
-        bounds = [*np.unique(self.begins).tolist(), len(self)]
-        for start, end in pairwise(bounds):
-            poll()
-            yield slice(start, end)
 
     def symbols(self, tables: LearnedTables) -> k.Symbols:
         """The symbol of each event."""
@@ -384,10 +362,6 @@ def _with_columns(stream: Stream, more: Mapping[str, Any]) -> Stream:
 
 
 _NO_LIMITS = k.Limits(k.NO_LIMIT, k.KEEP, 0)
-
-
-def _at(times: Instants, rows: Int64s) -> Instants:
-    return times[rows] if isinstance(times, np.ndarray) else [times[n] for n in rows.tolist()]
 
 
 def waited_answers(

@@ -25,8 +25,9 @@ from cerlab.engine.answers import (
     slice_rows,
     until_bad,
 )
-from cerlab.engine.clock import SAFE, Instants, TimeColumn, join_arrays, join_instants
+from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import CONSUMES, KEYS_KEPT
+from cerlab.engine.instants import SAFE, Instants, join_arrays, join_instants, take_instants
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed import idle_after, relevant, relevant_once
@@ -245,13 +246,9 @@ class Batch(NamedTuple):
     def take(self, indices: NDArray[np.integer[Any]]) -> Batch:
         """The events at some indices, of a batch whose partitions are learned."""
         assert self.codes is not None
-        times = _times(self.times, indices)
+        times = take_instants(self.times, indices)
         codes = self.codes[indices]
         return Batch(self.symbols[indices], times, 0, self.at(indices), {}, codes)
-
-
-def _times(times: Instants, indices: NDArray[np.integer[Any]]) -> Instants:
-    return times[indices] if isinstance(times, np.ndarray) else [times[n] for n in indices.tolist()]
 
 
 class RelevantPart(NamedTuple):
@@ -318,7 +315,7 @@ class RelevantEvents:
     @cached_property
     def times(self) -> Instants:
         """The instants of the events, in the unit of the window."""
-        return join_instants([_times(part.batch.times, part.indices) for part in self.parts])
+        return join_instants([take_instants(part.batch.times, part.indices) for part in self.parts])
 
     @property
     def times_by_index(self) -> tuple[Instants, Int32s]:

@@ -15,8 +15,8 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer, double_room, paces, whole
-from cerlab.engine.clock import first_inside
 from cerlab.engine.general import CONSUMES, Tecs, limit_of
+from cerlab.engine.instants import first_inside
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import chains as c
 from cerlab.engine.kernels import windowed as e

@@ -543,7 +543,8 @@ class _Ends:
         import numpy as np
 
         from cerlab.engine.answers import events_of_streams
-        from cerlab.evaluate.running_batches import list_of, window_times
+        from cerlab.engine.instants import list_of
+        from cerlab.evaluate.running_batches import window_times
 
         if self._pointer is None:
             return self, None

@@ -15,8 +15,9 @@ import numpy as np
 
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.engine.answers import events_of_streams
-from cerlab.engine.clock import Instants, TimeColumn
+from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import CONSUMES
+from cerlab.engine.instants import Instants, list_of, take_instants
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.measures import (
@@ -493,11 +494,6 @@ def window_times(
     return column.read(columns, len(positions), lambda n: int(positions[n]))
 
 
-def list_of(times: Instants) -> list[Instant]:
-    """Return instants as Python's numbers."""
-    return times.tolist() if isinstance(times, np.ndarray) else times
-
-
 def _lowest_starts(
     pointers: Sequence[WindowPointer | None], codes: Int64s, times: Instants, positions: Int64s
 ) -> Int64s:
@@ -508,8 +504,8 @@ def _lowest_starts(
     for pointer, begin, end in zip(pointers, bounds, bounds[1:], strict=False):
         if pointer is not None:
             at = by_partition[begin:end]
-            some = times[at] if isinstance(times, np.ndarray) else [times[n] for n in at]
-            lowest[at] = pointer.advance_all(list_of(some), positions[at].tolist())
+            some = list_of(take_instants(times, at))
+            lowest[at] = pointer.advance_all(some, positions[at].tolist())
     return lowest
 
 

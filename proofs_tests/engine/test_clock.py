@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab.engine.instants import (
+    Doubles,
+    Instants,
+    first_in_group,
+    first_inside,
+    last_in_group,
+)
+from cerlab.model.stream import Instant
 from proofs_tests.suite import Suite
 
 EVALUATORS = ("reference", "automaton", "tecs", "compiled")
@@ -89,3 +101,103 @@ def test_large_times_anywhere_in_a_column(suite: Suite) -> None:
 
 def _order(answer: cerlab.ComplexEvent) -> Any:
     return answer.end, answer.start, answer.positions
+
+
+WIDTHS: tuple[Any, ...] = (0, 0.1, 0.3, 1 / 3, 1, 5, 2.0**-40, 1e-300, 1e16, 1e300)
+
+
+def hostile_doubles(rng: Random, widths: Sequence[float]) -> list[float]:
+    """Doubles in order: some a width apart, or next to such, of all sizes."""
+    times = [rng.choice((0.0, -0.0, 0.1, 0.7, 1.7e9, -1e-300, 5e-324, 2.0**53, -1e300, 1e308))]
+    for _ in range(rng.randrange(8)):
+        apart = rng.choice(times) + rng.choice((*widths, rng.random()))
+        times.append(math.nextafter(apart, rng.choice((-math.inf, apart, math.inf))))
+    return sorted(t for t in times if math.isfinite(t))
+
+
+def test_doubles_are_shifted_and_compared_as_fractions_are(suite: Suite) -> None:
+    """The bounds are doubles that all doubles compare with as with the exact sum."""
+
+    def case(rng: Random) -> bool:
+        values, factor = hostile_doubles(rng, WIDTHS), rng.choice((1, 10**6, 10**9))
+        times = Doubles(np.array(values), factor)
+        exact = [Fraction(v) * factor for v in values]
+        assert [*times] == times.tolist() == exact
+        now = rng.choice(exact) + rng.choice((0, Fraction(1, 10**400), -1))
+        assert times.below(now).tolist() == [t < now for t in exact]
+        width = rng.choice((1, -1)) * Fraction(rng.choice(WIDTHS)) * factor
+        bounds = times.shifted(width)
+        if bounds is not None:
+            for least, most, t in zip(*bounds, exact, strict=True):
+                for v, u in zip(values, exact, strict=True):
+                    assert (v >= least) == (u >= t + width), (v, t, width)
+                    assert (v <= most) == (u <= t + width), (v, t, width)
+        return bounds is not None
+
+    suite.run(case, deep_count=20_000)
+
+
+def exact_of(values: Sequence[float]) -> list[Instant]:
+    return [*map(Fraction, values)]
+
+
+def test_windows_and_waits_of_doubles_are_those_of_fractions(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        width = Fraction(rng.choice(WIDTHS)) if rng.random() < 0.8 else Fraction(1, 3)
+        parts = [hostile_doubles(rng, [float(width)]) for _ in range(rng.randint(1, 3))]
+        groups = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        values = [v for part in parts for v in part]
+        times, exact = Doubles(np.array(values), 1), exact_of(values)
+        same = [[m for m, g in enumerate(groups) if g == groups[n]] for n in range(len(values))]
+        first = [next(m for m in same[n] if exact[m] >= t - width) for n, t in enumerate(exact)]
+        last = [[m for m in same[n] if exact[m] <= t + width][-1] for n, t in enumerate(exact)]
+        both: tuple[Instants, Instants] = times, exact
+        for some in both:
+            found, back = first_in_group(groups, some, width)
+            assert (found.tolist(), back) == (first, -1), (values, width)
+            assert last_in_group(groups, some, width).tolist() == last, (values, width)
+        whole = sorted(exact)
+        begin = rng.randrange(len(whole) + 1)
+        inside = first_inside(Doubles(np.array([*map(float, whole)]), 1), width, begin)
+        assert inside.tolist() == first_inside(whole, width, begin).tolist()
+        return len(values) > 1
+
+    suite.run(case, deep_count=10_000)
+
+
+def test_one_that_goes_back_is_found_in_its_group() -> None:
+    groups, values = np.array([0, 0, 1, 1, 1]), [5.5, 6, 1, 2, 1.5]
+    assert first_in_group(groups, Doubles(np.array(values), 1), 1)[1] == 4
+    assert first_in_group(groups, exact_of(values), 1)[1] == 4
+
+
+@pytest.mark.parametrize("unit", [None, "s"])
+def test_streams_of_doubles_in_any_batches(suite: Suite, unit: str | None) -> None:
+    """Columns of doubles, integers and both after each other: the compiled engine and sessions."""
+    options: dict[str, Any] = {"time": "t", "unit": unit} if unit else {}
+    window = "0.3 SECONDS" if unit else "0.3 [t]"
+    query = cerlab.parse_query(f"SELECT * WHERE A ; A WITHIN {window}")
+
+    def table(times: list[float]) -> Any:
+        whole = all(t.is_integer() for t in times)
+        kind = pa.int64() if whole else pa.float64()
+        return pa.table({"type": ["A"] * len(times), "t": pa.array(times).cast(kind)})
+
+    def case(rng: Random) -> bool:
+        count = rng.randint(2, 7)
+        steps = [rng.choice((0.0, 0.1, 0.2, 0.3, 0.30000000000000004, 1)) for _ in range(count)]
+        times = [0.1 * n + sum(steps[:n]) for n in range(count)]
+        times = sorted(float(round(t)) if rng.random() < 0.3 else t for t in times)
+        events = [{"type": "A", "t": t} for t in times]
+        expected = cerlab.evaluate(query, events, evaluator="reference", **options)
+        stream = cerlab.Stream.from_arrow(table(times), **options)
+        assert cerlab.evaluate(query, stream, evaluator="compiled") == expected, times
+        session, cut, answers = query.open(**options), rng.randint(1, count), list[Any]()
+        for part in (times[:cut], times[cut:]):
+            if part and rng.random() < 0.3:
+                session = query.open(state=session.state())
+            answers += session.push(table(part)) if part else []
+        assert sorted(answers, key=_order) == expected, (times, cut)
+        return bool(expected)
+
+    suite.run(case, deep_count=2_000)

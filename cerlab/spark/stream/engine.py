@@ -16,11 +16,11 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.clock import Instants, TimeColumn, join_instants
+from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import Tecs
+from cerlab.engine.instants import Instants, first_in_group, join_instants, list_of, take_instants
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs import Events
-from cerlab.engine.kernels.windowed import window_starts_by_group
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.registers.evaluation import FEW, RegisterRun
 from cerlab.engine.state_checks import bad_state, expect
@@ -56,10 +56,8 @@ class EventTable:
 
     def take(self, rows: Any) -> EventTable:
         """Some of them."""
-        times = self.instants
-        whole = isinstance(times, np.ndarray)
-        some = times[rows] if whole else [times[n] for n in rows.tolist()]
-        return EventTable(self.sequence[rows], self.number[rows], self.position[rows], some)
+        times = take_instants(self.instants, rows)
+        return EventTable(self.sequence[rows], self.number[rows], self.position[rows], times)
 
     def last(self) -> Any:
         """Which are the last ones of their sequences, bool (events,)."""
@@ -143,16 +141,10 @@ class SequencesEngine:
         """The number of the first event inside the window of each, NONE for no window in time."""
         if self._clock is None:
             return np.full(len(events), NONE, np.int64)
-        times: Any = events.instants
-        find: Any = window_starts_by_group
-        if not (isinstance(times, np.ndarray) and isinstance(self._clock.width, int)):
-            # Compiled code takes no fractions, so the same function runs as Python.
-            times = np.array(times, object)
-            find = getattr(find, "py_func", find)
-        first = np.empty(len(events), np.int64)
-        back = find(events.sequence, times, self._clock.width, first)
+        times = events.instants
+        first, back = first_in_group(events.sequence, times, self._clock.width)
         if back >= 0:
-            before, now = times[back - 1 : back + 1].tolist()
+            before, now = list_of(times[back - 1 : back + 1])
             check_order(before, now, int(events.position[back]))
         return events.number[first]
 
