@@ -208,9 +208,12 @@ class BitFields:
         values, outside = np.zeros(len(first), np.int64), np.zeros(len(first), bool)
         for field in self.fields:
             column = columns[field.name]
-            outside |= column.is_null().to_numpy(zero_copy_only=False)
-            numbers = numbers_of(column.fill_null(field.least))
-            outside |= (numbers < field.least) | (numbers > field.greatest)
+            if column.null_count:
+                outside |= column.is_null().to_numpy(zero_copy_only=False)
+                column = column.fill_null(field.least)
+            numbers = numbers_of(column)
+            if len(numbers) and (numbers.min() < field.least or numbers.max() > field.greatest):
+                outside |= (numbers < field.least) | (numbers > field.greatest)
             values |= (numbers - field.least) << field.shift
         return array_from(values, outside)
 

@@ -302,7 +302,7 @@ def answers_in_units(
     if files:
         # 5 million rows by key, cold: 5 to 6 CPU s; 30 through the JVM, 14 by repartition(key)
         job, source = request.job, _grouped(request, files, buckets)
-        rows, counts_others = numbers_of(request, source.tasks), source.tests is not None
+        rows, counts_others = numbers_of(request, source.tasks), source.counts_others
         if source.fields is not None:
             assignment = source.fields.over(assignment)
     else:
@@ -336,17 +336,25 @@ def _grouped(request: Request, files: UnorderedFiles, buckets: int | None) -> Gr
     """Return the rows of files in groups, read by at most as many tasks as there are parts.
 
     Where positions are numbers of rows, several keys are one if there is room; then events for
-    which no test holds are only counted.
+    which no test holds are only counted. Where positions are given, such events stay.
     """
     names = dict.fromkeys(request.plan.partition)
     partition = tuple(request.attributes.index(name) for name in names)
     tasks_of_files = max(1, min(len(files.groups), request.parts))
     fields = files.key_fields if request.position is None else None
-    is_one = request.position is None and (fields is not None or len(request.keys) == 1)
+    counted = request.position is None
+    is_one = fields is not None or len(request.keys) == 1 or not counted
     tests = relevant_tests(request.plan) if is_one and request.names is None else None
-    columns, attributes = files.columns, request.attributes
     return GroupedRows(
-        files.groups, columns, tasks_of_files, partition, buckets, attributes, tests, fields
+        files.groups,
+        files.columns,
+        tasks_of_files,
+        partition,
+        buckets,
+        request.attributes,
+        tests,
+        counted and tests is not None,
+        fields,
     )
 
 

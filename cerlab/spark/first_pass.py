@@ -191,17 +191,16 @@ def first_pass(request: Request) -> FirstPass:
     except NoProof:
         check_files(request)
     events = relevant_events(request)
-    if events.condition is not None:  # else the rows of a run have to be counted
+    try:
+        files = all_groups(request)
+    except NoProof:
+        files = None
+    # where the rows of a run have to be counted, all of them are moved
+    if files is not None or events.condition is not None:
         try:
             runs, lie_in_order = runs_in_files(request)
-            return RowRanges(*_spread(request, runs), events, lie_in_order, some=True)
-        except NoProof:
-            pass
-    else:
-        try:
-            files = all_groups(request)
-            runs, lie_in_order = runs_in_files(request)
-            return RowRanges(*_spread(request, runs), events, lie_in_order, files=files)
+            some = events.condition is not None
+            return RowRanges(*_spread(request, runs), events, lie_in_order, some, files)
         except NoProof:
             pass
     if (lying := lying_runs(request)) is None:

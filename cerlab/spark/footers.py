@@ -124,6 +124,18 @@ def are_ordered(paths: Sequence[str], keys: Sequence[str], *, has_position: bool
     return True
 
 
+def have_integers(path: str, names: Sequence[str]) -> bool:
+    """Whether a file has some columns, of signed integers; False for one that cannot be read."""
+    import pyarrow as pa
+
+    try:
+        schema = parquet_file(path).schema_arrow
+    except BadData:
+        return False
+    columns = [schema.field(name) for name in names if name in schema.names]
+    return len(columns) == len(names) and all(pa.types.is_signed_integer(c.type) for c in columns)
+
+
 def _kind(file: Any, path: str, name: str) -> Any:
     """The type of a column, if Spark and pyarrow read the same values of it."""
     import pyarrow as pa

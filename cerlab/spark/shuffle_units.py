@@ -85,18 +85,18 @@ def units_of_cuts(
     batches: Iterable[Any], cuts: Sequence[tuple[Any, ...]], parts: int, size: int = ROWS_OF_A_UNIT
 ) -> Iterator[Any]:
     """Rows to units between some cuts: run k is from cut k - 1 to cut k. NULL is in the first."""
-    for rows in _batches_in_order(batches, size):
-        for run, piece in _between(rows, cuts):
+    for table in tables_of(batches, size):
+        for run, piece in _pieces(table, cuts):
             yield from _units(run, [run * parts // (len(cuts) + 1)], piece)
 
 
 def _by_run(
     batches: Iterable[Any], assignment: RangeAssignment, size: int
 ) -> Iterator[tuple[int, Any]]:
-    """The rows in order, by the run of the first pass that they are in."""
-    for rows in _batches_in_order(batches, size):
-        for run, piece in _between(rows, assignment.first[1:]):
-            first, last = _place(piece, 0), _place(piece, piece.num_rows - 1)
+    """The rows by the run of the first pass that they are in, as `_pieces`."""
+    for table in tables_of(batches, size):
+        for run, piece in _pieces(table, assignment.first[1:]):
+            first, last = _ends(piece)
             has_place = assignment.first and None not in (*first, *last)
             if not has_place or first < assignment.first[run] or last > assignment.last[run]:
                 what = "some rows were not in the first pass, by the columns that order it"
@@ -104,21 +104,89 @@ def _by_run(
             yield run, piece
 
 
-def _batches_in_order(batches: Iterable[Any], size: int) -> Iterator[Any]:
-    """Record batches of about so many rows, each in the order of its keys."""
-    for table in tables_of(batches, size):
-        yield _in_order(table)
-
-
-def _in_order(table: Any) -> Any:
+def _pieces(table: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    """Rows between cuts: in order, but for integers alone, which cost less where they arrive."""
     import pyarrow as pa
 
     (rows,) = table.combine_chunks().to_batches()
+    if not (cuts and _is_one_integer(rows)):
+        yield from _between(_in_order(rows), cuts)
+        return
+    keys = numbers_of(rows.column(0))
+    run = runs_of_integers(keys, np.array([cut for (cut,) in cuts], np.int64))
+    keys = keys[np.argsort(run, kind="stable")]
+    ends = np.cumsum(np.bincount(run, minlength=len(cuts) + 1)).tolist()
+    for number, (start, end) in enumerate(pairwise([0, *ends])):
+        if start < end:
+            yield number, pa.RecordBatch.from_arrays([array_from(keys[start:end])], ["k0"])
+
+
+def _is_one_integer(rows: Any) -> bool:
+    return rows.schema.names == ["k0"] and is_whole(rows.column(0))
+
+
+def _ends(piece: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The least and the greatest place of some rows of one run."""
+    if _is_one_integer(piece):
+        keys = numbers_of(piece.column(0))
+        return (int(keys.min()),), (int(keys.max()),)
+    return _place(piece, 0), _place(piece, piece.num_rows - 1)
+
+
+_CELLS = 1 << 12
+"""Cells of equal width that integers are looked up in; few of them have a cut inside."""
+
+
+def runs_of_integers(keys: Any, cuts: Any) -> Any:
+    """Return for each key the number of cuts not above it; `cuts` increase. Shape (keys,).
+
+    By cells: 5 ns a key where a search takes 30, and a sort of the keys 50.
+    """
+    low, high = int(keys.min()), int(keys.max())
+    kind = np.min_scalar_type(len(cuts))
+    if max(-low, high) >= 1 << 62:
+        return np.searchsorted(cuts, keys, "right").astype(kind)
+    width = max(0, (high - low).bit_length() - _CELLS.bit_length() + 1)
+    starts = low + (np.arange(_CELLS + 1) << width)
+    first = np.searchsorted(cuts, starts[:-1], "right").astype(kind)
+    last = np.searchsorted(cuts, starts[1:] - 1, "right")
+    cells = (keys - low) >> width
+    run = first[cells]
+    (inside,) = np.nonzero((first != last)[cells])
+    run[inside] = np.searchsorted(cuts, keys[inside], "right")
+    return run
+
+
+def _in_order(table: Any, low_bits: int = 0) -> Any:
+    """Rows in the order of their keys, as `sorted_integers` where they are integers alone."""
+    import pyarrow as pa
+
+    rows = table
+    if not isinstance(table, pa.RecordBatch):
+        (rows,) = table.combine_chunks().to_batches()
     if not descents(rows).any():
         return rows
-    if rows.schema.names == ["k0"] and is_whole(rows.column(0)):
-        return pa.RecordBatch.from_arrays([array_from(np.sort(numbers_of(rows.column(0))))], ["k0"])
+    if _is_one_integer(rows):
+        keys = sorted_integers(numbers_of(rows.column(0)), low_bits)
+        return pa.RecordBatch.from_arrays([array_from(keys)], ["k0"])
     return rows.take(_order(rows))
+
+
+def sorted_integers(numbers: Any, low_bits: int) -> Any:
+    """Return integers in order, in linear time if those above some low bits are dense.
+
+    They are then put to their places: 4 ns each where a sort takes 50, and rows have such numbers.
+    """
+    places = numbers >> low_bits
+    first, last = int(places.min()), int(places.max())
+    if last - first < 8 * len(numbers):
+        places -= first
+        by_place, is_there = np.empty(last - first + 1, np.int64), np.zeros(last - first + 1, bool)
+        by_place[places], is_there[places] = numbers, True
+        found = by_place[is_there]
+        if len(found) == len(numbers):  # no two are in one place
+            return found
+    return np.sort(numbers)
 
 
 def _order(rows: Any) -> Any:
@@ -238,8 +306,11 @@ class RunRows(NamedTuple):
         return placing.fields is None and bool(self.rows.schema.names == ["k0"])
 
 
-def runs_of_units(batches: Iterable[Any]) -> Iterator[RunRows]:
-    """The runs of some parts, each part's in order; units come sorted by part and run."""
+def runs_of_units(batches: Iterable[Any], low_bits: int = 0) -> Iterator[RunRows]:
+    """The runs of some parts, each part's in order; units come sorted by part and run.
+
+    Keys that are one integer may have other columns in their `low_bits`.
+    """
     import pyarrow as pa
 
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
@@ -247,22 +318,22 @@ def runs_of_units(batches: Iterable[Any]) -> Iterator[RunRows]:
         batches = [batch for *_, unit in units for batch in pa.ipc.open_stream(unit)]
         counted = [batch for batch in batches if batch.schema.names == ["k0"]]
         if len(counted) in (0, len(batches)):
-            yield RunRows(part, run, _together(batches))
+            yield RunRows(part, run, _together(batches, low_bits))
         else:
             evaluated = [batch for batch in batches if batch.schema.names != ["k0"]]
-            yield RunRows(part, run, _together(evaluated), _together(counted))
+            yield RunRows(part, run, _together(evaluated), _together(counted, low_bits))
 
 
-def _together(batches: list[Any]) -> Any:
+def _together(batches: list[Any], low_bits: int = 0) -> Any:
     """The rows of some units of a run, in order."""
     import pyarrow as pa
 
     if len(batches) == 1:
-        return batches[0]
+        return _in_order(batches[0], low_bits)
     places = [_place(rows, 0) for rows in batches]
     if not any(None in place for place in places):  # tasks may have read stretches of the order
         batches = [batches[n] for n in sorted(range(len(batches)), key=places.__getitem__)]
-    return _in_order(pa.Table.from_batches(batches))
+    return _in_order(pa.Table.from_batches(batches), low_bits)
 
 
 def _values(column: Any) -> Any:
@@ -278,7 +349,8 @@ def survey_units(
     batches: Iterable[Any], labels: Labels, *, positions: bool, fields: BitFields | None = None
 ) -> Iterator[Any]:
     """Yield a row that describes each run (`cerlab.spark.runs`)."""
-    for unit in runs_of_units(batches):
+    low_bits = 0 if fields is None else fields.fields[fields.keys - 1].shift
+    for unit in runs_of_units(batches, low_bits):
         rows = unit.rows if fields is None else fields.decode(unit.rows)
         if labels.time in labels.keys and "time" not in rows.schema.names:
             rows = rows.append_column("time", rows.column(f"k{labels.keys.index(labels.time)}"))

@@ -331,7 +331,9 @@ class GroupedRows(NamedTuple):
     """Into how many buckets the keys go; None where they stay together."""
     attributes: tuple[str, ...] = ()
     tests: tuple[Predicate, ...] | None = None
-    """Tests of which an event has to satisfy one, or else it is only counted; None for no tests."""
+    """Tests of which an event has to satisfy one, or else it stays; None for no tests."""
+    counts_others: bool = False
+    """Whether the other events are moved, too, to be counted."""
     fields: BitFields | None = None
     """The keys as one, ``k0``, which is sorted and moved for less; None where they stay several."""
 
@@ -383,8 +385,9 @@ def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
             for n, name in enumerate(files.attributes)
         }
         kept = np.asarray(stage_of_tests(files.tests).symbols(values, rows.num_rows)) != 0
-        others = keys["k0"].filter(pa.array(~kept))
-        yield pa.RecordBatch.from_pydict({"k0": others})
+        if files.counts_others:
+            others = keys["k0"].filter(pa.array(~kept))
+            yield pa.RecordBatch.from_pydict({"k0": others})
         rows = rows.filter(pa.array(kept))
     yield from _with_short_dictionaries(rows).to_batches()
 
@@ -470,12 +473,17 @@ def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> An
     arrays = {f"k{n}": rows.column(name).cast(pa.int64()) for n, name in enumerate(columns.keys)}
     if columns.time is not None:
         arrays["time"] = rows.column(columns.time).cast(pa.int64())
-    arrays = {name: column.combine_chunks() for name, column in arrays.items()}
+    arrays = {name: _flat(column) for name, column in arrays.items()}
     if fields is not None:
         arrays = {"k0": fields.encode(arrays)}
     if not all(map(are_named, types_of(rows, columns).chunks)):
         arrays["k0"] = pa.nulls(rows.num_rows, pa.int64())
     return pa.RecordBatch.from_pydict(arrays)
+
+
+def _flat(column: Any) -> Any:
+    """A chunked array as one array; Arrow copies a single chunk, too."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _read(group: RowGroup, names: list[str]) -> Any:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import cerlab
@@ -141,7 +144,9 @@ def test_places_that_forget_the_rows_before_are_seen(
 
 
 def test_units_that_are_not_put_in_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def as_they_come(table: Any) -> Any:
+    def as_they_come(table: Any, _: int = 0) -> Any:
+        if isinstance(table, pa.RecordBatch):
+            return table
         (rows,) = table.combine_chunks().to_batches()
         return rows
 
@@ -168,3 +173,35 @@ def test_runs_that_overlap_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(runs, "_follows", lambda *a, **k: True)
     monkeypatch.setattr(runs, "_gaps", lambda column: [])
     assert some_case_fails(Mode.ONE)
+
+
+def test_integers_are_in_the_runs_that_a_search_finds(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        size = rng.choice((1, 3, 50, 2**20, 2**40, 2**62, 2**63 - 1))
+        draw = partial(rng.randint, rng.choice((0, -size)), size)
+        keys = np.array([draw() for _ in range(rng.randint(1, 200))], np.int64)
+        near = [key + step for key in keys.tolist() for step in (-1, 0, 1)]
+        drawn = {rng.choice((draw(), rng.choice(near))) for _ in range(rng.randint(1, 40))}
+        cuts = np.array(sorted(n for n in drawn if abs(n) < 2**63), np.int64)
+        found = tasks.runs_of_integers(keys, cuts)
+        assert found.tolist() == np.searchsorted(cuts, keys, "right").tolist()
+        return len(set(found.tolist())) > 1
+
+    suite.run(case, deep_count=4_000)
+
+
+def test_integers_in_order_are_those_of_a_sort(suite: Suite) -> None:
+    """Dense or not, with equal ones, and with bits below that make them different."""
+
+    def case(rng: Random) -> bool:
+        count, low_bits = rng.randint(1, 60), rng.choice((0, 0, 3, 20))
+        most = rng.choice((count, 3 * count, 20 * count, 2**40))
+        places = [rng.randint(-most, most) for _ in range(count)]
+        if rng.random() < 0.6:
+            places = [*dict.fromkeys(places)]
+        numbers = [(place << low_bits) + rng.randrange(1 << low_bits) for place in places]
+        found = tasks.sorted_integers(np.array(numbers, np.int64), low_bits)
+        assert found.tolist() == sorted(numbers), (numbers, low_bits)
+        return len(numbers) > 1
+
+    suite.run(case, deep_count=4_000)

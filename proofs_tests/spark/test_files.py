@@ -245,17 +245,18 @@ def all_of_files(rng: Random, mode: Mode, folder: Path) -> bool:
     is_numbered = numbered and mode is Mode.KEYS
     partition = tuple(attributes.index(name) for name in dict.fromkeys(plan.partition))
     fields = UnorderedFiles(footers.groups, columns).key_fields if numbered else None
-    is_one = numbered and (fields is not None or len(keys) == 1)
+    is_one = fields is not None or len(keys) == 1 or not numbered
     tests = relevant_tests(plan) if is_one and rng.random() < 0.8 else None
+    counts = numbered and tests is not None
     files = GroupedRows(
-        footers.groups, columns, tasks, partition, buckets, attributes, tests, fields
+        footers.groups, columns, tasks, partition, buckets, attributes, tests, counts, fields
     )
     parts = parts if fields is None else fields.over(parts)
     spread: Any = partial(shuffle_units.units_of_ranges, assignment=parts)
     if buckets is not None and not is_numbered:
         spread = partial(shuffle_units.units_of_buckets, assignment=parts, buckets=buckets)
     units = [*units_of_groups(numbers(tasks), files, spread)]
-    placing = Placing(not numbered, is_numbered or tests is not None)
+    placing = Placing(not numbered, is_numbered or counts, whole=numbered or tests is None)
     job = Job(plan_to_bytes(plan), TIME, attributes)
     evaluate: Any = partial(shuffle_units.evaluate_ranges, assignment=parts, placing=placing)
     if buckets is not None:

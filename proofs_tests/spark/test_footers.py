@@ -330,10 +330,13 @@ def test_moments_in_the_calendar_of_spark_2_are_refused(tmp_path: Path) -> None:
     ("order", "options", "is_read_by_tasks"),
     [
         (range(1_000), [], True),
-        (range(1_000), ["--mode", "keys"], False),
-        (range(999, -1, -1), [], False),
-        ([*range(500), *range(400, 900)], [], True),  # few enough for one task to sort
+        (range(1_000), ["--mode", "keys"], True),
+        (range(999, -1, -1), [], True),
         (range(1_000), ["--order-by", "missing"], False),
+        (range(1_000), ["--order-by", "ts"], True),  # moments, in order
+        (range(999, -1, -1), ["--order-by", "ts"], False),
+        ([*range(500), *range(400, 900)], ["--order-by", "ts"], True),  # one task sorts them
+        (range(1_000), ["--order-by", "ts", "--mode", "keys"], False),
     ],
 )
 def test_the_java_machine_is_chosen_by_the_footers(
@@ -342,8 +345,9 @@ def test_the_java_machine_is_chosen_by_the_footers(
     """Rows that Spark moves need a JVM that is made for it; ones that tasks read do not."""
     for n in range(2):
         part = list(order)[500 * n : 500 * n + 500]
-        table = pa.table({"type": ["A"] * 500, "t": part, "p": range(500 * n, 500 * n + 500)})
-        pq.write_table(table, tmp_path / f"{n}.parquet")
+        moments = pa.array(part, pa.timestamp("us"))
+        columns = {"t": part, "p": range(500 * n, 500 * n + 500), "ts": moments}
+        pq.write_table(pa.table({"type": ["A"] * 500, **columns}), tmp_path / f"{n}.parquet")
     parser = argparse.ArgumentParser()
     command.add_options(parser)
     query = as_pattern("SELECT * WHERE A ; B PARTITION BY [p] WITHIN 5 [t]")
