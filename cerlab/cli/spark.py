@@ -160,12 +160,12 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
     Then the JVM moves a few large units at most, and a short-lived one costs 4 CPU seconds less
     for 20 million rows in no order. Where it moves rows, such a one costs a third more.
     """
-    from cerlab.spark.footers import are_ordered, have_integers, local_path
+    from cerlab.spark.footers import are_ordered, has_column, have_integers, local_path
     from cerlab.spark.inputs import format_of
     from cerlab.spark.plan import Mode, why_not
 
     is_parquet = (arguments.input_format or format_of(arguments.input)) == "parquet"
-    if arguments.stream or not is_parquet or query.ast.streams or not query.has_automaton:
+    if arguments.stream or not is_parquet or not query.has_automaton:
         return False
     if (place := local_path(arguments.input)) is None:
         return True  # footers on another file system are read once, later
@@ -173,6 +173,8 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
     paths, keys = list(map(str, files)), comma_separated(arguments.order_by)
     if arguments.position and arguments.position not in keys:
         keys = [*keys, arguments.position]
+    if query.ast.streams and paths and has_column(paths[0], "stream"):
+        return False  # FROM leaves events out, and footers count all
     if paths and have_integers(paths[0], keys):
         return True
     by_ranges = arguments.mode != Mode.KEYS.value and why_not(query.plan, Mode.RANGES) is None

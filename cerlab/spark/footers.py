@@ -128,12 +128,21 @@ def have_integers(path: str, names: Sequence[str]) -> bool:
     """Whether a file has some columns, of signed integers; False for one that cannot be read."""
     import pyarrow as pa
 
+    kinds = _kinds(path)
+    return all(n in kinds and pa.types.is_signed_integer(kinds[n]) for n in names)
+
+
+def has_column(path: str, name: str) -> bool:
+    """Whether a file has a column; False for one that cannot be read."""
+    return name in _kinds(path)
+
+
+def _kinds(path: str) -> dict[str, Any]:
+    """The types of the columns of a file; none for one that cannot be read."""
     try:
-        schema = parquet_file(path).schema_arrow
+        return {field.name: field.type for field in parquet_file(path).schema_arrow}
     except BadData:
-        return False
-    columns = [schema.field(name) for name in names if name in schema.names]
-    return len(columns) == len(names) and all(pa.types.is_signed_integer(c.type) for c in columns)
+        return {}
 
 
 def _kind(file: Any, path: str, name: str) -> Any:

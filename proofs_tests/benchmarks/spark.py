@@ -175,17 +175,25 @@ def command(query: Query, way: Way, folder: Path, cores: int) -> tuple[float, in
 
 
 _TREE = """
-import ctypes, os, resource, subprocess, sys
+import ctypes, subprocess, sys, time
+import psutil
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans, as the JVM of a Python that has ended, are ours
-status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-try:
-    while True:
-        os.wait()
-except ChildProcessError:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(used.ru_utime + used.ru_stime)
-sys.exit(status)
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+here, used = psutil.Process(), {}
+while below := here.children(recursive=True):
+    for each in below:
+        try:
+            used[each] = sum(each.cpu_times()[:2])
+            if each.status() == psutil.STATUS_ZOMBIE and each.ppid() == here.pid:
+                process.poll() if each.pid == process.pid else each.wait()
+        except psutil.Error:
+            pass
+    time.sleep(0.1)
+print(sum(used.values()))
+sys.exit(process.wait())
 """
+"""Python's daemon in Spark ignores the end of its workers, whose CPU is then in no parent: so each
+process is looked at while it runs."""
 
 
 def cpu_of_tree(words: list[str]) -> float:
