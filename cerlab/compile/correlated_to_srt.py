@@ -13,7 +13,7 @@ event of y may still come.
   would need as many registers.
 
 A side may be arithmetic over one label, as in ``y.b > 1.05 * x.a``: then its value takes the place
-of the attribute's.
+of the attribute's. Windows in time and waits are registers, too (`cerlab.automata.labelled`).
 """
 
 from __future__ import annotations
