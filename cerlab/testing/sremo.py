@@ -309,8 +309,8 @@ def _part(rng: Choices, X: str) -> Formula:
 
 def _around(rng: Choices, phi: Formula) -> Formula:
     """The formula, alone or in a larger one, where its filter is to see its own labels only."""
-    operators = ("plus", "seq", "as", "rename", "project", "or", "and", "all", "unless", "strict")
-    match rng.choice(("alone", "alone", *operators)):
+    often = ("alone", "alone", "plus", "seq", "as", "rename", "project", "or")
+    match rng.choice((*often, *often, "and", "all", "unless", "strict")):
         case "plus":
             return _repeated(rng, phi)
         case "seq":
