@@ -175,7 +175,7 @@ class WaitPlan(PlanClauses):
 
     @property
     def is_carried(self) -> bool:
-        """Whether answers go on to later events than those that their bodies end at."""
+        """Whether some answers end at later events than their bodies."""
         return any(branch.waits for branch in self.branches)
 
     @property

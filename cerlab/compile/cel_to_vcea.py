@@ -163,7 +163,7 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
 NO_LABELS: frozenset[str] = frozenset()
 REFERENCE = 'cerlab.evaluate with evaluator="reference" takes it, on small streams'
 
-TIMED = "cerlab.evaluate takes it; at the end of a formula query.open() and cerlab run do, too"
+TIMED = "cerlab.evaluate and cerlab run take it"
 
 
 @step_budget("the automaton of the formula")

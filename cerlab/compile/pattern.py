@@ -113,7 +113,7 @@ class WaitStages:
 
     @cached_property
     def labels_of_body(self) -> Labels | None:
-        """What labels the answers, each up to its last position.
+        """The machine that labels the answers, each up to its last position.
 
         None where an answer does not tell which body it is of, or where that ended.
         """
@@ -121,7 +121,7 @@ class WaitStages:
 
     @cached_property
     def labels(self) -> Labels | None:
-        """What labels the answers on a whole stream, each up to its end; None without any."""
+        """The machine that labels the answers of a whole stream, each up to its end, if any."""
         try:
             return labels_of_whole(self._query)
         except (Unsupported, ResourceLimit):

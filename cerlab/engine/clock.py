@@ -142,10 +142,7 @@ class TimeColumn:
         whole_number = pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type)
         if not moment and not whole_number:
             return None
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-            if isinstance(columns, Columns):  # so the next run of this stream joins nothing
-                columns.keep(self._attribute, column)
+        column = self._joined(columns, column)
         if moment:
             column = nanoseconds(column, self._attribute)
         values = numbers_of(column).astype(np.int64, copy=False)
@@ -169,14 +166,23 @@ class TimeColumn:
             return None
         if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
             return None
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
+        column = self._joined(columns, column)
         values = numbers_of(column).astype(np.float64, copy=False)
         whole = bool(pa.types.is_integer(column.type))
         if not np.isfinite(values).all() or (whole and (abs(values) >= 2.0**53).any()):
             return None
         times = Doubles(values, 1 if unit is None else unit.value, whole=whole)
         return times, back_at(times)
+
+    def _joined(self, columns: Mapping[str, Any], column: Any) -> Any:
+        """The column in one piece, which the next run of the stream finds joined."""
+        import pyarrow as pa
+
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+            if isinstance(columns, Columns):
+                columns.keep(self._attribute, column)
+        return column
 
     def _unit(self) -> TimeUnit | None:
         """That in which a window of time reads numbers; None if no unit is given."""
@@ -335,7 +341,7 @@ class _Inside:
         self._times = [] if isinstance(times, list) else room
 
     def _is_alike(self, times: Instants) -> bool:
-        """Whether instants go into the array of those that are there."""
+        """Whether instants may be appended to the array of the earlier ones."""
         if isinstance(self._times, list) or isinstance(times, list):
             return False
         return self._doubles == (times.kind if isinstance(times, Doubles) else None)

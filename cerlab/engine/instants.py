@@ -41,7 +41,7 @@ class Doubles(Sequence[Instant]):
 
     @property
     def kind(self) -> tuple[int, bool]:
-        """What instants have in common that may be in one array."""
+        """The factor, and whether the values are integers: instants of one array share both."""
         return self.factor, self.whole
 
     def __len__(self) -> int:

@@ -160,8 +160,8 @@ def _of_automata(pattern: AnyPattern) -> WaitStages | None:
     if waiting is not None and waiting.plan.compares:
         raise Unsupported(
             "CER0403",
-            "there is no automaton for a comparison of labels, or for waits and windows in time "
-            "before other steps",
+            "there is no automaton for a comparison of labels, nor for waits and windows in time "
+            "before other steps or under a clause that selects, limits or consumes",
             hint='evaluator="registers" takes them',
         )
     return waiting

@@ -17,6 +17,7 @@ from cerlab.automata.automaton import Vcea
 from cerlab.automata.labelled import LabelledSrt, repeated_labels
 from cerlab.automata.plan import PlanClauses
 from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages, has_waits, waits_of
+from cerlab.compile.waiting import Labels
 from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
@@ -66,13 +67,16 @@ def has_labels(pattern: Pattern, *, live: bool = False) -> bool:
     """Whether a machine labels the answers; if `live`, without the events that come later."""
     if pattern.has_automaton or pattern.has_registers:
         return True
-    if (waiting := _waits(pattern)) is None:
+    if (waiting := waits_of(pattern) if has_waits(pattern) else None) is None:
         return False
     return waiting.labels_of_body is not None or (not live and waiting.labels is not None)
 
 
-def _waits(pattern: Pattern) -> WaitStages | None:
-    return waits_of(pattern) if has_waits(pattern) else None
+def _labelled_waits(pattern: Pattern) -> tuple[WaitStages, Labels] | None:
+    """Return the stages of a query that waits, and the machine that labels its answers, if any."""
+    waiting = waits_of(pattern) if has_waits(pattern) else None
+    labels = None if waiting is None else waiting.labels_of_body or waiting.labels
+    return None if waiting is None or labels is None else (waiting, labels)
 
 
 def labelled_answers(
@@ -95,8 +99,8 @@ def labelled_answers(
         yield from map(Labelling(pattern.labelled, pattern.plan, stream, labels).of, batches)
     elif pattern.has_registers:
         yield from map(label_by_registers(pattern, stream, labels), batches)
-    elif has_labels(pattern) and (waiting := _waits(pattern)) is not None:
-        yield from _labels_of_waits(waiting, stream, batches, labels)
+    elif (labelled := _labelled_waits(pattern)) is not None:
+        yield from _labels_of_waits(*labelled, stream, batches, labels)
     else:
         ways_of = _reference_ways(pattern, stream)
         yield from (rows_of_ways(batch, ways_of, labels) for batch in batches)
@@ -104,6 +108,7 @@ def labelled_answers(
 
 def _labels_of_waits(
     waiting: WaitStages,
+    of_answers: Labels,
     stream: Stream,
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None,
@@ -115,17 +120,16 @@ def _labels_of_waits(
     from cerlab.engine.labels import Labelling
     from cerlab.engine.waiting import Groups
 
-    plan, by_body = waiting.plan, waiting.labels_of_body
-    if (machine := by_body or waiting.labels) is None:
-        raise AssertionError("a machine labels the answers")
-    if machine.timed:
-        stream = Groups(plan, stream, axis_of_windows(plan.windows, stream)).placed(machine.timed)
-    if isinstance(machine.machine, Vcea):
-        label: Label = Labelling(machine.machine, plan, stream, labels).of
+    plan, (machine, timed) = waiting.plan, of_answers
+    if timed:
+        stream = Groups(plan, stream, axis_of_windows(plan.windows, stream)).placed(timed)
+    if isinstance(machine, Vcea):
+        label: Label = Labelling(machine, plan, stream, labels).of
     else:
-        label = _by_registers(machine.machine, plan, stream, labels)
+        label = _by_registers(machine, plan, stream, labels)
+    ends_with_marks = plan.is_carried and of_answers is waiting.labels_of_body
     for batch in batches:
-        if by_body is None or not plan.is_carried:
+        if not ends_with_marks:
             yield label(batch)
             continue
         ended = replace(batch, end=batch.positions[batch.offsets[1:] - 1])
@@ -406,9 +410,9 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
         return repeated_labels(pattern.labelled)
     if pattern.has_registers:
         return repeated_labels(pattern.labelled_registers)
-    if has_labels(pattern) and (waiting := _waits(pattern)) is not None:
-        labels = waiting.labels_of_body or waiting.labels
-        return repeated_labels(labels.machine) if labels is not None else selected_labels(pattern)
+    if (labelled := _labelled_waits(pattern)) is not None:
+        _, labels = labelled
+        return repeated_labels(labels.machine)
     # No machine: a window or a wait chooses answers and moves their ends, and sets no label.
     body = _without_times(pattern.formula)
     if body != pattern.formula:

@@ -186,3 +186,13 @@ def test_processes_that_outlive_their_parents_are_counted() -> None:
     burn = "import time\nwhile time.process_time() < 0.5: pass"
     command = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {burn!r}])"
     assert spark.cpu_of_tree([sys.executable, "-c", command]) > 0.5
+
+
+def test_processes_whose_end_their_parent_ignores_are_counted() -> None:
+    """No parent has their CPU: so Spark's daemon treats its workers."""
+    burn = "import time\nwhile time.process_time() < 1: pass"
+    ignore = "from signal import *; import subprocess, sys, time; signal(SIGCHLD, SIG_IGN)"
+    command = f"{ignore}; subprocess.Popen([sys.executable, '-c', {burn!r}]); time.sleep(2)"
+    if sys.platform != "linux":
+        pytest.skip("orphans are adopted by prctl, which Linux has")
+    assert spark.cpu_of_tree([sys.executable, "-c", command]) > 0.8

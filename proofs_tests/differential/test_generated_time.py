@@ -54,7 +54,8 @@ def test_every_evaluator_that_takes_it_agrees(suite: Suite) -> None:
                 taken[evaluator] += 1
                 assert found == expected, (evaluator, text, list(stream), until)
             promised = stream.up_to(until)
-            assert valuations(text, promised) == cerlab.valuations(text, promised), (text, promised)
+            meant = cerlab.valuations(text, promised, evaluator="reference")
+            assert labelled_by_a_machine(text, promised) in (meant, None), (text, promised)
         return bool(expected)
 
     suite.run(case, deep_count=20_000, needs_answers=0.3)
@@ -62,12 +63,12 @@ def test_every_evaluator_that_takes_it_agrees(suite: Suite) -> None:
         assert taken[evaluator] >= 0.8 * asked[evaluator]
 
 
-def valuations(text: str, stream: Stream) -> set[cerlab.Valuation]:
-    """Valuations of the compiled engine, of the reference where that takes no query."""
+def labelled_by_a_machine(text: str, stream: Stream) -> set[cerlab.Valuation] | None:
+    """The valuations of the compiled engine; None where it does not take the query."""
     try:
         return cerlab.valuations(text, stream, evaluator="compiled")
     except Unsupported:
-        return cerlab.valuations(text, stream)
+        return None
 
 
 def test_both_operators_are_drawn_often() -> None:
