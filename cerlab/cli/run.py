@@ -48,7 +48,7 @@ from cerlab.evaluate import (
     remarks_on_waits,
     valuations_of,
 )
-from cerlab.evaluate.labelled import named_columns
+from cerlab.evaluate.labelled import in_batches, named_columns
 from cerlab.evaluate.protocol import SHORT
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.sources import is_pipe
@@ -261,6 +261,10 @@ def _run_on_all(
     has_machine = query.has_automaton or query.has_registers
     if arguments.labels and not (has_machine and evaluator in MACHINES):
         some = valuations_of(query, passing, evaluator)
+    elif by_name == "compiled":
+        for batch in in_batches(some):
+            answers.batch(batch)
+        some = ()
     for answer in some:
         answers.one(answer)
         if not answers.needs_events:

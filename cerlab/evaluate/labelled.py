@@ -182,7 +182,7 @@ def labelled_valuations(
     """
     from cerlab.engine.labels import valuations_of_rows
 
-    rows = labelled_answers(pattern, stream, _in_batches(answers))
+    rows = labelled_answers(pattern, stream, in_batches(answers))
     valuations = chain.from_iterable(map(valuations_of_rows, rows))
     per_end = pattern.ast.limit.per_end if pattern.ast.limit else None
     if per_end is None:
@@ -193,7 +193,7 @@ def labelled_valuations(
     )
 
 
-def _in_batches(answers: Iterable[ComplexEvent]) -> Iterable[AnswerBatch]:
+def in_batches(answers: Iterable[ComplexEvent]) -> Iterable[AnswerBatch]:
     """Return answers as batches, as their evaluator lists them if it does."""
     from cerlab.engine.answers import BatchedAnswers, batched_answers
 
@@ -213,7 +213,7 @@ def listed_totals(
     """The totals of the rows of answers, which are listed, a batch at a time."""
     from cerlab.engine.measures import totals_of_rows
 
-    rows = labelled_answers(pattern, stream, _in_batches(answers), inputs.labels)
+    rows = labelled_answers(pattern, stream, in_batches(answers), inputs.labels)
     return totals_of_rows(rows, inputs, by_start=by_start)
 
 
