@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cerlab.errors import BadData
-from cerlab.model.columns import array_from, numbers_of
+from cerlab.model.columns import array_from, decoded, numbers_of
 from cerlab.spark.assignment import BitFields, RangeAssignment
 from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.plan import Labels
@@ -105,20 +105,34 @@ def _by_run(
 
 
 def _pieces(table: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-    """Rows between cuts: in order, but for integers alone, which cost less where they arrive."""
-    import pyarrow as pa
+    """Rows between cuts; in order, but where one integer orders them, which costs less elsewhere.
 
+    A task that sorts what arrives has to do it in any case: here they are only dealt out, 8 ns for
+    each where a sort takes 60.
+    """
     (rows,) = table.combine_chunks().to_batches()
-    if not (cuts and _is_one_integer(rows)):
+    if not (cuts and _has_integer_key(rows)):
         yield from _between(_in_order(rows), cuts)
         return
-    keys = numbers_of(rows.column(0))
-    run = runs_of_integers(keys, np.array([cut for (cut,) in cuts], np.int64))
-    keys = keys[np.argsort(run, kind="stable")]
-    ends = np.cumsum(np.bincount(run, minlength=len(cuts) + 1)).tolist()
-    for number, (start, end) in enumerate(pairwise([0, *ends])):
+    run = runs_of_integers(
+        numbers_of(rows.column("k0")), np.array([cut for (cut,) in cuts], np.int64)
+    )
+    yield from _dealt(rows, run, len(cuts) + 1)
+
+
+def _dealt(rows: Any, number: Any, count: int) -> Iterator[tuple[int, Any]]:
+    """The rows of each number below `count` that has some; rows of one number keep their order."""
+    if (number[1:] < number[:-1]).any():
+        # NumPy sorts integers this small by their digits: 3 ns each
+        rows = rows.take(np.argsort(number.astype(np.min_scalar_type(count)), kind="stable"))
+    ends = np.cumsum(np.bincount(number, minlength=count)).tolist()
+    for each, (start, end) in enumerate(pairwise([0, *ends])):
         if start < end:
-            yield number, pa.RecordBatch.from_arrays([array_from(keys[start:end])], ["k0"])
+            yield each, rows.slice(start, end - start)
+
+
+def _has_integer_key(rows: Any) -> bool:
+    return keys_in(rows) == ["k0"] and is_whole(rows.column("k0"))
 
 
 def _is_one_integer(rows: Any) -> bool:
@@ -127,8 +141,8 @@ def _is_one_integer(rows: Any) -> bool:
 
 def _ends(piece: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The least and the greatest place of some rows of one run."""
-    if _is_one_integer(piece):
-        keys = numbers_of(piece.column(0))
+    if _has_integer_key(piece):
+        keys = numbers_of(piece.column("k0"))
         return (int(keys.min()),), (int(keys.max()),)
     return _place(piece, 0), _place(piece, piece.num_rows - 1)
 
@@ -211,14 +225,6 @@ def _order(rows: Any) -> Any:
 
 def _between(rows: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
     """Rows in order, cut before the first row that is not below a cut."""
-    keys = [*map(rows.column, keys_in(rows))]
-    if cuts and len(keys) == 1 and is_whole(keys[0]):
-        inner = np.searchsorted(numbers_of(keys[0]), [cut for (cut,) in cuts])
-        ends = [0, *inner.tolist(), rows.num_rows]
-        for run, (start, end) in enumerate(pairwise(ends)):
-            if start < end:
-                yield run, rows.slice(start, end - start)
-        return
     start = 0
     while start < rows.num_rows:
         place = _place(rows, start)
@@ -254,22 +260,31 @@ def _in_buckets(
     # Events without a key are in no substream; they came for the numbers of those after them.
     if group.null_count:
         rows, group = rows.filter(group.is_valid()), group.drop_null()
-    bucket = np.mod(group.to_numpy(), buckets)
-    order = np.argsort(bucket, kind="stable")
-    ends = np.cumsum(np.bincount(bucket, minlength=buckets))
-    rows = rows.take(order)
-    for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        if end > start:
-            yield from _units(run, [number], rows.slice(start, end - start))
+    for number, some in _dealt(rows, np.mod(group.to_numpy(), buckets), buckets):
+        yield from _units(run, [number], some)
+
+
+_LONG_DICTIONARY = 1 << 10
+"""Texts that each unit can have beside its rows; with more it gets only its own."""
 
 
 def _units(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
     """Yield the units of some rows, one or several, as record batches for each of some parts."""
     import pyarrow as pa
 
+    long = [
+        (n, rows.schema.field(n).name)
+        for n, column in enumerate(rows.columns)
+        if pa.types.is_dictionary(column.type) and len(column.dictionary) > _LONG_DICTIONARY
+    ]
+    for n, name in long:
+        rows = rows.set_column(n, name, decoded(rows.column(n)))
     step = max(1, rows.num_rows * BYTES_OF_A_UNIT // max(1, rows.nbytes))
     for start in range(0, rows.num_rows, step):
-        content = _ipc_bytes(rows.slice(start, step))
+        some = rows.slice(start, step)
+        for n, name in long:  # the units of a run have one type, whatever file they are of
+            some = some.set_column(n, name, some.column(n).dictionary_encode())
+        content = _ipc_bytes(some)
         columns = {
             "part": pa.array(parts, pa.int32()),
             "run": pa.array([run] * len(parts), pa.int32()),

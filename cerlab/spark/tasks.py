@@ -389,7 +389,7 @@ def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
             others = keys["k0"].filter(pa.array(~kept))
             yield pa.RecordBatch.from_pydict({"k0": others})
         rows = rows.filter(pa.array(kept))
-    yield from _with_short_dictionaries(rows).to_batches()
+    yield from rows.combine_chunks().to_batches()
 
 
 @lru_cache(maxsize=4)
@@ -429,22 +429,6 @@ def _codes(key: Any) -> tuple[Any, Any]:
         key = key.cast(pa.int32())
     values = key.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     return values.view(np.uint64), missing
-
-
-_LONG_DICTIONARY = 1 << 10
-"""Texts that each unit can have beside its rows; with more the text itself is as short."""
-
-
-def _with_short_dictionaries(rows: Any) -> Any:
-    import pyarrow as pa
-
-    for n, field in enumerate(rows.schema):
-        if pa.types.is_dictionary(field.type):
-            chunks = rows.column(n).chunks
-            if any(len(chunk.dictionary) > _LONG_DICTIONARY for chunk in chunks):
-                plain = pa.chunked_array([chunk.dictionary_decode() for chunk in chunks])
-                rows = rows.set_column(n, field.name, plain)
-    return rows.combine_chunks()
 
 
 def units_of_files(

@@ -271,9 +271,34 @@ def all_of_files(rng: Random, mode: Mode, folder: Path) -> bool:
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_files_in_any_order_have_the_answers_of_the_whole(
-    suite: Suite, mode: Mode, tmp_path: Path
+    suite: Suite, mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    suite.run(lambda rng: all_of_files(rng, mode, tmp_path), deep_count=1_000)
+    """Some files have long dictionaries of text, and others short ones."""
+
+    def case(rng: Random) -> bool:
+        monkeypatch.setattr(shuffle_units, "_LONG_DICTIONARY", rng.choice((0, 1, 2, 1024)))
+        return all_of_files(rng, mode, tmp_path)
+
+    suite.run(case, deep_count=1_000)
+
+
+def test_units_have_one_type_however_many_texts_a_column_has() -> None:
+    """And none has the texts of rows that are in others."""
+    few = ["a", "b", None] * 1_000
+    many = [f"text {n % 2_500}" for n in range(3_000)]
+    lengths, kinds = [], set()
+    for texts in (few, many):
+        column = pa.array(texts, pa.string()).dictionary_encode()
+        rows = pa.RecordBatch.from_pydict({"k0": pa.array(range(3_000)), "a0": column})
+        for start in (0, 2_000):
+            units = shuffle_units._units(0, [0], rows.slice(start, 1_000))
+            for unit in (each.column("unit")[0].as_buffer() for each in units):
+                table = pa.ipc.open_stream(unit).read_all()
+                kinds.add(table.schema.field("a0").type)
+                lengths.append(len(table.column("a0").chunk(0).dictionary))
+                assert table.column("a0").to_pylist() == texts[start : start + 1_000]
+    assert kinds == {pa.dictionary(pa.int32(), pa.string())}
+    assert lengths == [2, 2, 1_000, 1_000]
 
 
 @pytest.mark.parametrize("wrong", ["bucket", "kept"])

@@ -97,6 +97,26 @@ def test_tasks_read_files_in_no_order_and_spark_moves_their_rows(
     assert sorted((row["a.id"], row["b.id"]) for row in named) == pairs
 
 
+@pytest.mark.parametrize("order", [{"position": "id"}, {"order_by": ["t", "id"]}])
+@pytest.mark.parametrize("mode", ["keys", "ranges"])
+def test_a_file_of_many_texts_beside_files_of_few(
+    spark: Any, tmp_path: Path, mode: str, order: dict[str, Any]
+) -> None:
+    rows, files = 6_000, 3
+    ids = np.random.default_rng(1).permutation(rows)
+    parts = []
+    for n, some in enumerate(np.split(ids, files)):
+        names = [f"stock {each * 7 % 1_500 if n == 0 else each % 5}" for each in some]
+        kinds = ["B" if each % 3 else "A" for each in some]
+        parts.append(pa.table({"type": kinds, "name": names, "id": some, "t": some // 2}))
+        pq.write_table(parts[-1], tmp_path / f"{n}.parquet")
+    query = "SELECT * WHERE A ; B PARTITION BY [name] WITHIN 100 [t]"
+    frame = spark.read.parquet(str(tmp_path))
+    found = rows_of(cerlab.spark.match(frame, query, mode=mode, **order))
+    matches = cerlab.evaluate(query, pa.concat_tables(parts).sort_by("id"))
+    assert found == sorted((a.start, a.end, a.positions) for a in matches) != []
+
+
 def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: str) -> None:
     """Tasks read what orders the files; Spark reads relevant events, and sorts none."""
     some = spark.read.parquet(folder).where("v < 3 AND id % 7 != 2").withColumnRenamed("v", "w")
