@@ -6,8 +6,9 @@ writes the warm costs of one session as a list of JSON objects. Rows lie in orde
 order is given by ``order_by`` or by ``position``, and they are spread by the mode that is chosen,
 and by key where the query has PARTITION BY. Each is measured cold, as the whole command ``cerlab
 spark`` less the same on a thousand events, and warm, as the third run of `cerlab.spark.match` in a
-session, since Java compiles its code during the first two. CPU is that of all processes: Python's,
-the JVM's, the workers'.
+session, since Java compiles its code during the first two. Beside it is ``cerlab run`` on the same
+rows in one file, in the same way, with ``--sort`` where they lie in no order. CPU is that of all
+processes: Python's, the JVM's, the workers'.
 """
 
 from __future__ import annotations
@@ -29,9 +30,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from cerlab.api import Query, parse_query
-from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.io.synthetic import stock_batches
-from proofs_tests.benchmarks.timing import Row, once
+from proofs_tests.benchmarks.timing import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +42,6 @@ TINY = 1_000
 
 SORTED, UNSORTED = "sorted", "unsorted"
 POSITION, ORDER_BY = "id", "stock_time,id"
-_TEXT = ["type", "name"]
 
 
 class Way(NamedTuple):
@@ -74,92 +73,78 @@ def measure_spark(
 ) -> Iterator[Row]:
     """Measure every way on every size and number of cores; raises ValueError if answers differ.
 
-    `share` is the CPU of the local engine on one core, which reads the same files, over that of all
-    of Spark's processes; of unsorted rows `share_of_sorting` is that of sorting them first.
+    `share` is the CPU of ``cerlab run`` on rows in order over that of all of Spark's processes; of
+    rows in none `share_of_sorting` is that of ``cerlab run --sort``.
     """
     with TemporaryDirectory(prefix="cerlab-bench-") as temporary:
         tiny = ordered_streams(Path(temporary, "tiny"), TINY)
         for events in sizes:
             folder = ordered_streams(Path(temporary, str(events)), events)
-            read_in_order(query, tiny / SORTED)  # what is compiled and learnt once
-            local: dict[str, tuple[int, float]] = {}
-            for rows, read in ((SORTED, read_in_order), (UNSORTED, read_and_sort)):
-                answers: list[int] = []
-                seconds = once(lambda: answers.append(read(query, folder / rows)))  # noqa: B023
-                local[rows] = answers[0], seconds.cpu
+            start, _ = run_command(query, SORTED, tiny)
+            in_order, answers = run_command(query, SORTED, folder)
+            sorting, _ = run_command(query, UNSORTED, folder)
             for count in cores:
                 warm = _in_a_session(query, folder, count)
                 for way, (found, cpu, wall) in zip(ways(query), warm, strict=True):
-                    answers_of_way, sorting = local[way.rows]
-                    _, reading = local[SORTED]
                     cold, written = command(query, way, folder, count)
-                    start, _ = command(query, way, tiny, count)
-                    if {found, written} != {answers_of_way}:
-                        raise ValueError(f"Spark finds {found}, {written}; local {answers_of_way}")
+                    of_spark, _ = command(query, way, tiny, count)
+                    if {found, written} != {answers}:
+                        raise ValueError(f"Spark finds {found}, {written}; local {answers}")
                     yield {
                         "query": name,
                         "events": events,
                         **way._asdict(),
                         "cores": count,
                         "answers": found,
-                        "local_cpu": reading,
-                        "cold_cpu": cold,
-                        "cold_share": reading / (cold - start) if cold > start else None,
+                        "local_cpu": in_order - start,
+                        "sorting_cpu": sorting - start if way.rows == UNSORTED else None,
+                        "start_cpu": of_spark,
+                        "cold_cpu": cold - of_spark,
+                        "cold_share": _share(in_order - start, cold - of_spark),
                         "cpu": cpu,
                         "wall": wall,
-                        "share": reading / cpu,
-                        "share_of_sorting": sorting / cpu if way.rows == UNSORTED else None,
+                        "share": _share(in_order - start, cpu),
+                        "share_of_sorting": _share(sorting - start, cold - of_spark)
+                        if way.rows == UNSORTED
+                        else None,
                     }
 
 
+def _share(local: float, spark: float) -> float | None:
+    return local / spark if spark > 0 else None
+
+
 def ordered_streams(folder: Path, events: int) -> Path:
-    """Write a generated stream twice: in order, and each event in any of as many files."""
-    for rows in (SORTED, UNSORTED):
-        (folder / rows).mkdir(parents=True)
-    for n, batch in enumerate(stock_batches(events, batch=ROWS_OF_A_FILE)):
-        _write(pa.Table.from_batches([batch]), folder / SORTED, n)
-    paths = sorted((folder / SORTED).iterdir())
-    whole = pa.concat_tables([pq.read_table(path, read_dictionary=_TEXT) for path in paths])
-    whole = whole.unify_dictionaries().combine_chunks()
+    """Write a generated stream twice, in order, and each event in any of as many files; and each of
+    both as one file beside its folder."""
+    (folder / UNSORTED).mkdir(parents=True)
+    (folder / SORTED).mkdir()
+    batches = stock_batches(events, batch=ROWS_OF_A_FILE)
+    whole = pa.Table.from_batches([*batches]).unify_dictionaries().combine_chunks()
     order = np.random.default_rng(7).permutation(whole.num_rows)
-    for n, start in enumerate(range(0, whole.num_rows, ROWS_OF_A_FILE)):
-        _write(whole.take(pa.array(order[start : start + ROWS_OF_A_FILE])), folder / UNSORTED, n)
+    for rows, table in ((SORTED, whole), (UNSORTED, whole.take(pa.array(order)))):
+        for n, start in enumerate(range(0, table.num_rows, ROWS_OF_A_FILE)):
+            part = table.slice(start, ROWS_OF_A_FILE)
+            _write(part, folder / rows / f"{n:05}.parquet")
+        _write(table, folder / f"{rows}.parquet")
     return folder
 
 
-def _write(table: Any, folder: Path, number: int) -> None:
-    for name in _TEXT:
+def _write(table: Any, path: Path) -> None:
+    for name in ("type", "name"):
         place = table.schema.get_field_index(name)
         table = table.set_column(place, name, table[name].cast(pa.string()))
-    pq.write_table(table, folder / f"{number:05}.parquet")
+    pq.write_table(table, path, row_group_size=ROWS_OF_A_FILE)
 
 
-def read_in_order(query: Query, folder: Path) -> int:
-    """Count the answers on files in order, on one core."""
-    return _evaluate(query, (_table(query, path) for path in sorted(folder.iterdir())))
-
-
-def read_and_sort(query: Query, folder: Path) -> int:
-    whole = pa.concat_tables([_table(query, path) for path in sorted(folder.iterdir())])
-    whole = whole.unify_dictionaries().combine_chunks()
-    order = whole.column(POSITION).to_numpy().argsort()
-    return _evaluate(query, (whole.take(pa.array(order)),))
-
-
-def _table(query: Query, path: Path) -> Any:
-    pa.set_cpu_count(1)
-    attributes = (name for name in ("name", "volume", "price", "stock_time") if name in query.text)
-    columns = ["type", POSITION, *attributes]
-    return pq.read_table(path, use_threads=False, columns=columns, read_dictionary=_TEXT)
-
-
-def _evaluate(query: Query, tables: Iterable[Any]) -> int:
-    run = stream_evaluation(query.plan, query.learned)
-    answers = 0
-    for table in tables:
-        columns = dict(zip(table.column_names, table.columns, strict=True))
-        answers += sum(map(len, run.push(columns, table.num_rows)))
-    return answers + sum(map(len, run.finish()))
+def run_command(query: Query, rows: str, folder: Path) -> tuple[float, int]:
+    """Run ``cerlab run`` on one core: its CPU seconds, and rows of its output."""
+    with TemporaryDirectory(prefix="cerlab-bench-") as out:
+        words = [sys.executable, "-m", "cerlab", "run", query.text, str(folder / f"{rows}.parquet")]
+        words += ["--quiet", "--format", "parquet", "--output", f"{out}/answers.parquet"]
+        if rows == UNSORTED:
+            words += ["--sort", "--time", "stock_time:ms"]
+        return cpu_of_tree(words), pq.read_metadata(f"{out}/answers.parquet").num_rows
 
 
 def command(query: Query, way: Way, folder: Path, cores: int) -> tuple[float, int]:
