@@ -36,6 +36,7 @@ from cerlab.model.answer import (
     valuations_of_columns,
     without_collection,
 )
+from cerlab.model.columns import order_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -168,8 +169,8 @@ def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
         return inside
     codes = KeyCodes(plan.partition).codes(columns, length)
     if inside is None:
-        return np.argsort(codes, kind="stable")
-    return inside[np.argsort(codes[inside], kind="stable")]
+        return order_of(codes)
+    return inside[order_of(codes[inside])]
 
 
 def rows_of_ways(

@@ -23,7 +23,7 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.reference.totals import ANY_START, Place, Sliding, Total
 from cerlab.errors import BadData, TypeMismatch
 from cerlab.model.clauses import EventWindow, Window
-from cerlab.model.columns import is_duration, nanoseconds, values_of
+from cerlab.model.columns import is_duration, nanoseconds, order_of, values_of
 from cerlab.model.event import Value
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.truth import kind_of
@@ -399,7 +399,7 @@ def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    order = np.argsort(rank[number], kind="stable")
+    order = order_of(rank[number])
     begins = np.searchsorted(rank[number][order], np.arange(len(first)))
 
     def sums_of(column: Integers) -> Integers:

@@ -37,6 +37,7 @@ from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Gains, Place, Total
 from cerlab.errors import ResourceLimit
 from cerlab.model.clauses import EventWindow
+from cerlab.model.columns import order_of
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -322,7 +323,7 @@ def _has(marks: Sequence[frozenset[str]], labels: Sequence[str]) -> Bytes:
 
 def _order_in_partition(codes: Int64s) -> Int64s:
     """Return the number of earlier events of the same partition, by event."""
-    order = np.argsort(codes, kind="stable")
+    order = order_of(codes)
     sorted_codes = codes[order]
     first = np.searchsorted(sorted_codes, sorted_codes, side="left")
     number = np.empty(len(codes), np.int64)

@@ -43,7 +43,7 @@ from cerlab.engine.registers.program import NotTaken
 from cerlab.engine.windowed import MAX_COUNTS
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.columns import Columns, array_from
+from cerlab.model.columns import Columns, array_from, order_of
 from cerlab.model.event import Event
 from cerlab.model.stream import Instant, Stream, TimeAxis, events_at, promised
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -88,7 +88,7 @@ class Groups:
             keys = KeyCodes(plan.partition)
             codes = keys.codes(self.columns, self.read)
             self.keys = max(1, keys.count)
-        order = np.argsort(codes, kind="stable")
+        order = order_of(codes)
         self.order = order[np.count_nonzero(codes == k.NONE) :]
         """The rows of `columns` that are in some substream, one substream after the other."""
         self.codes = codes[self.order]
@@ -250,7 +250,7 @@ class Groups:
         positions, to, lowest = self.positions, carried.to, carried.lowest
         order = np.arange(len(self))
         if self.keys > 1:  # the answers of several substreams come by the events they end at
-            order = np.argsort(positions[to], kind="stable")
+            order = order_of(positions[to])
         symbols = self.symbols(tables)
         tecs = Tecs(plan, tables, k.NONE, arena=1 << 14, answers=1 << 15)
         tecs.partitions(self.keys)
@@ -316,7 +316,7 @@ class Groups:
             yield from held
             return
         whole = join_answers([*held])
-        order = np.argsort(whole.end, kind="stable")
+        order = order_of(whole.end)
         for start in range(0, len(order), BATCH):
             yield whole.take(order[start : start + BATCH])
 

@@ -49,7 +49,7 @@ from cerlab.engine.totals import (
 from cerlab.evaluate.aggregates import EXPONENT, Request
 from cerlab.io.named_columns import one_array
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import is_arrow, take_columns, values_of
+from cerlab.model.columns import is_arrow, order_of, take_columns, values_of
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
@@ -499,7 +499,7 @@ def _lowest_starts(
 ) -> Int64s:
     """The lowest start that the window of each event's partition allows; 0 where nothing asks."""
     lowest = np.zeros(len(codes), np.int64)
-    by_partition = np.argsort(codes, kind="stable")
+    by_partition = order_of(codes)
     bounds = np.searchsorted(codes[by_partition], np.arange(len(pointers) + 1)).tolist()
     for pointer, begin, end in zip(pointers, bounds, bounds[1:], strict=False):
         if pointer is not None:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
-from cerlab.model.columns import array_from, array_of
+from cerlab.model.columns import array_from, array_of, order_of
 from cerlab.model.event import Duration, Timestamp, Value
 
 if TYPE_CHECKING:
@@ -146,8 +146,7 @@ def table_of_rows(rows: LabelledAnswers, offset: int = 0) -> Any:
         places.append(np.flatnonzero(has_label[rows.marks]))
         labels.append(np.full(len(places[-1]), n))
     place, label = (np.concatenate(x) if x else np.zeros(0, np.int64) for x in (places, labels))
-    # the last key sorts first: by row, then by label, then by position
-    order = np.lexsort((place, label, row_of[place]))
+    order = order_of(row_of[place], label, place)
     place, label = place[order], label[order]
     lists = row_of[place] * max(1, len(names)) + label  # one for each label of a row
     entries, first = np.unique(lists, return_index=True)

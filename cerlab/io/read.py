@@ -29,12 +29,7 @@ from cerlab.io.sources import (
 )
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.columns import (
-    is_arrow,
-    is_moment,
-    numbers_of,
-    values_of,
-)
+from cerlab.model.columns import is_arrow, is_moment, numbers_of, order_of, values_of
 from cerlab.model.event import Event, Schema, Timestamp, TypeColumn
 from cerlab.model.stream import (
     AnyStream,
@@ -307,7 +302,7 @@ def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
         if is_time or (pa.types.is_integer(column.type) and axis.unit is not None):
             chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
             numbers = [numbers_of(chunk.cast(pa.int64())) for chunk in chunks]
-            return np.argsort(np.concatenate(numbers), kind="stable")
+            return order_of(np.concatenate(numbers))
     clock = clock_for(TimeWindow(0), axis)
     times = []
     for n, value in enumerate(values_of(column, axis.attribute)):

@@ -15,6 +15,7 @@ from cerlab.errors import BadData
 from cerlab.model.event import Duration, Timestamp, Value, to_value
 
 if TYPE_CHECKING:
+    from numpy import int64
     from numpy.typing import NDArray
 
 Column: TypeAlias = Any
@@ -165,6 +166,36 @@ def nulls_of(array: Any) -> NDArray[Any]:
     import pyarrow as pa
 
     return numbers_of(array.is_null().cast(pa.uint8())).astype(np.bool_)
+
+
+_FEW = 1 << 10
+"""Integers that are sorted by comparing them."""
+
+
+def order_of(*keys: NDArray[Any]) -> NDArray[int64]:
+    """The indices of rows by some arrays of numbers, the first key first: int64, shape (rows,).
+
+    Rows that are equal keep their order. NumPy sorts 16 bits by their digits: many integers are
+    sorted so by their highest bits, and then the few that are not yet in place, which is half to a
+    third of what comparing all costs.
+
+    >>> import numpy as np
+    >>> order_of(np.array([2, 1, 2]), np.array([5, 9, 4])).tolist()
+    [1, 2, 0]
+    """
+    import numpy as np
+
+    order = np.arange(len(keys[0]))
+    for key in reversed(keys):
+        numbers = key[order]
+        if numbers.dtype == np.int64 and len(numbers) > _FEW:
+            least, greatest = int(numbers.min()), int(numbers.max())
+            shift = np.uint64(max(0, (greatest - least).bit_length() - 16))
+            above = numbers.view(np.uint64) - np.uint64(least % (1 << 64))  # without overflow
+            by_bits = np.argsort((above >> shift).astype(np.uint16), kind="stable")
+            order, numbers = order[by_bits], numbers[by_bits]
+        order = order[np.argsort(numbers, kind="stable")]
+    return order
 
 
 def constant_text(text: str, count: int) -> Any:

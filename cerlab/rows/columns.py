@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Bytes, Int64s
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanoseconds
+from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanoseconds, order_of
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.search_kernels import admitted_ends
@@ -339,7 +339,7 @@ def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows
     keys = [key for item in query.order_by for key in sort_keys(item, table_rows)]
     if partition is not None:
         keys.insert(0, partition)
-    order = None if _is_sorted(keys) else np.lexsort(keys[::-1])
+    order = None if _is_sorted(keys) else order_of(*keys)
     last = np.zeros(n, np.uint8)
     last[-1:] = 1
     if partition is not None:

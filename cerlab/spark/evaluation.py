@@ -21,6 +21,7 @@ from cerlab.evaluate.evaluators import CompiledEvaluator
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
 from cerlab.logic.ceql.parser import parse_ceql
+from cerlab.model.columns import order_of
 from cerlab.model.stream import TimeAxis
 from cerlab.spark.plan import attributes_read, engine_column
 from cerlab.spark.runs import SIZE, integers, tables_of
@@ -283,7 +284,7 @@ def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
     import pyarrow as pa
 
     positions = integers(rows, "position")
-    order = np.argsort(positions, kind="stable")
+    order = order_of(positions)
     rows, positions = rows.take(order), positions[order]
     columns = {name: rows.column(f"a{n}") for n, name in enumerate(job.attributes)}
     stream = io.as_stream(pa.table(columns))

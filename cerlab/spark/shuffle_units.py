@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cerlab.errors import BadData
-from cerlab.model.columns import array_from, decoded, numbers_of
+from cerlab.model.columns import array_from, decoded, numbers_of, order_of
 from cerlab.spark.assignment import BitFields, RangeAssignment
 from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.plan import Labels
@@ -135,10 +135,6 @@ def _has_integer_key(rows: Any) -> bool:
     return keys_in(rows) == ["k0"] and is_whole(rows.column("k0"))
 
 
-def _is_one_integer(rows: Any) -> bool:
-    return rows.schema.names == ["k0"] and is_whole(rows.column(0))
-
-
 def _ends(piece: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The least and the greatest place of some rows of one run."""
     if _has_integer_key(piece):
@@ -171,41 +167,14 @@ def runs_of_integers(keys: Any, cuts: Any) -> Any:
     return run
 
 
-def _in_order(table: Any, low_bits: int = 0) -> Any:
-    """Rows in the order of their keys, as `sorted_integers` where they are integers alone."""
+def _in_order(table: Any) -> Any:
+    """Rows in the order of their keys."""
     import pyarrow as pa
 
     rows = table
     if not isinstance(table, pa.RecordBatch):
         (rows,) = table.combine_chunks().to_batches()
-    if not descents(rows).any():
-        return rows
-    if _is_one_integer(rows):
-        keys = sorted_integers(numbers_of(rows.column(0)), low_bits)
-        return pa.RecordBatch.from_arrays([array_from(keys)], ["k0"])
-    return rows.take(_order(rows))
-
-
-_SPARSE = 8
-"""Integers this many times as far apart as they are many are sorted: the empty places between cost
-a nanosecond each."""
-
-
-def sorted_integers(numbers: Any, low_bits: int) -> Any:
-    """Return integers in order, in linear time if those above some low bits are dense.
-
-    They are then put to their places: 4 ns each where a sort takes 50, and rows have such numbers.
-    """
-    places = numbers >> low_bits
-    first, last = int(places.min()), int(places.max())
-    if last - first < _SPARSE * len(numbers):
-        places -= first
-        by_place, is_there = np.empty(last - first + 1, np.int64), np.zeros(last - first + 1, bool)
-        by_place[places], is_there[places] = numbers, True
-        found = by_place[is_there]
-        if len(found) == len(numbers):  # no two are in one place
-            return found
-    return np.sort(numbers)
+    return rows.take(_order(rows)) if descents(rows).any() else rows
 
 
 def _order(rows: Any) -> Any:
@@ -215,8 +184,7 @@ def _order(rows: Any) -> Any:
 
     keys = [rows.column(name) for name in keys_in(rows)]
     if all(map(is_whole, keys)):
-        numbers = [*map(numbers_of, reversed(keys))]
-        return array_from(np.lexsort(numbers) if numbers[1:] else np.argsort(numbers[0]))
+        return array_from(order_of(*map(numbers_of, keys)))
     valid = [pc.invert(pc.is_null(key, nan_is_null=True)) for key in keys]
     pairs = [column for pair in zip(valid, keys, strict=True) for column in pair]
     table = pa.table(pairs, names=[str(n) for n in range(len(pairs))])
@@ -326,11 +294,8 @@ class RunRows(NamedTuple):
         return placing.fields is None and bool(self.rows.schema.names == ["k0"])
 
 
-def runs_of_units(batches: Iterable[Any], low_bits: int = 0) -> Iterator[RunRows]:
-    """The runs of some parts, each part's in order; units come sorted by part and run.
-
-    Keys that are one integer may have other columns in their `low_bits`.
-    """
+def runs_of_units(batches: Iterable[Any]) -> Iterator[RunRows]:
+    """The runs of some parts, each part's in order; units come sorted by part and run."""
     import pyarrow as pa
 
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
@@ -338,22 +303,22 @@ def runs_of_units(batches: Iterable[Any], low_bits: int = 0) -> Iterator[RunRows
         batches = [batch for *_, unit in units for batch in pa.ipc.open_stream(unit)]
         counted = [batch for batch in batches if batch.schema.names == ["k0"]]
         if len(counted) in (0, len(batches)):
-            yield RunRows(part, run, _together(batches, low_bits))
+            yield RunRows(part, run, _together(batches))
         else:
             evaluated = [batch for batch in batches if batch.schema.names != ["k0"]]
-            yield RunRows(part, run, _together(evaluated), _together(counted, low_bits))
+            yield RunRows(part, run, _together(evaluated), _together(counted))
 
 
-def _together(batches: list[Any], low_bits: int = 0) -> Any:
+def _together(batches: list[Any]) -> Any:
     """The rows of some units of a run, in order."""
     import pyarrow as pa
 
     if len(batches) == 1:
-        return _in_order(batches[0], low_bits)
+        return _in_order(batches[0])
     places = [_place(rows, 0) for rows in batches]
     if not any(None in place for place in places):  # tasks may have read stretches of the order
         batches = [batches[n] for n in sorted(range(len(batches)), key=places.__getitem__)]
-    return _in_order(pa.Table.from_batches(batches), low_bits)
+    return _in_order(pa.Table.from_batches(batches))
 
 
 def _values(column: Any) -> Any:
@@ -369,8 +334,7 @@ def survey_units(
     batches: Iterable[Any], labels: Labels, *, positions: bool, fields: BitFields | None = None
 ) -> Iterator[Any]:
     """Yield a row that describes each run (`cerlab.spark.runs`)."""
-    low_bits = 0 if fields is None else fields.fields[fields.keys - 1].shift
-    for unit in runs_of_units(batches, low_bits):
+    for unit in runs_of_units(batches):
         rows = unit.rows if fields is None else fields.decode(unit.rows)
         if labels.time in labels.keys and "time" not in rows.schema.names:
             rows = rows.append_column("time", rows.column(f"k{labels.keys.index(labels.time)}"))

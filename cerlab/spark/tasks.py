@@ -16,7 +16,7 @@ import numpy as np
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import ROWS, parquet_encoding
 from cerlab.io.arrow import unreadable
-from cerlab.model.columns import array_from
+from cerlab.model.columns import array_from, order_of
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.syntax import Predicate
 from cerlab.spark.assignment import BitFields, FileRanges, UnorderedFiles
@@ -189,7 +189,7 @@ def _in_order(groups: list[_Cluster], columns: Columns) -> _Cluster:
     keys = [numbers[name] for name in columns.keys]
     if increase(keys):
         return _Cluster(rows, numbers)
-    order = np.lexsort(keys[::-1])
+    order = order_of(*keys)
     return _Cluster(rows.take(order), {name: each[order] for name, each in numbers.items()})
 
 

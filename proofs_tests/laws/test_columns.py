@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from cerlab.errors import BadData
+from cerlab.model import columns
 from cerlab.model.columns import array_of
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates import columns as stage
@@ -300,3 +301,29 @@ def test_importing_the_stage_loads_neither_numba_nor_arrow() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("few", [0, 1 << 10])
+def test_rows_in_order_are_those_of_a_sort(
+    suite: Suite, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Integers near each other and as far apart as 64 bits, floats, booleans; equal ones stay."""
+    monkeypatch.setattr(columns, "_FEW", few)
+
+    def key(rng: Random, rows: int) -> Any:
+        most = rng.choice((1, 5, rows + 1, 2**16 - 1, 2**16, 2**40, 2**63 - 1))
+        least = rng.choice((0, -most))
+        integers = np.array([rng.randint(least, most) for _ in range(rows)], np.int64)
+        if rng.random() < 0.5:  # one far away: the others have the same highest bits
+            integers[:1] = rng.choice((-(2**63), 2**63 - 1))
+        return integers if rng.random() < 0.8 else integers.astype(rng.choice((float, bool)))
+
+    def case(rng: Random) -> bool:
+        rows = rng.choice((0, 1, 2, 9, 40, 300))
+        keys = [key(rng, rows) for _ in range(rng.choice((1, 1, 2, 3)))]
+        found = columns.order_of(*keys)
+        assert found.dtype == np.int64
+        assert found.tolist() == np.lexsort(keys[::-1]).tolist(), keys
+        return rows > 1
+
+    suite.run(case, deep_count=4_000)

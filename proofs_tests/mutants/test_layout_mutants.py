@@ -34,10 +34,10 @@ def the_last_reader_is_left_out(run: int, parts: Sequence[int], rows: Any) -> An
 _TOGETHER = shuffle_units._together
 
 
-def one_after_another(batches: list[Any], low_bits: int = 0) -> Any:
+def one_after_another(batches: list[Any]) -> Any:
     """Three and more units of a run are taken as stretches of its order."""
     if len(batches) < 3:
-        return _TOGETHER(batches, low_bits)
+        return _TOGETHER(batches)
     batches = sorted(batches, key=lambda rows: shuffle_units._place(rows, 0))
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 

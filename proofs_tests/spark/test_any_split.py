@@ -188,20 +188,3 @@ def test_integers_are_in_the_runs_that_a_search_finds(suite: Suite) -> None:
         return len(set(found.tolist())) > 1
 
     suite.run(case, deep_count=4_000)
-
-
-def test_integers_in_order_are_those_of_a_sort(suite: Suite) -> None:
-    """Dense or not, with equal ones, and with bits below that make them different."""
-
-    def case(rng: Random) -> bool:
-        count, low_bits = rng.randint(1, 60), rng.choice((0, 0, 3, 20))
-        most = rng.choice((count, 3 * count, 20 * count, 2**40))
-        places = [rng.randint(-most, most) for _ in range(count)]
-        if rng.random() < 0.6:
-            places = [*dict.fromkeys(places)]
-        numbers = [(place << low_bits) + rng.randrange(1 << low_bits) for place in places]
-        found = tasks.sorted_integers(np.array(numbers, np.int64), low_bits)
-        assert found.tolist() == sorted(numbers), (numbers, low_bits)
-        return len(numbers) > 1
-
-    suite.run(case, deep_count=4_000)

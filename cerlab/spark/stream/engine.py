@@ -32,6 +32,7 @@ from cerlab.evaluate.open_runs import (
 )
 from cerlab.io import as_stream
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.columns import order_of
 from cerlab.model.stream import Stream, TimeAxis, check_order
 
 _NODES, _ANSWERS = 1 << 12, 1 << 13
@@ -286,13 +287,13 @@ def _joined(before: EventTable, fresh: EventTable) -> tuple[EventTable, Any]:
         np.concatenate((before.position, fresh.position)),
         join_instants((before.instants, fresh.instants)),
     )
-    order = np.argsort(whole.sequence, kind="stable")
+    order = order_of(whole.sequence)
     return whole.take(order), order
 
 
 def _by_number(events: EventTable) -> tuple[Any, Any]:
     """The numbers of events in order, and the positions of these."""
-    order = np.argsort(events.number)
+    order = order_of(events.number)
     return events.number[order], events.position[order]
 
 

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from cerlab.errors import BadData, DataPlace
+from cerlab.model.columns import order_of
 from cerlab.spark.frame import MOMENTS, Source, order_key
 from cerlab.spark.plan import Labels, first_problem
 
@@ -177,8 +178,8 @@ def _is_more(after: Any, before: Any, length: Instant) -> Any:
 
 
 def _in_order(rows: Any) -> Any:
-    names = ("position", "time", "sequence")
-    return rows.take(np.lexsort([_numbers(rows, name) for name in names]))
+    names = ("sequence", "time", "position")
+    return rows.take(order_of(*(_numbers(rows, name) for name in names)))
 
 
 def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
@@ -228,7 +229,7 @@ def _misplaced(before: Sequences, fresh: Any, labels: Labels) -> Any:
         )
     )
     is_fresh = np.arange(len(sequence)) >= len(last) + held.num_rows
-    order = np.lexsort((is_fresh, position, time, sequence))
+    order = order_of(sequence, time, position, is_fresh)
     sequence, time, position, is_fresh = (a[order] for a in (sequence, time, position, is_fresh))
     ranks = np.unique(position, return_inverse=True)[1]
     place = sequence * (len(ranks) + 1) + ranks + 1  # increases by sequences, then by positions
