@@ -47,8 +47,9 @@ itself. What is known of a key goes when its window has passed for all keys (`la
 window in time, nor with NEXT, LAST and MAX, which compare with answers older than the window.
 
 *Files*: a DataFrame that is no more than Parquet files is not read by Spark. Where their footers
-prove the order, each task reads its own row groups and one window before them, and `cerlab spark`
-has the tasks write the answers. `explain` says so, or why not.
+prove the order, each task reads its own row groups and one window before them. Else tasks read the
+columns that order the rows, then all that the query reads, and Spark moves what they made of it.
+`cerlab spark` has the tasks write the answers. `explain` says so, or why not.
 
 *Any other DataFrame* is read by Spark: once for the columns that order it, once for the events. The
 tests of the query are columns of Spark where those are exact, so what leaves the JVM of an event is
@@ -64,11 +65,13 @@ keys meet in one task, in order, and one engine with PARTITION BY reads them. *O
 
 What is sent to tasks is the plan as JSON (`cerlab.automata.plan`); ``cerlab`` has to be
 installed where they run. Only the DataFrame API is used, so a session of Spark Connect does as well
-(it needs ``pyspark[connect]``). Reading order: `plan` (modes, order, runs, assignment, relevant
-events; survey for rows in any order) and `tasks` (rows, evaluation, shuffle units), which know
-nothing of Spark; then `batch` (frame, request, predicates, first pass, match). For
-streams `stream`: keys, reorder, engine, state and step, a bucket of keys in a micro-batch, without
-Spark; then processor, request and match_stream. `launch` starts Spark.
+(it needs ``pyspark[connect]``). Reading order, for
+files: `plan` (modes), `request`, `footers` and `assignment` (which range reads which rows), `runs`
+and `first_pass` (the order of all rows), `tasks` and `shuffle_units` (what tasks read and move),
+`evaluation` and `task_outputs`, `files` and `writer`, and `batch`, which puts them together. For
+rows that Spark reads: `frame`, `predicates` and `relevant_events`. For streams `stream`: `state`,
+`reorder`, `engine` and `step`, a bucket of keys in a micro-batch, then `request` and `match`.
+`launch` starts Spark, `daemon` its workers; `failures` makes errors of its exceptions.
 """
 
 from cerlab.spark.batch import explain, match, match_recognize, matching

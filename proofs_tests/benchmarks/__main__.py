@@ -67,6 +67,7 @@ examples, after python -m proofs_tests.benchmarks:
   --queries foundations --events 1000000
   --queries time --events 10000000 --runs 1
   --queries rows --against flink --flink-python PATH
+  --events 20000000 --spark 2                a query with three tests on the price, by key
   --queries S3 --events 50000000 --spark 2
   --spark 1 --keys 10,1000                 a stream that arrives, by the number of keys
   --paths --queries S3 --data stocks.stream --runs 5
@@ -214,11 +215,11 @@ def _rows(kind: str, arguments: argparse.Namespace) -> Iterator[Row]:
 
             return measure_streams(arguments.spark, _whole_numbers(arguments.keys))
         case "spark":
-            from proofs_tests.benchmarks.spark import measure_spark
+            from proofs_tests.benchmarks.spark import PRICES, measure_spark
 
             sizes = tuple(dict.fromkeys((max(1, events // 10), events)))
             cores = tuple(dict.fromkeys((1, arguments.spark)))
-            texts = _texts(arguments)["stocks"]
+            texts = _texts(arguments)["stocks"] if arguments.queries else {"prices": PRICES}
             each = (measure_spark(n, parse_query(t), sizes, cores) for n, t in texts.items())
             return (row for rows in each for row in rows)
     return _by_stream(kind, arguments, _texts(arguments))

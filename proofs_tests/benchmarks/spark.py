@@ -7,7 +7,8 @@ order is given by ``order_by`` or by ``position``, and they are spread by the mo
 and by key where the query has PARTITION BY. Each is measured cold, as the whole command ``cerlab
 spark`` less the same on a thousand events, and warm, as the third run of `cerlab.spark.match` in a
 session, since Java compiles its code during the first two. Beside it is ``cerlab run`` on the same
-rows in one file, in the same way, with ``--sort`` where they lie in no order. CPU is that of all
+rows in one file, in the same way, with ``--sort`` where they lie in no order; and by key plain
+Spark (`proofs_tests.benchmarks.plain_spark`), also as a whole process. CPU is that of all
 processes: Python's, the JVM's, the workers'.
 """
 
@@ -42,6 +43,11 @@ TINY = 1_000
 
 SORTED, UNSORTED = "sorted", "unsorted"
 POSITION, ORDER_BY = "id", "stock_time,id"
+
+PRICES = """SELECT * WHERE SELL AS a ; BUY AS b ; SELL AS c
+FILTER a[price > 100] AND b[price > 100] AND c[price > 110]
+PARTITION BY [name] WITHIN 1000 [stock_time]"""
+"""The query that is measured where none is named: one event in forty matters."""
 
 
 class Way(NamedTuple):
@@ -88,8 +94,13 @@ def measure_spark(
                 for way, (found, cpu, wall) in zip(ways(query), warm, strict=True):
                     cold, written = command(query, way, folder, count)
                     of_spark, _ = command(query, way, tiny, count)
-                    if {found, written} != {answers}:
-                        raise ValueError(f"Spark finds {found}, {written}; local {answers}")
+                    plain, by_plain = None, answers
+                    if way == Way(UNSORTED, "order_by", "keys"):
+                        plain, by_plain = plain_command(query, folder, count)
+                        plain -= plain_command(query, tiny, count)[0]
+                    if {found, written, by_plain} != {answers}:
+                        what = f"Spark finds {found}, {written}; plain {by_plain}; local {answers}"
+                        raise ValueError(what)
                     yield {
                         "query": name,
                         "events": events,
@@ -107,6 +118,7 @@ def measure_spark(
                         "share_of_sorting": _share(sorting - start, cold - of_spark)
                         if way.rows == UNSORTED
                         else None,
+                        "plain_cpu": plain,
                     }
 
 
@@ -155,6 +167,15 @@ def command(query: Query, way: Way, folder: Path, cores: int) -> tuple[float, in
         words += ["--master", f"local[{cores}]", *(["--mode", way.mode] if way.mode else [])]
         for option, columns in way.order.items():
             words += [f"--{option.replace('_', '-')}", columns]
+        cpu = cpu_of_tree(words)
+        return cpu, ds.dataset(f"{out}/answers", format="parquet").count_rows()
+
+
+def plain_command(query: Query, folder: Path, cores: int) -> tuple[float, int]:
+    """Run plain Spark on rows in no order: CPU seconds, and rows of its output."""
+    with TemporaryDirectory(prefix="cerlab-bench-") as out:
+        words = [sys.executable, "-m", "proofs_tests.benchmarks.plain_spark", query.text]
+        words += [str(folder / UNSORTED), f"{out}/answers", str(cores)]
         cpu = cpu_of_tree(words)
         return cpu, ds.dataset(f"{out}/answers", format="parquet").count_rows()
 

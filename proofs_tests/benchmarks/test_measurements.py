@@ -180,6 +180,12 @@ def test_the_local_side_reads_the_files_that_spark_reads(tmp_path: Path) -> None
     assert spark.run_command(S3, spark.UNSORTED, folder)[1] > 0
 
 
+def test_plain_spark_has_the_answers_of_the_local_engine(tmp_path: Path) -> None:
+    folder, query = spark.ordered_streams(tmp_path / "files", 30_000), parse_query(spark.PRICES)
+    found = cerlab.count(query, synthetic("stocks", 30_000))
+    assert spark.plain_command(query, folder, 1)[1] == found > 0
+
+
 def test_processes_that_outlive_their_parents_are_counted() -> None:
     """A command leaves a process behind, as Python leaves a JVM."""
     if sys.platform != "linux":
