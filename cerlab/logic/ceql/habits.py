@@ -11,9 +11,18 @@ import re
 _CLAUSES = ("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "GROUP BY", "LIMIT")
 _NUMBER = r"[-+]?[\d.]+"
 _VALUE = rf"(?:{_NUMBER}|'[^']*')"
-_QUOTED = re.compile(r"'\s*([\d.]+)\s*(?:'\s*)?([^\W\d]+)")
+_QUOTED = re.compile(r"'?\s*([\d.]+)\s*(?:'\s*)?([^\W\d]+)")
 """``'5 minutes'``, and what stands behind INTERVAL in SQL: ``'5' MINUTE``."""
 _NAMES = re.compile(r"\w+(?:\s*,\s*\w+)*")
+
+_FORMULA = re.compile(
+    r"(?i)\(*\s*(?:not\s+)?\w+(?:\s+\w+)?\s*"
+    r"(?:$|[;:+{\[)?,!]|\*\s*$|->|(?:or|and|as|filter|wait|within|unless|followed|for)\b)"
+)
+"""How a formula begins that stands alone, in CEQL and in the languages of other engines."""
+_SET = r"\{[^{}]*\}"
+_SIDE = r"[\w.]+(?:\s*[-+*/]\s*[\w.]+)*(?:\s+(?:day|hour|minute|second)s?\b)?"
+_CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "==": "!=", "!=": "="}
 
 _AT: tuple[tuple[str, str], ...] = (
     (r"&&", "write AND"),
@@ -51,6 +60,7 @@ def habit_hint(text: str, at: int) -> str:
         _of_counts,
         _of_sql,
         _of_attributes,
+        _of_labels,
         _of_filters,
         _of_windows,
         _of_clauses,
@@ -76,7 +86,7 @@ def _of_whole(text: str, before: str, rest: str) -> str:
         return "leave EVERY out: every match is an answer"
     if re.fullmatch(r"(?i)\s*(?:where|pattern|match|find)", before):
         return "begin with SELECT * WHERE"
-    if not before.strip() and re.match(r"\s*\w+\s*(?:$|[;:+]|OR\b|AS\b|FILTER\b)", rest):
+    if not before and re.match(_FORMULA, rest):
         return "begin with SELECT * WHERE; cerlab.parse_formula reads a formula alone"
     return ""
 
@@ -85,6 +95,8 @@ def _of_counts(text: str, before: str, rest: str) -> str:
     """Return the hint for a count that is written otherwise than ``{2}``, ``{2,}`` or ``{2,5}``."""
     if re.search(r"(?i)(?<!\bin)(?<!\bin\s)\{\s*\d+\s*,?\s*\d*$", before):
         return "write a count as A{2}, A{2,} or A{2,5}"
+    if times := re.match(r"(?i)(?:[\[<]|\.\s*times\s*\()\s*(\d+)\s*[\]>:,)]", rest):
+        return f"write a count as {_word(before)}{{{times[1]}}}"
     return ""
 
 
@@ -131,16 +143,56 @@ def _of_attributes(text: str, before: str, rest: str) -> str:
     return f"labels are compared outside brackets: write FILTER {compared}"
 
 
+def _of_labels(text: str, before: str, rest: str) -> str:
+    """What stands in comparisons of labels elsewhere: functions, NOT, BETWEEN, brackets."""
+    if re.match(r"(?i)and\s+(?:not\s+)?\w+\.\w+\s*[<>=!]", rest):
+        return "conditions stand after FILTER, as in A AS a ; B AS b FILTER b.price > a.price"
+    if not re.search(r"(?i)\bfilter\b", before):
+        return ""
+    if re.search(r"(?i)\b\w*diff\s*\([^()]*\)$", before):
+        return "times are subtracted: write b.ts - a.ts < 30 MINUTES"
+    if call := re.search(
+        r"(?i)\b(abs|avg|count|first|last|max|min|prev|sum)(?:\s*\(\s*[\w.]*)?$", before
+    ):
+        if call[1].lower() == "abs":
+            return "write b.price - a.price > 5 OR a.price - b.price > 5"
+        if rest[:1] == "(":
+            return "filters compare events; SELECT has COUNT, SUM, AVG, MIN and MAX of answers"
+    label, _, attribute = _word(before).rpartition(".")
+    if ends := re.match(rf"(?i)between\s+({_SIDE})\s+and\s+({_SIDE})", rest):
+        value = _word(before)
+        return f"write {value} >= {ends[1]} AND {value} <= {ends[2]}"
+    if label and (test := re.match(rf"(?i)(?:not\s+)?(?:like|in)\b\s*({_VALUE}|{_SET})?", rest)):
+        if test[1] and not re.search(r"[a-z]\w*\.", test[1]):
+            return f"write {label}[{attribute} {test[0]}]"
+        return "labels are compared by <, <=, =, !=, >= and > alone"
+    if rest[:1] == "]" and (inside := re.search(r"(\w+)\[\s*(\w+)$", before)):
+        return f"to compare it with another label write {inside[1]}.{inside[2]}"
+    denied = re.search(r"(?i)\bnot\s*\(?\s*([\w.]*\s*)$", before)
+    compared = re.match(rf"([\w.]*)\s*([<>=!]+)\s*({_SIDE})", rest)
+    if denied and compared and compared[2] in _CONTRARY:
+        contrary = f"{denied[1].strip() or compared[1]} {_CONTRARY[compared[2]]} {compared[3]}"
+        return f"NOT stands before tests in brackets: write {contrary}"
+    return ""
+
+
 def _of_filters(text: str, before: str, rest: str) -> str:
     """A condition that does not say whose, and NOT for absence."""
     bare = re.search(r"(?i)(\w+)\s+filter\s+(\w+)\s*([<>=!]*)$", before)
     value = re.match(rf"([<>=!]*)\s*({_VALUE})", rest)
     if bare and value and (op := bare[3] or value[1]):
         return f"write FILTER {bare[1]}[{bare[2]} {op} {value[2]}]"
+    column = re.search(r"(?i)\bwhere\s+(\w+)\s*([<>=!]*)$", before)
+    if column and value and (op := column[2] or value[1]):
+        if column[1].lower() == "type":
+            return f"write WHERE {value[2].strip(chr(39))}"
+        return f"WHERE takes a pattern: write WHERE A FILTER A[{column[1]} {op} {value[2]}]"
     in_brackets = before.count("[") > before.count("]")
-    absent = re.search(r"(?i)\bnot$", before) or (rest[:1] == "!" and not in_brackets)
-    if absent and (word := re.match(r"!?\s*(\w+)", rest)):
+    absent = re.search(r"(?i)\bnot$", before) or (rest[:1] in "!~" and not in_brackets)
+    if absent and (word := re.match(r"[!~]?\s*(\w+)", rest)):
         return f"for no {word[1]} in between write UNLESS, as in (A ; B) UNLESS {word[1]}"
+    if moment := re.search(r"(?i)\b(timestamp|date)$", before):
+        return f"write {moment[1].upper()} '2024-01-31'" if rest[:1] == "(" else ""
     if rest.startswith('"'):
         return "texts stand in single quotes"
     return ""
@@ -148,7 +200,8 @@ def _of_filters(text: str, before: str, rest: str) -> str:
 
 def _of_windows(text: str, before: str, rest: str) -> str:
     """A window in quotes, a negative one, one inside a formula, and SQL's intervals."""
-    if re.search(r"(?i)\binterval$", before) and (quoted := re.match(_QUOTED, rest)):
+    length = re.search(r"(?i)\binterval$", before) or re.match(r"(?i)interval\b", rest)
+    if length and (quoted := re.search(_QUOTED, rest)):
         return f"write {quoted[1]} {quoted[2].upper().rstrip('S')}S"
     operator = re.match(r"(?i)[;:]|(?:unless|or|and|all)\b", rest)
     if operator and re.search(r"(?i)\bwithin\s+[\d.]+\s+\w+$", before):
@@ -169,12 +222,15 @@ def _of_clauses(text: str, before: str, rest: str) -> str:
     """Clauses without brackets or units, in another order, or behind a formula."""
     if re.search(r"(?i)\bpartition\s+by$", before):
         return f"write PARTITION BY [{names[0]}]" if (names := _NAMES.match(rest)) else ""
-    length = re.search(r"(?i)\b(within|wait)\s+([\d.]+)$", before)
-    if length and (unit := _unit(rest, float(length[2]))):
+    number = re.search(r"(?<![\w.])(\d+\.?\d*)$", before)
+    if number and (unit := _unit(rest, float(number[1]))):
         return unit
+    length = re.search(r"(?i)\b(within|wait)\s+([\d.]+)$", before)
     if length and not re.match(r"[\w\[]", rest):
         events = "EVENTS, " * (length[1].lower() == "within")
         return f"write what the number counts: {events}SECONDS, MINUTES, HOURS or [attribute]"
+    if re.search(r"(?i)\bwait$", before):
+        return "write how long, as in A WAIT 10 MINUTES"
     if re.search(r"(?i)\border$", before):
         return "answers come by their end; leave ORDER BY out"
     has_where = re.search(_clause_pattern("WHERE"), before)
@@ -227,6 +283,8 @@ def _unit(rest: str, number: float) -> str:
     """Return the hint for a unit that is abbreviated, left out or too large."""
     if re.match(r"(?i)weeks?\b", rest):
         return f"write {7 * number:g} DAYS"
+    if re.match(r"(?i)(?:months?|years?)\b", rest):
+        return "months and years differ in length: write DAYS"
     if re.match(r"(?i)(?:us|micro|ns|nano)", rest):
         return "write a fraction of MILLISECONDS, as in 0.5 MILLISECONDS"
     for word, unit in _UNITS.items():
