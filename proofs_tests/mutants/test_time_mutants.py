@@ -19,7 +19,7 @@ from cerlab.automata import labelled, plan
 from cerlab.compile import correlated_to_srt as to_srt
 from cerlab.engine import waiting as by_columns
 from cerlab.engine.reference import driver as substreams
-from cerlab.engine.reference import registers, tecs
+from cerlab.engine.reference import places, registers, tecs
 from cerlab.engine.reference import waiting as in_steps
 from cerlab.logic.cel import semantics as cel
 from cerlab.logic.ceql import condition_builder
@@ -194,7 +194,7 @@ def promised_too_far(until: Any, *of: Any) -> Any:
     return _PROMISED(until, *of) + 1
 
 
-_WIDTH, _BOUND, _IS_OVER = in_steps._width, in_steps._Substream.bound, by_columns.Groups._is_over
+_WIDTH, _BOUND, _IS_OVER = places.width_of, in_steps._Substream.bound, by_columns.Groups._is_over
 _ENDS, _LATEST = by_columns.Groups._ends, by_columns.Groups._latest
 
 
@@ -335,7 +335,7 @@ def names_of_places_are_lost(t: Any) -> Any:
 
 
 _HELD, _WAITED_RUNS = labelled.held, labelled.waited
-_PLACED, _VALUES_OF = in_steps.placed, registers._values
+_PLACED, _VALUES_OF = places.placed, registers._values
 
 _TECS_STATE, _RIVAL_STATE = tecs.TecsEvaluation.state, in_steps.LatestStart.state
 _SUBSTREAM_STATE, _WAITS_STATE = in_steps._Substream.state, in_steps.Waits.state
@@ -435,7 +435,7 @@ MUTANTS: list[Mutant] = [
     mutant(WAITS, ceql, "_different", now_alone),
     mutant(WAITS, ceql, "_different", later_alone),
     mutant(WAITS, ceql, "promised", promised_too_far),
-    mutant(WAITS_IN_STEPS, in_steps, "_width", shorter_by_a_nanosecond),
+    mutant(WAITS_IN_STEPS, in_steps, "width_of", shorter_by_a_nanosecond),
     mutant(WAITS_IN_STEPS, in_steps, "promised", promised_too_far, id="steps_promised_too_far"),
     mutant(WAITS_IN_STEPS, in_steps._Substream, "bound", what_begins_with_it_is_spared),
     mutant(SESSIONS, in_steps, "promised", promised_too_far, id="sessions_promised_too_far"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, assert_never
+from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.labelled import LabelledSrt, PlaceName
@@ -12,6 +12,16 @@ from cerlab.automata.plan import CorrelatedPlan, MarkWindow, RegisterPlan
 from cerlab.automata.registers import RegisterTransition, Srt, live_registers
 from cerlab.budget import spend_over
 from cerlab.engine.reference.driver import Clauses, WindowPointer, substream
+from cerlab.engine.reference.mark_sets import (
+    EMPTY_MATCH,
+    Either,
+    EmptyMatch,
+    Extension,
+    Growth,
+    MarkSet,
+    each_once,
+    matches_of,
+)
 from cerlab.engine.reference.runs import select_answers
 from cerlab.engine.state_checks import expect, is_value, is_whole
 from cerlab.errors import ResourceLimit
@@ -264,10 +274,10 @@ class IntervalRuns:
         if strategy is None:
             inside = sorted(start for start in sets if start >= lowest_start)
             matches = (
-                ComplexEvent(start, end, M) for start in inside for M in _each_once(sets[start])
+                ComplexEvent(start, end, M) for start in inside for M in each_once(sets[start])
             )
             return matches if self._plan.limit is None else iter(sorted(matches, key=latest_first))
-        every = ((start, M) for start in sets for M in _each_once(sets[start]))
+        every = ((start, M) for start in sets for M in each_once(sets[start]))
         candidates = (ComplexEvent(start, end, M) for start, M in every)
         selection = select_answers(
             strategy, candidates, lambda m: tuple(self._places[p] for p in m.positions)
@@ -349,16 +359,6 @@ def _event_of(kind: Any, stream: Any, attributes: Any) -> Event:
     return Event(kind, pairs, stream)
 
 
-def _each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:
-    """The matches of some sets, which may overlap."""
-    matches: set[tuple[int, ...]] = set()
-    for marks in sets:
-        for M in matches_of(marks):
-            if M not in matches:
-                matches.add(M)
-                yield M
-
-
 def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
     """For each register the attributes that some guard reads of it."""
     read: dict[str, set[str]] = {r: set() for r in T.R}
@@ -375,76 +375,6 @@ def _project(event: Event, attributes: frozenset[str]) -> Event:
         {name: value for name, value in event.attributes.items() if name in attributes},
         event.stream if "stream" in attributes else None,
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EmptyMatch:
-    """The set of the empty match alone."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Extension:
-    """The matches of `before`, each with one position more at its end."""
-
-    before: MarkSet
-    position: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Either:
-    """The matches of all the parts, which may overlap."""
-
-    parts: tuple[MarkSet, ...]
-
-
-MarkSet: TypeAlias = EmptyMatch | Extension | Either
-
-
-EMPTY_MATCH = EmptyMatch()
-
-
-class Growth:
-    """The nodes that one event makes, each once: equal parts make the same node."""
-
-    def __init__(self, position: int) -> None:
-        self._position = position
-        self._extensions: dict[int, Extension] = {}
-        self._either: dict[frozenset[int], Either] = {}
-
-    def with_mark(self, before: MarkSet) -> MarkSet:
-        """Return the set of matches extended by the position of the event."""
-        # by identity: nodes are shared, and comparing them would unfold what they share
-        return self._extensions.setdefault(id(before), Extension(before, self._position))
-
-    def either(self, parts: Iterable[MarkSet]) -> MarkSet:
-        """The union."""
-        different = {id(part): part for part in parts}
-        if len(different) == 1:
-            return next(iter(different.values()))
-        union = Either(tuple(different.values()))
-        return self._either.setdefault(frozenset(different), union)
-
-
-def matches_of(node: MarkSet) -> Iterator[Positions]:
-    """The matches of a set; one that two parts of it have is there twice.
-
-    >>> first = Extension(EMPTY_MATCH, 0)
-    >>> later = Extension(Either((first, EMPTY_MATCH)), 3)
-    >>> sorted(matches_of(Either((Extension(first, 2), later))))
-    [(0, 2), (0, 3), (3,)]
-    """
-    pending: list[tuple[MarkSet, Positions]] = [(node, ())]
-    while pending:
-        here, later = pending.pop()
-        match here:
-            case EmptyMatch():
-                yield later
-            case Extension(before, position):
-                pending.append((before, (position, *later)))
-            case Either(parts):
-                pending += ((part, later) for part in parts)
-            case _:
-                assert_never(here)
 
 
 @dataclass(slots=True)

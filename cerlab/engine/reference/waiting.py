@@ -8,25 +8,22 @@ there and then.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from cerlab.automata.deterministic import Deterministic, Moves
-from cerlab.automata.labelled import PLACE, first_place, last_place
+from cerlab.automata.labelled import PLACE, first_place
 from cerlab.automata.plan import CorrelatedPlan, Held, Spared, Waiting, WaitPlan
 from cerlab.automata.strategy import Machine, name_of_state, state_of_name
 from cerlab.budget import poll
 from cerlab.engine.reference.driver import RunCounts, WindowPointer, run
+from cerlab.engine.reference.places import placed, width_of, with_places
 from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.engine.state_checks import check_key, check_times, expect, is_whole
-from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.event import Event, is_of_streams
@@ -187,7 +184,7 @@ class _Substream:
             if isinstance(step, Held):
                 assert not isinstance(step.window, EventWindow), "automata count events"
                 places[first_place(step.window).name] = self.windows[step.window].lowest
-        return _with(event, places)
+        return with_places(event, places)
 
     def state(self) -> Any:
         """All of it, of bodies that list their answers: nested tuples of values."""
@@ -441,7 +438,7 @@ class Waits(Generic[_Ended]):
         substream, steps = self._substreams[key], self._plan.branches[branch].steps
         for n, each in enumerate(steps[step:], step):
             if isinstance(each, Waiting):
-                until = substream.times[each.length] + _width(each.length)
+                until = substream.times[each.length] + width_of(each.length)
                 self._numbers += 1
                 waiter = _Waiter(until, self._numbers, n, branch, key, answer)
                 heappush(self._waiters[each.length], waiter)
@@ -454,12 +451,6 @@ class Waits(Generic[_Ended]):
                 return []
             substream.given.add(carried)
         return [carried]
-
-
-def _width(length: TimeWindow | AttributeWindow) -> Instant:
-    if isinstance(length, TimeWindow):
-        return length.nanoseconds
-    return length.width if isinstance(length.width, int) else Fraction(length.width)
 
 
 def waited_answers(
@@ -496,54 +487,3 @@ def _all(waits: Waits[_Ended], events: Iterable[Event], until: Until | None) -> 
         yield from waits.read(event)
     if until is not None:
         yield from waits.advance(until)
-
-
-def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]:
-    """The events, with the places that a transducer reads for waits and windows."""
-    places = [{PLACE.name: n} for n in range(len(stream))]
-    for step in {step for n, _ in plan.branches for step in plan.timed_of(n)}:
-        window = step.length if isinstance(step, Waiting) else step.window
-        assert not isinstance(window, EventWindow), "automata count events"
-        width, last, substreams = _width(window), list[Instant](), dict[Key, list[_Place]]()
-        for n, then, key in _times(plan, stream, clock_for(window, time)):
-            last = [then]
-            if key is not None:
-                substreams.setdefault(key, []).append((then, n))
-        if isinstance(step, Held):
-            for inside in substreams.values():
-                for then, n in inside:
-                    first = bisect_left(inside, (then - width, NEVER))
-                    places[n][first_place(window).name] = inside[first][1]
-            continue
-        if stream.until not in (None, "end"):
-            last = [promised(stream.until, plan.waits, time, last)]
-        for inside in substreams.values():
-            for then, n in inside:
-                if stream.until == "end" or then + width < last[0]:
-                    end = bisect_right(inside, (then + width, len(stream))) - 1
-                    places[n][last_place(window).name] = inside[end][1]
-    return [*map(_with, stream, places)]
-
-
-_Place: TypeAlias = tuple[Instant, int]
-"""The time and the position of an event."""
-
-
-def _times(
-    plan: WaitPlan, stream: Stream, clock: Clock
-) -> Iterator[tuple[int, Instant, Key | None]]:
-    """Yield the position, the time and the key of each event, up to one without a time.
-
-    What evaluates the events raises for that one.
-    """
-    for n, event in enumerate(stream):
-        if is_of_streams(event, plan.streams):
-            try:
-                then = clock(event, n)
-            except BadData:
-                return
-            yield n, then, partition_key(event, plan.partition)
-
-
-def _with(event: Event, places: Mapping[str, int]) -> Event:
-    return replace(event, attributes={**event.attributes, **places})

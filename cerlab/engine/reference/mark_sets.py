@@ -1,0 +1,93 @@
+"""Sets of matches that share their parts: the marks of runs, extended event by event.
+
+A node is made at most once for each event, so as many nodes are there as extensions and unions were
+asked for, however many matches they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from cerlab.model.answer import Positions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmptyMatch:
+    """The set of the empty match alone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extension:
+    """The matches of `before`, each with one position more at its end."""
+
+    before: MarkSet
+    position: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Either:
+    """The matches of all the parts, which may overlap."""
+
+    parts: tuple[MarkSet, ...]
+
+
+MarkSet: TypeAlias = EmptyMatch | Extension | Either
+
+
+EMPTY_MATCH = EmptyMatch()
+
+
+class Growth:
+    """The nodes that one event makes, each once: equal parts make the same node."""
+
+    def __init__(self, position: int) -> None:
+        self._position = position
+        self._extensions: dict[int, Extension] = {}
+        self._either: dict[frozenset[int], Either] = {}
+
+    def with_mark(self, before: MarkSet) -> MarkSet:
+        """Return the set of matches extended by the position of the event."""
+        # by identity: nodes are shared, and comparing them would unfold what they share
+        return self._extensions.setdefault(id(before), Extension(before, self._position))
+
+    def either(self, parts: Iterable[MarkSet]) -> MarkSet:
+        """The union."""
+        different = {id(part): part for part in parts}
+        if len(different) == 1:
+            return next(iter(different.values()))
+        union = Either(tuple(different.values()))
+        return self._either.setdefault(frozenset(different), union)
+
+
+def matches_of(node: MarkSet) -> Iterator[Positions]:
+    """The matches of a set; one that two parts of it have is there twice.
+
+    >>> first = Extension(EMPTY_MATCH, 0)
+    >>> later = Extension(Either((first, EMPTY_MATCH)), 3)
+    >>> sorted(matches_of(Either((Extension(first, 2), later))))
+    [(0, 2), (0, 3), (3,)]
+    """
+    pending: list[tuple[MarkSet, Positions]] = [(node, ())]
+    while pending:
+        here, later = pending.pop()
+        match here:
+            case EmptyMatch():
+                yield later
+            case Extension(before, position):
+                pending.append((before, (position, *later)))
+            case Either(parts):
+                pending += ((part, later) for part in parts)
+            case _:
+                assert_never(here)
+
+
+def each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:
+    """The matches of some sets, which may overlap, each once."""
+    matches: set[tuple[int, ...]] = set()
+    for marks in sets:
+        for M in matches_of(marks):
+            if M not in matches:
+                matches.add(M)
+                yield M

@@ -1,0 +1,80 @@
+"""Places beside the values of events: what a transducer reads for waits and windows before others.
+
+Its guards compare positions: that of an event, that of the first event inside a window that ends at
+it, and that of the last event that a wait from it lets pass.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import TypeAlias
+
+from cerlab.automata.labelled import PLACE, first_place, last_place
+from cerlab.automata.plan import Held, Waiting, WaitPlan
+from cerlab.errors import BadData
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.event import Event, is_of_streams
+from cerlab.model.stream import Clock, Instant, Stream, TimeAxis, clock_for, promised
+from cerlab.predicates.truth import Key, partition_key
+
+
+def width_of(length: TimeWindow | AttributeWindow) -> Instant:
+    """The length of a window or a wait, in the unit of its clock."""
+    if isinstance(length, TimeWindow):
+        return length.nanoseconds
+    return length.width if isinstance(length.width, int) else Fraction(length.width)
+
+
+def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]:
+    """The events, with the places that a transducer reads for waits and windows."""
+    places = [{PLACE.name: n} for n in range(len(stream))]
+    for step in {step for n, _ in plan.branches for step in plan.timed_of(n)}:
+        window = step.length if isinstance(step, Waiting) else step.window
+        assert not isinstance(window, EventWindow), "automata count events"
+        width, last, substreams = width_of(window), list[Instant](), dict[Key, list[_Place]]()
+        for n, then, key in _times(plan, stream, clock_for(window, time)):
+            last = [then]
+            if key is not None:
+                substreams.setdefault(key, []).append((then, n))
+        if isinstance(step, Held):
+            for inside in substreams.values():
+                for then, n in inside:
+                    first = bisect_left(inside, (then - width, -1))
+                    places[n][first_place(window).name] = inside[first][1]
+            continue
+        if stream.until not in (None, "end"):
+            last = [promised(stream.until, plan.waits, time, last)]
+        for inside in substreams.values():
+            for then, n in inside:
+                if stream.until == "end" or then + width < last[0]:
+                    end = bisect_right(inside, (then + width, len(stream))) - 1
+                    places[n][last_place(window).name] = inside[end][1]
+    return [*map(with_places, stream, places)]
+
+
+_Place: TypeAlias = tuple[Instant, int]
+"""The time and the position of an event."""
+
+
+def _times(
+    plan: WaitPlan, stream: Stream, clock: Clock
+) -> Iterator[tuple[int, Instant, Key | None]]:
+    """Yield the position, the time and the key of each event, up to one without a time.
+
+    What evaluates the events raises for that one.
+    """
+    for n, event in enumerate(stream):
+        if is_of_streams(event, plan.streams):
+            try:
+                then = clock(event, n)
+            except BadData:
+                return
+            yield n, then, partition_key(event, plan.partition)
+
+
+def with_places(event: Event, places: Mapping[str, int]) -> Event:
+    """An event with places beside its values."""
+    return replace(event, attributes={**event.attributes, **places})
