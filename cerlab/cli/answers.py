@@ -349,8 +349,10 @@ class Answers:
         from cerlab.engine.answers import join_answers
 
         assert isinstance(self._query, Pattern)
+        assert self.recent is not None
         self._has_begun = True
         named_columns(self._query, self._columns, part.columns, empty=self._types_grow)
+        part = self.recent.timed(part)
         self._write(rows_of_part(self._query, part, 0, join_answers(()), self._columns), 0)
         if self._left == 0:
             raise Enough

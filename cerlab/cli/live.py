@@ -15,11 +15,12 @@ from cerlab.cli.answers import Answers, Enough, Writer
 from cerlab.cli.options import in_columns, input_options, time_option
 from cerlab.compile.pattern import AnyPattern, Pattern, waits_live
 from cerlab.errors import AnswerWarning, BadData, CerlabError, TypeMismatch
-from cerlab.evaluate import evaluator_of, remark_on_waiting, valuations_of
+from cerlab.evaluate import evaluator_of, remark_on_waiting, remarks_on_waits, valuations_of
 from cerlab.evaluate.labelled import has_labels
 from cerlab.evaluate.protocol import SHORT, check_clock
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.sources import is_pipe
+from cerlab.logic.cel.syntax import waits
 from cerlab.model.event import Event, TypeColumn
 from cerlab.model.stream import Stream, TimeAxis, Until
 
@@ -147,25 +148,28 @@ def live_run(
     options = {"path": arguments.events, **input_options(arguments, query)}
     options["watch"] = warnings.arriving
     by = evaluator_of(name)
+    if answers.recent is not None:
+        answers.recent.time = axis
+    if in_columns(arguments) and isinstance(query, Pattern) and not _labels_as_they_come(query):
+        return None
     has_machine = query.has_automaton or query.has_registers
     if arguments.labels and not (has_machine and name in MACHINES):
         if isinstance(query, Pattern) and query.has_automaton and name == "automaton":
             check_clock(query.plan, axis)
             return _one_by_one(lambda S: by.valuations(query, S, axis), options, answers)
-        return _again(lambda S: valuations_of(query, S, name), axis, options, answers)
+        return _again(query, lambda S: valuations_of(query, S, name), axis, options, answers)
     if name in WAITING and waits_live(query) and by.takes(query):
-        if (
-            in_columns(arguments)
-            and isinstance(query, Pattern)
-            and not has_labels(query, live=True)
-        ):
-            return None
         return _waiting(query, until, axis, options, answers)
     if name in ("auto", "compiled") and has_machine:
         return _compiled(query, name, axis, options, answers)
     if name == "reference" or (name == "auto" and not query.has_registers):
-        return _again(lambda S: by.answers(query, S), axis, options, answers)
+        return _again(query, lambda S: by.answers(query, S), axis, options, answers)
     return _one_by_one(lambda S: by.live(query, S, axis), options, answers)
+
+
+def _labels_as_they_come(query: Pattern) -> bool:
+    """Whether the events up to the end of an answer tell its labels."""
+    return not waits(query.ast.formula) or (waits_live(query) and has_labels(query, live=True))
 
 
 def _waiting(
@@ -239,6 +243,7 @@ def _noted(events: Iterable[Event], answers: Answers) -> Iterator[Event]:
 
 
 def _again(
+    query: AnyPattern,
     evaluate: Callable[[Stream], Iterable[Any]],
     axis: TimeAxis | None,
     options: dict[str, Any],
@@ -270,6 +275,8 @@ def _again(
             give_out()
             raise
         give_out()
+        for remark in remarks_on_waits(query, Stream(history, time=axis)):
+            warn(AnswerWarning(remark), stacklevel=2)
 
     evaluate(Stream((), time=axis))  # raises for what cannot be evaluated
     return read

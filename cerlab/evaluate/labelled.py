@@ -267,11 +267,15 @@ class Recent:
                 begin = begin if parts else at
                 parts.append(part)
             at += len(part)
-        stream = joined(parts)
-        if self.time is not None:
-            stream = copy(stream)
-            stream.time = self.time
-        return stream, begin
+        return self.timed(joined(parts)), begin
+
+    def timed(self, part: Stream) -> Stream:
+        """A part with the axis, if there is one."""
+        if self.time is None:
+            return part
+        part = copy(part)
+        part.time = self.time
+        return part
 
     def part_of(self, pattern: AnyPattern, answers: AnswerBatch) -> tuple[Stream, int]:
         """The events of some answers; without a machine that labels them all before these too."""

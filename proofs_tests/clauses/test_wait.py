@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import warnings
 from collections.abc import Sequence
@@ -483,6 +484,32 @@ def test_errors() -> None:
         cerlab.evaluate("A WAIT 5 SECONDS", stream(S))
     with pytest.raises(cerlab.BadData, match="CER0714"):
         cerlab.evaluate("A WAIT 5 [t]", stream("A@3 A@2"))
+
+
+BAD_TIMES: dict[str, list[list[Any]]] = {
+    "CER0712": [[0, 1, None, 2], [0, 1, "x", 2], [0, 1, math.nan, 2], [None, 1, 2, 2]],
+    "CER0714": [[10, 3, 3, 4], [10, 3, 4, 5], [0, 1, 2, 1]],
+    "CER0711": [[cerlab.Duration(n) for n in range(4)]],
+}
+
+
+@pytest.mark.parametrize("evaluator", ["reference", "registers", "compiled", "auto"])
+@pytest.mark.parametrize("body", ["(A ; B WITHIN 5 [t])", "(A WAIT 5 [t])", "(A WAIT 5 [t]) ; B"])
+@pytest.mark.parametrize(
+    "clauses", ["* WHERE {}", "MAX * WHERE {}", "* WHERE {} LIMIT 3", "* WHERE {} CONSUME BY ANY"]
+)
+def test_a_time_that_is_bad_is_an_error_under_every_clause(
+    evaluator: Any, body: str, clauses: str
+) -> None:
+    """What selects reads no clock where it has places, which once let such a time pass."""
+    query = f"SELECT {clauses.format(body)}"
+    for code, streams in BAD_TIMES.items():
+        for times in streams:
+            events = [{"type": x, "t": t} for x, t in zip("ABAB", times, strict=True)]
+            if evaluator not in ("auto", *evaluators_for(any_pattern(query))):
+                continue  # it refuses the query by name
+            with pytest.raises(cerlab.BadData, match=code):
+                cerlab.evaluate(query, events, evaluator=evaluator, until="end")
 
 
 @pytest.mark.parametrize("text", ["WAIT", "A AS WAIT", "WAIT WAIT 5 [WAIT] AS WAIT"])

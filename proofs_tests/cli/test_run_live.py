@@ -8,11 +8,13 @@ compiled engine has its tests in `test_run_pipes`.
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -21,7 +23,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.evaluate import valuations_of
-from cerlab.logic.cel.syntax import Formula
+from cerlab.logic.cel.syntax import Formula, is_timed
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.logic.sremo.parser import sremo_text
@@ -362,3 +364,43 @@ def test_totals_of_answers_that_wait(
     written = capsys.readouterr()
     assert json.loads(written.out) == {"count": count}
     assert written.err.count("CER0915: 1 answer waits") == 2 - count
+
+
+@pytest.mark.parametrize("option", ["", "--labels", "--columns"])
+def test_a_pipe_that_waits_says_what_a_file_says(
+    option: str,
+    suite: Suite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Rows, warnings and errors; windows in time inside, waits, and what selects among both."""
+    shape = Shape(depth=2, events=6, family=True, timed=True)
+    path = tmp_path / "e.ndjson"
+
+    def said(*arguments: str) -> tuple[int, list[str], set[str]]:
+        status = main(["run", *arguments])
+        written = capsys.readouterr()
+        codes = set(re.findall(r"CER\d+", written.err)) - {"CER0912"}  # files alone are searched
+        rows = [str(json.loads(line, parse_int=float)) for line in written.out.splitlines()]
+        return status, sorted(rows), codes
+
+    def case(rng: Random) -> bool:
+        of_file = (1, [""], {"CER0747"})
+        while "CER0747" in of_file[2]:  # a key of several types is no column
+            while not is_timed((example := random_case(rng, shape)).ast.formula):
+                pass
+            lines = [json.dumps(as_dict(event)).encode() + b"\n" for event in example.stream]
+            path.write_bytes(b"".join(lines))
+            labels = {x for V in query_valuations(example.ast, example.stream) for x in V.labels}
+            more = ["--time", "t:s", *([option] if option else [])]
+            if option == "--columns":
+                more.append(",".join(f"{x}.t,{x}" for x in sorted(labels or {"A"})))
+            more += ["--until", "end"] * rng.randrange(2)
+            text = query_text(example.ast)
+            of_file = said(text, str(path), *more)
+        monkeypatch.setattr(sys, "stdin", Pieces([*lines], lambda _: None))
+        assert said(text, "-", *more) == of_file, (text, lines, more)
+        return bool(of_file[1])
+
+    suite.run(case, deep_count=1_000)

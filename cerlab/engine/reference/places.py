@@ -17,7 +17,7 @@ from cerlab.automata.plan import Held, Waiting, WaitPlan
 from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.event import Event, is_of_streams
-from cerlab.model.stream import Clock, Instant, Stream, TimeAxis, clock_for, promised
+from cerlab.model.stream import Clock, Instant, Stream, TimeAxis, check_order, clock_for, promised
 from cerlab.predicates.truth import Key, partition_key
 
 
@@ -53,6 +53,19 @@ def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]
                     end = bisect_right(inside, (then + width, len(stream))) - 1
                     places[n][last_place(window).name] = inside[end][1]
     return [*map(with_places, stream, places)]
+
+
+def check_clocks(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> None:
+    """Raise `BadData` for the first event whose time is missing or goes back on some axis."""
+    timed = [window for window in plan.windows if not isinstance(window, EventWindow)]
+    clocks = [clock_for(window, time) for window in timed]
+    before: list[Instant] = []
+    for n, event in enumerate(stream):
+        if is_of_streams(event, plan.streams):
+            now = [clock(event, n) for clock in clocks]
+            for earlier, later in zip(before, now, strict=False):
+                check_order(earlier, later, n)
+            before = now
 
 
 _Place: TypeAlias = tuple[Instant, int]
