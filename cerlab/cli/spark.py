@@ -9,7 +9,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from warnings import warn
 from cerlab.cli.command import BAD, OK
 from cerlab.cli.options import add_quiet, comma_separated, read_query, time_option
 from cerlab.errors import BadData, CerlabError, CerlabWarning, DataPlace, UsageError
+from cerlab.model.stream import time_axis
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         return OK if able else BAD
     _check(arguments)
     query = read_query(arguments)
+    _check_query(query, arguments)
     _check_places(arguments)
     small = not (arguments.stream or arguments.explain) and _is_small(arguments.input)
     short_lived, debug = small or _tasks_read(query, arguments), arguments.debug
@@ -182,6 +184,9 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
 
 
 def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     from cerlab.spark import inputs
     from cerlab.spark.batch import explanation, warn_about_answers, write
     from cerlab.spark.first_pass import first_pass
@@ -214,7 +219,10 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     if not arguments.quiet:
         command = shlex.join(["cerlab", "why", arguments.query, place])
         ask = "cerlab why says why, of a copy on this machine" if files else f"{command} says why"
-        warn_about_answers(query, request.source, rows, ask)
+        with suppress(
+            PySparkException, Py4JError
+        ):  # what tasks have read Spark need not be able to read
+            warn_about_answers(query, request.source, rows, ask)
     return OK
 
 
@@ -298,6 +306,28 @@ def _check(arguments: argparse.Namespace) -> None:
         )
 
 
+def _check_query(query: Pattern, arguments: argparse.Namespace) -> None:
+    """Raise for what shows in the command alone, before Spark starts."""
+    from cerlab.spark.plan import choose_mode
+    from cerlab.spark.request import check_partition, no_order
+
+    for name in ("parts", "buckets", "files"):
+        if (count := getattr(arguments, name)) is not None and count < 1:
+            what = f"--{name} is {count}: 1 is the least"
+            raise UsageError("CER0877", what, hint="leave it out for one that fits the data")
+    column, unit = time_option(arguments)
+    if column is not None:
+        time_axis(column, unit)
+    if arguments.stream:
+        return
+    if not (arguments.order_by or arguments.position):
+        raise no_order()
+    plan = query.plan if query.has_automaton else query.registers
+    check_partition(plan, with_partition=arguments.partition)
+    if query.has_automaton:
+        choose_mode(plan, arguments.mode)
+
+
 def _check_places(arguments: argparse.Namespace) -> None:
     """Raise for an output that is there and an input that is not, before Spark starts.
 
@@ -353,19 +383,23 @@ def _errors_of_spark(*places: str | None, debug: bool) -> Iterator[None]:
             raise
 
 
+_CASE = {"spark.sql.caseSensitive": "true"}
+"""Attributes of events are told apart by the case of their letters."""
+
+
 @contextmanager
 def _session(master: str | None, *, short_lived: bool, debug: bool) -> Iterator[SparkSession]:
     """Start Spark; what Java, its workers and py4j write is seen under --debug only."""
     from cerlab.spark import session
 
     if debug:
-        yield session(master, short_lived=short_lived)
+        yield session(master, _CASE, short_lived=short_lived)
         return
     sys.stderr.flush()
     ours, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 2)  # the JVM keeps what is standard error when it starts, and so do workers
     try:
-        spark = session(master, short_lived=short_lived)
+        spark = session(master, _CASE, short_lived=short_lived)
     finally:
         sys.stderr.flush()
         os.dup2(ours, 2)

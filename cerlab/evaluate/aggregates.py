@@ -164,7 +164,8 @@ def _request(
     window = _window(sliding, names)
     label_columns = _label_columns(pattern, [name for name in names if name not in (*PLACES, *key)])
     of_key = tuple(name for name in names if name in key)
-    request = Request(count, tuple(measures), names, of_key, tuple(label_columns), window)
+    distinct = tuple(dict.fromkeys(measures))  # a table has each column once
+    request = Request(count, distinct, names, of_key, tuple(label_columns), window)
     return check_attributes(request, pattern, None)
 
 

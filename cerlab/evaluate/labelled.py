@@ -19,6 +19,7 @@ from cerlab.automata.plan import PlanClauses
 from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages, has_waits, waits_of
 from cerlab.compile.waiting import Labels
 from cerlab.engine.reference.registers import Marks, labels_of_answer
+from cerlab.errors import UsageError
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
 from cerlab.logic.cel.syntax import (
@@ -366,9 +367,16 @@ def named_columns(
     `names` are those of the attributes of events; of an `empty` stream they are not known. Raises
     as `answer_columns`.
     """
+    places, key = ("start", "end"), partition_attributes(pattern.ast)
+    if taken := [name for name in key if name in places]:
+        raise UsageError(
+            "CER0862",
+            f"PARTITION BY [{taken[0]}] needs a column that has the name of a position",
+            hint="rename the attribute where the events are made",
+        )
     if columns is None:
         return default_columns(pattern, names)
-    apart = ("start", "end", *partition_attributes(pattern.ast))
+    apart = (*places, *key)
     label_columns = [read_column(text) for text in dict.fromkeys(columns) if text not in apart]
     check_columns(label_columns, selected_labels(pattern), None if empty else names)
     return label_columns

@@ -48,6 +48,7 @@ _ENDED = (
 )
 """Texts of Spark for a JVM or a worker that has ended, most often for want of memory."""
 
+_IN_MICROSECONDS = "write moments in microseconds: coerce_timestamps='us' in pyarrow and pandas"
 _MORE = "cerlab spark --debug shows all that Java says"
 
 
@@ -144,12 +145,9 @@ def _unread(kind: str, file: str, what: str, text: str) -> BadData:
         if (column := re.search(r"column \[(.*?)\]", what)) is not None:
             place = DataPlace(place.file, None, column[1])
         message = re.sub(r"^.*?column \[.*?\]\.\s*", "", what).partition(" SQLSTATE")[0]
-        return BadData(
-            "CER0784",
-            f"the files have two types for the column: {message}",
-            place=place,
-            hint="write the files again with one type",
-        )
+        hint = _IN_MICROSECONDS if "timestamp" in message else "write the files with one type"
+        what = f"the file has another type than Spark reads: {message}"
+        return BadData("CER0784", what, place=place, hint=hint)
     causes = _CAUSE.findall(text)
     reason = causes[-1] if causes else what.partition(" SQLSTATE")[0]
     return BadData(
@@ -174,5 +172,12 @@ def _of_condition(text: str) -> CerlabError:
             return BadData("CER0743", "there are no files of events", hint="check the path")
         case "PATH_ALREADY_EXISTS":
             return UsageError("CER0889", what, hint="give another place, or --overwrite")
+        case "PARQUET_TYPE_ILLEGAL":
+            return BadData("CER0741", f"Spark has no such type: {what}", hint=_IN_MICROSECONDS)
+        case "COLUMN_ALREADY_EXISTS":
+            hint = "rename one, or set spark.sql.caseSensitive where upper and lower case differ"
+            return BadData("CER0732", what, hint=hint)
         case _:
+            if "Python worker" in first:  # what it raised is last
+                first = next((s for s in map(str.strip, reversed(lines)) if s[:1].isalpha()), first)
             return BadData("CER0785", f"Spark says: {first}", hint=_MORE)

@@ -25,6 +25,7 @@ from cerlab.spark.footers import (
     layout,
     local_path,
     row_groups,
+    warn_of_lost_columns,
 )
 from cerlab.spark.frame import WHOLE, group_of, map_batches
 from cerlab.spark.plan import Mode, why_not
@@ -110,8 +111,10 @@ def check_files(request: Request) -> None:
             return
     in_files = {user: names.get(f"c{n}") for n, user in enumerate(source.names)}
     read = dict.fromkeys((*labels.keys, labels.time, *request.attributes))
-    columns = (in_files.get(name, name) for name in read if name is not None)
+    columns = (in_files.get(name) for name in read if name is not None)
     check_columns(paths, [name for name in columns if name is not None])
+    lost = (name for name in read if name is not None and name not in in_files)
+    warn_of_lost_columns(paths, [*lost])
 
 
 def why_not_files(request: Request) -> str | None:

@@ -341,6 +341,15 @@ def check_columns(paths: Sequence[str], names: Sequence[str]) -> None:
         warn(CerlabWarning(message), stacklevel=stacklevel_of_caller())
 
 
+def warn_of_lost_columns(paths: Sequence[str], names: Sequence[str]) -> None:
+    """Warn of columns that files have and the DataFrame has not: Spark may look into one file."""
+    for name in names:
+        if (count := sum(has_column(path, name) for path in paths)) > 0:
+            what = f"'{name}' is in {count} of {len(paths)} files, and the DataFrame lacks it"
+            message = f"CER0952: {what}: read them with the option mergeSchema"
+            warn(CerlabWarning(message), stacklevel=stacklevel_of_caller())
+
+
 def _plain_type(kind: Any) -> str:
     """The type of a column in words, the same for all widths that read alike."""
     import pyarrow as pa

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cerlab.errors import BadData, DataPlace, UsageError, nearest
+from cerlab.io.conversion import duplicate_column
 from cerlab.model.event import AttributeType, Schema
 from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened
 from cerlab.spark.frame import arrow_schema, map_batches, quoted
@@ -54,8 +56,10 @@ def read(
             frame = map_batches(numbers, read_all, types)
         case "parquet":
             footer_types = footer_schema(path)
-            reader = spark.read if footer_types is None else spark.read.schema(footer_types)
-            frame = reader.parquet(path)
+            # else a column that the file lacks that Spark looks into would be NULL in all rows
+            merged = spark.read.option("mergeSchema", True)
+            reader = merged if footer_types is None else spark.read.schema(footer_types)
+            frame = reader.parquet(as_it_is(path))
         case "csv":
             frame = _csv(spark, path, schema)
         case "ndjson":
@@ -64,6 +68,14 @@ def read(
             hint = nearest(unknown, FORMATS)
             raise UsageError("CER0811", f"unknown format '{unknown}'", hint=hint)
     return frame if schema is None else conform(frame, schema, path)
+
+
+def as_it_is(path: str) -> str:
+    """A place for Spark, which takes ``[1]`` for a pattern, as it is where something is there."""
+    place = local_path(path)
+    if place is None or not place.exists():
+        return path
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
 def files_elsewhere(path: str, format: str | None = None) -> tuple[str, ...]:
@@ -269,9 +281,6 @@ def _rows_against(frame: DataFrame, schema: Schema) -> dict[tuple[str, str, str]
     return problems
 
 
-MOST = 64
-"""Files whose footers are opened here; beyond it Spark reads the schema of one."""
-
 _WRITTEN_BY_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
@@ -287,7 +296,7 @@ def footer_schema(path: str) -> StructType | None:
     if place is None or not place.exists():
         return None
     files = [place] if place.is_file() else _files(place)
-    if not files or len(files) > MOST:
+    if not files:
         return None
     schemas = [schema for schema in map(_of_file, files) if schema is not None]
     if len(schemas) < len(files):
@@ -324,6 +333,8 @@ def _of_file(file: Path) -> StructType | None:
     from pyspark.sql.types import StructType
 
     schema = parquet_file(str(file)).schema_arrow
+    if len(set(schema.names)) < len(schema.names):
+        raise duplicate_column(schema.names, str(file))
     if (spark_schema := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
         return StructType.fromJson(json.loads(spark_schema))
     for field in schema:
@@ -371,7 +382,7 @@ def _is_plain(kind: Any) -> bool:
     from pyarrow import types
 
     if types.is_timestamp(kind):
-        return kind.unit in ("ms", "us")
+        return bool(kind.unit != "s")  # which Parquet has not
     tests = (
         types.is_signed_integer,
         types.is_float32,

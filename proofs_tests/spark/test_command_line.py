@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+import cerlab
 from cerlab.cli import main
 from cerlab.spark import batch as answer_warnings
 from cerlab.spark import time_spent
@@ -208,3 +209,127 @@ def test_a_file_system_that_spark_does_not_know_is_named(
 def test_what_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["spark", "SELECT * WHERE A"]) == 2
     assert "missing: --input, --output" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "code"),
+    [
+        (["--position", "n", "--parts", "0"], "CER0877"),
+        ([], "CER0871"),
+        (["--position", "n", "--time", "t:x"], "CER0801"),
+        (["--position", "n", "--mode", "keys"], "CER0490"),
+        (["--position", "n", "--partition"], "CER0876"),
+        (["--stream", "--position", "n", "--lateness", "1", "--buckets", "0"], "CER0877"),
+        (["--stream", "--position", "n", "--lateness", "1", "--files", "0"], "CER0877"),
+    ],
+)
+def test_what_the_command_shows_is_said_before_spark_starts(
+    option: list[str],
+    code: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cerlab.spark.session", lambda *_, **__: pytest.fail("Spark is started"))
+    path = write(tmp_path, "parquet")
+    command = ["spark", QUERY, "--input", str(path), "--output", str(tmp_path / "out"), *option]
+    assert main(command) == 2
+    assert code in capsys.readouterr().err
+
+
+def answers_of(
+    folder: Path, query: str, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[list[dict[str, Any]], str]:
+    """The rows that ``cerlab spark`` writes for a folder, and what it says."""
+    output = folder.parent / "answers of it"
+    paths = ["--input", str(folder), "--output", str(output), "--overwrite", "--parts", "2"]
+    status = main(["spark", query, *paths, "--position", "n", *options])
+    said = capsys.readouterr().err
+    rows = parquet.read_table(output).to_pylist() if status == 0 else []
+    return sorted(rows, key=str), said
+
+
+def write_all(folder: Path, tables: list[Any], names: list[str] | None = None) -> list[Any]:
+    folder.mkdir()
+    for n, table in enumerate(tables):
+        parquet.write_table(table, folder / (names[n] if names else f"{n:03}.parquet"))
+    whole = pa.concat_tables(tables, promote_options="default")
+    return sorted(cerlab.parse_query(PAIRS).run(whole).to_arrow().to_pylist(), key=str)
+
+
+PAIRS = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 3 [t]"
+
+
+def pairs(first: int, **more: Any) -> Any:
+    columns = {
+        "type": ["A", "B"],
+        "k": ["x", "x"],
+        "t": [first, first + 1],
+        "n": [first, first + 1],
+    }
+    return pa.table(columns | more)
+
+
+@pytest.mark.parametrize("name", ["day[1]", "a{b,c}", "what*?", "with blanks", "b\\c"])
+def test_a_place_is_what_has_its_name(
+    spark: Any, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = write_all(tmp_path / name, [pairs(0), pairs(2)])
+    (tmp_path / "day1").mkdir(exist_ok=True)
+    parquet.write_table(pairs(0).slice(0, 1), tmp_path / "day1" / "0.parquet")
+    assert answers_of(tmp_path / name, PAIRS, capsys)[0] == expected
+
+
+def test_a_file_whose_name_spark_cannot_read_is_read_by_tasks(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = write_all(tmp_path / "in", [pairs(0)], ["2024-01-01T10:00.parquet"])
+    assert answers_of(tmp_path / "in", PAIRS, capsys)[0] == expected
+
+
+@pytest.mark.parametrize("mode", ["keys", "ranges"])
+def test_a_column_that_the_first_of_many_files_lacks(
+    spark: Any, mode: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = [pairs(2 * n) for n in range(70)]
+    expected = write_all(tmp_path / "in", [tables[0].drop(["k"]), *tables[1:]])
+    rows, said = answers_of(tmp_path / "in", PAIRS, capsys, "--mode", mode)
+    assert rows == expected
+    assert "CER0952: 'k' is in 69 of 70 files" in said
+    assert "CER0905" not in said
+    lacking = spark.read.schema("type string, t bigint, n bigint").parquet(str(tmp_path / "in"))
+    with pytest.warns(cerlab.CerlabWarning, match="CER0952: 'k' is in 69 of 70 .* mergeSchema"):
+        cerlab.spark.match(lacking, PAIRS, position="n", mode="keys")
+
+
+def test_nanoseconds_are_read_by_tasks_and_refused_by_spark(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = [pa.array([2 * n, 2 * n + 1], pa.timestamp("ns")) for n in range(3)]
+    expected = write_all(tmp_path / "in", [pairs(2 * n, at=at[n]) for n in range(3)])
+    assert answers_of(tmp_path / "in", PAIRS, capsys)[0] == expected
+    in_time = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 0.000000003 SECONDS"
+    assert answers_of(tmp_path / "in", in_time, capsys, "--time", "at")[0] == expected
+    _, said = answers_of(tmp_path / "in", in_time, capsys, "--time", "at", "--mode", "keys")
+    assert re.search(r"CER0784: .*column 'at'\)\nhint: write moments in microseconds", said)
+
+
+def test_columns_are_told_apart_by_case_and_refused_if_they_are_not(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = write_all(tmp_path / "in", [pairs(0, v=[1, 2], V=[3, 4])])
+    text = PAIRS.replace("PARTITION", "FILTER A[v = 1] AND B[V = 4] PARTITION")
+    assert answers_of(tmp_path / "in", text, capsys)[0] == expected
+    (tmp_path / "twice").mkdir()
+    names = [*pairs(0).column_names, "t"]
+    twice = pa.Table.from_arrays([*pairs(0).columns, pa.array([5, 6])], names)
+    parquet.write_table(twice, tmp_path / "twice" / "0.parquet")
+    assert "CER0732: 't' stands twice" in answers_of(tmp_path / "twice", PAIRS, capsys)[1]
+
+
+def test_an_aggregate_that_is_asked_for_twice_is_one_column(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_all(tmp_path / "in", [pairs(0), pairs(2)])
+    text = PAIRS.replace("*", "COUNT(*), SUM(B.t), SUM(B.t)")
+    assert answers_of(tmp_path / "in", text, capsys)[0] == [{"count": 3, "sum(B.t)": 7}]

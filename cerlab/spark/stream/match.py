@@ -337,7 +337,7 @@ def read_stream(
         case "ndjson":
             return reader.schema(kinds).json(path, mode="FAILFAST")
         case _:
-            file_schema = spark.read.parquet(path).schema
+            file_schema = inputs.read(spark, path, format="parquet").schema
             for field in file_schema.fields:
                 if field.dataType != kinds[field.name].dataType:
                     place = DataPlace(path, None, field.name)
@@ -347,7 +347,7 @@ def read_stream(
                         place=place,
                         hint="declare the type that the file has",
                     )
-            return reader.schema(file_schema).parquet(path)
+            return reader.schema(file_schema).parquet(inputs.as_it_is(path))
 
 
 def _plain(frame: DataFrame, field: Any) -> Column:
