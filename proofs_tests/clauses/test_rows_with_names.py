@@ -182,6 +182,16 @@ def test_what_is_no_column_is_refused_with_the_nearest(column: str, code: str, h
     assert hint in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize("columns", [None, ["a.v"]])
+def test_a_key_that_has_the_name_of_a_position_is_refused(columns: list[str] | None) -> None:
+    """It once stood in the place of the position."""
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; B PARTITION BY [start]")
+    matches = query.run([{"type": x, "start": 7, "v": 1} for x in "AB"])
+    assert [m.start for m in matches] == [0]
+    with pytest.raises(cerlab.UsageError, match="CER0862"):
+        matches.table(columns)
+
+
 def test_a_column_of_several_types_is_refused_by_name() -> None:
     events = [{"type": "A", "v": 1}, {"type": "A", "v": "x"}]
     with pytest.raises(cerlab.BadData, match="'v' holds values of several types"):

@@ -132,3 +132,14 @@ def test_python_is_warned_as_by_evaluate(spark: Any, tmp_path: Path) -> None:
     query = QUERY.replace("[v", "[w")
     with pytest.warns(cerlab.CerlabWarning, match=r"CER0905: no event has an attribute 'w'"):
         cerlab.spark.match(frame, query, position="id")
+
+
+def test_an_exception_that_no_code_has_is_said_in_its_last_line() -> None:
+    pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
+    lines = [
+        "An exception was thrown from the Python worker:",
+        "Traceback (most recent call last):",
+    ]
+    lines += ['  File "worker.py", line 7, in main', "KeyError: 'v'", ""]
+    error = cerlab.spark.error_of(RuntimeError("\n".join(lines)))
+    assert "KeyError: 'v'" in str(error)
