@@ -24,7 +24,7 @@ from cerlab.model.columns import Chunks, is_arrow, is_duration, is_moment, is_te
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Stream
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Correlation, On, alternatives
+from cerlab.predicates.condition import Correlation, On, atomics
 from cerlab.predicates.syntax import attributes_of, operands
 from cerlab.predicates.text import literal_hint, predicate_text
 from cerlab.predicates.truth import kind_of, kind_of_result
@@ -295,7 +295,7 @@ def requirements_of(pattern: AnyPattern, time: str | None = None) -> Requirement
         elif isinstance(psi, cel.Wait):
             lengths.append(psi.length)
         elif isinstance(psi, cel.Filter):
-            for condition in (each for group in alternatives(psi.condition) for each in group):
+            for condition in atomics(psi.condition):
                 match condition:
                     case On(_, predicate):
                         _of_atoms(needs, pred.atoms(predicate))

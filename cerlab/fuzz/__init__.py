@@ -26,7 +26,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
-from cerlab.predicates.condition import Condition, Correlation, alternatives
+from cerlab.predicates.condition import Condition, Correlation, atomics
 from cerlab.predicates.syntax import LabelAttribute
 from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
 from cerlab.testing.choices import smallest
@@ -114,7 +114,7 @@ def _operators(phi: Formula) -> Iterable[str]:
 
 
 def _of_correlations(condition: Condition) -> Iterator[str]:
-    for each in (each for group in alternatives(condition) for each in group):
+    for each in atomics(condition):
         if isinstance(each, Correlation):
             plain = all(isinstance(side, LabelAttribute) for side in (each.left, each.right))
             yield "x.v=y.v" if plain else "x.v+y.v"

@@ -10,6 +10,7 @@ import cerlab
 from cerlab import IllFormed, QuerySyntaxError, ResourceLimit, TypeMismatch
 from cerlab.compile.pattern import any_pattern
 from cerlab.errors import CerlabError
+from cerlab.evaluate.requirements import requirements_of
 from proofs_tests.limits.calls import at_most_calls
 
 SCHEMA = (
@@ -170,6 +171,14 @@ def test_the_smallest_integer_is_read() -> None:
 def test_what_is_too_large_is_refused_at_once(text: str) -> None:
     with pytest.raises(ResourceLimit), at_most_calls(1_000_000):
         cerlab.evaluate(text, [])
+
+
+def test_what_a_filter_reads_is_found_without_its_copies() -> None:
+    """36 times OR are 2^36 ways to satisfy it, of which each test is asked for once."""
+    tests = " AND ".join(f"(a[v != {n}] OR b[w != {n}])" for n in range(36))
+    query = cerlab.parse_query(f"SELECT * WHERE A AS a ; B AS b FILTER {tests}")
+    with at_most_calls(100_000):
+        assert {*requirements_of(query).attributes} == {"v", "w"}
 
 
 @pytest.mark.parametrize(
