@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import TypeAlias, TypeVar
 from warnings import warn
@@ -22,7 +20,7 @@ from cerlab.model.event import (
     Timestamp,
     Value,
     duration_of_text,
-    to_value,
+    moment_of_data,
 )
 
 OnBadRow = Callable[[str, BadData], None]
@@ -136,8 +134,8 @@ def convert(raw: str, kind: AttributeType, place: Place) -> Value:
                 return _float(raw, place)
             case AttributeType.BOOLEAN if raw.upper() in ("TRUE", "FALSE"):
                 return raw.upper() == "TRUE"
-            case AttributeType.TIMESTAMP:
-                return to_value(datetime.fromisoformat(raw))
+            case AttributeType.TIMESTAMP if (moment := moment_of_data(raw)) is not None:
+                return moment
             case AttributeType.DURATION if (duration := duration_of_text(raw)) is not None:
                 return duration
             case _:
@@ -181,25 +179,22 @@ _KINDS = (AttributeType.INT, AttributeType.DOUBLE, AttributeType.BOOLEAN, Attrib
 _NOWHERE: Place = partial(DataPlace, "")
 
 _MOMENT = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:([ T][0-9]{2}(?::[0-9]{2}(?::[0-9]{2}(?:\.([0-9]{1,9}))?)?)?)"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:[ T][0-9]{2}(?::[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?)?"
     r"(Z|[+-][0-9]{2}(?::?[0-5][0-9])?)?)?"
 )
 
 
 def _moment(word: str) -> tuple[Timestamp, bool] | None:
     """Return a moment in ISO 8601 in 64 bits of nanoseconds, and whether it has a zone."""
-    if (match := _MOMENT.fullmatch(word)) is None:
+    match = _MOMENT.fullmatch(word)
+    moment = moment_of_data(word) if match is not None else None
+    if match is None or moment is None:
         return None
-    date, time, fraction, zone = match.groups("")
-    with suppress(ValueError):
-        second = to_value(datetime.fromisoformat(date + time.partition(".")[0] + zone))
-        assert isinstance(second, Timestamp), "a date is a moment"
-        moment = Timestamp(second.nanoseconds + int(fraction.ljust(9, "0")))
-        # pyarrow multiplies the seconds before it adds the rest, so both have to fit
-        if second.nanoseconds in _INT64 and moment.nanoseconds in _INT64:
-            return moment, bool(zone)
-    return None
+    # pyarrow multiplies the seconds before it adds the rest, so both have to fit
+    second = moment.nanoseconds // 10**9 * 10**9
+    fits = second in _INT64 and moment.nanoseconds in _INT64
+    return (moment, bool(match[1])) if fits else None
 
 
 def is_double(cell: str | None) -> bool:

@@ -78,34 +78,47 @@ def duration_parts(nanoseconds: int) -> Iterator[tuple[str, str]]:
         yield "SECOND", f"{seconds}" + f".{nanos:09d}".rstrip("0") * bool(nanos)
 
 
-# digits after the ninth are accepted only if they are 0: nothing is rounded
 _MOMENT = re.compile(
-    r"(\d{4}-\d\d-\d\d)"
-    r"(?:[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,](\d{1,9})0*)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII | re.IGNORECASE,
 )
 
+# of a fraction `datetime` reads six digits
+_BEYOND_MICROSECONDS = re.compile(r"[.,]\d{6}(\d+)", re.ASCII)
+
+
+def moment_of_data(text: str) -> Timestamp | None:
+    """Return the moment that a text names in any form of ISO 8601, to the nanosecond, else None.
+
+    Without a zone it is UTC. Digits after the ninth have to be 0: nothing is rounded.
+
+    >>> str(moment_of_data("20240131T100000.123456789+01")), moment_of_data("31.1.2024")
+    ('2024-01-31T09:00:00.123456789Z', None)
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    # the shortest text with seven digits is 20240131T100000.1234567
+    beyond = _BEYOND_MICROSECONDS.search(text) if len(text) > 22 else None
+    if beyond is None:
+        return Timestamp(_nanoseconds(moment))
+    digits = beyond[1].rstrip("0")
+    if len(digits) > 3:
+        return None
+    return Timestamp(_nanoseconds(moment) + int(digits.ljust(3, "0")))
+
 
 def moment_of_text(text: str) -> Timestamp | None:
-    """Return the moment that a text of ISO 8601 names, to the nanosecond; None for other texts.
+    """Return the moment of a text as literals write it, None for others.
 
-    ``T`` or a space is between date and time of day; without a zone it is UTC, and a date alone is
-    its midnight.
+    ``T`` or a space is between date and time of day, which has minutes; a date alone is its
+    midnight. Read as by `moment_of_data`.
 
-    >>> str(moment_of_text("2024-01-31 10:00:00.5+01:00")), moment_of_text("31.1.2024")
+    >>> str(moment_of_text("2024-01-31 10:00:00.5+01:00")), moment_of_text("20240131T1000")
     ('2024-01-31T09:00:00.5Z', None)
     """
-    match = _MOMENT.fullmatch(text)
-    if match is None:
-        return None
-    day, minutes, seconds, fraction, zone = match.groups()
-    try:
-        moment = datetime.fromisoformat(
-            f"{day}T{minutes or '00:00'}{seconds or ':00'}{(zone or 'Z').upper()}"
-        )
-    except ValueError:  # no such day, hour or zone
-        return None
-    return Timestamp(_nanoseconds(moment) + int((fraction or "").ljust(9, "0")))
+    return moment_of_data(text.upper()) if _MOMENT.fullmatch(text) else None
 
 
 _DURATION = re.compile(

@@ -30,6 +30,7 @@ from cerlab.model.event import (
     TypeColumn,
     Value,
     event_from_dict,
+    moment_of_data,
     to_value,
     value_of,
 )
@@ -190,11 +191,7 @@ def _number(event: Event, attribute: str, position: int) -> Instant:
 
 def _from_iso_text(text: str, axis: TimeAxis, position: int) -> Timestamp:
     """A moment as ISO 8601 writes it, in UTC where it names no zone."""
-    try:
-        moment = to_value(datetime.fromisoformat(text))
-    except ValueError:
-        moment = None
-    if isinstance(moment, Timestamp):
+    if (moment := moment_of_data(text)) is not None:
         return moment
     raise BadData(
         "CER0713",

@@ -19,7 +19,7 @@ from cerlab.logic.cel.syntax import Filter
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Event, Value, moment_of_data
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Comparison, Constant, Predicate
@@ -130,6 +130,40 @@ def test_a_fraction_of_a_nanosecond_is_refused(literal: str) -> None:
     with pytest.raises(cerlab.IllFormed) as caught:
         predicate_of(f"d > {literal}")
     assert caught.value.code == "CER0207"
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+02:00"])
+def test_a_text_is_a_time_to_the_nanosecond(zone: str) -> None:
+    texts = [f"2024-01-31T10:00:{second}{zone}" for second in ("08.5", "08.800000001", "20")]
+    events = [Event(kind, {"t": text}) for kind, text in zip("ABC", texts, strict=True)]
+    for evaluator in EVALUATORS:
+        for text, expected in (
+            ("A ; B WITHIN 0.3 SECONDS", []),
+            ("A ; B WITHIN 0.300000001 SECONDS", [c(0, 1, 0, 1)]),
+            ("A WAIT 0.3 SECONDS", [c(0, 0, 0)]),
+        ):
+            if "WAIT" in text and evaluator == "automaton":
+                continue  # it refuses waits
+            query = f"SELECT * WHERE {text}"
+            answers = cerlab.evaluate(query, events, time="t", evaluator=evaluator)  # type: ignore[arg-type]  # literals
+            assert answers == expected, (text, evaluator)
+    assert cerlab.count("A WAIT 0.3 SECONDS", events[:1], time="t", until=texts[1]) == 1
+    session = cerlab.parse_query("SELECT * WHERE A WAIT 0.3 SECONDS").open(time="t")
+    assert session.push(events[:1]) == []
+    assert session.advance(texts[1]) == [c(0, 0, 0)]
+
+
+def test_data_have_every_form_of_a_moment_and_no_fraction_of_a_nanosecond() -> None:
+    for text, nanoseconds in (
+        ("1970-01-01T00:00:00.123456789000", 123_456_789),
+        ("19700101T000000,1234567Z", 123_456_700),
+        ("1970-W01-4 01:00:00.000000001+01", 1),
+        ("1969-12-31T23:59:59.999999999", -1),
+        ("1970-01-01 00", 0),
+    ):
+        assert moment_of_data(text) == Timestamp(nanoseconds), text
+    for text in ("1970-01-01T00:00:00.0000000001", "1970-13-01"):
+        assert moment_of_data(text) is None, text
 
 
 def test_the_outermost_literals() -> None:

@@ -39,7 +39,7 @@ from proofs_tests.io.test_text import (
 from proofs_tests.suite import Suite
 
 NAMES = ("v", "w", "größe", "n_1", "id")
-MOMENTS = ("2024-01-01", "2024-02-29T10:00:00", "1969-12-31 23:59:59.5+02:00", "20240101")
+MOMENTS = ("2024-01-01", "2024-02-29T10:00:00.000000001", "1969-12-31 23:59:59.5+02:00", "20240101")
 DURATIONS = ("PT30S", "-P1DT2H", "pt0.000000001s", "P1M", "PT", "PT1.5M")
 POOLS = {
     AttributeType.INT: INTEGERS,
