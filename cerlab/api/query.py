@@ -203,10 +203,8 @@ class Query(Pattern):
         compare labels answers are listed, a batch at a time, and the events of the window are kept;
         where answers wait, too, and all events are.
         """
-        from cerlab.evaluate.running import RunningTotals
-
         request, axis = request_of(self, **aggregates), self._axis(time, unit, state)
-        return AggregateSession(RunningTotals(self, request, axis, state))
+        return AggregateSession(self, request, axis, state)
 
     def _axis(self, time: str | None, unit: str | None, state: bytes | None) -> TimeAxis | None:
         axis = axis_of_options(time, unit)

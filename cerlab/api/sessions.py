@@ -33,6 +33,9 @@ Result = TypeVar("Result")
 
 T = TypeVar("T")
 
+_OVER = b"over\n"
+"""The line before the state of a session that is over; the rest is the state of its run."""
+
 
 class _Session(ABC, Generic[Result]):
     """Common part of sessions; `Result` is the result of a push."""
@@ -43,8 +46,10 @@ class _Session(ABC, Generic[Result]):
     _before = 0
     """Number of events that the state had read before this session went on from it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, over: bool) -> None:
         self._stopped = False
+        self._over = over
+        """Whether no event may come: that was promised."""
         self._user: dict[str, int] = {}
         """The thread that is in the session."""
 
@@ -90,6 +95,9 @@ class _Session(ABC, Generic[Result]):
     def _push(self, batch: Any, how: io.HowToRead) -> Result:
         self._enter()
         try:
+            if self._over:
+                message, hint = 'no event may come after "end"', "open the query again for others"
+                raise UsageError("CER0829", message, hint=hint)
             try:
                 stream = _stream(batch, **how)
             except BadData as error:
@@ -127,16 +135,33 @@ class _Session(ABC, Generic[Result]):
             if "thread" in self._user:
                 del self._user["thread"]
 
+    def _promise(self, until: Until, ask: Callable[[], T]) -> T:
+        """Ask the run for what a promise makes known; "end" closes the session."""
+
+        def known() -> T:
+            result = ask()
+            self._over = self._over or (isinstance(until, str) and until == "end")
+            return result
+
+        return self._alone(known)
+
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: what opens the query takes it.
 
         A documented, versioned format that runs no code when it is read. A state from somebody else
         cannot do harm, but decides which answers come.
         """
-        return self._alone(self._bytes)
+        return self._alone(lambda: _OVER * self._over + self._bytes())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.pushed:,} events pushed>"
+
+
+def _opened(state: bytes | None) -> tuple[bool, bytes | None]:
+    """Whether a state is that of a session that is over, and the state of its run."""
+    if isinstance(state, bytes) and state.startswith(_OVER):
+        return True, state.removeprefix(_OVER)
+    return False, state
 
 
 def _stopped() -> UsageError:
@@ -179,7 +204,8 @@ class Session(_Session[list[ComplexEvent]]):
     def __init__(self, query: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
         from cerlab.evaluate.open_runs import open_run
 
-        super().__init__()
+        over, state = _opened(state)
+        super().__init__(over=over)
         self._query = query
         self._run: OpenRun = open_run(query, time, state)
         self._before = self._run.position
@@ -222,7 +248,10 @@ class Session(_Session[list[ComplexEvent]]):
         """
         from cerlab.evaluate.open_runs import promised_answers
 
-        return self._alone(lambda: self._counted_answers([*promised_answers(self._run, until)]))
+        def known() -> list[ComplexEvent]:
+            return self._counted_answers([*promised_answers(self._run, until)])
+
+        return self._promise(until, known)
 
     def _counted_answers(self, answers: list[ComplexEvent]) -> list[ComplexEvent]:
         self.answered += len(answers)
@@ -274,7 +303,8 @@ class RowSession(_Session[Any]):
     ) -> None:
         from cerlab.evaluate.kept_events import RunWithEvents
 
-        super().__init__()
+        over, state = _opened(state)
+        super().__init__(over=over)
         if waits_of(query) is not None and not has_labels(query, live=True):
             raise Unsupported(
                 "CER0408",
@@ -331,7 +361,7 @@ class RowSession(_Session[Any]):
 
         As ``Session.advance``; raises as it does.
         """
-        return self._alone(lambda: self._rows(self._run.advance(until)))
+        return self._promise(until, lambda: self._rows(self._run.advance(until)))
 
     def _bytes(self) -> bytes:
         return self._run.state()
@@ -344,12 +374,18 @@ class AggregateSession(_Session[Any]):
     refused as by `Session`.
     """
 
-    def __init__(self, totals: RunningTotals) -> None:
-        super().__init__()
-        self._run: RunningTotals = totals
+    def __init__(
+        self, query: Pattern, request: Request, time: TimeAxis | None, state: bytes | None
+    ) -> None:
+        from cerlab.evaluate.running import RunningTotals
+
+        over, state = _opened(state)
+        super().__init__(over=over)
+        self._run: RunningTotals = RunningTotals(query, request, time, state)
 
     def _reopened(self, state: bytes) -> tuple[Any, ...]:
-        return _aggregating, (*self._run.asked, state)
+        query, request = self._run.asked
+        return type(self), (query, request, None, state)
 
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
         """Read more events: a pyarrow Table of the groups that they changed, as they are then.
@@ -377,14 +413,7 @@ class AggregateSession(_Session[Any]):
 
         As ``Session.advance``; raises as it does.
         """
-        return self._alone(lambda: self._run.advance(until))
+        return self._promise(until, lambda: self._run.advance(until))
 
     def _bytes(self) -> bytes:
         return self._run.state()
-
-
-def _aggregating(query: Pattern, request: Request, state: bytes) -> AggregateSession:
-    """Return the session of a pickle."""
-    from cerlab.evaluate.running import RunningTotals
-
-    return AggregateSession(RunningTotals(query, request, None, state))

@@ -33,7 +33,6 @@ from cerlab.errors import (
     BadData,
     CerlabError,
     Unsupported,
-    UsageError,
     stacklevel_of_caller,
 )
 from cerlab.evaluate.evaluators import with_automaton
@@ -293,13 +292,7 @@ class OpenWaits:
         return self._run.position
 
     def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
-        """Read more events: what they make known, by end; raises `UsageError` after the end."""
-        if self._run.is_over:
-            raise UsageError(
-                "CER0829",
-                'no event may come after "end"',
-                hint="open the query again for the events of another stream",
-            )
+        """Read more events: what they make known, by end."""
         known: list[ComplexEvent] = []
         try:
             for event in stream.events:

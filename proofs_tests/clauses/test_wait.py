@@ -7,6 +7,7 @@ import math
 import pickle
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -357,12 +358,25 @@ def test_rows_of_compared_labels_that_wait() -> None:
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_session_in_which_nothing_waits_says_so() -> None:
-    for text in ("A ; B", "(A ; B WITHIN 5 SECONDS)"):
-        session = cerlab.parse_query(f"SELECT * WHERE {text}").open(time="t", unit="s")
-        with pytest.warns(cerlab.AnswerWarning, match="CER0916"):
-            assert session.advance("end") == []
-        assert session.push(stream("A@0 B@1")) == [c(0, 1, 0, 1)]
+@pytest.mark.parametrize(
+    "text", ["A ; B", "(A ; B WITHIN 5 SECONDS)", "A AS a ; B AS b FILTER a.t < b.t"]
+)
+@pytest.mark.parametrize("door", ["open", "tabulating", "aggregating"])
+def test_a_session_in_which_nothing_waits_says_so_and_is_over_at_the_end(
+    text: str, door: str
+) -> None:
+    query = cerlab.parse_query(f"SELECT * WHERE {text}")
+    session = getattr(query, door)(time="t", unit="s")
+    with pytest.warns(cerlab.AnswerWarning, match="CER0916"):
+        assert len(session.advance(9)) == 0
+    assert len(session.push(stream("A@0 B@1"))) == 1
+    with pytest.warns(cerlab.AnswerWarning, match="CER0916"):
+        assert len(session.advance("end")) == 0
+    again = getattr(query, door)(state=session.state())
+    for each in (session, again, getattr(query, door)(state=again.state()), copy(session)):
+        with pytest.raises(cerlab.UsageError, match="CER0829"):
+            each.push(stream("B@2"))
+    assert session.pushed == 2
 
 
 def labelled(text: str, events: str, how: Any) -> set[Valuation]:
