@@ -32,13 +32,14 @@ def evaluate(
 ) -> list[ComplexEvent]:
     """The complex events of `what` on a stream, each once, sorted by (end, start, positions).
 
-    `limit` caps the answers; which ones are given is then not specified. Raises `Unsupported`
-    where the evaluator cannot take the query, and never gives another answer instead. `logic` is
-    the meaning of its variables: sets of events ("so"), or one event each ("fo"). `language` says
-    what a text is that does not tell (see `cerlab.compile.pattern`). Of a SREMO the answers
-    are what the stream shows of it, from the first marked position to the last (SRT Def. 32).
-    `type`, `time` and `unit` say how to read the events, as in `Stream.read`. What the query names
-    and no event has, and that there is no answer, is said by an `AnswerWarning`.
+    `limit` caps the answers: they are those of the first ends, but which ones of the last of these,
+    and which of a SREMO, is not specified. Raises `Unsupported` where the evaluator cannot take the
+    query, and never gives another answer instead. `logic` is the meaning of its variables: sets of
+    events ("so"), or one event each ("fo"). `language` says what a text is that does not tell (see
+    `cerlab.compile.pattern`). Of a SREMO the answers are what the stream shows of it, from the
+    first marked position to the last (SRT Def. 32). `type`, `time` and `unit` say how to read the
+    events, as in `Stream.read`. What the query names and no event has, and that there is no answer,
+    is said by an `AnswerWarning`.
 
     >>> evaluate("A ; B", [{"type": "A"}, {"type": "C"}, {"type": "B"}])
     [ComplexEvent(start=0, end=2, positions=(0, 2))]

@@ -156,7 +156,7 @@ def _request(
     if pattern.ast.limit is not None:
         raise Unsupported(
             "CER0420",
-            "which answers LIMIT leaves is not specified, so their sums are not",
+            "aggregates are of all answers, without a list of which LIMIT takes some",
             hint="leave LIMIT out, or list them: matches.table(..)",
         )
     key = partition_attributes(pattern.ast)

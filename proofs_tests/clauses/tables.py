@@ -117,6 +117,6 @@ def check_answers(query: str, events: Any, expected: list[ComplexEvent]) -> None
     for evaluator in (*EVALUATORS, "registers"):
         assert cerlab.evaluate(query, events, evaluator=evaluator) == expected, evaluator  # type: ignore[arg-type]  # literals
     assert cerlab.count(query, events) == len(expected)
-    if "LIMIT" not in query:  # which answers it leaves is not specified, so they have no totals
+    if "LIMIT" not in query:  # totals are of all answers
         totals = cerlab.parse_query(query).run(events).aggregate(count=True)
         assert totals.column("count").to_pylist() == [len(expected)]

@@ -1,6 +1,6 @@
 """LIMIT n: n answers of each end, the latest positions first; ``limit=`` caps them all, by hand.
 
-Which answers ``limit=`` gives is free, so a row says how many there must be.
+Which answers of the last end ``limit=`` gives is free, so a row says how many there must be.
 """
 
 from __future__ import annotations
@@ -106,3 +106,4 @@ def test_argument(rest: str, limit: int, count: int, evaluator: str) -> None:
     answers = cerlab.evaluate(query, events, evaluator=evaluator, limit=limit)  # type: ignore[arg-type]  # a literal
     assert answers == [answer for answer in PAIRS if answer in answers]  # true, once each, in order
     assert len(answers) == count
+    assert [m.end for m in answers] == [m.end for m in cerlab.evaluate(query, events)[:count]]
