@@ -167,12 +167,11 @@ def promised(
 def _number(event: Event, attribute: str, position: int) -> Instant:
     value = value_of(event, attribute)
     if isinstance(value, Timestamp | Duration):
-        what = "moment" if isinstance(value, Timestamp) else "duration"
-        raise BadData(
-            "CER0711",
-            f"'{attribute}' at position {position} is a {what}, which has no unit",
-            hint="write the window in HOURS, MINUTES or SECONDS",
-        )
+        what, hint = "moment", "write the window in HOURS, MINUTES or SECONDS"
+        if isinstance(value, Duration):
+            what, hint = "duration", "a time is a moment, or a number (and its unit)"
+        message = f"'{attribute}' at position {position} is a {what}, which has no unit"
+        raise BadData("CER0711", message, hint=hint)
     if value is None and attribute not in event.attributes:
         message = f"the event at position {position} has no time: it has no '{attribute}'"
         raise BadData("CER0712", message, hint=nearest(attribute, event.attributes) or "name it")
@@ -215,13 +214,22 @@ def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
     return _number(event, axis.attribute, position) * (axis.unit.value if axis.unit else 1)
 
 
-def check_order(before: Instant, now: Instant, position: int) -> None:
-    """Raise `BadData` if time goes backwards at `position`."""
+def check_order(
+    before: Instant, now: Instant, position: int, *, promised: Instant | None = None
+) -> None:
+    """Raise `BadData` if time goes backwards at `position`, or before what was `promised`."""
     if now < before:
         raise BadData(
             "CER0714",
             f"time goes backwards at position {position}: {_show(before)}, then {_show(now)}",
             hint="sort the stream by time (on the command line: --sort)",
+        )
+    if promised is not None and now < promised:
+        raise BadData(
+            "CER0714",
+            f"the event at position {position} is at {_show(now)}, before {_show(promised)}, "
+            "and it was promised that no such event would come",
+            hint="advance(until) says that all events before that time were pushed: promise less",
         )
 
 

@@ -88,8 +88,12 @@ def literal_hint(kinds: Set[str], constants: Iterable[Value] = ()) -> str:
     "write TIMESTAMP '2024-01-31'"
     >>> literal_hint({"duration", "text"}, ["5 minutes"])
     'write 5 MINUTES'
+    >>> literal_hint({"duration", "text"})
+    'declare what is a time in a schema, as timestamp or duration'
     """
     given = {type(value): value for value in constants}
+    if "text" in kinds and str not in given and kinds & {"timestamp", "duration"}:
+        return "declare what is a time in a schema, as timestamp or duration"
     number = given.get(int, given.get(float))
     if "duration" in kinds and number is not None:
         return f"write {value_text(number)} SECONDS"

@@ -330,8 +330,9 @@ class Waits(Generic[_Ended]):
             self.position += 1
             return []
         times = {window: clock(event, position) for window, clock in self._clocks.items()}
-        for window, before in self.now.items():
-            check_order(before, times[window], position)
+        for window, promised_time in self.now.items():
+            now = times[window]
+            check_order(self._last.get(window, now), now, position, promised=promised_time)
         self.now, self._last = dict(times), times
         self.position += 1
         known = [*self._released()]

@@ -7,6 +7,7 @@ after "write" is CEQL as it is to be written there.
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 _CLAUSES = ("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "GROUP BY", "LIMIT")
 _NUMBER = r"[-+]?[\d.]+"
@@ -202,13 +203,16 @@ def _of_windows(text: str, before: str, rest: str) -> str:
     """A window in quotes, a negative one, one inside a formula, and SQL's intervals."""
     length = re.search(r"(?i)\binterval$", before) or re.match(r"(?i)interval\b", rest)
     if length and (quoted := re.search(_QUOTED, rest)):
-        return f"write {quoted[1]} {quoted[2].upper().rstrip('S')}S"
+        small = _small_unit(quoted[2], quoted[1])
+        return small or f"write {quoted[1]} {quoted[2].upper().rstrip('S')}S"
     operator = re.match(r"(?i)[;:]|(?:unless|or|and|all)\b", rest)
     if operator and re.search(r"(?i)\bwithin\s+[\d.]+\s+\w+$", before):
         return "a window inside is the last thing in parentheses: (A ; B WITHIN 5 MINUTES) UNLESS C"
     if not re.search(r"(?i)\bwithin$", before):
         return ""
     if quoted := re.match(_QUOTED, rest):
+        if small := _small_unit(quoted[2], quoted[1]):
+            return f"{small}, without quotes"
         word = quoted[2].upper()
         units = [u for u in ("EVENTS", "SECONDS", "MINUTES", "HOURS") if u.startswith(word)]
         return f"write WITHIN {quoted[1]} {units[0] if units else 'MINUTES'}, without quotes"
@@ -223,7 +227,7 @@ def _of_clauses(text: str, before: str, rest: str) -> str:
     if re.search(r"(?i)\bpartition\s+by$", before):
         return f"write PARTITION BY [{names[0]}]" if (names := _NAMES.match(rest)) else ""
     number = re.search(r"(?<![\w.])(\d+\.?\d*)$", before)
-    if number and (unit := _unit(rest, float(number[1]))):
+    if number and (unit := _unit(rest, number[1])):
         return unit
     length = re.search(r"(?i)\b(within|wait)\s+([\d.]+)$", before)
     if length and not re.match(r"[\w\[]", rest):
@@ -279,18 +283,27 @@ def _event(part: str) -> str:
     return " AS ".join(words) if len(words) == 2 else part.strip()
 
 
-def _unit(rest: str, number: float) -> str:
+def _unit(rest: str, number: str) -> str:
     """Return the hint for a unit that is abbreviated, left out or too large."""
     if re.match(r"(?i)weeks?\b", rest):
-        return f"write {7 * number:g} DAYS"
+        return f"write {7 * float(number):g} DAYS"
     if re.match(r"(?i)(?:months?|years?)\b", rest):
         return "months and years differ in length: write DAYS"
-    if re.match(r"(?i)(?:us|micro|ns|nano)", rest):
-        return "write a fraction of MILLISECONDS, as in 0.5 MILLISECONDS"
+    if small := _small_unit(rest, number):
+        return small
     for word, unit in _UNITS.items():
         if re.match(rf"(?i)(?:{word})\b", rest):
             return f"write {unit}"
     return ""
+
+
+def _small_unit(rest: str, number: str) -> str:
+    """Return the hint for microseconds and nanoseconds, else the empty text."""
+    unit = re.match(r"(?i)(?:us|micros?|microseconds?|(n)s|(n)anos?|(n)anoseconds?)\b", rest)
+    if unit is None or re.fullmatch(r"\d+\.?\d*", number) is None:
+        return ""
+    digits = 6 if any(unit.groups()) else 3
+    return f"write {Decimal(number).scaleb(-digits).normalize():f} MILLISECONDS"
 
 
 _UNITS = {
