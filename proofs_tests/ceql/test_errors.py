@@ -198,6 +198,8 @@ def test_what_a_filter_reads_is_found_without_its_copies() -> None:
         ("SELECT * WHERE (A AS x ; B+) UNLESS B", "CER0918.*B ; B"),
         ("SELECT * WHERE (A WAIT 5 [t]) UNLESS A", "CER0918"),
         ("SELECT * WHERE ((A OR A ; C) UNLESS S>D) UNLESS A", "CER0918"),
+        ("SELECT * WHERE A UNLESS B WITHIN 5 MINUTES", r"CER0918.*\(A WAIT 10 MINUTES\) UNLESS B"),
+        ("SELECT * WHERE (A AS x FILTER x[v = 1] UNLESS (B WAIT 5 [t])) ; C", "CER0918"),
     ],
 )
 def test_what_has_no_effect_is_a_warning(text: str, message: str) -> None:
@@ -217,6 +219,11 @@ def test_what_has_no_effect_is_a_warning(text: str, message: str) -> None:
         "A UNLESS S>A",
         "(A ; NOT(B)) UNLESS B",
         "A UNLESS (A ; A)",
+        "(A WAIT 5 [t]) UNLESS B",
+        "(A OR B) UNLESS B",
+        "(A ; C) UNLESS B",
+        "A+ UNLESS B",
+        "A UNLESS NOT(B)",
         "A UNLESS (A FILTER A[v > 1])",
     ],
 )

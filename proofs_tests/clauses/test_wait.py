@@ -481,7 +481,7 @@ def test_who_does_not_take_it_says_so() -> None:
     with pytest.raises(Unsupported, match=r"CER0406.*WAIT"):
         cerlab.evaluate("A WAIT 3 [t]", stream(S), logic="fo")
     with pytest.raises(Unsupported, match=r"CER0414.*WAIT 3 \[t\] right of UNLESS"):
-        cerlab.why("A UNLESS (B WAIT 3 [t])", stream(S), (0,))
+        cerlab.why("(A ; B) UNLESS (B WAIT 3 [t])", stream(S), (0, 1))
     with pytest.raises(Unsupported, match=r"CER0414.*WAIT 3 \[t\] inside LAST"):
         cerlab.why("LAST(A WAIT 3 [t]) ; B", stream(S), (0, 1))
     with pytest.raises(Unsupported, match=r"CER0406.*WAIT"):

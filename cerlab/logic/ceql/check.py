@@ -206,6 +206,14 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                     f"no further one is UNLESS ({atom.type} ; {atom.type})",
                     source.place(psi),
                 )
+            case cel.Unless(body, other) if _are_apart(body, other):
+                left, right = (_only_event(side) for side in (body, other))
+                yield Remark(
+                    "CER0918",
+                    f"the left side of UNLESS is one event, inside which no {right} is, so all are "
+                    f"answers; none for a time is ({left} WAIT 10 MINUTES) UNLESS {right}",
+                    source.place(psi),
+                )
             case cel.Within(body, window):
                 for length in cel.waits(body):
                     yield from _narrow(length, window, source.place(psi))
@@ -269,6 +277,24 @@ def _is_met(atom: cel.Atom, phi: cel.Formula) -> bool:
             return _is_met(atom, left)
         case _:
             return any(_is_met(atom, psi) for psi in cel.children(phi))
+
+
+def _are_apart(body: cel.Formula, other: cel.Formula) -> bool:
+    """Whether a formula takes one event, and another one an event of another type."""
+    left = None if any(cel.waits(body)) else _only_event(body)
+    right = _only_event(other)
+    return left is not None and right is not None and left != right
+
+
+def _only_event(phi: cel.Formula) -> str | None:
+    """The type of the only event of a formula, None for other formulas."""
+    match phi:
+        case cel.Atom():
+            return phi.type
+        case cel.As(body, _) | cel.Filter(body, _) | cel.Wait(body, _) | cel.Within(body, _):
+            return _only_event(body)
+        case _:
+            return None
 
 
 def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
