@@ -217,12 +217,13 @@ def stream_of(
         for part in parts:
             yield from events_of(part)
 
-    names = dict.fromkeys(name for part in parts for name in _names(part))
-    columns = {name: concat_columns([_of(part, name) for part in parts]) for name in names}
+    names = dict.fromkeys(name for part in parts for name in column_names(part))
+    columns = {name: concat_columns([column_of(part, name) for part in parts]) for name in names}
     return kind.from_columns(columns, sum(map(length, parts)), load, time=axis, schema=schema)
 
 
-def _names(part: Part) -> Iterable[str]:
+def column_names(part: Part) -> Iterable[str]:
+    """Return the columns of a part: ``type``, perhaps ``stream``, and attributes."""
     if isinstance(part, Rows):
         return part.columns
     names = dict.fromkeys(name for event in part for name in event.attributes)
@@ -230,7 +231,8 @@ def _names(part: Part) -> Iterable[str]:
     return ["type", *streams, *names]
 
 
-def _of(part: Part, name: str) -> Column:
+def column_of(part: Part, name: str) -> Column:
+    """Return a column of a part, NULL where it has no such column."""
     if isinstance(part, list):
         return as_arrow([value_of(event, name) for event in part])
     if name in part.columns:

@@ -16,6 +16,7 @@ from cerlab.model.event import AttributeType, Schema
 from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened
 from cerlab.spark.frame import arrow_schema, map_batches, quoted
 from cerlab.spark.tasks import rows_of_files
+from cerlab.spark.texts import text_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -60,10 +61,8 @@ def read(
             merged = spark.read.option("mergeSchema", True)
             reader = merged if footer_types is None else spark.read.schema(footer_types)
             frame = reader.parquet(as_it_is(path))
-        case "csv":
-            frame = _csv(spark, path, schema)
-        case "ndjson":
-            frame = _ndjson(spark, path)
+        case "csv" | "ndjson" as kind:
+            frame = text_frame(spark, path, kind, untyped=schema is not None)
         case unknown:
             hint = nearest(unknown, FORMATS)
             raise UsageError("CER0811", f"unknown format '{unknown}'", hint=hint)
@@ -94,112 +93,6 @@ def format_of(path: str) -> str:
     """That of the suffix, and Parquet for a path without one."""
     suffix = PurePosixPath(path if local_path(path) else urlsplit(path).path).suffix
     return _SUFFIXES.get(suffix.lower(), "parquet")
-
-
-def _csv(spark: SparkSession, path: str, schema: Schema | None) -> DataFrame:
-    """Cells as `cerlab.io.delimited` has them; as text where a schema says what they are."""
-    from pyspark.sql import functions as fn
-
-    cells = spark.read.csv(
-        path, header=True, quote='"', escape='"', mode="FAILFAST", encoding="UTF-8"
-    )
-    cells = cells.toDF(*(name.strip() for name in cells.columns))
-    plain = cells.select(*(fn.nullif(cells[quoted(n)], fn.lit("")).alias(n) for n in cells.columns))
-    if schema is not None:
-        return plain
-    attributes = [name for name in plain.columns if name not in ("type", "stream")]
-    kinds = plain.agg(
-        *(fn.collect_set(_look(plain[quoted(name)])).alias(name) for name in attributes)
-    ).first()
-    looks = {} if kinds is None else kinds.asDict()
-    return plain.select(
-        *(
-            _of_kind(plain[quoted(name)], _kind(set(looks[name]), path, name)).alias(name)
-            if name in looks
-            else plain[quoted(name)]
-            for name in plain.columns
-        )
-    )
-
-
-_LOOKS = {
-    "integer": r"^[+-]?\d+$",
-    "decimal": r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$",
-    "boolean": r"^(?i)(true|false)$",
-}
-
-
-def _look(cell: Column) -> Column:
-    """Return the kind of each cell, NULL for an empty one, as `cerlab.io.conversion.infer` does."""
-    from pyspark.sql import functions as fn
-
-    look = fn.when(cell.isNull(), fn.lit(None))
-    for name, pattern in _LOOKS.items():
-        look = look.when(cell.rlike(pattern), fn.lit(name))
-    return look.otherwise(fn.lit("text"))
-
-
-def _kind(looks: set[str], path: str, name: str) -> str:
-    """Return the one type of a column with cells of these kinds."""
-    if looks == {"integer", "decimal"}:
-        return "decimal"
-    if len(looks) > 1:
-        raise BadData(
-            "CER0784",
-            f"some cells are {', others '.join(sorted(looks))}",
-            place=DataPlace(path, None, name),
-            hint="declare its type in a schema (on the command line: --schema)",
-        )
-    return looks.pop() if looks else "text"
-
-
-def _of_kind(cell: Column, kind: str) -> Column:
-
-    types = {"integer": "bigint", "decimal": "double", "boolean": "boolean", "text": "string"}
-    return cell.cast(types[kind])
-
-
-def _ndjson(spark: SparkSession, path: str) -> DataFrame:
-    """One column for each key of the objects."""
-    from pyspark.sql import functions as fn
-
-    lines = spark.read.text(path).where(fn.trim("value") != "")
-    objects = lines.select(fn.parse_json("value").alias("v"))
-    row = objects.agg(fn.schema_of_variant_agg("v")).first()
-    schema_text = "" if row is None or row[0] is None else str(row[0])
-    if not schema_text.startswith("OBJECT"):
-        raise BadData(
-            "CER0734",
-            "an event is a JSON object",
-            place=DataPlace(path),
-            hint='for example {"type": "BUY", "price": 27.85}',
-        )
-    # Spark's own parser reads the types; a frame without rows runs no job for it.
-    kinds = spark.createDataFrame([], f"v {schema_text.replace('OBJECT<', 'STRUCT<')}").schema
-    columns = []
-    for field in kinds["v"].dataType.fields:
-        key = field.name.replace("\\", "\\\\").replace("'", "\\'")
-        kind = _of_json(field.dataType.simpleString(), path, field.name)
-        columns.append(fn.variant_get("v", f"$['{key}']", kind).alias(field.name))
-    return objects.select(*columns)
-
-
-def _of_json(kind: str, path: str, name: str) -> str:
-    """The type of a column, of that which all values of a key have."""
-    plain = kind.partition("(")[0]
-    if plain in ("bigint", "boolean", "string", "double"):
-        return kind
-    if plain == "void":
-        return "string"
-    if plain == "decimal" and not kind.endswith(",0)"):
-        return "double"
-    what = "values of several types, or nested" if plain != "decimal" else "more than 64 bits"
-    raise BadData(
-        "CER0784" if plain != "decimal" else "CER0720",
-        f"the key holds {what}",
-        place=DataPlace(path, None, name),
-        hint="an attribute has one type in Spark",
-    )
 
 
 _TYPES = {

@@ -35,7 +35,8 @@ SPENT = {"reading": 0.0, "writing": 0.0}
 
 
 @contextmanager
-def _spending(on: str) -> Iterator[None]:
+def spending(on: str) -> Iterator[None]:
+    """Count the CPU seconds of the block as those of reading or writing."""
     begins = process_time()
     try:
         yield
@@ -88,7 +89,7 @@ def write_answers(
     )
     with pq.ParquetWriter(path, schema, filesystem=files, **parquet_encoding(schema)) as writer:
         for table in tables_of(answers, ROWS):
-            with _spending("writing"):
+            with spending("writing"):
                 writer.write_table(table)
             rows += table.num_rows
     yield pa.RecordBatch.from_pydict({"name": [name], "answers": [rows]})
@@ -251,7 +252,7 @@ def _content(file: Any, group: RowGroup, names: list[str]) -> Any:
     if group.number >= file.num_row_groups:
         raise change_error(f"{group.path} has {file.num_row_groups} row groups and had more")
     try:
-        with _spending("reading"):
+        with spending("reading"):
             return file.read_row_group(group.number, columns=names, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(group.path, "whole Parquet", error) from None

@@ -70,13 +70,13 @@ def faults(place: Path) -> Iterator[tuple[str, list[str]]]:
     position, order = ["--position", "id"], ["--order-by", "t,id"]
     stream = [*position, "--stream", "--lateness", "9"]
     text = place / "text.csv"
-    text.write_text("type,v,t,id\nA,1,1,1\nB,one,2,2\n")
+    text.write_text("type,v,t,id\nA,1,1,1\nB,2,2\n")
     (place / "nothing").mkdir()
     (place / "there").mkdir()
     yield "ties", [QUERY, good, "--order-by", "t"]
     yield "ties in tasks", [QUERY, folder(place / "unsorted", second(), table()), "--order-by", "k"]
     yield "NULL", [QUERY, folder(place / "null", table(t=missing)), *order]
-    yield "text in CSV", [QUERY, str(text), *position]
+    yield "a short row in CSV", [QUERY, str(text), *position]
     texts = [str(n) for n in range(ROWS)]
     yield "text as position", [QUERY, folder(place / "text", table(id=texts)), *position]
     yield "no such column", [QUERY, good, "--order-by", "tt,id"]

@@ -38,7 +38,7 @@ ERRORS = {
     "ties": ("CER0781", "t = 0"),
     "ties in tasks": ("CER0781", "k = 0"),
     "NULL": ("CER0780", "at position 7: 't'"),
-    "text in CSV": ("CER0784", "text.csv, column 'v'"),
+    "a short row in CSV": ("CER0738", "text.csv, row 3, column 'id'"),
     "text as position": ("CER0875", "'id': it is string"),
     "no such column": ("CER0874", "'tt'"),
     "two types": ("CER0784", "1.parquet"),

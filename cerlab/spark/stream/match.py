@@ -27,6 +27,7 @@ from cerlab.spark.stream.request import Length, StreamOptions, StreamRequest, st
 from cerlab.spark.stream.state import check_logs, claim
 from cerlab.spark.stream.step import digest
 from cerlab.spark.task_outputs import RowNames
+from cerlab.spark.texts import EVENTS, text_frame, text_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -188,13 +189,19 @@ def row_counts(progress: Mapping[str, Any]) -> dict[str, float]:
     counts["behind"] = 0.0
     for name, row in (progress.get("observedMetrics") or {}).items():
         if name.startswith(f"{METRICS}-"):
-            cells = row.asDict()
-            if "schema" in cells:  # what Spark Connect makes of a row
-                names = (field["name"] for field in cells["schema"]["fields"])
-                cells = dict(zip(names, cells["values"], strict=True))
+            cells = _metrics(row)
             for each in counts:
                 counts[each] += cells[each] or 0
     return {name: n if name == "behind" else int(n) for name, n in counts.items()}
+
+
+def _metrics(row: Any) -> dict[str, Any]:
+    """Return observed metrics by name."""
+    cells: dict[str, Any] = row.asDict()
+    if "schema" in cells:  # what Spark Connect makes of a row
+        names = (field["name"] for field in cells["schema"]["fields"])
+        cells = dict(zip(names, cells["values"], strict=True))
+    return cells
 
 
 def _rows(request: StreamRequest) -> DataFrame:
@@ -328,14 +335,13 @@ def read_stream(
     """
     kind = format or inputs.format_of(path)
     kinds = inputs.read(spark, path, format=kind, schema=schema).schema
-    reader = spark.readStream.option("maxFilesPerTrigger", files)
     match kind:
-        case "csv":
-            options = {"header": True, "quote": '"', "escape": '"', "mode": "FAILFAST"}
-            frame = reader.schema(kinds).csv(path, enforceSchema=False, encoding="UTF-8", **options)
-            return frame.select(*(_plain(frame, field) for field in kinds.fields))
-        case "ndjson":
-            return reader.schema(kinds).json(path, mode="FAILFAST")
+        case "csv" | "ndjson":
+            if schema is None:
+                return text_stream(spark, path, kind, kinds, files)
+            as_read = text_frame(spark, path, kind, untyped=True).schema
+            frame = text_stream(spark, path, kind, as_read, files)
+            return frame.select(*(frame[quoted(f.name)].cast(f.dataType) for f in kinds.fields))
         case _:
             file_schema = inputs.read(spark, path, format="parquet").schema
             for field in file_schema.fields:
@@ -347,17 +353,8 @@ def read_stream(
                         place=place,
                         hint="declare the type that the file has",
                     )
+            reader = spark.readStream.option("maxFilesPerTrigger", files)
             return reader.schema(file_schema).parquet(inputs.as_it_is(path))
-
-
-def _plain(frame: DataFrame, field: Any) -> Column:
-    """Return a column of text as `cerlab.spark.inputs` reads it: empty cells are NULL."""
-    from pyspark.sql import functions as fn
-
-    cell = frame[quoted(field.name)]
-    if field.dataType.simpleString() != "string":
-        return cell
-    return fn.when(cell != "", cell).alias(field.name)
 
 
 @keywords_by_name
@@ -411,7 +408,10 @@ def _done(progress: Any) -> Done:
     counts = row_counts(progress)
     buckets = sum(int(store.numRowsTotal) for store in progress.stateOperators)
     rows = {name: int(counts[name]) for name in ("answers", "late", "quarantine", "waiting")}
-    return Done(1, int(progress.numInputRows), **rows, buckets=buckets)
+    observed = (progress.get("observedMetrics") or {}).items()
+    of_texts = [_metrics(row)["events"] for name, row in observed if name.startswith(EVENTS)]
+    events = sum(of_texts) if of_texts else progress.numInputRows
+    return Done(1, int(events), **rows, buckets=buckets)
 
 
 def _total(batches: dict[int, Done]) -> Done:
