@@ -152,7 +152,7 @@ def _unread(kind: str, file: str, what: str, text: str) -> BadData:
     reason = causes[-1] if causes else what.partition(" SQLSTATE")[0]
     return BadData(
         "CER0742",
-        f"the file cannot be read: {reason.strip()}",
+        f"the file cannot be read: {reason.strip() or 'Spark says why with --debug'}",
         place=place,
         hint="write or copy a damaged file again, or take it out of the folder",
     )

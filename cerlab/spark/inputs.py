@@ -14,7 +14,7 @@ from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.io.conversion import duplicate_column
 from cerlab.model.event import AttributeType, Schema
 from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened
-from cerlab.spark.frame import arrow_schema, map_batches, quoted
+from cerlab.spark.frame import arrow_schema, map_batches
 from cerlab.spark.tasks import rows_of_files
 from cerlab.spark.texts import text_frame
 
@@ -114,10 +114,11 @@ def conform(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
 
     types = _attribute_types(schema, path)
     columns, wrong = [], {}
-    for name in frame.columns:
-        cell = frame[quoted(name)]
+    names, frame = frame.columns, frame.toDF(*(f"c{n}" for n in range(len(frame.columns))))
+    cells = {name: frame[f"c{n}"] for n, name in enumerate(names)}  # 'v' beside 'V', too
+    for name, cell in cells.items():
         if name in ("type", "stream"):
-            columns.append(cell)
+            columns.append(cell.alias(name))
             continue
         if name not in types:
             hint = nearest(name, types)
@@ -130,8 +131,8 @@ def conform(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
         columns.append(cast.alias(name))
         what = f"not every cell is {types[name].value}"
         wrong[("CER0721", name, what)] = cell.isNotNull() & cast.isNull()
-    if "type" in frame.columns:
-        wrong |= _rows_against(frame, schema)
+    if "type" in cells:
+        wrong |= _rows_against(cells, schema)
     aggregates = frame.agg(
         *(fn.count_if(bad).alias(f"n{n}") for n, bad in enumerate(wrong.values()))
     )
@@ -158,17 +159,17 @@ def _attribute_types(schema: Schema, path: str) -> dict[str, AttributeType]:
     return types
 
 
-def _rows_against(frame: DataFrame, schema: Schema) -> dict[tuple[str, str, str], Column]:
+def _rows_against(cells: dict[str, Column], schema: Schema) -> dict[tuple[str, str, str], Column]:
     """Return the faults of rows, by code, column and text."""
     names = schema.event_names()
-    kind = frame["type"]
+    kind = cells["type"]
     problems = {("CER0722", "type", "the event type is not declared"): ~kind.isin(*names)}
     for name in dict.fromkeys(names):
         event = schema.event(name)
         assert event is not None
         for attribute in event.attributes:
-            if not attribute.nullable and attribute.name in frame.columns:
-                missing = frame[quoted(attribute.name)].isNull()
+            if not attribute.nullable and attribute.name in cells:
+                missing = cells[attribute.name].isNull()
                 key = ("CER0724", attribute.name, f"{name} needs it, and it is missing or NULL")
                 problems[key] = (kind == name) & missing
     return problems

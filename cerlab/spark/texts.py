@@ -25,6 +25,7 @@ from cerlab.io.text import Blocks, text_parts
 from cerlab.model.columns import decoded, is_arrow
 from cerlab.spark.footers import files_in, local_path, resolve, why_not_opened
 from cerlab.spark.frame import arrow_schema, map_batches
+from cerlab.spark.request import parallelism
 from cerlab.spark.tasks import spending
 
 if TYPE_CHECKING:
@@ -130,7 +131,10 @@ def text_stream(
     columns = ["path"] if is_local else ["path", "content"]
     names = arrow_schema(schema)
     read = partial(_rows, files=(), kind=kind, schema=names, exact=kind == "csv")
-    events = map_batches(reader.load(path).select(*columns), read, schema)
+    paths = reader.load(path).select(*columns)
+    # Spark would name the last file of a task for all of its rows, and after a shuffle names none
+    paths = paths.repartition(min(files, parallelism(paths)))
+    events = map_batches(paths, read, schema)
     return events.observe(f"{EVENTS}-{uuid4().hex}", fn.count(fn.lit(1)).alias("events"))
 
 

@@ -203,9 +203,27 @@ def test_a_stream_of_texts_has_the_same_values_and_errors(
 
 
 def test_a_stream_of_declared_texts(spark: Any, tmp_path: Path) -> None:
-    schema = "CREATE STREAM S { EVENT A { v:string, w:double? }, EVENT B { v:string, w:double? } }"
+    attributes = "{ v:string, V:int, w:double? }"
+    schema = f"CREATE STREAM S {{ EVENT A {attributes}, EVENT B {attributes} }}"
     folder = tmp_path / "events"
     folder.mkdir()
-    (folder / "e.csv").write_text("type,v,w\nA,007,1\n")
-    (tmp_path / "later").write_text("type,v,w\nB,x,\n")
-    assert arrived(spark, folder, "csv", schema) == [("A", "007", 1.0), ("B", "x", None)]
+    (folder / "e.csv").write_text("type,v,V,w\nA,007,1,1\n")
+    (tmp_path / "later").write_text("type,v,V,w\nB,x,2,\n")
+    assert arrived(spark, folder, "csv", schema) == [
+        ("A", "007", 1, 1.0),
+        ("B", "x", 2, None),
+    ]
+
+
+def test_rows_of_a_stream_of_texts_do_not_name_a_file_that_they_are_not_of(
+    spark: Any, tmp_path: Path
+) -> None:
+    from pyspark.sql import functions as fn
+
+    for n in range(6):
+        (tmp_path / f"{n}.csv").write_text(f"type,v\nA,{n}\n")
+    frame = read_stream(spark, str(tmp_path), format="csv").select("v", fn.input_file_name())
+    rows: list[Any] = []
+    writer = frame.writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    assert sorted(tuple(row) for row in rows) == [(n, "") for n in range(6)]

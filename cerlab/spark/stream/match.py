@@ -12,7 +12,7 @@ from cerlab.model.event import Schema
 from cerlab.spark import inputs
 from cerlab.spark.batch import warn_about_attributes
 from cerlab.spark.failures import failures
-from cerlab.spark.frame import Source, group_of, quoted
+from cerlab.spark.frame import Source, group_of
 from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS, set_batches
 from cerlab.spark.plan import Mode, warn_of_one_task
 from cerlab.spark.request import answer_types
@@ -341,7 +341,10 @@ def read_stream(
                 return text_stream(spark, path, kind, kinds, files)
             as_read = text_frame(spark, path, kind, untyped=True).schema
             frame = text_stream(spark, path, kind, as_read, files)
-            return frame.select(*(frame[quoted(f.name)].cast(f.dataType) for f in kinds.fields))
+            frame = frame.toDF(*(f"c{n}" for n in range(len(as_read))))
+            return frame.select(
+                *(frame[f"c{n}"].cast(f.dataType).alias(f.name) for n, f in enumerate(kinds.fields))
+            )
         case _:
             file_schema = inputs.read(spark, path, format="parquet").schema
             for field in file_schema.fields:
