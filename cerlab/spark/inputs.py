@@ -46,8 +46,8 @@ def read(
     """The events of a file, or of all files in a folder.
 
     The format is that of the suffix, and Parquet for a path without one. Columns of text are read
-    once for their types. Tasks read `files`, if that is not empty (`files_elsewhere`), and Spark
-    all else. Raises `BadData` for what cannot be read as events of one type a column.
+    once for their types. Tasks read text, and `files` if that is not empty (`files_elsewhere`), and
+    Spark other Parquet. Raises `BadData` for what cannot be read as events of one type a column.
     """
     match format or format_of(path):
         case "parquet" if files:

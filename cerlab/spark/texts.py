@@ -85,7 +85,7 @@ def _files(path: str) -> tuple[str, ...]:
     if (local := local_path(path)) is None:
         return () if why_not_opened(path) is not None else files_in(path)
     if local.exists():
-        return files_in(path)
+        return files_in(str(local))  # tasks have folders of their own
     return tuple(sorted(glob.glob(str(local), recursive=True)))
 
 
