@@ -215,7 +215,9 @@ class Requirements:
                 hint = f"if it is a text, write {other} = '{name}'"
                 yield Absent("quotes", name, hint)
             else:
-                yield Absent("attribute", name, nearest(name, self.names["attribute"]))
+                known = self.names["attribute"]
+                hint = "the column is NULL everywhere" if name in known else nearest(name, known)
+                yield Absent("attribute", name, hint)
         for (name, kind), atom in self.kinds.items():
             if others := self.value_kinds.get(name):
                 holds = " and ".join(_IN_WORDS[each] for each in sorted(others))

@@ -69,7 +69,8 @@ installed where they run. Only the DataFrame API is used, so a session of Spark 
 files: `plan` (modes), `request`, `footers` and `assignment` (which range reads which rows), `runs`
 and `first_pass` (the order of all rows), `tasks` and `shuffle_units` (what tasks read and move),
 `evaluation` and `task_outputs`, `files` and `writer`, and `batch`, which puts them together. For
-rows that Spark reads: `frame`, `predicates` and `relevant_events`. For streams `stream`: `state`,
+other inputs: `inputs`, `texts` (CSV and NDJSON); for rows that Spark reads: `frame`, `predicates`
+and `relevant_events`. For streams `stream`: `state`,
 `reorder`, `engine` and `step`, a bucket of keys in a micro-batch, then `request` and `match`.
 `launch` starts Spark, `daemon` its workers; `failures` makes errors of its exceptions.
 """

@@ -23,6 +23,7 @@ from cerlab.io.rows import Part, column_names, column_of
 from cerlab.io.sources import empty
 from cerlab.io.text import Blocks, text_parts
 from cerlab.model.columns import decoded, is_arrow
+from cerlab.spark.failures import failures
 from cerlab.spark.footers import files_in, local_path, resolve, why_not_opened
 from cerlab.spark.frame import arrow_schema, map_batches
 from cerlab.spark.request import parallelism
@@ -65,7 +66,8 @@ def text_frame(spark: SparkSession, path: str, kind: str, *, untyped: bool) -> D
     else:  # places that only Spark knows: whole files, by its packages
         sources = spark.read.format("binaryFile").load(path).select("path", "content")
     look = partial(_kinds, files=files, kind=kind, untyped=untyped)
-    found = map_batches(sources, look, "file string, name string, kind string").collect()
+    with failures(path):
+        found = map_batches(sources, look, "file string, name string, kind string").collect()
     kinds: dict[str, str] = {}
     for file, name, one in found:
         if name is not None:

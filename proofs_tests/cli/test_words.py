@@ -273,3 +273,10 @@ def test_a_warning_is_at_the_line_that_asked(ask: Callable[[Any], object]) -> No
     with pytest.warns(cerlab.AnswerWarning) as caught:
         ask([{"type": "BUY"}])
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_a_column_of_nothing_is_not_answered_by_its_own_name() -> None:
+    table = pa.table({"type": ["BUY"], "price": pa.array([None], pa.int64())})
+    with pytest.warns(cerlab.AnswerWarning) as caught:
+        cerlab.evaluate("BUY FILTER BUY[price > 1]", table)
+    assert "an attribute 'price': the column is NULL everywhere" in str(caught[0].message)
