@@ -219,9 +219,8 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     if not arguments.quiet:
         command = shlex.join(["cerlab", "why", arguments.query, place])
         ask = "cerlab why says why, of a copy on this machine" if files else f"{command} says why"
-        with suppress(
-            PySparkException, Py4JError
-        ):  # what tasks have read Spark need not be able to read
+        # what tasks have read Spark need not be able to read
+        with suppress(PySparkException, Py4JError):
             warn_about_answers(query, request.source, rows, ask)
     return OK
 
@@ -309,12 +308,10 @@ def _check(arguments: argparse.Namespace) -> None:
 def _check_query(query: Pattern, arguments: argparse.Namespace) -> None:
     """Raise for what shows in the command alone, before Spark starts."""
     from cerlab.spark.plan import choose_mode
-    from cerlab.spark.request import check_partition, no_order
+    from cerlab.spark.request import check_count, check_partition, no_order
 
     for name in ("parts", "buckets", "files"):
-        if (count := getattr(arguments, name)) is not None and count < 1:
-            what = f"--{name} is {count}: 1 is the least"
-            raise UsageError("CER0877", what, hint="leave it out for one that fits the data")
+        check_count(name, getattr(arguments, name))
     column, unit = time_option(arguments)
     if column is not None:
         time_axis(column, unit)

@@ -303,12 +303,17 @@ def parquet_file(place: str, **options: Any) -> Any:
     try:
         return ParquetFile(path, filesystem=files, **options)
     except FileNotFoundError:
-        what, hint = "there is no such file", "files have to stay where they are"
-        raise BadData("CER0743", what, place=DataPlace(place), hint=hint) from None
+        raise gone(place) from None
     except (pa.ArrowException, OSError) as error:
         if files.get_file_info(path).size == 0:
             raise empty(place) from None
         raise unreadable(place, "Parquet", error) from None
+
+
+def gone(place: str) -> BadData:
+    """The error that a file is not there any more."""
+    what, hint = "there is no such file", "files have to stay where they are"
+    return BadData("CER0743", what, place=DataPlace(place), hint=hint)
 
 
 def check_columns(paths: Sequence[str], names: Sequence[str]) -> None:

@@ -162,6 +162,13 @@ def no_order() -> UsageError:
     return UsageError("CER0871", "the rows of a DataFrame have no order", hint=hint)
 
 
+def check_count(name: str, count: int | None) -> None:
+    """Raise `UsageError` for a number of parts, buckets or files below one; None is not given."""
+    if count is not None and count < 1:
+        what, hint = f"{name} is {count}: 1 is the least", f"leave {name} out for one that fits"
+        raise UsageError("CER0877", what, hint=hint)
+
+
 def time_of(options: Options) -> TimeAxis | None:
     """The time axis that is asked for."""
     time = options.get("time")
@@ -179,12 +186,7 @@ def parts_of(source: Source, options: Options) -> int:
 
     Raises `UsageError` for less than one.
     """
-    if (parts := options.get("parts")) is not None and parts < 1:
-        raise UsageError(
-            "CER0877",
-            f"parts is {parts}: 1 is the least",
-            hint="leave parts out for one that fits the data",
-        )
+    check_count("parts", parts := options.get("parts"))
     return parts or PARTS_PER_CORE * parallelism(source.frame)
 
 

@@ -24,7 +24,7 @@ from cerlab.io.sources import empty
 from cerlab.io.text import Blocks, text_parts
 from cerlab.model.columns import decoded, is_arrow
 from cerlab.spark.failures import failures
-from cerlab.spark.footers import files_in, local_path, resolve, why_not_opened
+from cerlab.spark.footers import files_in, gone, local_path, resolve, why_not_opened
 from cerlab.spark.frame import arrow_schema, map_batches
 from cerlab.spark.request import parallelism
 from cerlab.spark.tasks import spending
@@ -155,8 +155,7 @@ def _opened(place: str) -> Any:
     try:
         return files.open_input_stream(path)
     except FileNotFoundError:
-        what, hint = "there is no such file", "files have to stay where they are"
-        raise BadData("CER0743", what, place=DataPlace(place), hint=hint) from None
+        raise gone(place) from None
     except OSError as error:
         raise unreadable(place, "text", error) from None
 

@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from cerlab.automata.labelled import PLACE, first_place, last_place
 from cerlab.automata.plan import Held, Waiting, WaitPlan
-from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Clock, Instant, Stream, TimeAxis, check_order, clock_for, promised
@@ -29,7 +28,11 @@ def width_of(length: TimeWindow | AttributeWindow) -> Instant:
 
 
 def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]:
-    """The events, with the places that a transducer reads for waits and windows."""
+    """The events, with the places that a transducer reads for waits and windows.
+
+    Raises `BadData` for the first event whose time is missing or goes back on some axis.
+    """
+    _check_clocks(plan, stream, time)
     places = [{PLACE.name: n} for n in range(len(stream))]
     for step in {step for n, _ in plan.branches for step in plan.timed_of(n)}:
         window = step.length if isinstance(step, Waiting) else step.window
@@ -55,8 +58,7 @@ def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]
     return [*map(with_places, stream, places)]
 
 
-def check_clocks(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> None:
-    """Raise `BadData` for the first event whose time is missing or goes back on some axis."""
+def _check_clocks(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> None:
     timed = [window for window in plan.windows if not isinstance(window, EventWindow)]
     clocks = [clock_for(window, time) for window in timed]
     before: list[Instant] = []
@@ -75,17 +77,10 @@ _Place: TypeAlias = tuple[Instant, int]
 def _times(
     plan: WaitPlan, stream: Stream, clock: Clock
 ) -> Iterator[tuple[int, Instant, Key | None]]:
-    """Yield the position, the time and the key of each event, up to one without a time.
-
-    What evaluates the events raises for that one.
-    """
+    """Yield the position, the time and the key of each event."""
     for n, event in enumerate(stream):
         if is_of_streams(event, plan.streams):
-            try:
-                then = clock(event, n)
-            except BadData:
-                return
-            yield n, then, partition_key(event, plan.partition)
+            yield n, clock(event, n), partition_key(event, plan.partition)
 
 
 def with_places(event: Event, places: Mapping[str, int]) -> Event:

@@ -20,7 +20,7 @@ _FORMULA = re.compile(
     r"(?i)\(*\s*(?:not\s+)?\w+(?:\s+\w+)?\s*"
     r"(?:$|[;:+{\[)?,!]|\*\s*$|->|(?:or|and|as|filter|wait|within|unless|followed|for)\b)"
 )
-"""How a formula begins that stands alone, in CEQL and in the languages of other engines."""
+"""The beginning of a formula that stands alone, in CEQL and in languages of other engines."""
 _SET = r"\{[^{}]*\}"
 _SIDE = r"[\w.]+(?:\s*[-+*/]\s*[\w.]+)*(?:\s+(?:day|hour|minute|second)s?\b)?"
 _CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "==": "!=", "!=": "="}
@@ -145,7 +145,7 @@ def _of_attributes(text: str, before: str, rest: str) -> str:
 
 
 def _of_labels(text: str, before: str, rest: str) -> str:
-    """What stands in comparisons of labels elsewhere: functions, NOT, BETWEEN, brackets."""
+    """Return the hint for comparisons of labels as others write them: functions, NOT, BETWEEN."""
     if re.match(r"(?i)and\s+(?:not\s+)?\w+\.\w+\s*[<>=!]", rest):
         return "conditions stand after FILTER, as in A AS a ; B AS b FILTER b.price > a.price"
     if not re.search(r"(?i)\bfilter\b", before):

@@ -31,7 +31,7 @@ from cerlab.spark.plan import (
     time_attribute,
     why_not,
 )
-from cerlab.spark.request import check_partition, refuse_aggregates, row_names
+from cerlab.spark.request import check_count, check_partition, refuse_aggregates, row_names
 from cerlab.spark.stream.reorder import Instant, kind_of
 from cerlab.spark.stream.step import BUCKETS, StreamJob, by_sequence, reach
 from cerlab.spark.task_outputs import RowNames
@@ -112,9 +112,7 @@ def stream_request_of(
     tolerance = length_in(unit_of_time, lateness, "lateness")
     lag = options.get("lag")
     tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), tolerance)
-    if (buckets := options.get("buckets", BUCKETS)) < 1:
-        hint = "leave buckets out for 16"
-        raise UsageError("CER0877", f"buckets is {buckets}: 1 is the least", hint=hint)
+    check_count("buckets", buckets := options.get("buckets", BUCKETS))
     if options.get("output") is not None and options.get("checkpoint") is None:
         hint = "give checkpoint= too, the place that the streaming query gets"
         raise UsageError("CER0820", "output= is checked beside a checkpoint", hint=hint)
