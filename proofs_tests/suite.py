@@ -100,7 +100,7 @@ class Suite:
         count, judgements, with_answers, too_large = self.profile.cases(deep_count), 0, 0, 0
         for seed in range(count):
             try:
-                with self._at_most(steps):
+                with self.at_most(steps):
                     verdict = case(Random(seed))
                 judgements += verdict is not None
                 with_answers += bool(verdict)
@@ -119,8 +119,8 @@ class Suite:
         return count
 
     @contextmanager
-    def _at_most(self, steps: int) -> Iterator[None]:
-        """All steps in the deep profile; fewer in the others, which leave large cases to it."""
+    def at_most(self, steps: int) -> Iterator[None]:
+        """Bound the steps of a case, except in the deep profile: it has the large cases too."""
         before = budget.STEPS, semantics.MAX_STEPS
         if not self.deep:
             budget.STEPS = semantics.MAX_STEPS = steps

@@ -1,7 +1,7 @@
 """One driver for deliberate wrong versions: each is put to its place, judged, and has to be seen.
 
 A mutant counts only if it is right on half or more of the cases with answers; otherwise any test
-would find it.
+would find it. The deep profile checks that.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from proofs_tests.suite import SMOKE_CASES, Suite
-
-ENOUGH = 100
-"""Random cases with answers that judge a mutant in the quick profile, once one has seen it."""
+from cerlab.errors import ResourceLimit
+from proofs_tests.suite import QUICK_STEPS, SMOKE_CASES, TOO_LARGE, Suite
 
 Row = TypeVar("Row")
 
@@ -34,12 +32,12 @@ class Judge:
     """Cases that tell right from wrong.
 
     `case(n)`, for n from 0 to `count - 1`, says whether the n-th case had answers, and fails by an
-    `AssertionError` if they are wrong.
+    `AssertionError` if they are wrong. The smoke profile judges all rows of a table.
     """
 
     case: Callable[[int], bool]
     count: int
-    enough: int
+    is_table: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Mutant:
 
 def on_seeds(check: Callable[[Random], bool], count: int) -> Judge:
     """A random test of `count` seeds."""
-    return Judge(lambda seed: check(Random(seed)), count, ENOUGH)
+    return Judge(lambda seed: check(Random(seed)), count)
 
 
 def on_rows(is_right: Callable[[Row], bool], rows: Sequence[Row]) -> Judge:
@@ -63,7 +61,7 @@ def on_rows(is_right: Callable[[Row], bool], rows: Sequence[Row]) -> Judge:
         assert is_right(rows[n])
         return True
 
-    return Judge(case, len(rows), len(rows))
+    return Judge(case, len(rows), is_table=True)
 
 
 def mutant(judge: Judge, owner: object, name: str, wrong: Any, *, id: str = "") -> Mutant:
@@ -77,28 +75,32 @@ def each_of(mutants: Sequence[Mutant]) -> pytest.MarkDecorator:
 
 
 def check_killed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    """Fails if no case sees the mutant, or if more cases see it than agree with it.
+    """Fail if no case sees the mutant, or, in the deep profile, if more cases see it than agree.
 
-    All cases are judged in the deep profile; in the quick one no more than there have to be; in the
-    smoke one as many as a random suite runs, and a mutant that they do not see is reported as
-    skipped.
+    The deep profile judges all cases. The others stop at the first case that sees the mutant, and
+    leave out cases that take more than `QUICK_STEPS`: a mutant can make a machine many times
+    larger. The smoke profile draws as few cases as a random suite, and reports a mutant that they
+    do not see as skipped.
     """
     for owner, name, wrong in mutant.places:
         monkeypatch.setattr(owner, name, wrong)
     judge, detections, agreements = mutant.judge, 0, 0
-    few = suite.smoke and judge.enough < judge.count  # a table is always judged as a whole
+    few = suite.smoke and not judge.is_table
     for n in range(min(judge.count, SMOKE_CASES) if few else judge.count):
-        if not suite.deep and detections and detections + agreements >= judge.enough:
-            break
+        if detections and not suite.deep:
+            return
         try:
-            agreements += judge.case(n)
+            with suite.at_most(QUICK_STEPS):
+                agreements += judge.case(n)
         except AssertionError:
             detections += 1
+        except ResourceLimit as error:
+            if suite.deep or error.code not in TOO_LARGE:
+                raise
     if few and not detections:
         pytest.skip(f"{SMOKE_CASES} cases do not see this mutant: left to --profile quick")
     assert detections, "the mutant survived"
-    if few:
-        return
-    assert agreements >= detections, (
-        f"the mutant is too wrong to count: {agreements} agreed, {detections} saw it"
-    )
+    if suite.deep:
+        assert agreements >= detections, (
+            f"the mutant is too wrong to count: {agreements} agreed, {detections} saw it"
+        )

@@ -216,7 +216,7 @@ def of_sessions(fewest: int) -> Callable[[Random], bool]:
 
 
 def judge(case: Callable[[Random], bool]) -> Judge:
-    return Judge(lambda seed: case(Random(seed)), 1_500, enough=25)
+    return Judge(lambda seed: case(Random(seed)), 1_500)
 
 
 COMPARED = judge(test_aggregates.compares_labels)

@@ -25,7 +25,7 @@ from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import EVERYTHING, Guard, Operator
 from cerlab.predicates.truth import satisfies
-from proofs_tests.mutants.driver import ENOUGH, Judge, Mutant, check_killed, each_of, mutant
+from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.random_cases import Case
 from proofs_tests.srt.correlated_cases import by_registers, correlated_case, directed_case
 from proofs_tests.suite import Suite
@@ -222,7 +222,7 @@ def by_registers_or_refused(n: int) -> bool:
     return bool(expected)
 
 
-QUERIES = Judge(by_registers_or_refused, CASES, ENOUGH)
+QUERIES = Judge(by_registers_or_refused, CASES)
 
 MUTANTS = [
     mutant(

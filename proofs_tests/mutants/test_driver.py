@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cerlab.budget import spend, step_budget
 from proofs_tests.mutants.driver import (
     Judge,
     Mutant,
@@ -17,7 +18,7 @@ from proofs_tests.mutants.driver import (
     on_rows,
     on_seeds,
 )
-from proofs_tests.suite import SMOKE_CASES, Profile, Suite
+from proofs_tests.suite import QUICK_STEPS, SMOKE_CASES, Profile, Suite
 
 HOUSE = SimpleNamespace(double=lambda n: 2 * n)
 
@@ -42,10 +43,10 @@ def test_one_that_is_right_on_half_or_more_is_killed(
 
 @pytest.mark.parametrize("bound", [0, 4])
 def test_one_that_is_right_on_less_does_not_count(
-    bound: int, monkeypatch: pytest.MonkeyPatch, suite: Suite
+    bound: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     with pytest.raises(AssertionError, match="too wrong to count"):
-        check_killed(right_below(bound), monkeypatch, suite)
+        check_killed(right_below(bound), monkeypatch, Suite(Profile.DEEP, request))
 
 
 def test_one_that_no_case_sees_survives(monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
@@ -67,24 +68,26 @@ def test_a_place_that_is_not_there_is_an_error(
 
 
 def test_cases_without_answers_do_not_count_as_right(
-    monkeypatch: pytest.MonkeyPatch, suite: Suite
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     def one_in_three(n: int) -> bool:
         assert n % 3
         return n % 3 == 1 and n > 3
 
     with pytest.raises(AssertionError, match="9 agreed, 10 saw it"):
-        check_killed(Mutant("silent", Judge(one_in_three, 30, 30), ()), monkeypatch, suite)
+        check_killed(
+            Mutant("silent", Judge(one_in_three, 30), ()), monkeypatch, Suite(Profile.DEEP, request)
+        )
 
 
 @pytest.mark.parametrize(("profile", "expected"), [(Profile.QUICK, 151), (Profile.DEEP, 400)])
-def test_seeds_are_judged_until_there_are_enough(
+def test_seeds_are_judged_until_one_sees_the_mutant(
     profile: Profile,
     expected: int,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    """In the quick profile, once one has seen the mutant; in the deep one all are."""
+    """In the quick profile; the deep one judges all."""
     numbers: list[float] = []
 
     def check(rng: Random) -> bool:
@@ -118,3 +121,17 @@ def test_smoke_judges_a_whole_table(
 ) -> None:
     with pytest.raises(AssertionError, match="survived"):
         check_killed(right_below(10), monkeypatch, Suite(Profile.SMOKE, request))
+
+
+def test_a_case_that_is_too_large_is_left_to_the_deep_profile(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    def large_then_wrong(n: int) -> bool:
+        with step_budget("a case"):
+            spend(QUICK_STEPS + 1 if n == 0 else 1)
+        raise AssertionError
+
+    late = Mutant("late", Judge(large_then_wrong, 2), ())
+    check_killed(late, monkeypatch, Suite(Profile.QUICK, request))
+    with pytest.raises(AssertionError, match="too wrong to count"):  # all cases are judged
+        check_killed(late, monkeypatch, Suite(Profile.DEEP, request))

@@ -95,8 +95,8 @@ def active_or_not(tecs: general.Tecs, symbol: int, w: int, _: int) -> bool:
     return _SKIPS(tecs, symbol, w, 0)
 
 
-BATCHES = Judge(lambda seed: bool(in_any_batches(Random(seed))), 1_200, enough=25)
-PHASES = Judge(lambda seed: by_phases_or_by_tecs(Random(seed)), 1_200, enough=60)
+BATCHES = Judge(lambda seed: bool(in_any_batches(Random(seed))), 1_200)
+PHASES = Judge(lambda seed: by_phases_or_by_tecs(Random(seed)), 1_200)
 
 MUTANTS = [
     mutant(BATCHES, general.Tecs, "_skips", active_or_not),

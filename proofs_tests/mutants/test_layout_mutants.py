@@ -50,7 +50,7 @@ def in_none(seed: int) -> bool:
         raise AssertionError from error
 
 
-SEEDS = Judge(in_none, 300, 20)
+SEEDS = Judge(in_none, 300)
 
 MUTANTS = [
     mutant(SEEDS, bit_fields, "_width", full_fields_overflow),

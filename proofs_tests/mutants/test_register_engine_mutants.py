@@ -143,9 +143,9 @@ def after_a_state(seed: int) -> bool:
     return bool(expected)
 
 
-STATES = Judge(after_a_state, 3_000, enough=30)
-REGISTERS = Judge(against_the_reference, 3_000, enough=60)
-LATER = Judge(lambda n: against_the_reference(2_440 + n), 560, enough=60)
+STATES = Judge(after_a_state, 3_000)
+REGISTERS = Judge(against_the_reference, 3_000)
+LATER = Judge(lambda n: against_the_reference(2_440 + n), 560)
 """Cases that the others come to last: about one in a thousand sees a write that is left out."""
 
 MUTANTS = [
