@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 import time
@@ -11,8 +12,10 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
+from proofs_tests import records
 from proofs_tests.browser import chromium as opened_chromium
 from proofs_tests.browser import lacking
 from proofs_tests.kernels import compile_all
@@ -30,18 +33,32 @@ def pytest_configure(config: pytest.Config) -> None:
     Bytecode goes into pytest's cache where it may not be written beside the source; without any,
     each process compiles all modules anew. A job in the background ignores SIGINT, one under nohup
     SIGHUP, and so would all that they start. Circles of objects are looked for seldom, since that
-    takes a tenth of the time of all tests.
+    takes a tenth of the time of all tests. Hypothesis draws the same examples in each run.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     gc.set_threshold(100_000, 20, 50)
+    if hasattr(config, "cache"):
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(config.cache.mkdir("hypothesis"))
+    hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True, database=None)
+    hypothesis.settings.load_profile("fixed")
+    if config.option.markexpr == SERVICES and not hasattr(config, "workerinput"):
+        # workers inherit the environment; reading all modules takes each of them a second
+        os.environ[VALID] = ",".join(sorted(records.valid_parts()))
     if sys.dont_write_bytecode and hasattr(config, "cache") and not sys.pycache_prefix:
         sys.pycache_prefix = str(config.cache.mkdir("bytecode"))
         sys.dont_write_bytecode = False
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
         os.environ.pop("PYTHONDONTWRITEBYTECODE")
+
+
+SERVICES = "services"
+"""The ``-m`` expression of a run of all services."""
+
+VALID = "CERLAB_VALID_RECORDS"
+"""The environment variable that tells workers which records of services are valid."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -82,21 +99,36 @@ GROUPS = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What needs a session of Spark is a service; what takes long waits for the deep profile."""
+    """Mark what needs Spark, skip what takes long, and leave out what has a valid record."""
     is_deep = config.getoption("--profile") is Profile.DEEP
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.services)
         if not is_deep and item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip("takes seconds alone: left to --profile deep"))
+    places = tuple(records.FOLDERS[part] for part in os.environ.get(VALID, "").split(",") if part)
+    if config.option.markexpr == SERVICES and not config.option.file_or_dir and places:
+        recorded = [item for item in items if item.nodeid.startswith(places)]
+        items[:] = [item for item in items if not item.nodeid.startswith(places)]
+        config.hook.pytest_deselected(items=recorded)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
-    """Leave out the doctests of files without any, which need not be imported to look for some."""
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> Generator[None, list[Any], list[Any]]:
+    """Leave out files that have nothing to run: importing a file takes longer than reading it.
+
+    Files without an example have no doctests. Files that name neither the mark nor the fixture of
+    services have none.
+    """
     found = yield
-    if file_path.suffix == ".py" and ">>>" not in file_path.read_text(encoding="utf-8"):
-        found = [each for each in found if type(each).__name__ != "DoctestModule"]
+    if file_path.suffix == ".py" and found:
+        text = file_path.read_text(encoding="utf-8")
+        if ">>>" not in text:
+            found = [each for each in found if type(each).__name__ != "DoctestModule"]
+        if parent.config.option.markexpr == SERVICES and not re.search("services|spark", text):
+            found = []
     return found
 
 
@@ -127,6 +159,28 @@ def stock_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with py7zr.SevenZipFile(archive) as packed:
         packed.extractall(target)
     return target / "stocks.stream"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the records of services that passed in a run of all of them."""
+    config = session.config
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    whole = config.option.markexpr == SERVICES and not config.option.keyword
+    if hasattr(config, "workerinput") or not whole or config.option.file_or_dir:
+        return
+    outcomes = {
+        part: {
+            kind
+            for kind in ("passed", "failed", "error", "skipped")
+            for report in reporter.stats.get(kind, ())
+            if report.nodeid.startswith(place)
+        }
+        for part, place in records.FOLDERS.items()
+    }
+    valid = os.environ.get(VALID, "").split(",")
+    records.write(part for part, kinds in outcomes.items() if kinds == {"passed"})
+    for part in sorted(set(valid) & set(records.PARTS)):
+        reporter.write_line(f"{part}: not run, the record in proofs_tests/records.json is valid")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -153,7 +153,7 @@ class ServerProcess:
         try:
             process.stdin.write(json.dumps(question) + "\n")
             process.stdin.flush()
-            line = self._lines.get(timeout=seconds)
+            line = next_line(self._lines, seconds)
         except Empty:
             self.stop()
             assert seconds is not None
@@ -198,6 +198,14 @@ class ServerProcess:
         reader.join()
         with suppress(BrokenPipeError), process:
             pass  # closes the pipes and waits
+
+
+def next_line(lines: SimpleQueue[str], seconds: float | None) -> str:
+    """Return the next line that an engine writes; raise `Empty` after `seconds` without one.
+
+    Tests replace it: which engines hang then does not depend on how busy the machine is.
+    """
+    return lines.get(timeout=seconds)
 
 
 def _read_lines(file: IO[str], lines: SimpleQueue[str]) -> None:

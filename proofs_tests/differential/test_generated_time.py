@@ -137,7 +137,7 @@ def test_a_generator_that_never_draws_waits_with_it_is_seen(never: dict[str, Any
 
 
 @given(st.booleans().flatmap(lambda times: cases(TIMED, times=times)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_cases_are_ones_that_anyone_can_ask(case: Case) -> None:
     """Windows of a case are on one axis, which its events have: the reference answers each."""
     query = parse_ceql(case.query)[0]

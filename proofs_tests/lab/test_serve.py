@@ -16,6 +16,9 @@ from cerlab.errors import ResourceLimit
 from cerlab.lab import serve
 from cerlab.lab.serve import Lab
 
+PATIENCE = 600
+"""Seconds after which a server that does not answer fails the test."""
+
 QUESTION = json.dumps({"panel": "answers", "query": "A ; B", "events": "A B"}).encode()
 
 
@@ -62,7 +65,7 @@ def test_nothing_beside_the_page_is_given(lab: Lab) -> None:
 
 def _exchange(lab: Lab, headers: str, body: bytes = b"") -> bytes:
     """Return the server's reply to a request that is written by hand."""
-    with socket.create_connection(("127.0.0.1", lab.server_port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", lab.server_port), timeout=PATIENCE) as connection:
         host = f"Host: 127.0.0.1:{lab.server_port}\r\nX-Token: {lab.token}\r\n"
         connection.sendall(f"POST /answer HTTP/1.0\r\n{host}{headers}\r\n".encode() + body)
         return b"".join(iter(lambda: connection.recv(65536), b""))
@@ -119,4 +122,4 @@ def test_an_answer_that_nobody_waits_for_is_stopped(
         head = f"POST /answer HTTP/1.0\r\n{host}Content-Length: 2\r\n\r\n"
         connection.sendall(head.encode() + b"{}")
         assert not stopped.wait(0.5)
-    assert stopped.wait(20)
+    assert stopped.wait(PATIENCE)

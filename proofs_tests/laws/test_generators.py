@@ -32,12 +32,12 @@ from cerlab.testing import (
 
 SMALL = Shape(depth=2, events=4)
 
-PATIENT = settings(deadline=None)
+PATIENT = settings()
 """A case may take long where other work goes on."""
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases(SMALL))
 def test_a_case_is_text_and_dicts_that_every_evaluator_takes(
     case: tuple[str, list[dict[str, Any]]],
@@ -91,14 +91,14 @@ def test_streams_shrink_towards_the_empty_one_and_queries_to_a() -> None:
     assert (smallest.window, smallest.strategy, smallest.items) == (None, None, None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(formulas("fo"))
 def test_fo_formulas_are_unary_and_scoped(phi: cel.Formula) -> None:
     assert unary(phi)
     assert unscoped_variable(with_variables(phi)) is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(formulas("so"))
 def test_so_formulas_have_no_contiguity_and_no_negation(phi: cel.Formula) -> None:
     assert not any(
@@ -106,7 +106,7 @@ def test_so_formulas_have_no_contiguity_and_no_negation(phi: cel.Formula) -> Non
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(predicates(ATTRIBUTES))
 def test_predicates_are_printed_and_read_back(P: Predicate) -> None:
     text = f"A FILTER A[{predicate_text(P)}]"

@@ -166,7 +166,7 @@ def test_one_search_or_two_clicks_answer(
         page.close()
         return
     page.goto(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
-    page.wait_for_selector("#search-results li a", timeout=10_000)
+    page.wait_for_selector("#search-results li a", timeout=600_000)
     page.wait_for_timeout(300)
     links = page.eval_on_selector_all("#search-results li a", "all => all.map(a => a.href)")
     pages = []

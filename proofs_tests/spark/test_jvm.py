@@ -135,7 +135,7 @@ def test_workers_are_forked_from_a_process_that_has_the_engine(tmp_path: Path) -
         "daemon.preload()\n"
         "os._exit(any(name.startswith(('cerlab', 'numba')) for name in set(sys.modules) - before))"
     )
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", text], timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", text], timeout=900, check=False)
     assert done.returncode == 0
 
 
@@ -153,7 +153,7 @@ def test_what_a_worker_starts_with_is_neither_collected_nor_given_back() -> None
         "assert sys.platform != 'linux' or resident() - before > 7 * 8 << 20"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", f"import sys; {text}"], timeout=300, check=False
+        [sys.executable, "-W", "ignore", "-c", f"import sys; {text}"], timeout=900, check=False
     )
     assert done.returncode == 0
 

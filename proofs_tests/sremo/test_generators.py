@@ -22,7 +22,7 @@ from cerlab.testing import (
 KINDS: tuple[SremoKind, ...] = ("all", "core", "unary")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data(), st.sampled_from(KINDS))
 def test_expressions_are_well_formed_and_of_their_kind(
     data: st.DataObject, kind: SremoKind
@@ -62,7 +62,7 @@ def test_the_same_seed_gives_the_same_case() -> None:
 
 
 def test_failures_shrink() -> None:
-    patient = settings(max_examples=500, deadline=None, derandomize=True, database=None)
+    patient = settings(max_examples=500)
     small = Shape(depth=1, events=3)
     smallest = find(sremos(shape=small), lambda e: True, settings=patient)
     assert len(list(sre.subexpressions(smallest))) <= 2
