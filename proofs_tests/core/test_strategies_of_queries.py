@@ -18,6 +18,7 @@ from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.clauses import Strategy
 from cerlab.testing import Shape
+from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
@@ -29,17 +30,18 @@ def selecting(rng: Random, strategy: Strategy) -> Case:
     return replace(example, ast=replace(example.ast, strategy=strategy))
 
 
+def agree(rng: Random, strategy: Strategy) -> bool:
+    example = selecting(rng, strategy)
+    expected = query_answers(example.ast, example.stream)
+    answers = list(answers_of(example.query, example.stream, "tecs"))
+    assert len(answers) == len(set(answers)), example.describe()
+    assert set(answers) == set(expected), example.describe()
+    return bool(expected)
+
+
 @pytest.mark.parametrize("strategy", Strategy)
 def test_p12_strategy_then_window(strategy: Strategy, suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        example = selecting(rng, strategy)
-        expected = query_answers(example.ast, example.stream)
-        answers = list(answers_of(example.query, example.stream, "tecs"))
-        assert len(answers) == len(set(answers)), example.describe()
-        assert set(answers) == set(expected), example.describe()
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+    suite.run(lambda rng: agree(rng, strategy), deep_count=10_000)
 
 
 def rivals_without_older(self: StrategyCea, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
@@ -67,22 +69,22 @@ def accepts_if_any(self: StrategyCea, state: construction.Contender) -> bool:
 
 
 _RIVALS = StrategyCea._rivals
-MUTANTS = {
-    "same-start-only": ("_rivals", rivals_without_older, Strategy.NXT),
-    "last-without-worse": ("_rivals", last_as_next, Strategy.LAST),
-    "better-forgotten": ("_rivals", better_is_not_kept, Strategy.MAX),
-    "accepts-if-any": ("_accepts", accepts_if_any, Strategy.MAX),
-}
 
 
-@pytest.mark.parametrize("name", MUTANTS)
-def test_wrong_versions_are_killed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    attribute, wrong, strategy = MUTANTS[name]
-    monkeypatch.setattr(StrategyCea, attribute, wrong)
-    wrong_cases = with_answers = 0
-    for seed in range(400):
-        example = selecting(Random(seed), strategy)
-        expected = query_answers(example.ast, example.stream)
-        with_answers += bool(expected)
-        wrong_cases += set(answers_of(example.query, example.stream, "tecs")) != set(expected)
-    assert 0 < wrong_cases <= with_answers / 2
+def judge(strategy: Strategy) -> Judge:
+    return on_seeds(lambda rng: agree(rng, strategy), 400)
+
+
+MUTANTS = [
+    mutant(judge(Strategy.NXT), StrategyCea, "_rivals", rivals_without_older),
+    mutant(judge(Strategy.LAST), StrategyCea, "_rivals", last_as_next),
+    mutant(judge(Strategy.MAX), StrategyCea, "_rivals", better_is_not_kept),
+    mutant(judge(Strategy.MAX), StrategyCea, "_accepts", accepts_if_any),
+]
+
+
+@each_of(MUTANTS)
+def test_wrong_versions_are_killed(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
+) -> None:
+    check_killed(mutant, monkeypatch, suite)

@@ -31,6 +31,7 @@ from proofs_tests.foundations.anchored_cases import (
     select_answers,
     word,
 )
+from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite
 
 
@@ -161,25 +162,24 @@ def strict_that_waits(A: AnchoredCea) -> AnchoredCea:
     return replace(B, Delta=B.Delta + more)
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong", "strategy"),
-    [
-        ("strict", strict_that_waits, Strategy.STRICT),
-        ("next_selected", last_selected, Strategy.NXT),
-        ("last_selected", maximal, Strategy.LAST),
-        ("single_final", lambda A: A, Strategy.NXT),
-    ],
-)
-def test_wrong_versions_are_killed(
-    name: str, wrong: object, strategy: Strategy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(selection, name, wrong)
-    deaths = agreements = 0
-    for seed in range(400):
-        rng = Random(seed)
+def judge(strategy: Strategy) -> Judge:
+    def case(rng: Random) -> bool:
         A = random_anchored(rng)
-        try:
-            agreements += agree(A, selected_automaton(A, strategy), strategy, random_word(rng))
-        except AssertionError:
-            deaths += 1
-    assert 0 < deaths <= agreements
+        return agree(A, selected_automaton(A, strategy), strategy, random_word(rng))
+
+    return on_seeds(case, 400)
+
+
+MUTANTS = [
+    mutant(judge(Strategy.STRICT), selection, "strict", strict_that_waits),
+    mutant(judge(Strategy.NXT), selection, "next_selected", last_selected),
+    mutant(judge(Strategy.LAST), selection, "last_selected", maximal),
+    mutant(judge(Strategy.NXT), selection, "single_final", lambda A: A, id="several_final"),
+]
+
+
+@each_of(MUTANTS)
+def test_wrong_versions_are_killed(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
+) -> None:
+    check_killed(mutant, monkeypatch, suite)

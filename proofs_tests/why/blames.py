@@ -6,10 +6,13 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+import pytest
 
 from cerlab.why import Why, why_to_json
 from cerlab.why.failure import Repair
+from proofs_tests.mutants.driver import Judge
 from proofs_tests.suite import Suite
 
 RIGHT = 0.95
@@ -57,6 +60,24 @@ class Blames(Generic[Q]):
             return self.is_right(Random(seed)) is not False
         except AssertionError:
             return False
+
+    def judge(self, count: int, *places: tuple[Any, str]) -> Judge:
+        """Return a judge of wrong versions at some places.
+
+        A blame that is wrong with the right versions too does not count.
+        """
+        right = [(owner, name, getattr(owner, name)) for owner, name in places]
+
+        def case(seed: int) -> bool:
+            if self.passes(seed):
+                return True
+            with pytest.MonkeyPatch.context() as patch:
+                for place in right:
+                    patch.setattr(*place)
+                assert not self.passes(seed)
+            return False
+
+        return Judge(case, count)
 
     def check(self, suite: Suite) -> None:
         """Every statement is true, and nearly every blame has one repair that is enough."""

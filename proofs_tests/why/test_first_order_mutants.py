@@ -1,6 +1,7 @@
 """Deliberate wrong versions of `why` under FO-CEL: the cases by hand kill each.
 
 A mutant counts only if it is right on half or more of the cases; otherwise any test would find it.
+The deep profile checks that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from cerlab.errors import CerlabError
 from cerlab.model.answer import Positions
 from cerlab.why import focel
 from cerlab.why.deduction import CelDerivation, Goal
+from proofs_tests.suite import Suite
 from proofs_tests.why.test_first_order import agree
 from proofs_tests.why.test_first_order import (
     test_a_misplaced_or_shared_variable_is_one_event as cases_by_hand,
@@ -67,9 +69,14 @@ def agrees(seed: int) -> bool:
 
 @pytest.mark.parametrize(("owner", "name", "wrong"), MUTANTS)
 def test_the_cases_by_hand_find_it(
-    owner: Any, name: str, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    owner: Any,
+    name: str,
+    wrong: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    suite: Suite,
 ) -> None:
     monkeypatch.setattr(owner, name, wrong)
     with pytest.raises(AssertionError):
         cases_by_hand()
-    assert sum(not agrees(seed) for seed in range(CASES)) <= CASES // 2
+    if suite.deep:
+        assert sum(not agrees(seed) for seed in range(CASES)) <= CASES // 2

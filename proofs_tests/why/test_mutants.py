@@ -1,7 +1,4 @@
-"""Deliberate wrong versions of `why`: each contradicts the reference or blames the wrong place.
-
-A mutant counts only if it is right on half or more of the cases; otherwise any test would find it.
-"""
+"""Deliberate wrong versions of `why`: each contradicts the reference or blames the wrong place."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.errors import CerlabError
+from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import NO_CLOCKS
 from cerlab.model.answer import Valuation
@@ -26,14 +23,13 @@ from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import Failure, Kind, Retype
 from cerlab.why.question import Context, contexts
 from proofs_tests.clauses.tables import word
+from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.suite import Suite
 from proofs_tests.why.rows import TWO_KEYS
 from proofs_tests.why.test_agreement import agree
 from proofs_tests.why.test_mutations import blames
 
-CASES = 80
-BLAME_SEEDS = 160
 SHAPE = Shape(depth=2, events=6, family=True)
-BLAMES = blames(SHAPE)
 
 
 def showing_projections(phi: cel.Formula, above: Context) -> tuple[Context, ...]:
@@ -111,23 +107,6 @@ def first_is_blamed(failures: Sequence[Failure]) -> int:
     return 2 if failures else 0
 
 
-AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any]]] = [
-    (table, "contexts", showing_projections),
-    (table, "relabelled", as_without_its_label),
-    (clauses.Checks, "_preference_failure", no_rival),
-    (clauses.Checks, "_consumer", no_rival),
-    (windows.Meter, "fits", strict_fits),
-    (table, "contexts", everything_loose),
-]
-
-IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any]]] = [
-    (table, "_wrong", same_type),
-    (windows, "_wide", same_window),
-    (table, "_gap", next_position),
-    (deduction, "cost", first_is_blamed),
-]
-
-
 @property  # type: ignore[misc]
 def without_a_clock(self: windows.Question) -> Any:
     """Every wait is over."""
@@ -157,57 +136,56 @@ def without_what_it_waits_for(self: Any, strategy: Any, candidate: Any, begin: i
     """A strategy compares no answers that wait."""
 
 
-AGAINST_THE_REFERENCE_OF_WAITS: list[tuple[Any, str, Any]] = [
-    (windows.Question, "clocks", without_a_clock),
-    (windows.Meter, "last_until", before_the_wait_is_over),
-    (windows.Question, "last_waited", not_after_the_positions),
-    (windows.Meter, "fits", strict_fits),
+def agreeing(shape: Shape) -> Callable[[Random], bool]:
+    """Return a case on which `why` agrees with the reference."""
+
+    def case(rng: Random) -> bool:
+        try:
+            agree(rng, shape)
+        except ResourceLimit:
+            raise
+        except CerlabError as error:
+            raise AssertionError from error
+        return True
+
+    return case
+
+
+REFERENCE = on_seeds(agreeing(SHAPE), 80)
+REFERENCE_OF_WAITS = on_seeds(agreeing(Shape(depth=2, events=7, timed=True)), 40)
+BLAME = blames(SHAPE).judge(
+    160, (table, "_wrong"), (windows, "_wide"), (table, "_gap"), (deduction, "cost")
+)
+
+MUTANTS = [
+    mutant(REFERENCE, table, "contexts", showing_projections),
+    mutant(REFERENCE, table, "relabelled", as_without_its_label),
+    mutant(REFERENCE, clauses.Checks, "_preference_failure", no_rival, id="no_better_answer"),
+    mutant(REFERENCE, clauses.Checks, "_consumer", no_rival, id="no_consumer"),
+    mutant(REFERENCE, windows.Meter, "fits", strict_fits),
+    mutant(REFERENCE, table, "contexts", everything_loose),
+    mutant(REFERENCE_OF_WAITS, windows.Question, "clocks", without_a_clock, id="without_a_clock"),
+    mutant(REFERENCE_OF_WAITS, windows.Meter, "last_until", before_the_wait_is_over),
+    mutant(REFERENCE_OF_WAITS, windows.Question, "last_waited", not_after_the_positions),
+    mutant(REFERENCE_OF_WAITS, windows.Meter, "fits", strict_fits, id="strict_fits_of_waits"),
+    mutant(BLAME, table, "_wrong", same_type),
+    mutant(BLAME, windows, "_wide", same_window),
+    mutant(BLAME, table, "_gap", next_position),
+    mutant(BLAME, deduction, "cost", first_is_blamed),
 ]
 
 
-def agrees(seed: int, shape: Shape = SHAPE) -> bool:
-    try:
-        agree(Random(seed), shape)
-    except (AssertionError, CerlabError):
-        return False
-    return True
-
-
-@pytest.mark.parametrize(("owner", "name", "wrong"), AGAINST_THE_REFERENCE)
-def test_it_contradicts_the_reference(
-    owner: Any, name: str, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+@each_of(MUTANTS)
+def test_the_mutant_is_killed(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
 ) -> None:
-    monkeypatch.setattr(owner, name, wrong)
-    contradictions = sum(not agrees(seed) for seed in range(CASES))
-    assert 0 < contradictions <= CASES // 2
+    check_killed(mutant, monkeypatch, suite)
 
 
-@pytest.mark.parametrize(("owner", "name", "wrong"), AGAINST_THE_REFERENCE_OF_WAITS)
-def test_it_contradicts_the_reference_of_waits(
-    owner: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(owner, name, wrong)
-    shape = Shape(depth=2, events=7, timed=True)
-    contradictions = sum(not agrees(seed, shape) for seed in range(CASES // 2))
-    assert 0 < contradictions <= CASES // 4
-
-
-@pytest.fixture(scope="module")
-def without_a_mutant() -> int:
-    return sum(not BLAMES.passes(seed) for seed in range(BLAME_SEEDS))
-
-
-@pytest.mark.parametrize(("owner", "name", "wrong"), IN_THE_BLAME)
-def test_it_blames_the_wrong_place(
-    owner: Any,
-    name: str,
-    wrong: Callable[..., Any],
-    without_a_mutant: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(owner, name, wrong)
-    wrongly = sum(not BLAMES.passes(seed) for seed in range(BLAME_SEEDS))
-    assert without_a_mutant < wrongly <= BLAME_SEEDS // 2
+@pytest.mark.parametrize("judge", [REFERENCE, REFERENCE_OF_WAITS])
+def test_what_is_there_passes_every_case(judge: Judge, suite: Suite) -> None:
+    for n in range(suite.profile.cases(judge.count)):
+        judge.case(n)
 
 
 def test_only_what_is_strictly_inside_is_unless(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,10 @@ from cerlab.why import Derivation, Reading, Why, why
 from proofs_tests.suite import Suite
 from proofs_tests.why.sremo_checker import check
 
+Question = tuple[Sremo, Stream, list[ComplexEvent]]
 
-def random_question(rng: Random, shape: Shape) -> tuple[Sremo, Stream, list[ComplexEvent]]:
+
+def random_question(rng: Random, shape: Shape) -> Question:
     """An expression, a stream, and what it shows; there is something, if it can be drawn."""
     for _ in range(12):
         e = random_sremo(rng, shape)
@@ -31,8 +33,8 @@ def random_question(rng: Random, shape: Shape) -> tuple[Sremo, Stream, list[Comp
     return e, stream, sorted(answers, key=lambda m: (m.end, m.positions))
 
 
-def agree(rng: Random, shape: Shape) -> bool:
-    e, stream, answers = random_question(rng, shape)
+def agree(rng: Random, question: Question) -> bool:
+    e, stream, answers = question
     candidates = {m.positions for m in rng.sample(answers, min(3, len(answers)))}
     for positions in sorted(candidates | some_positions(rng, len(stream))):
         explanation = why(e, stream, positions)
@@ -66,8 +68,12 @@ def some_positions(rng: Random, n: int) -> set[tuple[int, ...]]:
 
 
 def test_expressions(suite: Suite) -> None:
-    suite.run(lambda rng: agree(rng, Shape(depth=3, events=6)), deep_count=2_000)
+    suite.run(
+        lambda rng: agree(rng, random_question(rng, Shape(depth=3, events=6))), deep_count=2_000
+    )
 
 
 def test_deeper_expressions_on_longer_streams(suite: Suite) -> None:
-    suite.run(lambda rng: agree(rng, Shape(depth=4, events=9)), deep_count=2_000)
+    suite.run(
+        lambda rng: agree(rng, random_question(rng, Shape(depth=4, events=9))), deep_count=2_000
+    )

@@ -1,34 +1,29 @@
-"""Deliberate wrong versions of `why` for SREMO: each contradicts the reference or blames wrongly.
-
-A mutant counts only if it is right on half or more of the cases; otherwise any test would find it.
-"""
+"""Deliberate wrong versions of `why` for SREMO: each contradicts the reference or blames wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import count, islice
 from random import Random
 from typing import Any
 
 import pytest
 
-from cerlab.errors import CerlabError
+from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.syntax import SpanWindow, Sremo, Terminal, Window, subexpressions
+from cerlab.logic.sremo.syntax import SpanWindow, Terminal, Window, subexpressions
 from cerlab.predicates.syntax import And
 from cerlab.testing import Shape
 from cerlab.why import question as windows
 from cerlab.why import sremo
 from cerlab.why.deduction import Contents, Reading
 from cerlab.why.failure import Failure, Kind, Path, Relax
+from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.suite import Suite
 from proofs_tests.why.test_sremo_agreement import agree, random_question
-from proofs_tests.why.test_sremo_mutations import BLAMES, SHAPE, explain, wrong_question
+from proofs_tests.why.test_sremo_mutations import BLAMES
 
-CASES = 80
-BLAME_SEEDS = 18
-AGREEMENT_SHAPE = Shape(depth=3, events=6)
+SHAPE = Shape(depth=3, events=6)
 
 
 def no_instance(*_: Any) -> tuple[Failure, ...]:
@@ -80,16 +75,6 @@ def by_length(e: Window, path: Path, reading: Reading, events: Sequence[Any]) ->
     return _OUTSIDE(e, path, reading, events)
 
 
-AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]]] = [
-    (sremo, "instance_in_gap", no_instance, (sre.SkipNext,)),
-    (sremo, "_of_negation", takes_nothing, (sre.Negation,)),
-    (sremo.MarkGoal, "registers_after", stores_nothing, (sre.Terminal,)),
-    (sremo.MarkGoal, "registers_after", first_stays, (sre.Terminal,)),
-    (sremo, "out_of_window", strict_window, (sre.SpanWindow, sre.LengthWindow, sre.Within)),
-    (sremo, "out_of_window", by_length, (sre.SpanWindow,)),
-]
-
-
 def same_window(e: Window, span: Any) -> Window:
     """Repair that proposes the window that is too small."""
     return e
@@ -123,67 +108,52 @@ def last_rival(reading: Reading) -> Any:
 
 _RIVAL = sremo.rival_of
 
-IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any], Kind]] = [
-    (windows, "_wider", same_window, Kind.WINDOW),
-    (sremo, "_gap", next_position, Kind.GAP),
-    (sremo, "_guard_failure", as_it_stands, Kind.GUARD),
-    (sremo, "rival_of", last_rival, Kind.NEGATION),
+
+def agreeing(*kinds: type) -> Judge:
+    """Judge by the expressions that have an operator of some kinds."""
+
+    def case(rng: Random) -> bool:
+        question = random_question(rng, SHAPE)
+        if not any(isinstance(each, kinds) for each in subexpressions(question[0])):
+            return False
+        try:
+            agree(rng, question)
+        except ResourceLimit:
+            raise
+        except CerlabError as error:
+            raise AssertionError from error
+        return True
+
+    return on_seeds(case, 800)
+
+
+WINDOWS = (sre.SpanWindow, sre.LengthWindow, sre.Within)
+BLAME = BLAMES.judge(
+    400, (windows, "_wider"), (sremo, "_gap"), (sremo, "_guard_failure"), (sremo, "rival_of")
+)
+
+MUTANTS = [
+    mutant(agreeing(sre.SkipNext), sremo, "instance_in_gap", no_instance),
+    mutant(agreeing(sre.Negation), sremo, "_of_negation", takes_nothing),
+    mutant(agreeing(sre.Terminal), sremo.MarkGoal, "registers_after", stores_nothing),
+    mutant(agreeing(sre.Terminal), sremo.MarkGoal, "registers_after", first_stays),
+    mutant(agreeing(*WINDOWS), sremo, "out_of_window", strict_window),
+    mutant(agreeing(sre.SpanWindow), sremo, "out_of_window", by_length),
+    mutant(BLAME, windows, "_wider", same_window),
+    mutant(BLAME, sremo, "_gap", next_position),
+    mutant(BLAME, sremo, "_guard_failure", as_it_stands),
+    mutant(BLAME, sremo, "rival_of", last_rival),
 ]
 
 
-@cache
-def expression(seed: int) -> Sremo:
-    return random_question(Random(seed), AGREEMENT_SHAPE)[0]
-
-
-def with_operators(kinds: tuple[type, ...]) -> list[int]:
-    """The first seeds whose expression has an operator of some kinds."""
-    seeds = (
-        seed
-        for seed in count()
-        if any(isinstance(each, kinds) for each in subexpressions(expression(seed)))
-    )
-    return list(islice(seeds, CASES))
-
-
-def agrees(seed: int) -> bool:
-    try:
-        agree(Random(seed), AGREEMENT_SHAPE)
-    except (AssertionError, CerlabError):
-        return False
-    return True
-
-
-@pytest.mark.parametrize(("owner", "name", "wrong", "kinds"), AGAINST_THE_REFERENCE)
-def test_it_contradicts_the_reference(
-    owner: Any,
-    name: str,
-    wrong: Callable[..., Any],
-    kinds: tuple[type, ...],
-    monkeypatch: pytest.MonkeyPatch,
+@each_of(MUTANTS)
+def test_the_mutant_is_killed(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
 ) -> None:
-    seeds = with_operators(kinds)
-    monkeypatch.setattr(owner, name, wrong)
-    contradictions = sum(not agrees(seed) for seed in seeds)
-    assert 0 < contradictions <= CASES // 2
+    check_killed(mutant, monkeypatch, suite)
 
 
-@cache
-def kinds_blamed(seed: int) -> frozenset[Kind]:
-    q = wrong_question(Random(seed), SHAPE)
-    return frozenset() if q is None else frozenset(f.kind for f in explain(q).failures)
-
-
-@pytest.mark.parametrize(("owner", "name", "wrong", "kind"), IN_THE_BLAME)
-def test_it_blames_the_wrong_place(
-    owner: Any, name: str, wrong: Callable[..., Any], kind: Kind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Among the cases are some with a failure of its kind."""
-    of_kind = list(
-        islice((seed for seed in count() if kind in kinds_blamed(seed)), BLAME_SEEDS // 3)
-    )
-    seeds = {*range(BLAME_SEEDS - len(of_kind)), *of_kind}
-    without_a_mutant = sum(not BLAMES.passes(seed) for seed in seeds)
-    monkeypatch.setattr(owner, name, wrong)
-    wrongly = sum(not BLAMES.passes(seed) for seed in seeds)
-    assert without_a_mutant < wrongly <= len(seeds) // 2
+def test_what_is_there_passes_every_case(suite: Suite) -> None:
+    judge = agreeing(object)
+    for n in range(suite.profile.cases(judge.count)):
+        judge.case(n)
