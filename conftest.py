@@ -16,8 +16,6 @@ import hypothesis
 import pytest
 
 from proofs_tests import records
-from proofs_tests.browser import chromium as opened_chromium
-from proofs_tests.browser import lacking
 from proofs_tests.kernels import compile_all
 from proofs_tests.suite import Profile, Suite
 
@@ -141,6 +139,9 @@ def suite(request: pytest.FixtureRequest) -> Suite:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """A headless Chromium."""
+    from proofs_tests.browser import chromium as opened_chromium
+    from proofs_tests.browser import lacking  # most of cerlab: here, for tests that open pages
+
     if missing := lacking():
         pytest.skip(f"pages are opened in a browser, and {missing} is not here")
     with opened_chromium() as browser:
@@ -173,7 +174,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             kind
             for kind in ("passed", "failed", "error", "skipped")
             for report in reporter.stats.get(kind, ())
-            if report.nodeid.startswith(place)
+            if report.nodeid.startswith(place) and "--profile deep" not in str(report.longrepr)
         }
         for part, place in records.FOLDERS.items()
     }

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import cerlab
 ROOT = Path(cerlab.__file__).parent
 
 
+@cache
 def modules(root: Path = ROOT) -> dict[str, ast.Module]:
     """All modules of a package, by name; one that is a package has the name of its folder."""
     trees = {}

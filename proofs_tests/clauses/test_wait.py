@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from copy import copy
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -172,6 +173,7 @@ def test_by_hand(text: str, events: str, expected: list[ComplexEvent]) -> None:
         assert answers == expected
 
 
+@cache
 def takers(text: str) -> tuple[Any, ...]:
     return ("auto", *evaluators_for(any_pattern(text)))
 

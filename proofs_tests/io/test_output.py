@@ -229,7 +229,7 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.parametrize("form", ["ndjson", "parquet"])
 def test_on_a_full_disk_there_is_no_file(tmp_path: Path, form: str) -> None:
     (tmp_path / "e.core").write_text(irregular(2_000))
-    query = "SELECT * WHERE A ; A ; A WITHIN 20 EVENTS"
+    query = "SELECT * WHERE A ; A WITHIN 20 EVENTS"
     command = ["run", query, "e.core", "-o", "out", "--format", form]
     process = subprocess.run(
         [sys.executable, "-c", WITH_A_FILE_LIMIT, *command],

@@ -109,18 +109,29 @@ def test_an_input_without_bytes_below(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(calls) == 3
 
 
-@pytest.mark.parametrize("name", ["-", "/dev/stdin", "<(cat e.core)", "fifo"])
-def test_what_is_read_once_is_read_as_it_comes(tmp_path: Path, name: str) -> None:
+WAYS = ("", "--evaluator compiled", "--sort --time v:s")
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [("-", 0), ("/dev/stdin", 1), ("<(cat e.core)", 2), ("fifo", 1)]
+)
+def test_what_is_read_once_is_read_as_it_comes(
+    tmp_path: Path, name: str, way: int, suite: Suite
+) -> None:
+    """In one way each; the deep profile reads each name in all ways."""
+    ways = WAYS if suite.deep else WAYS[way : way + 1]
     (tmp_path / "e.core").write_text("A(v=1)\nB(v=2)\n")
     os.mkfifo(tmp_path / "fifo")
     feed = "cat e.core > fifo &" if name == "fifo" else ""
     runs = "".join(
         f"{feed} cat e.core | {sys.executable} -m cerlab run 'A ; B' {name} {options};"
-        for options in ("", "--evaluator compiled", "--sort --time v:s")
+        for options in ways
     )
     process = subprocess.run(["bash", "-c", runs], cwd=tmp_path, capture_output=True, check=False)
     assert process.stderr == b""
-    assert process.stdout.splitlines() == 3 * [b'{"start": 0, "end": 1, "positions": [0, 1]}']
+    assert process.stdout.splitlines() == len(ways) * [
+        b'{"start": 0, "end": 1, "positions": [0, 1]}'
+    ]
 
 
 def test_a_query_from_a_pipe(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_z3_alone_lists_every_vector_and_has_examples_for_most(suite: Suite) -> 
     suite.run(consistent, deep_count=4_000, steps=STEPS)
 
 
-def test_the_order_and_the_examples_do_not_depend_on_the_hash_seed() -> None:
+def test_the_order_and_the_examples_do_not_depend_on_the_hash_seed(suite: Suite) -> None:
     program = (
         "from random import Random; from cerlab.predicates.minterms import minterms; "
         "from cerlab.testing import ATTRIBUTES, random_predicate; rng = Random(5); "
@@ -141,7 +141,7 @@ def test_the_order_and_the_examples_do_not_depend_on_the_hash_seed() -> None:
             capture_output=True,
             check=True,
         ).stdout
-        for seed in ("0", "1", "77")
+        for seed in ("0", "77", "1")[: 3 if suite.deep else 2]
     }
     assert len(outputs) == 1
 
