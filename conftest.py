@@ -71,7 +71,7 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Services are dealt in groups, those with most tests first; others as ``--dist`` says."""
-    if config.option.markexpr != "services":
+    if config.option.markexpr != SERVICES:
         return None
     from xdist.scheduler import LoadScopeScheduling
 
@@ -97,18 +97,29 @@ GROUPS = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs Spark, skip what takes long, and leave out what has a valid record."""
-    is_deep = config.getoption("--profile") is Profile.DEEP
+    """Mark what needs Spark as a service, and leave out what another run has.
+
+    That is what takes long except in the deep profile, what belongs to the night except where
+    ``-m`` names it (``-m services`` replaces the expression of `addopts`), and services that have
+    a valid record.
+    """
+    option = config.option
+    is_deep, is_night = option.profile is Profile.DEEP, "night" in option.markexpr
+    places: tuple[str, ...] = ()
+    if option.markexpr == SERVICES and not option.file_or_dir:
+        places = tuple(records.FOLDERS[part] for part in os.environ[VALID].split(",") if part)
+    left_out = []
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.services)
-        if not is_deep and item.get_closest_marker("long"):
-            item.add_marker(pytest.mark.skip("takes seconds alone: left to --profile deep"))
-    places = tuple(records.FOLDERS[part] for part in os.environ.get(VALID, "").split(",") if part)
-    if config.option.markexpr == SERVICES and not config.option.file_or_dir and places:
-        recorded = [item for item in items if item.nodeid.startswith(places)]
-        items[:] = [item for item in items if not item.nodeid.startswith(places)]
-        config.hook.pytest_deselected(items=recorded)
+        is_long = not is_deep and item.get_closest_marker("long")
+        is_of_night = not is_night and item.get_closest_marker("night")
+        if is_long or is_of_night or (places and item.nodeid.startswith(places)):
+            left_out.append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        left = set(left_out)
+        items[:] = [item for item in items if item not in left]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,7 +14,7 @@ from proofs_tests.benchmarks.queries import FAMILIES, QUICK, catalogue, of_figur
 from proofs_tests.benchmarks.streams import synthetic, with_decoy
 from proofs_tests.benchmarks.times import ABSENCE, SIDE_BY_SIDE, stream_of
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.night
 
 WAYS = ("auto", "tecs", "compiled")
 

@@ -21,7 +21,7 @@ from proofs_tests.benchmarks.queries import catalogue
 from proofs_tests.benchmarks.streams import from_file, synthetic
 from proofs_tests.benchmarks.timing import Seconds, medians, once, pairs, rounds
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.night
 
 S3 = parse_query(catalogue("stocks")["S3"])
 

@@ -31,7 +31,7 @@ from proofs_tests.benchmarks.rows import BENCHMARKS, measure_rows
 from proofs_tests.benchmarks.streams import from_file, synthetic
 from proofs_tests.suite import Suite
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.night
 
 SMALL = ["--queries", "registers", "--events", "900", "--runs", "1", "--prefix", "120"]
 

@@ -23,7 +23,7 @@ from proofs_tests.benchmarks.rows import measure_rows
 from proofs_tests.benchmarks.streams import SCHEMAS, synthetic
 from proofs_tests.benchmarks.timing import Row, write_table
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.night
 
 ROOT = Path(__file__).parents[2]
 EVENTS = 900

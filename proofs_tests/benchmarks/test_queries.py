@@ -25,7 +25,7 @@ from cerlab.model.stream import Stream
 from proofs_tests.benchmarks.queries import FAMILIES, QUICK, Sequences, Step, catalogue, of_figures
 from proofs_tests.benchmarks.streams import synthetic
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.night
 
 TECH = """
 SELECT * FROM S

@@ -28,7 +28,7 @@ from cerlab.io.synthetic import (
 from cerlab.model.event import AttributeType, Event, Schema, Value
 from proofs_tests.benchmarks.memory import resident
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.night
 
 Generator = Callable[..., Iterator[Event]]
 STREAMS: dict[str, tuple[Generator, Schema, str]] = {

@@ -213,7 +213,7 @@ def peak_of(path: Path, events: int) -> tuple[int, int]:
     return int(done.stderr.split()[-1]) >> 10, done.stdout.count("\n")
 
 
-@pytest.mark.services
+@pytest.mark.night
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="peaks are read from /proc")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     short, few = peak_of(tmp_path / "short.parquet", 1 << 19)
@@ -224,7 +224,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert long < short + 32, report
 
 
-@pytest.mark.services
+@pytest.mark.night
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="peaks are read from /proc")
 @pytest.mark.parametrize(("source", "events"), [("-", 1 << 17), ("file", 1 << 19)])
 def test_rows_of_a_pipe_and_of_ndjson_take_the_memory_of_a_window(

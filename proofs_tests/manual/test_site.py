@@ -84,7 +84,9 @@ def _places(page: Path) -> frozenset[str]:
     return frozenset(re.findall(r' id="([^"]+)"', page.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (420, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"), [(1280, "light"), pytest.param(420, "dark", marks=pytest.mark.night)]
+)
 def test_nothing_is_wider_than_its_column_without_a_way_to_scroll_nor_too_small_to_be_read(
     width: int, theme: str, chromium: Any, site: Path
 ) -> None:
@@ -133,7 +135,7 @@ SMALL = """() => [...document.querySelectorAll("article svg text")]
 """Words in pictures shown less than 9.4 pixels high, and pictures in files far below their size."""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.night)])
 def test_pictures_go_by_the_theme_that_a_reader_chooses(
     scheme: str, chromium: Any, site: Path
 ) -> None:
