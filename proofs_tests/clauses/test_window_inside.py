@@ -11,38 +11,11 @@ from cerlab import BadData, QuerySyntaxError, Unsupported, Valuation
 from cerlab.compile.pattern import any_pattern
 from cerlab.evaluate import EVALUATORS, evaluators_for
 from cerlab.model.answer import complex_event
-from proofs_tests.clauses.tables import check_valuations, rows, v, word
+from proofs_tests.clauses.tables import v, word
 from proofs_tests.limits.calls import at_most_calls
 
 STREAM = [{"type": x, "t": t} for x, t in zip("ABBCAB", (0, 4, 7, 8, 100, 130), strict=True)]
 
-CASES = [
-    *rows("""
-one-event-is-no-span | (A WITHIN 0 EVENTS) | AB | 0-0 A=0
-two-events-are-a-span | (A ; B WITHIN 0 EVENTS) | AB |
-what-is-outside-does-not-count | C ; (A ; B WITHIN 1 EVENTS) | CABAB | 0-2 A=1 B=2 C=0;
-    0-4 A=3 B=4 C=0
-of-each-round | (A : B WITHIN 1 EVENTS)+ | ABAB | 0-1 A=0 B=1; 0-3 A=0,2 B=1,3; 2-3 A=2 B=3
-of-all-rounds | (A+ WITHIN 1 EVENTS) | ACA | 0-0 A=0; 2-2 A=2
-nested | ((A ; B WITHIN 1 EVENTS) ; C WITHIN 2 EVENTS) | ABCC | 0-2 A=0 B=1 C=2
-nested-is-the-minimum | ((A ; B WITHIN 1 EVENTS) WITHIN 9 EVENTS) | ABB | 0-1 A=0 B=1
-on-the-interval | PROJECT[A](A ; B WITHIN 1 EVENTS) | ABB | 0-1 A=0
-not-on-marks | (PROJECT[A](A ; B) WITHIN 1 EVENTS) | ABB | 0-1 A=0
-rename | RENAME[A -> B](A ; B WITHIN 1 EVENTS) | ABB | 0-1 B=0,1
-strict | STRICT(A ; B WITHIN 2 EVENTS) | ABB | 0-1 A=0 B=1
-right-of-unless | A ; C UNLESS (B ; B WITHIN 1 EVENTS) | ABCBC | 0-2 A=0 C=2; 0-4 A=0 C=4
-after-a-filter | (A FILTER A[v = 1] ; B WITHIN 1 EVENTS) | AAB v=110 | 1-2 A=1 B=2
-"""),
-    pytest.param(
-        "(A ; B WITHIN 1 EVENTS) ; C", STREAM, {v(0, 3, A=(0,), B=(1,), C=(3,))}, id="events"
-    ),
-    pytest.param(
-        "(A ; B WITHIN 2 EVENTS) ; C",
-        STREAM,
-        {v(0, 3, A=(0,), B=(1,), C=(3,)), v(0, 3, A=(0,), B=(2,), C=(3,))},
-        id="the-bound-is-included",
-    ),
-]
 
 IN_TIME = [
     pytest.param("(A ; B WITHIN 5 [t]) ; C", {v(0, 3, A=(0,), B=(1,), C=(3,))}, id="attribute"),
@@ -72,13 +45,6 @@ IN_TIME = [
         id="two",
     ),
 ]
-
-
-@pytest.mark.parametrize(("formula", "events", "expected"), CASES)
-def test_in_events(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
-    check_valuations(formula, events, expected)
-    registers = cerlab.evaluate(formula, events, evaluator="registers")
-    assert registers == cerlab.evaluate(formula, events, evaluator="reference")
 
 
 @pytest.mark.parametrize(("formula", "expected"), IN_TIME)

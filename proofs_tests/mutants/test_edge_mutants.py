@@ -14,19 +14,18 @@ import pytest
 
 import cerlab
 from cerlab.compile.sremo_to_srt import register_plan
+from cerlab.conformance import Case, answer_of, cases, difference
 from cerlab.engine import general as tecs
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.registers import rules as ambiguity
 from cerlab.engine.registers.evaluation import RegisterEvaluation
-from cerlab.model.answer import by_end
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import Operator
 from cerlab.spark import assignment
 from cerlab.spark.runs import Run
-from proofs_tests.clauses.test_consume import CASES
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
 
@@ -59,9 +58,8 @@ def notices_time_going_back(row: tuple[str, str, bool]) -> bool:
     return False
 
 
-def consumes(case: Any) -> bool:
-    text, events, expected = case.values
-    return cerlab.evaluate(text, events, evaluator="compiled") == sorted(expected, key=by_end)
+def consumes(case: Case) -> bool:
+    return not difference(case, answer_of(case, "compiled"))
 
 
 def is_counted(row: tuple[str, bool]) -> bool:
@@ -85,7 +83,7 @@ BACK = on_rows(
     notices_time_going_back,
     [(w, kind, b) for w in ("2 [t]", "2 SECONDS") for kind in "AC" for b in (False, True)],
 )
-CONSUME = on_rows(consumes, CASES)
+CONSUME = on_rows(consumes, [*cases("consume-by")])
 EQUAL = on_rows(
     is_counted, [("> <", True), (">= <", True), ("= >", True), (">= <=", False), ("!= =", True)]
 )

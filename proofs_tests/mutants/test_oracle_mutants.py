@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 import pytest
 
-import cerlab
+from cerlab.conformance import Case, answer_of, cases, difference
 from cerlab.logic.cel import semantics
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import Valuations, valuations
@@ -23,35 +22,10 @@ from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, Correlation, On
 from cerlab.predicates.syntax import Or
 from cerlab.predicates.truth import satisfies
-from proofs_tests.clauses import (
-    test_all,
-    test_and,
-    test_as,
-    test_atom,
-    test_concat_plus,
-    test_contiguous,
-    test_correlation,
-    test_count,
-    test_filter,
-    test_not,
-    test_or,
-    test_plus,
-    test_project,
-    test_rename,
-    test_sequence,
-    test_strategies,
-    test_unless,
-    test_window_inside,
-)
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
 
-TABLES: list[Any] = [
-    *(test_atom, test_as, test_filter, test_or, test_sequence, test_contiguous, test_plus),
-    *(test_concat_plus, test_project, test_not, test_rename, test_and, test_all, test_unless),
-    *(test_correlation, test_strategies, test_count, test_window_inside),
-]
-CASES = [case.values for case in chain.from_iterable(table.CASES for table in TABLES)]
+CASES = [case for case in cases() if case.kind == "valuations"]
 
 Clause = Callable[[Any, Sequence[Event]], Valuations]
 _CLAUSE = semantics._clause
@@ -261,12 +235,11 @@ def ignore(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
     return True
 
 
-def is_right(row: Sequence[Any]) -> bool:
-    """Whether the oracle gives the answers computed by hand."""
-    formula, events, expected = row
+def is_right(case: Case) -> bool:
+    """Return whether the oracle gives the valuations computed by hand."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return bool(cerlab.valuations(str(formula), events) == expected)
+        return not difference(case, answer_of(case, "reference"))
 
 
 TABLE = on_rows(is_right, CASES)

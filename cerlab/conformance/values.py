@@ -1,0 +1,119 @@
+"""Values of events, rows and tuples as JSON, without loss.
+
+========================  ===============================================================
+value                     JSON
+========================  ===============================================================
+NULL, Boolean, text       as it is
+integer                   a number up to 2^53, beyond ``{"int": "9007199254740993"}``
+double                    a number with a fraction, else ``{"double": "1.0"}``,
+                          ``{"double": "NaN"}``, ``{"double": "inf"}``, ``{"double": "-inf"}``
+moment                    ``{"moment": "2024-01-31T10:00:00Z"}``, to the nanosecond
+duration                  ``{"duration": "PT30S"}``, to the nanosecond
+list                      a list of values
+========================  ===============================================================
+
+A number that has a point or an exponent is read as a double. An absent key is a missing attribute.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from cerlab.errors import BadData
+from cerlab.model.event import (
+    Duration,
+    Timestamp,
+    duration_of_text,
+    event_from_dict,
+    moment_of_data,
+)
+
+EXACT = 2**53
+"""The largest integer up to which every JSON reader keeps all integers apart."""
+
+_INTEGER = re.compile(r"-?\d+", re.ASCII)
+_DOUBLE = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?|NaN|-?inf", re.ASCII)
+
+
+def encode(value: Any) -> Any:
+    """Return a value as JSON.
+
+    Raises `BadData` for a value that no event, row or tuple holds.
+
+    >>> encode(2**53 + 1), encode(1.0), encode(0.5), encode(Timestamp(0))
+    ({'int': '9007199254740993'}, {'double': '1.0'}, 0.5, {'moment': '1970-01-01T00:00:00Z'})
+    """
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return value if abs(value) <= EXACT else {"int": str(value)}
+        case float():
+            # JSON has no NaN, and libraries of languages with one type of numbers drop ".0".
+            if math.isfinite(value) and not value.is_integer():
+                return value
+            return {"double": "NaN" if math.isnan(value) else repr(value)}
+        case Timestamp():
+            return {"moment": str(value)}
+        case Duration():
+            return {"duration": str(value)}
+        case datetime() | timedelta():
+            return encode(event_from_dict({"type": "E", "v": value}).attributes["v"])
+        case list() | tuple():
+            return [encode(each) for each in value]
+    raise BadData("CER0740", f"no JSON form for a {type(value).__name__}")
+
+
+def decode(json: Any) -> Any:
+    """Return the value that JSON denotes; the inverse of `encode`.
+
+    Raises `BadData` for JSON that denotes no value.
+
+    >>> decode({"double": "1.0"}), decode({"int": "-9007199254740993"}), decode([1, None])
+    (1.0, -9007199254740993, [1, None])
+    """
+    match json:
+        case None | bool() | str() | int() | float():
+            return json
+        case list():
+            return [decode(each) for each in json]
+        case {"int": str(text)} if len(json) == 1 and _INTEGER.fullmatch(text):
+            return int(text)
+        case {"double": str(text)} if len(json) == 1 and _DOUBLE.fullmatch(text):
+            return float(text)
+        case {"moment": str(text)} if len(json) == 1 and (moment := moment_of_data(text)):
+            return moment
+        case {"duration": str(text)} if len(json) == 1 and (span := duration_of_text(text)):
+            return span
+    raise BadData("CER0740", f"this JSON denotes no value: {json!r}")
+
+
+def encode_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event or a row as a JSON object; the keys keep their order."""
+    return {name: encode(value) for name, value in row.items()}
+
+
+def decode_row(json: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the event or the row of a JSON object."""
+    return {name: decode(value) for name, value in json.items()}
+
+
+def same(left: Any, right: Any) -> bool:
+    """Return whether two values are equal and of one kind.
+
+    An integer equals the double of its value; a Boolean equals no number; NaN equals NaN.
+
+    >>> same(1, 1.0), same(1, True), same([math.nan], [math.nan]), same("1", 1)
+    (True, False, True, False)
+    """
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, bool) is not isinstance(right, bool):
+        return False
+    if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
+        return math.isnan(right)
+    return bool(left == right)
