@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import signal
 import sys
 import time
@@ -15,9 +14,10 @@ from typing import Any
 import hypothesis
 import pytest
 
-from proofs_tests import records
 from proofs_tests.kernels import compile_all
 from proofs_tests.suite import Profile, Suite
+
+pytest_plugins = ["pytester", "proofs_tests.records", "proofs_tests.skips"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,21 +42,11 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(config.cache.mkdir("hypothesis"))
     hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True, database=None)
     hypothesis.settings.load_profile("fixed")
-    if config.option.markexpr == SERVICES and not hasattr(config, "workerinput"):
-        # workers inherit the environment; reading all modules takes each of them a second
-        os.environ[VALID] = ",".join(sorted(records.valid_parts()))
     if sys.dont_write_bytecode and hasattr(config, "cache") and not sys.pycache_prefix:
         sys.pycache_prefix = str(config.cache.mkdir("bytecode"))
         sys.dont_write_bytecode = False
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
         os.environ.pop("PYTHONDONTWRITEBYTECODE")
-
-
-SERVICES = "services"
-"""The ``-m`` expression of a run of all services."""
-
-VALID = "CERLAB_VALID_RECORDS"
-"""The environment variable that tells workers which records of services are valid."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -71,7 +61,7 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Services are dealt in groups, those with most tests first; others as ``--dist`` says."""
-    if config.option.markexpr != SERVICES:
+    if config.option.markexpr != "services":
         return None
     from xdist.scheduler import LoadScopeScheduling
 
@@ -95,49 +85,51 @@ GROUPS = {
 """Services that share what is dear to make, so a process: Spark, the manual, proofs."""
 
 
+MARKS = {"services": ("mark.services", "spark: Any"), "night": ("mark.night",)}
+"""Texts, of which a file with marked tests has at least one; the fixture `spark` marks services."""
+
+
+def _may_have(mark: str, path: Path) -> bool:
+    text = path.read_text(encoding="utf-8")
+    return any(word in text for word in MARKS[mark])
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a test of ``-m services``, which cost more to import than to read."""
+    is_python = config.option.markexpr in MARKS and collection_path.suffix == ".py"
+    if is_python and not _may_have(config.option.markexpr, collection_path):
+        return True
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs Spark as a service, and leave out what another run has.
-
-    That is what takes long except in the deep profile, what belongs to the night except where
-    ``-m`` names it (``-m services`` replaces the expression of `addopts`), and services that have
-    a valid record.
-    """
-    option = config.option
-    is_deep, is_night = option.profile is Profile.DEEP, "night" in option.markexpr
-    places: tuple[str, ...] = ()
-    if option.markexpr == SERVICES and not option.file_or_dir:
-        places = tuple(records.FOLDERS[part] for part in os.environ[VALID].split(",") if part)
-    left_out = []
+    """Mark tests of Spark as services, and deselect the tests of the deep profile and the night."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.services)
-        is_long = not is_deep and item.get_closest_marker("long")
-        is_of_night = not is_night and item.get_closest_marker("night")
-        if is_long or is_of_night or (places and item.nodeid.startswith(places)):
-            left_out.append(item)
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        left = set(left_out)
-        items[:] = [item for item in items if item not in left]
+        for mark in MARKS:
+            # a run without -m collects all files, also those that `-m services` does not import
+            if item.get_closest_marker(mark) and not _may_have(mark, item.path):
+                raise pytest.UsageError(f"{item.nodeid}: name the mark '{mark}' in this file")
+    if config.getoption("--profile") is not Profile.DEEP:
+        _deselect(config, items, "long")
+    # `-m services` replaces the expression of `addopts`, which leaves them out
+    if "night" not in config.option.markexpr:
+        _deselect(config, items, "night")
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], marker: str) -> None:
+    config.hook.pytest_deselected(items=[i for i in items if i.get_closest_marker(marker)])
+    items[:] = [item for item in items if not item.get_closest_marker(marker)]
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file(
-    file_path: Path, parent: pytest.Collector
-) -> Generator[None, list[Any], list[Any]]:
-    """Leave out files that have nothing to run: importing a file takes longer than reading it.
-
-    Files without an example have no doctests. Files that name neither the mark nor the fixture of
-    services have none.
-    """
+def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
+    """Leave out the doctests of files without any, which need not be imported to look for some."""
     found = yield
-    if file_path.suffix == ".py" and found:
-        text = file_path.read_text(encoding="utf-8")
-        if ">>>" not in text:
-            found = [each for each in found if type(each).__name__ != "DoctestModule"]
-        if parent.config.option.markexpr == SERVICES and not re.search("services|spark", text):
-            found = []
+    if file_path.suffix == ".py" and ">>>" not in file_path.read_text(encoding="utf-8"):
+        found = [each for each in found if type(each).__name__ != "DoctestModule"]
     return found
 
 
@@ -171,28 +163,6 @@ def stock_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with py7zr.SevenZipFile(archive) as packed:
         packed.extractall(target)
     return target / "stocks.stream"
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the records of services that passed in a run of all of them."""
-    config = session.config
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    whole = config.option.markexpr == SERVICES and not config.option.keyword
-    if hasattr(config, "workerinput") or not whole or config.option.file_or_dir:
-        return
-    outcomes = {
-        part: {
-            kind
-            for kind in ("passed", "failed", "error", "skipped")
-            for report in reporter.stats.get(kind, ())
-            if report.nodeid.startswith(place) and "--profile deep" not in str(report.longrepr)
-        }
-        for part, place in records.FOLDERS.items()
-    }
-    valid = os.environ.get(VALID, "").split(",")
-    records.write(part for part, kinds in outcomes.items() if kinds == {"passed"})
-    for part in sorted(set(valid) & set(records.PARTS)):
-        reporter.write_line(f"{part}: not run, the record in proofs_tests/records.json is valid")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

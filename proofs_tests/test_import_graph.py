@@ -5,51 +5,21 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import cerlab
+from proofs_tests.import_graph import graph_of, modules
 
 ROOT = Path(cerlab.__file__).parent
 
 
-@cache
-def modules(root: Path = ROOT) -> dict[str, ast.Module]:
-    """All modules of a package, by name; one that is a package has the name of its folder."""
-    trees = {}
-    for path in sorted(root.rglob("*.py")):
-        parts = path.relative_to(root.parent).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        trees[name] = ast.parse(path.read_text(encoding="utf-8"))
-    return trees
-
-
-def imports_of(tree: ast.Module, module_names: Mapping[str, object]) -> Iterator[str]:
-    """The imports of a module, wherever they stand: in functions and ``TYPE_CHECKING`` too."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Import(names):
-                yield from (alias.name for alias in names if alias.name in module_names)
-            case ast.ImportFrom(str(module), names, 0):
-                for alias in names:
-                    inner = f"{module}.{alias.name}"
-                    if inner in module_names or module in module_names:
-                        yield inner if inner in module_names else module
-            case ast.ImportFrom():
-                raise AssertionError("imports are absolute")
-
-
-def graph_of(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
-    """The imports by module. A package's ``__init__`` stands for one module alone."""
-    return {name: set(imports_of(tree, trees)) - {name} for name, tree in trees.items()}
-
-
 def test_no_circle_of_imports() -> None:
-    TopologicalSorter(graph_of(modules())).prepare()  # raises CycleError, which names the circle
+    TopologicalSorter(
+        graph_of(modules(ROOT))
+    ).prepare()  # raises CycleError, which names the circle
 
 
 def test_a_circle_is_seen_inside_functions() -> None:
@@ -69,7 +39,7 @@ def test_modules_are_imported_by_name_only_at_the_front_door() -> None:
     """A module named in a string would be an import that neither test nor contract sees."""
     calling = {
         name
-        for name, tree in modules().items()
+        for name, tree in modules(ROOT).items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Name) and node.id in ("import_module", "__import__")
     }

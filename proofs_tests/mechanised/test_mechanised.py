@@ -1,8 +1,7 @@
-"""Proofs in Coq are checked and assume nothing; the evaluator extracted from them is compared."""
+"""Proofs in Coq are checked, and assume nothing."""
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -12,15 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cerlab.fuzz import CEL, FEATURES, engine, fuzz
-from cerlab.testing import ATTRIBUTES, SMALL, Shape
-from proofs_tests.suite import Suite
-
-HERE = Path(__file__).parent
-MISSING = [tool for tool in ("coqc", "ocamlfind", "make") if shutil.which(tool) is None]
-needs_coq = pytest.mark.skipif(
-    bool(MISSING), reason=f"not installed: {', '.join(MISSING)} (Debian: apt-get install coq)"
-)
+from proofs_tests.mechanised.build import HERE, build, needs_coq
 
 
 def sources(folder: str = "*") -> list[Path]:
@@ -57,15 +48,8 @@ def test_every_statement_has_a_theorem_whose_assumptions_are_printed() -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder, built by `make` from its sources alone."""
-    folder = tmp_path_factory.mktemp("mechanised") / "mechanised"
-    shutil.copytree(HERE, folder, ignore=shutil.ignore_patterns(*IGNORED))
-    made = subprocess.run(["make", "-C", folder], capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    return folder
-
-
-IGNORED = [line for line in (HERE / ".gitignore").read_text().split() if "/" not in line]
+    """Check all proofs."""
+    return build(tmp_path_factory.mktemp("proofs"), "assumptions.txt")
 
 
 @needs_coq
@@ -113,12 +97,14 @@ LONG = ("proofs/CompileProofs.v", "proofs/CeaProofs.v")
 
 @needs_coq
 @pytest.mark.services
-@pytest.mark.parametrize("wrong", wrong_definitions(), ids=lambda w: w.name)
-def test_a_wrong_definition_breaks_a_proof(
-    wrong: Wrong, built: Path, tmp_path: Path, suite: Suite
-) -> None:
-    if wrong.breaks in LONG and not suite.deep:
-        pytest.skip("checking these proofs takes half a minute: left to --profile deep")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.long] if each.breaks in LONG else [])
+        for each in wrong_definitions()
+    ],
+)
+def test_a_wrong_definition_breaks_a_proof(wrong: Wrong, built: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mechanised"
     shutil.copytree(built, folder)
     path = folder / wrong.file
@@ -133,51 +119,3 @@ def test_a_wrong_definition_breaks_a_proof(
     before = (folder / found[1]).read_text().splitlines()[: int(found[2])]
     broken = re.findall(r"^ *(?:Theorem|Lemma|Definition) (\w+)", "\n".join(before), flags=re.M)[-1]
     assert (found[1], broken) == (wrong.breaks, wrong.lemma), made.stderr
-
-
-@needs_coq
-@pytest.mark.services
-@pytest.mark.parametrize(
-    ("query", "word"),
-    [
-        ("SELECT * WHERE A WAIT 5 SECONDS", "WAIT"),
-        ("SELECT * WHERE (A WITHIN 5 SECONDS) ; B", "WITHIN"),
-        ("SELECT * WHERE A{2}", "{"),
-        ("SELECT * WHERE A FILTER A[t > 5 SECONDS]", "SECONDS"),
-        ("SELECT * WHERE A LIMIT 1", "LIMIT"),
-        ("SELECT * WHERE A AS a ; B AS b FILTER 2 * a.v < b.v", "a number"),
-    ],
-)
-def test_what_the_judge_does_not_read_is_refused_by_name(
-    query: str, word: str, built: Path
-) -> None:
-    question = json.dumps({"query": query, "events": [{"type": "A", "t": 1}]}) + "\n"
-    judge = [f"{built}/judge"]
-    said = subprocess.run(judge, input=question, capture_output=True, text=True, check=True)
-    assert json.loads(said.stdout)["refused"].startswith(f"{word} ")
-
-
-TAKING = (";", ":", "+", ":+", "OR", "AND", "AS", "FILTER", "RENAME", ">")
-"""Operators whose answers take their first and their last event."""
-
-
-@needs_coq
-@pytest.mark.services
-@pytest.mark.parametrize(
-    ("judge", "takes", "shape"),
-    [
-        ("judge", FEATURES, SMALL),
-        ("judge", FEATURES, ATTRIBUTES),
-        ("judge tecs", (*CEL, "SELECT"), SMALL),
-        ("judge strategies", (*TAKING, "STRICT", "NEXT", "LAST", "MAX"), SMALL),
-    ],
-    ids=["few values", "all values", "tecs", "strategies"],
-)
-def test_the_extracted_judge_agrees_with_the_reference(
-    judge: str, takes: tuple[str, ...], shape: Shape, built: Path, suite: Suite
-) -> None:
-    cases = max(200, suite.profile.cases(50_000))  # the first ones show what the judge refuses
-    with engine(f"{built}/{judge}", seconds=60) as child:
-        summary = fuzz(child, cases=cases, seed=7, takes=frozenset(takes), shape=shape)
-    assert summary.difference is None, summary.difference
-    assert not summary.doubt, summary.doubt
