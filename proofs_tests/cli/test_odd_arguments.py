@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, get_args
@@ -21,7 +20,7 @@ EVENTS = [{"type": "A"}, {"type": "B"}]
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_text_outside_the_encoding_of_the_terminal_is_escaped(
-    tmp_path: Path, encoding: str
+    tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "e.ndjson").write_text(json.dumps({"type": "A", "n": "é 𝄞"}))
     commands = [
@@ -32,18 +31,14 @@ def test_text_outside_the_encoding_of_the_terminal_is_escaped(
         ["check", "A AS `𝄞`"],
         ["why", "A AS `é`", "e.ndjson", "--positions", "0"],
     ]
-    program = "import sys, json; from cerlab.cli import main\n" + "".join(
-        f"assert main({command!r}) == 0\n" for command in commands
-    )
-    process = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": encoding},
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    first = json.loads(process.stdout.decode(encoding).splitlines()[0])
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", terminal)
+        for command in commands:
+            assert main(command) == 0
+    terminal.seek(0)
+    first = json.loads(terminal.readline())
     assert first["events"][0]["n"] == "é 𝄞"
     assert first["labels"] == {"A": [0], "é": [0]}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -155,15 +156,13 @@ def test_the_tecs_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(json.loads(capsys.readouterr().out)["nodes"]) == 11
 
 
-def test_the_tecs_of_events_on_standard_input() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "cerlab", "show", "A ; B", "-", "--what", "tecs"],
-        input='{"type": "A"}\n{"type": "B"}\n',
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout.startswith("tECS after event 1")
+def test_the_tecs_of_events_on_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = io.BytesIO(b'{"type": "A"}\n{"type": "B"}\n')
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(events))
+    assert main(["show", "A ; B", "-", "--what", "tecs"]) == 0
+    assert capsys.readouterr().out.startswith("tECS after event 1")
 
 
 @pytest.mark.parametrize(
