@@ -14,6 +14,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+from cerlab import budget
+from proofs_tests.dials import Dial
 from proofs_tests.kernels import compile_all
 from proofs_tests.suite import Profile, Suite
 
@@ -131,6 +133,23 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]
     if file_path.suffix == ".py" and ">>>" not in file_path.read_text(encoding="utf-8"):
         found = [each for each in found if type(each).__name__ != "DoctestModule"]
     return found
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Dial:
+    """Replace the clock of `cerlab.budget` by one that stands still, or goes on by readings."""
+    dial = Dial()
+    monkeypatch.setattr(budget, "clock", dial)
+    return dial
+
+
+@pytest.fixture
+def gauge(clock: Dial, monkeypatch: pytest.MonkeyPatch) -> Dial:
+    """Replace the gauge of memory of `cerlab.budget`; every look at the limits reads it."""
+    clock.step = 1
+    dial = Dial()
+    monkeypatch.setattr(budget, "resident_bytes", dial)
+    return dial
 
 
 @pytest.fixture

@@ -30,6 +30,9 @@ ANSWER = 20
 COMPARISONS = 16
 """Comparisons of two sets of positions that make one step."""
 
+clock = monotonic
+"""The clock of limits and of paces, in seconds; tests replace it, and `resident_bytes`, here."""
+
 CHECK_INTERVAL = 0.02
 """Seconds between two checks of the memory, each of which asks the operating system."""
 
@@ -50,7 +53,7 @@ class Limits:
     __slots__ = ("ceiling", "deadline", "memory", "next_check", "over", "seconds")
 
     def __init__(self, seconds: float, memory: float, outer: Limits | None) -> None:
-        self.seconds, self.deadline = seconds, monotonic() + seconds
+        self.seconds, self.deadline = seconds, clock() + seconds
         self.memory = memory
         self.ceiling = math.inf if memory == math.inf else resident_bytes() + memory
         if outer is not None and outer.deadline < self.deadline:
@@ -62,7 +65,7 @@ class Limits:
 
     def check(self, more: int = 0) -> None:
         """Raise `ResourceLimit` if a limit is reached, or would be with so many `more` bytes."""
-        now = monotonic()
+        now = clock()
         if now > self.deadline:
             raise ResourceLimit(
                 "CER0620",
@@ -82,7 +85,7 @@ class Limits:
 
     def left(self) -> float:
         """The seconds before the limit."""
-        return self.deadline - monotonic()
+        return self.deadline - clock()
 
     def end(self) -> None:
         """Let the block run out of time now; another thread may call this."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
-from time import monotonic
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cerlab import budget
 from cerlab.budget import poll
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Answers, Int64s, Offsets
@@ -174,10 +174,10 @@ def paces(length: int, *, careful: bool = False) -> Iterator[slice]:
     start, size = 0, CAREFUL_PACE if careful else PACE
     while start < length:
         poll()
-        before = monotonic()
+        before = budget.clock()
         yield slice(start, start + size)
         start += size
-        took = monotonic() - before
+        took = budget.clock() - before
         # four times as many events then take half of the bound, where time is linear in them
         if took < SECONDS_OF_PACE / 8:
             size *= 4

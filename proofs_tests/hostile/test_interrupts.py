@@ -1,16 +1,15 @@
 """Sessions of every kind that an interrupt or a limit stops: where they were, or refusing to go on.
 
-A signal comes at a random instant of a push. Whoever was stopped pushes the same batch again; a
-session that refuses is opened anew with the state of before. Then all that the pushes gave, one
-after the other, is what one session gives that nobody stops.
+An error comes at a drawn instant of a push; the instants are counted. After it the same batch is
+pushed again; if the session refuses, a new one takes over from the state before. All results
+together must be those of one session that nothing stops.
 """
 
 from __future__ import annotations
 
-import signal
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -73,20 +72,30 @@ def values(result: Any) -> list[Any]:
     return result if isinstance(result, list) else result.to_pylist()
 
 
-@contextmanager
-def stopped_after(seconds: float, error: BaseException) -> Iterator[None]:
-    """A block in which a timer raises an error."""
+def counted(
+    work: Callable[[], Any], at: int = 0, error: BaseException | None = None
+) -> tuple[Any, int]:
+    """Return the result of some work and the number of its instants; raise an error `at` one.
 
-    def stop(*_: Any) -> None:
-        raise error
+    An instant is the beginning of a function or the return of a C function: Python runs handlers
+    of signals there.
+    """
+    instants = 0
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    def look(_: object, event: str, __: object) -> None:
+        nonlocal instants
+        instants += event in ("call", "c_return")
+        if error is not None and instants == at:
+            sys.setprofile(before)
+            raise error
+
+    before = sys.getprofile()
+    sys.setprofile(look)
     try:
-        yield
+        result = work()
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        sys.setprofile(before)
+    return result, instants
 
 
 ERRORS: dict[str, Callable[[], BaseException]] = {
@@ -109,19 +118,18 @@ def stops(open_session: Open, error: Callable[[], BaseException], wanted: int) -
     while stopped < wanted and pushes < 20 * wanted:
         rng = Random(seed)
         parts = batches(rng)
-        session, expected, seconds = open_session(None), [], []
+        session, expected, instants = open_session(None), [], []
         for batch in parts:
-            begin = time.perf_counter()
-            expected += values(session.push(batch))
-            seconds.append(time.perf_counter() - begin)
+            result, most = counted(partial(session.push, batch))
+            expected += values(result)
+            instants.append(most)
         session, got = open_session(None), list[Any]()
-        for batch, length in zip(parts, seconds, strict=True):
+        for batch, most in zip(parts, instants, strict=True):
             state, result = session.state(), None
             pushes += 1
             stop = error()
             try:
-                with stopped_after(rng.uniform(1e-6, 1.2 * length), stop):
-                    result = session.push(batch)
+                result, _ = counted(partial(session.push, batch), rng.randint(1, most), stop)
             except type(stop):
                 stopped += result is None
             if result is None:

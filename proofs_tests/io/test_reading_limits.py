@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +11,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches
+from cerlab.io import Stream, arrow, batches, text
+from proofs_tests.dials import Dial
 
-ROWS = 60_000
+ROWS = 12_000
 
 
 def csv(path: Path) -> None:
@@ -53,24 +53,44 @@ FORMATS: dict[str, Callable[[Path], None]] = {
 READERS: dict[str, Callable[[Path], object]] = {
     "read": Stream.read,
     "sorted": lambda path: Stream.read(path, time="t", unit="s", sort=True),
-    "batches": lambda path: list(batches(path)),
+    "batches": lambda path: list(batches(path, size=1 << 10)),
     "events": lambda path: Stream.read(path).events,
 }
 
 
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let readers take a little at a time, so that short files are read as long ones are."""
+    monkeypatch.setattr(text, "BLOCK", 1 << 14)
+    monkeypatch.setattr(arrow, "_ROWS", 1 << 10)
+
+
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("reader", READERS)
-def test_a_limit_of_time_is_seen(name: str, reader: str, tmp_path: Path) -> None:
+def test_a_limit_of_time_is_seen(name: str, reader: str, tmp_path: Path, clock: Dial) -> None:
+    """Readers look at the clock once in 1,200 rows at least, and none goes on after its limit."""
     FORMATS[name](tmp_path / name)
-    READERS[reader](tmp_path / name)
-    begin = time.monotonic()
-    with pytest.raises(cerlab.ResourceLimit, match="CER0620"), cerlab.limits(seconds=1e-4):
+    clock.step = 1
+    with cerlab.limits(seconds=1e9):
         READERS[reader](tmp_path / name)
-    assert time.monotonic() - begin < 5
+    looks = clock.readings
+    assert looks > ROWS // 1_200
+    for last in (2, looks // 2, looks):
+        clock.value = clock.readings = 0
+        # the block itself takes the first reading
+        seconds = last - 1.5
+        with pytest.raises(cerlab.ResourceLimit, match="CER0620"), cerlab.limits(seconds=seconds):
+            READERS[reader](tmp_path / name)
+        assert clock.readings == last
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_limit_of_memory_is_seen(name: str, tmp_path: Path) -> None:
+def test_a_limit_of_memory_is_seen(name: str, tmp_path: Path, gauge: Dial) -> None:
+    """The process grows by a thousand bytes between two looks."""
     FORMATS[name](tmp_path / name)
-    with pytest.raises(cerlab.ResourceLimit, match="CER0621"), cerlab.limits(memory=1000):
+    gauge.step = 1_000
+    with pytest.raises(cerlab.ResourceLimit, match="CER0621"), cerlab.limits(memory=5_000):
         Stream.read(tmp_path / name)
+    assert gauge.readings <= 7

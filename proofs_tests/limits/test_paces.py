@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,17 +13,17 @@ from cerlab.engine import answers as batches
 from cerlab.engine import totals
 from cerlab.engine.answers import paces
 from cerlab.evaluate import protocol
+from proofs_tests.dials import Dial
 
 
-def test_parts_cover_the_events_and_follow_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = count(0, 1)  # each part takes one
-    monkeypatch.setattr(batches, "monotonic", lambda: next(seconds))
+def test_parts_cover_the_events_and_follow_the_clock(clock: Dial) -> None:
+    clock.step = 1  # each part takes a second
     parts = list(paces(100_000))
     assert [part.stop - part.start for part in parts[:4]] == [1 << 14, 1 << 12, 1 << 10, 1 << 8]
     assert parts[0].start == 0
     assert all(a.stop == b.start for a, b in pairwise(parts))
     assert parts[-1].stop >= 100_000
-    monkeypatch.setattr(batches, "monotonic", lambda: 0.0)
+    clock.step = 0
     assert len(list(paces(1 << 20))) == 4
     assert list(paces(0)) == []
 
@@ -111,13 +111,15 @@ def test_parts_of_one_event_give_the_same(query: str, monkeypatch: pytest.Monkey
         assert whole
 
 
-def test_a_limit_is_seen_between_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_is_seen_between_parts(clock: Dial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "PACE", 1)
     monkeypatch.setattr(batches, "SECONDS_OF_PACE", 0.0)
     session = cerlab.parse_query("SELECT * WHERE A ; B LIMIT 1").open()
     session.push([{"type": "A"}, {"type": "B"}])  # kernels are compiled
-    many = cerlab.Stream.from_events([{"type": "A"}] * 100_000)  # which looks at limits, too
-    with cerlab.limits(seconds=0.05), pytest.raises(cerlab.ResourceLimit, match="CER0620"):
+    many = cerlab.Stream.from_events([{"type": "A"}] * 10_000)  # which looks at limits, too
+    clock.step = 1
+    with cerlab.limits(seconds=1_000), pytest.raises(cerlab.ResourceLimit, match="CER0620"):
         session.push(many)
+    assert clock.readings < 1_010  # three of each part
     with pytest.raises(cerlab.UsageError, match="CER0832"):
         session.push([{"type": "B"}])

@@ -61,9 +61,16 @@ def same(frame_rows: Any, expected: Any) -> None:
     assert sorted(map(repr, frame_rows.to_pylist())) == sorted(map(repr, rows))
 
 
-@pytest.mark.parametrize("columns", [COLUMNS, None])
 @pytest.mark.parametrize("query", [BY_TIME, BY_KEY, f"{PATTERN} WITHIN 5 EVENTS"])
-@pytest.mark.parametrize("files", [True, False])
+@pytest.mark.parametrize(
+    ("files", "columns"),
+    [
+        (True, COLUMNS),
+        (True, None),
+        (False, COLUMNS),
+        pytest.param(False, None, marks=pytest.mark.long),
+    ],
+)
 def test_rows_with_names(
     spark: Any, tmp_path: Path, query: str, columns: list[str] | None, files: bool
 ) -> None:
@@ -97,7 +104,9 @@ def test_labels_are_compared_by_key(spark: Any, columns: list[str] | None) -> No
         cerlab.spark.explain(frame, query, position="t")
 
 
-@pytest.mark.parametrize("condition", ["a[v >= 0]", "a.v <= c.v"])
+@pytest.mark.parametrize(
+    "condition", ["a.v <= c.v", pytest.param("a[v >= 0]", marks=pytest.mark.long)]
+)
 def test_a_stream_has_them_with_every_value(condition: str, spark: Any, tmp_path: Path) -> None:
     """NaN beside NULL, moments, decimals, lists; late rows have their key."""
     query = (

@@ -66,7 +66,7 @@ def parts_of(name: str, request: pytest.FixtureRequest) -> tuple[int, ...]:
     return PARTS if deep else {"S3": (37,), "Q3": (4,), "Q6": (1,), "Q1": (4,)}[name]
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("name", ["Q3", "Q6", pytest.param("S3", marks=pytest.mark.long)])
 def test_counts_and_digests_are_those_of_the_local_engine(
     stocks: tuple[Stream, Any],
     local: Callable[[str], tuple[int, int]],

@@ -16,7 +16,7 @@ from cerlab.cli import main
 pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
 
 
-@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+@pytest.mark.parametrize("kind", ["csv", pytest.param("ndjson", marks=pytest.mark.long)])
 def test_the_command_goes_on_with_files_that_are_new(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
