@@ -49,7 +49,7 @@ def without_place(matches: Counter[str]) -> Counter[str]:
     return Counter(match.partition(":")[2] for match in matches.elements())
 
 
-@pytest.mark.services
+@pytest.mark.night
 def test_the_reference_is_flinkcep(command: list[str]) -> None:
     cases = []
     for seed in range(PATTERNS):

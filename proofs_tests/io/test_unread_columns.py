@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -29,7 +30,7 @@ VALUES: dict[str, Any] = {
     "long unsigned integers": pa.array([2**64 - 1, 1], pa.uint64()),
     "decimals": pa.array([Decimal("1.5"), None], pa.decimal128(5, 2)),
     "wide decimals": pa.array([Decimal(10**30), None], pa.decimal128(38, 0)),
-    "half floats": pa.array([1.5, 2.5], pa.float16()),
+    "half floats": pa.array(np.array([1.5, 2.5], np.float16)),
     "a dictionary with NULL": pa.DictionaryArray.from_arrays(
         pa.array([0, 1], pa.int8()), pa.array([None, "x"])
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,7 +12,16 @@ from pathlib import Path
 import pytest
 from coverage import CoverageData
 
-from proofs_tests.mutation.__main__ import ROOT, draw, draw_each, read, report
+from proofs_tests.mutation.__main__ import (
+    ROOT,
+    draw,
+    draw_each,
+    main,
+    modules_of,
+    parts,
+    read,
+    report,
+)
 from proofs_tests.mutation.covering import Covering
 from proofs_tests.mutation.judging import Judge, judge
 from proofs_tests.mutation.mutants import Mutant, mutants
@@ -116,6 +126,30 @@ def test_each_folder_has_its_mutants_and_its_score() -> None:
     assert "logic/gcq    66.7%  2 of 3" in text
     assert "decisions   100.0%  3 of 3" in text
     assert text.endswith(f"survivors\n  survived: {rows[1]['mutant']}\n")
+
+
+def test_the_parts_are_the_whole_package_and_a_module_is_one() -> None:
+    modules = [path for part in parts(ROOT) for path in modules_of(ROOT, part)]
+    assert sorted(modules) == sorted((ROOT / "cerlab").rglob("*.py"))
+    assert modules_of(ROOT, "rows/syntax.py") == [ROOT / "cerlab/rows/syntax.py"]
+    rows = [{"mutant": "cerlab/budget.py:6:12: a  ->  b", "verdict": "killed"}]
+    assert "budget.py   100.0%  1 of 1" in report(rows, ["budget.py"], 0)
+
+
+def test_the_exit_status_is_that_of_the_share_of_detected_mutants(
+    repository: Path, by_text: dict[str, Mutant]
+) -> None:
+    """All verdicts are in the output already, so that no test runs."""
+    output = repository / "all.ndjson"
+    survivor, *killed = by_text.values()
+    verdicts = {str(survivor): "survived", **{str(mutant): "killed" for mutant in killed}}
+    rows = [{"mutant": mutant, "verdict": verdict} for mutant, verdict in verdicts.items()]
+    output.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    command = ["--root", str(repository), "-o", str(output)]
+    assert len(rows) == 9
+    assert main(command) == 1
+    assert main([*command, "--least", "0.89"]) == 1
+    assert main([*command, "--least", "0.88"]) == 0
 
 
 @pytest.mark.services  # a process for each

@@ -274,6 +274,7 @@ def test_values_are_compared_by_their_meaning() -> None:
 FOLDER = os.environ.get("CERLAB_SQLLOGICTEST")
 
 
+@pytest.mark.night
 @pytest.mark.skipif(FOLDER is None, reason="CERLAB_SQLLOGICTEST names no folder of test files")
 def test_the_files_of_an_engine() -> None:
     """At most a tenth is refused; every difference is settled by a clause, or listed.
