@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -79,7 +80,7 @@ def test_versions_change_the_digest(root: Path, monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patch:
         patch.setattr(records, "version", lambda _: "0.1")
         found.add(digest(CHECK))
-    monkeypatch.setattr(records.platform, "python_version_tuple", lambda: ("3", "99", "1"))
+    monkeypatch.setattr(platform, "python_version_tuple", lambda: ("3", "99", "1"))
     assert len({*found, digest(CHECK)}) == 3
 
 

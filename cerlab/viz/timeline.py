@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_letters
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ from cerlab.viz.timeline_value import (
     first_fit,
     in_row,
     kinds,
+    span,
     telling,
     track_count,
 )
@@ -213,9 +214,9 @@ def _times(events: Sequence[Event], positions: Sequence[int], axis: str) -> list
 def _bars(
     rows_of: Mapping[ComplexEvent, frozenset[int]], places: Mapping[int, float]
 ) -> Iterable[Bar]:
-    """The answers by start, each with its track."""
-    answers = sorted(rows_of, key=lambda a: (places[a.start], a.end, a.positions))
-    spans = [(places[answer.start], places[answer.end]) for answer in answers]
+    """Yield the answers from left to right, each with its track."""
+    answers = sorted(rows_of, key=lambda a: (span(a, places), a.end, a.positions))
+    spans = (span(answer, places) for answer in answers)
     for answer, track in zip(answers, first_fit(spans), strict=True):
         yield Bar(answer, track, rows_of[answer])
 
@@ -228,6 +229,8 @@ _NAME = 20
 
 def timeline_text(T: Drawing) -> str:
     """Filled marks are answers, ``━`` what tells rows apart, hollow marks what a row lacks."""
+    if T.axis is not None:
+        T = _by_position(T)
     short_names, key = _names_of_kinds(T)
     labels = [short_names[tick.kind] for tick in T.ticks]
     positions = [str(tick.position) for tick in T.ticks]
@@ -244,6 +247,14 @@ def timeline_text(T: Drawing) -> str:
             lines.append(((name if k == 0 else "").ljust(gutter) + line).rstrip())
     lines += filter(None, [key, comparison(T), extent(T)])
     return "\n".join(lines)
+
+
+def _by_position(T: Drawing) -> Drawing:
+    """Return a timeline whose tracks suit columns, which are by position, not by time."""
+    ticks = tuple(replace(tick, place=float(n)) for n, tick in enumerate(T.ticks))
+    rows_of = {bar.answer: bar.rows for bar in T.bars}
+    bars = tuple(_bars(rows_of, {tick.position: tick.place for tick in ticks}))
+    return replace(T, ticks=ticks, bars=bars)
 
 
 def _names_of_kinds(T: Drawing) -> tuple[dict[str, str], str]:

@@ -106,8 +106,14 @@ def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
         return [(bar, bar.track) for bar in T.bars]
     places = {tick.position: tick.place for tick in T.ticks}
     own = [bar for bar in T.bars if row in bar.rows]
-    spans = ((places[bar.answer.start], places[bar.answer.end]) for bar in own)
+    spans = (span(bar.answer, places) for bar in own)
     return list(zip(own, first_fit(spans), strict=True))
+
+
+def span(answer: ComplexEvent, places: Mapping[int, float]) -> tuple[float, float]:
+    """Return the left and the right end of a bar; on an axis of times that go back, ends swap."""
+    start, end = places[answer.start], places[answer.end]
+    return min(start, end), max(start, end)
 
 
 def first_fit(spans: Iterable[tuple[float, float]]) -> Iterator[int]:
@@ -116,7 +122,7 @@ def first_fit(spans: Iterable[tuple[float, float]]) -> Iterator[int]:
     for start, end in spans:
         # First fit in the order of starts needs the fewest tracks.
         track = next((n for n, until in enumerate(free) if until <= start), len(free))
-        free[track : track + 1] = [max(start, end) + 0.5]
+        free[track : track + 1] = [end + 0.5]
         yield track
 
 

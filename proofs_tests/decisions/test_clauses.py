@@ -111,10 +111,13 @@ def test_times_of_a_witness_lie_between_the_two_windows() -> None:
     assert times == [Timestamp(0), Timestamp(3_000_000_000)]
 
 
+@pytest.mark.parametrize("kind", [None, "int", "double"])
 @pytest.mark.parametrize(
     ("left", "right", "times"),
     [
         ("A ; B WITHIN 3 [t]", "A ; B WITHIN 2 [t]", {"t": [0, 3]}),
+        ("A ; B WITHIN 3.5 [t]", "A ; B WITHIN 1 [t]", {"t": [0, 3.5]}),
+        ("A ; B WITHIN 1 [t]", "A ; B WITHIN 0 [t]", {"t": [0, 1]}),
         ("A ; B", "A ; B WITHIN 3 [t]", {"t": [0, 4]}),
         ("A ; B", "A ; B WITHIN 2.5 [t]", {"t": [0, 3]}),
         ("A ; B WITHIN 5 [t]", "A ; B WITHIN 3 [u]", {"t": [0, 0], "u": [0, 4]}),
@@ -123,12 +126,18 @@ def test_times_of_a_witness_lie_between_the_two_windows() -> None:
     ],
 )
 def test_times_differ_where_a_window_tells_apart_and_nowhere_else(
-    left: str, right: str, times: dict[str, list[int]]
+    left: str, right: str, times: dict[str, list[float]], kind: str | None
 ) -> None:
-    witness = contained(q(left), q(right)).witness
+    """Declared integers are the integers that the widths hold."""
+    types = "ABC" if kind else ""
+    events = [f"EVENT {name} {{ t:{kind}, u:{kind} }}" for name in types]
+    schema = f"CREATE STREAM S {{ {', '.join(events)} }} " if kind else ""
+    witness = contained(schema + q(left), schema + q(right)).witness
     assert witness is not None
+    if kind == "int":
+        times = {name: [int(time) for time in column] for name, column in times.items()}
     assert {name: [event[name] for event in witness.events] for name in times} == times
-    recompute(q(left), q(right), witness)
+    recompute(schema + q(left), schema + q(right), witness)
 
 
 @pytest.mark.parametrize(("kind", "holds"), [("int", True), ("double", False)])

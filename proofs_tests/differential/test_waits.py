@@ -140,7 +140,8 @@ def waiting(rng: Random, depth: int, body: Body = plain) -> cel.Formula:
         case 7:
             return cel.Filter(f, On("A", _predicate(rng)))
         case _:
-            last = cel.Wait(cel.Atom(rng.choice(TYPES)), length(rng))
+            # Most right sides have one event, since bounds on others take registers.
+            last = cel.Wait(plain(rng, rng.choice((0, 0, 0, 1))), length(rng))
             kept = rng.choice(
                 (cel.Unless(last, rival(rng, 1, body)), cel.Within(last, window(rng)))
             )

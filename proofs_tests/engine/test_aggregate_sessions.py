@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from fractions import Fraction
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ from cerlab.engine.reference import totals as reference
 from cerlab.evaluate import kept_events, running
 from proofs_tests.engine.test_aggregates import TotalsCounter
 from proofs_tests.engine.test_aggregates_by_hand import RISES
+from proofs_tests.suite import Suite
 
 
 def test_patterns_of_patterns() -> None:
@@ -98,3 +102,39 @@ def test_a_time_that_goes_back_comes_after_the_rows_before_it(
     assert rows.to_pylist() == [{"end": 1, "count": 1}]
     assert session.pushed == 2
     assert session.push([{"type": "A", "t": 3}]).to_pylist() == [{"end": 2, "count": 2}]
+
+
+def batches(rng: Random, events: list[Any]) -> Iterator[list[Any]]:
+    """Yield the events in batches of random lengths."""
+    while events:
+        size = rng.randint(1, len(events))
+        yield events[:size]
+        events = events[size:]
+
+
+@pytest.mark.parametrize("few", [1, 1000], ids=["kernel", "exact"])
+def test_sums_of_doubles_of_any_size_are_exact_in_any_batches(
+    few: int, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches differ in the largest power of 2 that divides all of their values."""
+    monkeypatch.setattr(running, "FEWEST", few)
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; B")
+
+    def case(rng: Random) -> bool:
+        values: list[float] = []
+        events: list[dict[str, Any]] = []
+        expected = []
+        for end in range(rng.randint(2, 12)):
+            if not values or rng.random() < 0.7:
+                exponent = rng.choice((0, 1, 60, -60, rng.randint(-1070, 960)))
+                values.append(rng.choice((-3, -1, 1, 5)) * 2.0**exponent)
+                events.append({"type": "A", "v": values[-1]})
+            else:
+                events.append({"type": "B"})
+                expected.append((end, float(sum(map(Fraction, values)))))
+        session = query.aggregating(sum="a.v", group_by="end")
+        rows = [row for batch in batches(rng, events) for row in session.push(batch).to_pylist()]
+        assert [(row["end"], row["sum(a.v)"]) for row in rows] == expected, events
+        return bool(expected)
+
+    suite.run(case, deep_count=5_000, needs_answers=0.5)

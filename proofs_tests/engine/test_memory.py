@@ -12,7 +12,7 @@ import pytest
 
 from proofs_tests.suite import Suite
 
-pytestmark = pytest.mark.services
+pytestmark = pytest.mark.night
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="no /proc to read the resident set from"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab.evaluate import kept_events, running
 from cerlab.evaluate.open_runs import VERSION
 
 TEXT = "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 SECONDS"
@@ -156,9 +157,14 @@ DOORS = [(kind, door) for kind in TIMED for door in ("open", "aggregating", "tab
 DOORS.remove(("registers", "aggregating"))  # sums of answers need an automaton
 
 
+@pytest.mark.parametrize("few", [1, 1000], ids=["columns", "events"])
 @pytest.mark.parametrize(("kind", "door"), DOORS)
-def test_after_a_resume_time_goes_on_from_the_last_event(kind: str, door: str) -> None:
+def test_after_a_resume_time_goes_on_from_the_last_event(
+    kind: str, door: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A time between the first and the last event of the window goes back, and is refused."""
+    monkeypatch.setattr(running, "FEWEST", few)
+    monkeypatch.setattr(kept_events, "SHORT", few)
     by_door: dict[str, Any] = {"aggregating": {"count": True}, "tabulating": {"columns": ["A.v"]}}
     arguments = by_door.get(door, {})
     axis = {} if "[t]" in TIMED[kind] else TIME

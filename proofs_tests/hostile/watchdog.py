@@ -36,20 +36,20 @@ class Verdict:
         return self.verdict not in ("taken", "refused")
 
 
-def verdicts(inputs: Sequence[Input]) -> Iterator[Verdict]:
-    """The verdicts on some inputs, in order."""
+def verdicts(inputs: Sequence[Input], *, measured: bool = True) -> Iterator[Verdict]:
+    """Yield the verdicts on some inputs, in order; time and memory count if `measured`."""
     at = 0
     while at < len(inputs):
-        for verdict in _of_process(inputs[at : at + INPUTS]):
+        for verdict in _of_process(inputs[at : at + INPUTS], measured):
             yield verdict
             at += 1
 
 
-def _of_process(inputs: Sequence[Input]) -> Iterator[Verdict]:
+def _of_process(inputs: Sequence[Input], measured: bool) -> Iterator[Verdict]:
     """The verdicts of one process; the last one is its end, where that was too early."""
     at = 0
     with subprocess.Popen(
-        [sys.executable, "-m", "proofs_tests.hostile.child"],
+        [sys.executable, "-m", "proofs_tests.hostile.child", *(["measured"] if measured else [])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -274,6 +276,33 @@ def test_quarantine_is_the_same(tmp_path: Path) -> None:
     assert in_batches(path, 2, quarantine=aside) == list(whole)
     assert aside.read_text() == expected
     assert len(expected.splitlines()) == 2
+
+
+@pytest.mark.parametrize("form", ["core", "csv", "ndjson", "parquet", "arrow", "pipe"])
+def test_a_reader_that_stops_early_keeps_the_quarantine(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file has the rows that could not be read until then."""
+    path, aside = tmp_path / f"e.{form}", tmp_path / "aside"
+    table = pa.table({"type": [None, "A", "B", "A"], "v": [0, 1, 2, 3]})
+    if form == "parquet":
+        parquet.write_table(table, path)
+    elif form == "arrow":
+        feather.write_feather(table, path)
+    else:
+        texts = {
+            "csv": "type,v\n,0\nA,1\nB,2\nA,3\n",
+            "ndjson": '{"v": 0}\n{"type": "A"}\n{"type": "B"}\n{"type": "A"}\n',
+        }
+        texts["pipe"] = texts["ndjson"]
+        text = texts.get(form, "(v=0)\nA(v=1)\nB(v=2)\nA(v=3)\n")
+        path.write_text(text)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    reader = batches("-" if form == "pipe" else path, size=1, quarantine=aside)
+    assert [event.type for event in next(reader)] == ["A"]
+    assert isinstance(reader, Generator)
+    reader.close()
+    assert len(aside.read_text().splitlines()) == 1
 
 
 # -- what is known without reading -------------------------------------------------------------

@@ -6,7 +6,8 @@ import io
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -48,7 +49,19 @@ def cases() -> Iterator[Case]:
             yield Case(match[1] is not None, cells, match[3], values)
 
 
-CASES = list(cases())
+def spelled(words: Sequence[str]) -> list[str]:
+    """Return all ways to write words in upper and lower case."""
+    return [
+        "".join(each) for word in words for each in product(*zip(word, word.upper(), strict=True))
+    ]
+
+
+SPELLINGS = spelled(["true", "false"])
+CASES = [
+    *cases(),
+    Case(False, SPELLINGS, "boolean", ["True"] * 2**4 + ["False"] * 2**5),
+    Case(False, [*SPELLINGS, "yes"], "text", [*map(repr, SPELLINGS), "'yes'"]),
+]
 
 
 def csv_lines(cells: list[str]) -> list[str]:
@@ -98,6 +111,7 @@ FROM_A_PIPE = [
     (["", "x"], [None, "x"]),
     (["x", "7"], ["x", "7"]),
     (["2.5", "7"], [2.5, 7.0]),
+    (["2.5", "9007199254740993"], [2.5, 9007199254740992.0]),
     (["1", "x"], None),
     (["true", "1"], None),
     (["2020-01-02", "2020-01-02T00:00:00Z"], None),

@@ -159,6 +159,38 @@ def test_text_under_a_schema(
     assert by_columns, "some lines are read by columns"
 
 
+NUMBERS = [
+    pa.array([2**53 + 1, 1, None]),
+    pa.array([-(2**63), 2**63 - 1]),
+    pa.array([2**63 - 1, 2**53 + 1], pa.uint64()),
+    pa.array([-128, 127], pa.int8()),
+    pa.array([0.1, float("inf")], pa.float32()),
+    pa.array([0.1, 5e-324]),
+]
+
+
+@pytest.mark.parametrize("kind", ["table", "csv", "core", "ndjson"])
+@pytest.mark.parametrize("numbers", NUMBERS, ids=lambda numbers: str(numbers.type))
+def test_numbers_of_a_declared_double_are_the_nearest(
+    numbers: Any, kind: str, tmp_path: Path
+) -> None:
+    values, schema = numbers.to_pylist(), "CREATE STREAM S { EVENT A { v:double?, w:int } }"
+    if kind == "table":
+        table = pa.table({"type": ["A"] * len(numbers), "v": numbers, "w": range(len(numbers))})
+        stream = Stream.from_arrow(table, schema=schema)
+    else:
+        known = [value for value in values if value is not None and value != float("inf")]
+        rows = {
+            "csv": ["type,v,w", *(f"A,{value!r},0" for value in known)],
+            "core": [f"A(v={value!r},w=0)" for value in known],
+            "ndjson": [f'{{"type": "A", "v": {value!r}, "w": 0}}' for value in known],
+        }
+        (tmp_path / f"e.{kind}").write_text("".join(row + "\n" for row in rows[kind]))
+        stream, values = Stream.read(tmp_path / f"e.{kind}", schema=schema), known
+    expected = [None if value is None else float(value) for value in values]
+    assert repr([event.attributes["v"] for event in stream]) == repr(expected)
+
+
 def table_of(rng: Random, schema: Schema) -> Any:
     """A table of events of one type, which have all its columns; most as declared."""
     event = rng.choice(schema.streams[0].events)

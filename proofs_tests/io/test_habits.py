@@ -39,6 +39,23 @@ def test_delimiters_and_comments(
     assert rows(cerlab.Stream.read(path, format=format)) == rows(cerlab.Stream(EVENTS))
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "values"),
+    [
+        ("type,a;b;c;d", "A,x;y", {"a;b;c;d": "x;y"}),
+        ("a\tb\tc,type", "x,A", {"a\tb\tc": "x"}),
+        ("type;a|b;c", "A;x,y;z", {"a|b": "x,y", "c": "z"}),
+        ("type\ta;b\tc", "A\tx;y\tz", {"a;b": "x;y", "c": "z"}),
+        ("type|a;b|c\td", "A|x|y", {"a;b": "x", "c\td": "y"}),
+    ],
+)
+def test_a_header_with_several_delimiters_has_the_comma_or_the_most_frequent(
+    header: str, row: str, values: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "e.csv").write_text(f"{header}\n{row}\n")
+    assert rows(cerlab.Stream.read(tmp_path / "e.csv")) == [("A", values)]
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 def test_an_array_of_json(indent: int | None, tmp_path: Path, suite: Suite) -> None:
     def case(rng: Random) -> bool:

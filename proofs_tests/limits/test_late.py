@@ -13,6 +13,8 @@ import pytest
 import cerlab
 from proofs_tests.limits import late
 
+pytestmark = pytest.mark.night  # the verdicts are by CPU seconds and resident memory
+
 QUICK = (
     "evaluate of dicts",
     "events of a table",

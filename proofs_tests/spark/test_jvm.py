@@ -139,6 +139,7 @@ def test_workers_are_forked_from_a_process_that_has_the_engine(tmp_path: Path) -
     assert done.returncode == 0
 
 
+@pytest.mark.night
 def test_what_a_worker_starts_with_is_neither_collected_nor_given_back() -> None:
     """Spark has a worker collect after every task; the pages that it gives back are cleared."""
     pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")

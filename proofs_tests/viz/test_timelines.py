@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from random import Random
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -208,6 +209,46 @@ def test_an_attribute_places_the_events() -> None:
     assert x[3] - x[0] == pytest.approx(10 * (x[1] - x[0]), abs=0.02)
     with pytest.raises(BadData, match="no time"):
         timeline({"x": []}, [{"type": "A"}], axis="t")
+
+
+def test_times_that_go_back_are_drawn_where_they_are(suite: Suite) -> None:
+    """Positions are proportional to times, and bars of one track do not touch."""
+
+    def case(rng: Random) -> bool:
+        times = [rng.choice((0, 1, 2.5, rng.randint(0, 9))) for _ in range(rng.randint(2, 7))]
+        pairs = {tuple(sorted(rng.choices(range(len(times)), k=2))) for _ in range(6)}
+        answers = [ComplexEvent(start, end, (start, end)) for start, end in sorted(pairs)]
+        events = [{"type": "A", "t": t} for t in times]
+        T = timeline({"x": answers}, events, axis="t")
+        picture = read_back(T.svg())
+        (row,) = picture.rows
+        xs, first = picture.events, min(times)
+        in_order = read_back(timeline({"x": []}, sorted(events, key=by_time), axis="t").svg())
+        assert sorted(xs.values()) == list(in_order.events.values())
+        long = (max(xs.values()) - min(xs.values())) / (max(times) - first or 1)
+        for position, t in enumerate(times):
+            assert xs[position] == pytest.approx(min(xs.values()) + (t - first) * long, abs=0.02)
+        assert {one.answer for one in row} == {*answers}
+        for k, one in enumerate(row):
+            assert (one.start, one.end) == (xs[one.answer.start], xs[one.answer.end])
+            left, right = sorted((one.start, one.end))
+            for other in row[:k]:
+                apart = right < min(other.start, other.end) or left > max(other.start, other.end)
+                assert one.y != other.y or apart, (times, answers)
+        return times != sorted(times)
+
+    suite.run(case, deep_count=2_000, needs_answers=0.5)
+
+
+def test_columns_of_text_are_by_position_where_times_go_back() -> None:
+    events = [{"type": "A", "t": t} for t in (0, 9, 1, 10)]
+    answers = [ComplexEvent(0, 2, (0, 2)), ComplexEvent(1, 3, (1, 3))]
+    lines = timeline_text(timeline({"x": answers}, events, axis="t")).splitlines()
+    assert lines[2:] == ["x  ●───●", "     ●───●"]
+
+
+def by_time(event: dict[str, Any]) -> Any:
+    return event["t"]
 
 
 def test_what_is_written_beside_events() -> None:
