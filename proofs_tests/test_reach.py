@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grimp
 
-ENTRIES = ("cerlab", "cerlab.__main__", "cerlab.magic", "cerlab.flinkcep")
+ENTRIES = ("cerlab", "cerlab.__main__", "cerlab.magic", "cerlab.flinkcep", "cerlab.conformance")
 
 BY_NAME = ("cerlab.viz", "cerlab.cli", "cerlab.trial.children")
 """Modules, and packages of modules, that are imported by name, or started, when needed."""

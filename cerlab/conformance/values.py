@@ -65,7 +65,8 @@ def encode(value: Any) -> Any:
             return encode(event_from_dict({"type": "E", "v": value}).attributes["v"])
         case list() | tuple():
             return [encode(each) for each in value]
-    raise BadData("CER0740", f"no JSON form for a {type(value).__name__}")
+    hint = "write NULL, a Boolean, a text, a number, a moment or a duration"
+    raise BadData("CER0791", f"a {type(value).__name__} has no JSON form", hint=hint)
 
 
 def decode(json: Any) -> Any:
@@ -89,7 +90,8 @@ def decode(json: Any) -> Any:
             return moment
         case {"duration": str(text)} if len(json) == 1 and (span := duration_of_text(text)):
             return span
-    raise BadData("CER0740", f"this JSON denotes no value: {json!r}")
+    hint = 'write an object like {"int": "1"}, {"double": "1.0"} or {"moment": "2024-01-31"}'
+    raise BadData("CER0791", f"this JSON denotes no value: {json!r}", hint=hint)
 
 
 def encode_row(row: Mapping[str, Any]) -> dict[str, Any]:
