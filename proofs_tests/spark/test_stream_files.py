@@ -73,7 +73,9 @@ def test_a_worker_that_came_too_late_is_started_again() -> None:
     assert writer.options == {"path": "out", "checkpointLocation": "checkpoint"}
 
 
-@pytest.mark.parametrize(("messages", "starts"), [([LATE] * 9, STARTS), (["CER0776"] * 9, 1)])
+@pytest.mark.parametrize(
+    ("messages", "starts"), [([LATE] * 2 * STARTS, STARTS), (["CER0776"] * 2, 1)]
+)
 def test_it_is_not_started_for_ever_nor_for_other_reasons(messages: list[str], starts: int) -> None:
     writer = Writer(messages)
     with pytest.raises(errors.StreamingQueryException):

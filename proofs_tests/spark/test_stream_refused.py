@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.spark.stream.match import PROVIDER, write_stream
+from cerlab.spark.stream.match import PROVIDER, with_restarts, write_stream
 from proofs_tests.spark.streams import (
     ANOTHER,
     LATENESS,
@@ -78,8 +78,13 @@ def test_bad_rows_stop_a_stream_by_name_and_quarantine_gets_it_past_them(
         assert "quarantine=True" in str(error.hint)
     out = {"path": where["output"], "checkpointLocation": checkpoint}
     writer = answers(**where, quarantine=True).writeStream.format("parquet").options(**out)
-    query = writer.trigger(availableNow=True).start()
-    query.awaitTermination()
+
+    def run() -> Any:
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        return query
+
+    query = with_restarts(run)
     every = [cerlab.spark.row_counts(progress) for progress in query.recentProgress]
     assert sum(counts["quarantine"] for counts in every) == 2
     assert every[-1]["waiting"] >= 1 <= every[-1]["waiting_keys"]

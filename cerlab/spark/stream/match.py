@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from cerlab.compile.pattern import What, as_pattern
 from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, refuse_misspelt
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
     from pyspark.sql.types import StructType
 
+T = TypeVar("T")
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
@@ -296,11 +297,14 @@ def _schema(request: StreamRequest) -> StructType:
     return schema
 
 
-STARTS = 5
-"""Starts of a query at most, if Spark gives up on its Python worker."""
+STARTS = 60
+"""Starts of a query at most, if Spark gives up on its Python worker: ten minutes in all."""
 
 _GAVE_UP = "Python worker failed to connect back"
-"""Spark waits ten seconds for it, which can be too short on a busy machine."""
+"""Spark waits ten seconds for the worker of a query's start, and no setting makes it wait longer.
+
+On a busy machine a process that imports PySpark can take more.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,8 +380,6 @@ def write_stream(
     again, for the same reason. Raises `BadData` for a checkpoint whose logs are damaged, or are not
     those of the output.
     """
-    from pyspark.errors import StreamingQueryException
-
     check_logs(answers.sparkSession, checkpoint, output)
 
     writer = answers.writeStream.format("parquet").outputMode("append").option("path", output)
@@ -385,14 +387,22 @@ def write_stream(
     if not follow:
         writer = writer.trigger(availableNow=True)
     batches: dict[int, Done] = {}
-    for start in range(1, STARTS + 1):
+    with_restarts(lambda: _run(writer.start(), batches))
+    return _total(batches)
+
+
+def with_restarts(run: Callable[[], T]) -> T:
+    """Run a query, and start it again if Spark gave up on its Python worker."""
+    from pyspark.errors import StreamingQueryException
+
+    start = 1
+    while True:
         try:
-            _run(writer.start(), batches)
-            break
+            return run()
         except StreamingQueryException as error:
             if start == STARTS or _GAVE_UP not in str(error):
                 raise
-    return _total(batches)
+            start += 1
 
 
 def _run(query: StreamingQuery, batches: dict[int, Done]) -> None:
