@@ -33,7 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     Bytecode goes into pytest's cache where it may not be written beside the source; without any,
     each process compiles all modules anew. A job in the background ignores SIGINT, one under nohup
     SIGHUP, and so would all that they start. Circles of objects are looked for seldom, since that
-    takes a tenth of the time of all tests. Hypothesis draws the same examples in each run.
+    takes a tenth of the time of all tests. Hypothesis draws the same examples in each run, and
+    reads no clock for its verdict.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -42,7 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(100_000, 20, 50)
     if hasattr(config, "cache"):
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(config.cache.mkdir("hypothesis"))
-    hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True, database=None)
+    slow = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile(
+        "fixed", deadline=None, derandomize=True, database=None, suppress_health_check=slow
+    )
     hypothesis.settings.load_profile("fixed")
     if sys.dont_write_bytecode and hasattr(config, "cache") and not sys.pycache_prefix:
         sys.pycache_prefix = str(config.cache.mkdir("bytecode"))

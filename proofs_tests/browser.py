@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -31,6 +31,9 @@ NPM_ARCHIVE = Archive(
     "chromium-153.0.0",
 )
 """A Chromium for Linux on x86-64 without a window, and the libraries that a bare system lacks."""
+
+PATIENCE = 600_000
+"""Milliseconds after which a page that does not do what a test waits for fails the test."""
 
 OVERLAPS = """() => [...document.querySelectorAll("svg")].flatMap((sheet) => {
     const words = [...sheet.querySelectorAll("text")]
@@ -61,16 +64,30 @@ def lacking() -> str:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """The browser, of which `new_page` and `new_context` make pages."""
+    """Yield the browser, whose `new_page` and `new_context` wait for as long as `PATIENCE`."""
     program = _program()
     libraries = program.parent / "lib"
     beside = {**os.environ, "LD_LIBRARY_PATH": str(libraries)} if libraries.is_dir() else None
     with import_module("playwright.sync_api").sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"], env=beside
+            executable_path=program,
+            args=["--no-sandbox", "--disable-gpu"],
+            env=beside,
+            timeout=PATIENCE,
         )
+        browser.new_page = _patient(browser.new_page)
+        browser.new_context = _patient(browser.new_context)
         yield browser
         browser.close()
+
+
+def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    def made(**options: Any) -> Any:
+        page = make(**options)
+        page.set_default_timeout(PATIENCE)
+        return page
+
+    return made
 
 
 @cache

@@ -22,10 +22,10 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 KERNEL = "cerlab-notebooks"
 """The name of the kernel that is made for a run; none is installed under it."""
 
-CELL_SECONDS = 240
+CELL_SECONDS = 900
 """Seconds that one cell may take."""
 
-NOTEBOOK_SECONDS = 900
+NOTEBOOK_SECONDS = 3_600
 """Seconds that all cells may take."""
 
 

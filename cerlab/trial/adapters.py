@@ -325,7 +325,8 @@ def adapter(text: str) -> Adapter:
     return ADAPTERS[name](place or None)
 
 
-HELLO_SECONDS = 120.0
+HELLO_SECONDS = 600.0
+"""Seconds that an engine may take to start, as a JVM and its libraries do on a busy machine."""
 
 
 class Absent(Exception):

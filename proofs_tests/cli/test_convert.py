@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import cerlab
 from cerlab import io
@@ -45,7 +45,7 @@ def test_from_every_format_to_every_other(source: str, target: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", SUFFIXES)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(events=EVENTS)
 def test_what_is_written_reads_back_or_is_refused(
     kind: str, events: list[Event], tmp_path_factory: pytest.TempPathFactory

@@ -174,7 +174,7 @@ def open_pipe(*arguments: str) -> Iterator[tuple[Any, Callable[[], Any]]]:
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        late = threading.Timer(120, process.kill)  # then the line is empty, and no JSON
+        late = threading.Timer(600, process.kill)  # then the line is empty, and no JSON
         late.start()
         try:
             output = process.stdout

@@ -35,6 +35,9 @@ from cerlab.testing import Shape, random_query
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fuzz_an_engine" / "engine.py"
 TAKES = wanted(";, +, OR, EVENTS")
 
+PATIENCE = 600
+"""Seconds after which an engine that does not answer fails the test."""
+
 
 @dataclass
 class Inside:
@@ -165,7 +168,7 @@ def test_rows_without_an_interval_are_compared_by_positions() -> None:
 def test_an_engine_that_is_started_once(tmp_path: Path, code: str, outcome: Outcome) -> None:
     script = tmp_path / "engine.py"
     script.write_text(f"import sys\nfor line in sys.stdin:\n    {code}\n    sys.stdout.flush()\n")
-    seconds = 0.5 if "sleep" in code else 600
+    seconds = 0.5 if "sleep" in code else PATIENCE
     with engine(f'"{sys.executable}" "{script}"', seconds) as child:
         assert child.ask("SELECT * WHERE A", []) == outcome
         assert child.ask("SELECT * WHERE A", []) == outcome  # it is started again where it broke
@@ -187,7 +190,7 @@ def test_an_engine_that_is_started_for_each_case(
 ) -> None:
     script = tmp_path / "engine.py"
     script.write_text(f"import sys\nassert open(sys.argv[1]).read() == 'Q'\n{code}\n")
-    seconds = 0.5 if "sleep" in code else 600
+    seconds = 0.5 if "sleep" in code else PATIENCE
     with engine(f'"{sys.executable}" "{script}" {{query}} {{events}}', seconds) as child:
         assert child.ask("Q", [{"type": "A"}]) == outcome
 
@@ -196,13 +199,14 @@ def test_an_engine_that_is_started_for_each_case(
 def test_the_example_is_wrong_where_its_readme_says(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    patience = ["--timeout", str(PATIENCE)]
     command = f'"{sys.executable}" "{EXAMPLE}"'
-    assert main(["fuzz", command, "--with", ";,+,OR"]) == 1
+    assert main(["fuzz", command, "--with", ";,+,OR", *patience]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("SELECT *\nWHERE A+\non 3 events:")
     assert 'missing: {"start": 0, "end": 2, "positions": [0, 2]}' in out
     assert "differs" in err
-    assert main(["fuzz", command, "--with", ";,OR,EVENTS"]) == 1
+    assert main(["fuzz", command, "--with", ";,OR,EVENTS", *patience]) == 1
     assert "WITHIN 0 EVENTS\non 1 event:" in capsys.readouterr().out
     lines = EXAMPLE.read_text().splitlines()
     lines[93] = lines[93].replace("events, 1)", "events, len(events))")
@@ -210,7 +214,7 @@ def test_the_example_is_wrong_where_its_readme_says(
     right_engine = tmp_path / "mended.py"
     right_engine.write_text("\n".join(lines))
     command = f'"{sys.executable}" "{right_engine}"'
-    assert main(["fuzz", command, "--with", ";,+,OR,EVENTS", "--cases", "300"]) == 0
+    assert main(["fuzz", command, "--with", ";,+,OR,EVENTS", "--cases", "300", *patience]) == 0
     assert "no difference" in capsys.readouterr().err
 
 
@@ -221,7 +225,7 @@ def test_the_command_line_says_what_is_wrong_with_it(capsys: pytest.CaptureFixtu
     assert main(["fuzz", "x", "--cases", "0"]) == 2
     assert main(["fuzz", "x", "--with", ";,#"]) == 2
     refusing = f'"{sys.executable}" -c "raise SystemExit(2)" {{query}}'
-    assert main(["fuzz", refusing, "--cases", "3"]) == 3
+    assert main(["fuzz", refusing, "--cases", "3", "--timeout", str(PATIENCE)]) == 3
     assert "nothing was compared" in capsys.readouterr().err
 
 

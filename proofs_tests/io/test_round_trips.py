@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cerlab
@@ -53,11 +53,7 @@ EVENTS = st.lists(
     max_size=5,
 )
 
-PATIENT = settings(suppress_health_check=[HealthCheck.too_slow])
-"""For a busy machine: the first text that is drawn builds a table of Unicode."""
 
-
-@PATIENT
 @given(EVENTS)
 def test_core_text(events: list[Event]) -> None:
     file = io.StringIO()
@@ -70,7 +66,6 @@ def test_core_text(events: list[Event]) -> None:
     assert not events or text_events(file.getvalue(), "core") == events
 
 
-@PATIENT
 @given(EVENTS)
 def test_arrow_tables_of_streams(events: list[Event]) -> None:
     """Values of a table are read back; values that it cannot hold are refused by name."""
@@ -90,7 +85,6 @@ def test_arrow_tables_of_streams(events: list[Event]) -> None:
     assert len(stream.to_polars()) == len(stream.to_pandas()) == len(usable)
 
 
-@PATIENT
 @given(EVENTS)
 def test_ndjson(events: list[Event]) -> None:
     from cerlab.io import ndjson

@@ -32,9 +32,6 @@ from cerlab.testing import (
 
 SMALL = Shape(depth=2, events=4)
 
-PATIENT = settings()
-"""A case may take long where other work goes on."""
-
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 @settings(max_examples=100)
@@ -64,17 +61,15 @@ def test_failures_can_be_searched_for_and_shrink() -> None:
         answers = cerlab.evaluate(as_pattern(text), Stream.from_events(rows, time="t", unit="s"))
         return answers[::2] != answers
 
-    text, rows = find(cases(Shape(depth=1, events=4)), wrong, settings=PATIENT)
+    text, rows = find(cases(Shape(depth=1, events=4)), wrong)
     assert wrong((text, rows))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_formulas_shrink_towards_a_single_a(language: Any) -> None:
-    smallest = find(formulas(language), lambda phi: True, settings=PATIENT)
+    smallest = find(formulas(language), lambda phi: True)
     assert smallest in (cel.Atom("A"), cel.As(cel.Atom("A"), "x"))
-    iteration = find(
-        formulas(language), lambda phi: any(map(is_plus, cel.subformulas(phi))), settings=PATIENT
-    )
+    iteration = find(formulas(language), lambda phi: any(map(is_plus, cel.subformulas(phi))))
     assert cel.size(iteration) <= 7
 
 
@@ -83,10 +78,10 @@ def is_plus(phi: cel.Formula) -> bool:
 
 
 def test_streams_shrink_towards_the_empty_one_and_queries_to_a() -> None:
-    assert find(streams(), lambda S: True, settings=PATIENT) == []
+    assert find(streams(), lambda S: True) == []
     words = streams(cel.Seq(cel.Atom("A"), cel.Atom("B")))
-    assert len(find(words, lambda S: len(S) > 1, settings=PATIENT)) == 2
-    smallest = find(queries(), lambda query: True, settings=PATIENT)
+    assert len(find(words, lambda S: len(S) > 1)) == 2
+    smallest = find(queries(), lambda query: True)
     assert smallest.formula == cel.Atom("A")
     assert (smallest.window, smallest.strategy, smallest.items) == (None, None, None)
 

@@ -168,8 +168,7 @@ def test_one_search_or_two_clicks_answer(
         page.close()
         return
     page.goto(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
-    page.wait_for_selector("#search-results li a", timeout=600_000)
-    page.wait_for_timeout(300)
+    page.get_by_text(re.compile("Search finished|did not match")).wait_for()
     links = page.eval_on_selector_all("#search-results li a", "all => all.map(a => a.href)")
     pages = []
     for link in list(dict.fromkeys(link.split("#")[0].split("?")[0] for link in links))[:RESULTS]:

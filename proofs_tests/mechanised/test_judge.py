@@ -60,7 +60,7 @@ def test_the_extracted_judge_agrees_with_the_reference(
     judge: str, takes: tuple[str, ...], shape: Shape, built: Path, suite: Suite
 ) -> None:
     cases = max(200, suite.profile.cases(50_000))  # the first ones show what the judge refuses
-    with engine(f"{built}/{judge}", seconds=60) as child:
+    with engine(f"{built}/{judge}", seconds=600) as child:
         summary = fuzz(child, cases=cases, seed=7, takes=frozenset(takes), shape=shape)
     assert summary.difference is None, summary.difference
     assert not summary.doubt, summary.doubt

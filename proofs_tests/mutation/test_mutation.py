@@ -63,6 +63,10 @@ def test_limit():
 """
 
 
+CPU_SECONDS = 600
+"""A bound that the test of a mutant here never reaches, so that no verdict depends on it."""
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A package with one module and one test."""
@@ -155,11 +159,11 @@ def test_the_exit_status_is_that_of_the_share_of_detected_mutants(
 @pytest.mark.services  # a process for each
 def test_a_mutant_is_judged_by_its_tests(repository: Path, by_text: dict[str, Mutant]) -> None:
     tests = ["test_part.py::test_inside"]
-    verdict, test = judge(by_text["not a < b"], repository, tests, 60)
+    verdict, test = judge(by_text["not a < b"], repository, tests, CPU_SECONDS)
     assert verdict == "killed"
     assert "test_inside" in test
-    assert judge(by_text["a < b"], repository, tests, 60) == ("survived", "")
-    assert judge(by_text["a < b"], repository, [], 60) == ("uncovered", "")
+    assert judge(by_text["a < b"], repository, tests, CPU_SECONDS) == ("survived", "")
+    assert judge(by_text["a < b"], repository, [], CPU_SECONDS) == ("uncovered", "")
     assert (repository / "cerlab/part.py").read_text(encoding="utf-8") == MODULE
 
 
@@ -168,14 +172,14 @@ def test_a_session_judges_functions_in_forks(repository: Path, by_text: dict[str
     """Code outside functions is judged in a new process; a test that never passes has no say."""
     session = Judge(repository)
     inside, never, limit = (f"test_part.py::test_{name}" for name in ("inside", "never", "limit"))
-    verdict, test = session(by_text["not a < b"], [inside], 20, False)
+    verdict, test = session(by_text["not a < b"], [inside], CPU_SECONDS, False)
     assert verdict == "killed"
     assert f"FAILED {inside} - ValueError" in test
-    assert session(by_text["a < b"], [inside], 20, False) == ("survived", "")
-    assert session(by_text["a < b"], [never, inside], 20, False) == ("survived", "")
-    assert session(by_text["a < b"], [], 20, False) == ("uncovered", "")
-    assert session(by_text["7"], [inside], 20, True) == ("survived", "")
-    assert session(by_text["7"], [limit], 20, True)[0] == "killed"
+    assert session(by_text["a < b"], [inside], CPU_SECONDS, False) == ("survived", "")
+    assert session(by_text["a < b"], [never, inside], CPU_SECONDS, False) == ("survived", "")
+    assert session(by_text["a < b"], [], CPU_SECONDS, False) == ("uncovered", "")
+    assert session(by_text["7"], [inside], CPU_SECONDS, True) == ("survived", "")
+    assert session(by_text["7"], [limit], CPU_SECONDS, True)[0] == "killed"
     assert (repository / "cerlab/part.py").read_text(encoding="utf-8") == MODULE
     session.close()
 

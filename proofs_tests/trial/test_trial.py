@@ -40,6 +40,9 @@ from cerlab.trial.report import write_report
 
 Answers = list[dict[str, Any]]
 
+HOURS = 36_000
+"""Seconds that no trial here takes, so that the number of cases ends it and not the clock."""
+
 
 @dataclass(frozen=True)
 class Wrong:
@@ -81,7 +84,7 @@ def trial_of(monkeypatch: pytest.MonkeyPatch, fault: str, queries: int = 8) -> T
 
     monkeypatch.setattr("cerlab.trial.running", running)
     monkeypatch.setattr("cerlab.trial._ROUND", queries)
-    return trial([adapter("command=it")], cases=1, seconds=3600)
+    return trial([adapter("command=it")], cases=1, seconds=HOURS)
 
 
 def test_a_possessive_quantifier_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +132,7 @@ for line in sys.stdin:
         os.kill(os.getpid(), 8)
     elif "SUBSET" in line:
         pathlib.Path("hangs").touch()
-        time.sleep(3600)
+        time.sleep(36_000)
     else:
         print(json.dumps({"answers": []}), flush=True)
 """
@@ -163,7 +166,9 @@ def test_a_process_that_dies_or_hangs_is_started_again(
 
 
 def test_ours_have_no_fault() -> None:
-    outcome = trial([adapter("cerlab"), adapter("cerlab-ceql")], cases=60, seconds=3600)
+    outcome = trial(
+        [adapter("cerlab"), adapter("cerlab-ceql")], cases=60, seconds=HOURS, case_seconds=HOURS
+    )
     for tally in outcome.tallies:
         assert set(tally.verdicts) == {Verdict.SAME}
     assert outcome.with_answers >= outcome.cases / 2
@@ -204,7 +209,8 @@ def test_the_page_and_the_files_to_run_again(
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     """No fault of ours, and a report of absent engines."""
     words = ["--engine", "cerlab-ceql", "--engine", "flink=/no/such/python"]
-    assert main(["trial", *words, "--cases", "20"]) == 0
+    patience = ["--minutes", str(HOURS // 60), "--timeout", str(HOURS)]
+    assert main(["trial", *words, "--cases", "20", *patience]) == 0
     assert "not there: flink: " in capsys.readouterr().err
 
 
