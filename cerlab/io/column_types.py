@@ -32,9 +32,6 @@ _TRUTHS = {"true", "false"}
 _FEW = 64
 """Cells that are tried first: most columns of text show themselves there."""
 
-_SPELLINGS = 2**4 + 2**5
-"""The ways to write ``true`` and ``false`` in upper and lower case."""
-
 _NAMES = {INTEGER: "int", DOUBLE: "double", pa.bool_(): "boolean", MOMENT: "timestamp"}
 _NAMES |= {INSTANT: "timestamp with a zone"}
 """Types in messages."""
@@ -198,11 +195,10 @@ def _numbers(texts: Any) -> Any | None:
 
 
 def _truths(words: Any) -> Any | None:
-    if len(words) > _SPELLINGS:
+    # the first other word of a column of text ends this, and there are few spellings of both
+    if not all(word.as_py().lower() in _TRUTHS for word in words):
         return None
-    # more distinct words than there are spellings cannot all be true or false
-    lower = [word.lower() for word in words.to_pylist()]
-    return array_of([word == "true" for word in lower]) if set(lower) <= _TRUTHS else None
+    return array_of([word.lower() == "true" for word in words.to_pylist()])
 
 
 def _moments(words: Any) -> Any | None:

@@ -57,9 +57,15 @@ def spelled(words: Sequence[str]) -> list[str]:
 
 
 SPELLINGS = spelled(["true", "false"])
+MARGINS = [
+    f"{left}{each}{right}" for each in SPELLINGS for left in ("", " ") for right in ("", "\t")
+]
 CASES = [
     *cases(),
-    Case(False, SPELLINGS, "boolean", ["True"] * 2**4 + ["False"] * 2**5),
+    *(
+        Case(False, cells, "boolean", [str(cell.strip().lower() == "true") for cell in cells])
+        for cells in (SPELLINGS, MARGINS)
+    ),
     Case(False, [*SPELLINGS, "yes"], "text", [*map(repr, SPELLINGS), "'yes'"]),
 ]
 
