@@ -37,11 +37,16 @@ class Allocated:
         return tracemalloc.get_traced_memory()[1] + int(self._pool.max_memory() or 0)
 
 
+_POOLS: list[pa.MemoryPool] = []
+"""Pools stay: what was allocated from one may be freed after its block."""
+
+
 @contextmanager
 def counted_allocations() -> Iterator[Allocated]:
     """Count what a block allocates. The size of the process depends on its past; this does not."""
     before = pa.default_memory_pool()
     pool = pa.proxy_memory_pool(before)
+    _POOLS.append(pool)
     pa.set_memory_pool(pool)
     tracemalloc.start()
     try:

@@ -23,7 +23,8 @@ def main() -> int:
     codes = {kind: Counter[str]() for kind in KINDS}
     slowest, largest, begin = (0.0, ""), (0, ""), time.monotonic()
     seeds = range(options.seed, options.seed + options.inputs)
-    for judgement in verdicts([(options.kind or kind_of(seed), seed) for seed in seeds]):
+    inputs = [(options.kind or kind_of(seed), seed) for seed in seeds]
+    for judgement in verdicts(inputs, measured=True):
         name = f"seed {judgement.seed}, {judgement.kind}"
         counts[judgement.kind, "fault" if judgement.is_fault else judgement.verdict] += 1
         slowest = max(slowest, (judgement.cpu, name))

@@ -1,7 +1,8 @@
 """A process that meets hostile inputs one after the other, and says of each what became of it.
 
-Standard input has a kind and a seed for each, standard output gets a line of JSON. A signal of the
-kernel ends the process where an input takes too much CPU time: nothing can hold it up.
+Standard input has a kind and a seed for each, standard output gets a line of JSON. The calls of an
+input are counted. With ``--measured`` its CPU time and memory are measured instead: a signal of the
+kernel ends the process where an input takes too much time, and nothing can hold it up.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from typing import Any
 
 from cerlab.errors import CerlabError
 from proofs_tests.hostile.kinds import KINDS, warm_up
+from proofs_tests.limits.calls import at_most_calls
+
+CALLS = 10_000_000
+"""Calls of Python or C that an input may make; the most that one made is a tenth of it."""
 
 CPU_SECONDS = 10.0
 MEMORY = 1 << 30
@@ -33,29 +38,45 @@ WALL_SECONDS = 100
 
 
 def main() -> None:
-    """Meet the inputs that standard input names; with an argument, bound their time and memory."""
-    measured = len(sys.argv) > 1
+    """Meet the inputs that standard input names."""
+    judge = measured_verdict if "--measured" in sys.argv else counted_verdict
     inputs = [line.split() for line in sys.stdin]
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         warm_up(Path(folder))
-        if measured:
-            size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (size + 3 * MEMORY, size + 3 * MEMORY))
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + 3 * MEMORY, size + 3 * MEMORY))
         print("ready", flush=True)
         for kind, seed in inputs:
-            print(json.dumps(verdict_on(kind, int(seed), Path(folder), measured)), flush=True)
+            print(json.dumps(judge(kind, int(seed), Path(folder))), flush=True)
 
 
-def verdict_on(kind: str, seed: int, folder: Path, measured: bool) -> dict[str, Any]:
-    """Return the verdict on the input of a seed; CPU time and memory count if `measured`."""
+def counted_verdict(kind: str, seed: int, folder: Path) -> dict[str, Any]:
+    """Return the verdict on the input of a seed; too many calls are an error that escapes."""
+    with at_most_calls(CALLS) as calls:
+        outcome = verdict_on(kind, seed, folder)
+    return outcome | {"calls": calls.count}
+
+
+def measured_verdict(kind: str, seed: int, folder: Path) -> dict[str, Any]:
+    """Return the verdict on the input of a seed, its CPU time and its memory."""
     Path("/proc/self/clear_refs").write_text("5")
     before, begin = memory("VmRSS"), time.process_time()
-    if measured:
-        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-        faulthandler.dump_traceback_later(WALL_SECONDS, exit=True)
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    faulthandler.dump_traceback_later(WALL_SECONDS, exit=True)
+    outcome = verdict_on(kind, seed, folder)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    faulthandler.cancel_dump_traceback_later()
+    seconds, peak = time.process_time() - begin, memory("VmHWM") - before
+    if outcome["verdict"] in ("taken", "refused") and peak > MEMORY:
+        outcome["verdict"] = "memory"
+    return outcome | {"cpu": round(seconds, 3), "bytes": peak}
+
+
+def verdict_on(kind: str, seed: int, folder: Path) -> dict[str, Any]:
+    """Return whether the input of a seed is taken, refused, or at fault."""
     verdict, detail = "taken", ""
     try:
         KINDS[kind](Random(seed), folder)
@@ -66,13 +87,7 @@ def verdict_on(kind: str, seed: int, folder: Path, measured: bool) -> dict[str, 
         verdict, detail = "memory", traceback.format_exc()
     except BaseException:
         verdict, detail = "escaped", traceback.format_exc()
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    faulthandler.cancel_dump_traceback_later()
-    seconds, peak = time.process_time() - begin, memory("VmHWM") - before
-    if measured and verdict in ("taken", "refused") and peak > MEMORY:
-        verdict = "memory"
-    outcome = {"seed": seed, "kind": kind, "verdict": verdict, "detail": detail}
-    return outcome | {"cpu": round(seconds, 3), "bytes": peak}
+    return {"seed": seed, "kind": kind, "verdict": verdict, "detail": detail}
 
 
 def memory(name: str) -> int:

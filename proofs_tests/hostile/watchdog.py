@@ -27,6 +27,7 @@ class Verdict:
     kind: str
     verdict: str
     detail: str = ""
+    calls: int = 0
     cpu: float = 0.0
     bytes: int = 0
 
@@ -36,20 +37,20 @@ class Verdict:
         return self.verdict not in ("taken", "refused")
 
 
-def verdicts(inputs: Sequence[Input], *, measured: bool = True) -> Iterator[Verdict]:
-    """Yield the verdicts on some inputs, in order; time and memory count if `measured`."""
+def verdicts(inputs: Sequence[Input], *, measured: bool = False) -> Iterator[Verdict]:
+    """Yield the verdicts on some inputs, in order: by calls, or by measured time and memory."""
     at = 0
     while at < len(inputs):
-        for verdict in _of_process(inputs[at : at + INPUTS], measured):
+        for verdict in _of_process(inputs[at : at + INPUTS], ["--measured"] * measured):
             yield verdict
             at += 1
 
 
-def _of_process(inputs: Sequence[Input], measured: bool) -> Iterator[Verdict]:
+def _of_process(inputs: Sequence[Input], options: list[str]) -> Iterator[Verdict]:
     """The verdicts of one process; the last one is its end, where that was too early."""
     at = 0
     with subprocess.Popen(
-        [sys.executable, "-m", "proofs_tests.hostile.child", *(["measured"] if measured else [])],
+        [sys.executable, "-m", "proofs_tests.hostile.child", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -6,25 +6,58 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from proofs_tests.dials import Dial
+
 
 class TooManyCalls(BaseException):
     """No `Exception`, so that nothing goes on after it."""
 
 
+class Calls:
+    """The calls of a block so far, and how many there may be."""
+
+    def __init__(self, most: int) -> None:
+        self.count, self.most = 0, most
+
+    def look(self, _: object, event: str, __: object) -> None:
+        """Count a call: a hook of `sys.setprofile`."""
+        self.count += event in ("call", "c_call")
+        if self.count > self.most:
+            raise TooManyCalls(f"more than {self.most:,} calls")
+
+
 @contextmanager
-def at_most_calls(most: int) -> Iterator[None]:
-    """A block with so many calls, of Python or of C, at most; the one too many ends it."""
-    calls = 0
-
-    def count(_: object, event: str, __: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-        if calls > most:
-            raise TooManyCalls(f"more than {most:,} calls")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
+def at_most_calls(most: int) -> Iterator[Calls]:
+    """Run a block that may make so many calls, of Python or of C; one more raises."""
+    calls, before = Calls(most), sys.getprofile()
+    sys.setprofile(calls.look)
     try:
-        yield
+        yield calls
+    finally:
+        sys.setprofile(before)
+
+
+class Gaps:
+    """The calls between two readings of a clock, at most."""
+
+    def __init__(self, clock: Dial) -> None:
+        self.most = self._calls = 0
+        self._clock, self._readings = clock, clock.readings
+
+    def count(self, _: object, event: str, __: object) -> None:
+        """Count a call: a hook of `sys.setprofile`."""
+        if self._readings != self._clock.readings:
+            self._calls, self._readings = 0, self._clock.readings
+        self._calls += event in ("call", "c_call")
+        self.most = max(self.most, self._calls)
+
+
+@contextmanager
+def calls_between(clock: Dial) -> Iterator[Gaps]:
+    """Count the calls of a block between two readings of a clock."""
+    gaps, before = Gaps(clock), sys.getprofile()
+    sys.setprofile(gaps.count)
+    try:
+        yield gaps
     finally:
         sys.setprofile(before)
