@@ -79,7 +79,7 @@ class _Sheet:
 
     @property
     def right(self) -> float:
-        half = [_width(cut(tick.label, 12)) / 2 for tick in self.T.ticks[-1:]]
+        half = [_width(cut(tick.label, 12)) / 2 for tick in sorted(self.T.ticks, key=self.x)[-1:]]
         return max(map(self.x, self.T.ticks), default=self.left) + max(MARGIN, *half, 0) + 4
 
     def mark(self, tick: Tick, y: float, state: str = "on") -> str:
@@ -212,7 +212,7 @@ def _bar(sheet: _Sheet, bar: Bar, row: int, track: int) -> Iterable[str]:
         f' data-positions="{" ".join(map(str, answer.positions))}"><title>{words}</title>'
     )
     if different:
-        yield _pill(start - 9, y - 10, end - start + 18, 20)
+        yield _pill(min(start, end) - 9, y - 10, abs(end - start) + 18, 20)
     bare = {answer.start: start, answer.end: end}.items()
     ends = "".join(f"M{_n(x)} {_n(y - 4)}v8" for p, x in bare if p not in answer.positions)
     yield f'<path class="interval" d="M{_n(start)} {_n(y)}H{_n(end)}{ends}"/>'
@@ -226,7 +226,7 @@ def _bar(sheet: _Sheet, bar: Bar, row: int, track: int) -> Iterable[str]:
 
 
 def _arc(left: float, right: float, y: float) -> str:
-    rise = min(17.0, 4 + (right - left) / 6)
+    rise = min(17.0, 4 + abs(right - left) / 6)
     return f"M{_n(left)} {_n(y)}Q{_n((left + right) / 2)} {_n(y - rise)} {_n(right)} {_n(y)}"
 
 
@@ -356,7 +356,7 @@ def _plot_arc(ax: Any, left: float, right: float, y: float) -> None:
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    top = y + min(0.7, 0.2 + (right - left) / 4)
+    top = y + min(0.7, 0.2 + abs(right - left) / 4)
     bow = Path([(left, y), ((left + right) / 2, top), (right, y)], [1, 3, 3])
     ax.add_patch(PathPatch(bow, fill=False, edgecolor=LIGHT["soft"], linewidth=1.1, zorder=2))
 

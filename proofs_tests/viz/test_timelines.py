@@ -235,6 +235,8 @@ def test_times_that_go_back_are_drawn_where_they_are(suite: Suite) -> None:
             for other in row[:k]:
                 apart = right < min(other.start, other.end) or left > max(other.start, other.end)
                 assert one.y != other.y or apart, (times, answers)
+        highlights = timeline({"x": answers, "y": answers[1:]}, events, axis="t").svg()
+        assert len(read_back(highlights).rows) == 2
         return times != sorted(times)
 
     suite.run(case, deep_count=2_000, needs_answers=0.5)

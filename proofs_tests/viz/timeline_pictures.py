@@ -71,6 +71,10 @@ def _answer_picture(g: Any) -> AnswerPicture:
     x, y, end = map(float, re.match(r"M(\S+) (\S+)H([\d.]+)", line).groups())  # type: ignore[union-attr]
     marks = _places(g)
     assert all(height == y for _, height in marks)
+    for p in g:
+        assert float(p.get("width", 1)) > 0, "a rectangle of no or negative width is not drawn"
+        for top in re.findall(r"Q\S+ (\S+) ", p.get("d", "")):
+            assert float(top) < y, "an arc is above its line"
     return AnswerPicture(answer, g.attrib["class"], x, end, tuple(at for at, _ in marks), y)
 
 
