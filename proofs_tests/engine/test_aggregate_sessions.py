@@ -113,12 +113,13 @@ def batches(rng: Random, events: list[Any]) -> Iterator[list[Any]]:
 
 
 @pytest.mark.parametrize("few", [1, 1000], ids=["kernel", "exact"])
+@pytest.mark.parametrize("window", ["", " WITHIN 99 EVENTS"], ids=["one total", "by start"])
 def test_sums_of_doubles_of_any_size_are_exact_in_any_batches(
-    few: int, suite: Suite, monkeypatch: pytest.MonkeyPatch
+    window: str, few: int, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches differ in the largest power of 2 that divides all of their values."""
+    """Batches, and totals by start, differ in the largest power of 2 that divides their values."""
     monkeypatch.setattr(running, "FEWEST", few)
-    query = cerlab.parse_query("SELECT * WHERE A AS a ; B")
+    query = cerlab.parse_query(f"SELECT * WHERE A AS a ; B{window}")
 
     def case(rng: Random) -> bool:
         values: list[float] = []
