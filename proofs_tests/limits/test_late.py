@@ -119,7 +119,7 @@ def test_no_call_allocates_twice_its_memory(
         assert allocated.most < 2 * SMALL
 
 
-ROW = re.compile(r"^(.{52}) +[\d.]+ +([\d.]+) +([\d.]+) (\S*)", re.MULTILINE)
+ROW = re.compile(r"^(.{52}) +[\d.]+ +([\d.]+) +([-\d.]+) (\S*)", re.MULTILINE)
 """A line of `late`: a name, seconds by the clock, of CPU, memory, each over its limit, a code."""
 
 
