@@ -94,28 +94,6 @@ def decode(json: Any) -> Any:
     raise BadData("CER0791", f"this JSON denotes no value: {json!r}", hint=hint)
 
 
-def encode_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event or a row as a JSON object; the keys keep their order."""
-    return {name: encode(value) for name, value in row.items()}
-
-
 def decode_row(json: Mapping[str, Any]) -> dict[str, Any]:
     """Return the event or the row of a JSON object."""
     return {name: decode(value) for name, value in json.items()}
-
-
-def same(left: Any, right: Any) -> bool:
-    """Return whether two values are equal and of one kind.
-
-    An integer equals the double of its value; a Boolean equals no number; NaN equals NaN.
-
-    >>> same(1, 1.0), same(1, True), same([math.nan], [math.nan]), same("1", 1)
-    (True, False, True, False)
-    """
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    if isinstance(left, bool) is not isinstance(right, bool):
-        return False
-    if isinstance(left, float) and isinstance(right, float) and math.isnan(left):
-        return math.isnan(right)
-    return bool(left == right)

@@ -215,7 +215,7 @@ def test_an_answer_arrives_while_the_pipe_is_open_and_an_interrupt_is_130(
         assert json.loads(process.stdout.readline())["positions"] == [0, 1]
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=600)
+            process.wait(timeout=60)
         if process.poll() is None:  # CPython loses an interrupt inside a finalizer
             process.send_signal(signal.SIGINT)
         assert process.wait(timeout=600) == 130

@@ -104,6 +104,8 @@ def counts_of(group: Group) -> Counter[str]:
                 except cerlab.Unsupported:
                     continue
                 assert not (wrong := difference(case, got)), f"{case.id} by {name}: {wrong}"
+                if name != "session" and got and isinstance(got[0], cerlab.ComplexEvent):
+                    assert tuple(got) == case.answers, f"{case.id} by {name}: another order"
                 counts[name] += 1
             if has_file(case):
                 assert not (wrong := difference(case, by_command(case))), f"{case.id}: {wrong}"

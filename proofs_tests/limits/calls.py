@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from proofs_tests.dials import Dial
 
@@ -27,14 +28,21 @@ class Calls:
 
 
 @contextmanager
-def at_most_calls(most: int) -> Iterator[Calls]:
-    """Run a block that may make so many calls, of Python or of C; one more raises."""
-    calls, before = Calls(most), sys.getprofile()
-    sys.setprofile(calls.look)
+def _profiled(hook: Callable[[Any, str, Any], None]) -> Iterator[None]:
+    before = sys.getprofile()
+    sys.setprofile(hook)
     try:
-        yield calls
+        yield
     finally:
         sys.setprofile(before)
+
+
+@contextmanager
+def at_most_calls(most: int) -> Iterator[Calls]:
+    """Run a block that may make `most` calls of Python or C; one more raises."""
+    calls = Calls(most)
+    with _profiled(calls.look):
+        yield calls
 
 
 class Gaps:
@@ -55,9 +63,6 @@ class Gaps:
 @contextmanager
 def calls_between(clock: Dial) -> Iterator[Gaps]:
     """Count the calls of a block between two readings of a clock."""
-    gaps, before = Gaps(clock), sys.getprofile()
-    sys.setprofile(gaps.count)
-    try:
+    gaps = Gaps(clock)
+    with _profiled(gaps.count):
         yield gaps
-    finally:
-        sys.setprofile(before)
