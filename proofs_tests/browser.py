@@ -116,7 +116,9 @@ def _unpack(folder: Path) -> None:
     (whole / "chromium").write_bytes(program)
     (whole / "chromium").chmod(0o755)
     with tarfile.open(fileobj=io.BytesIO(libraries)) as archive:
-        archive.extractall(whole, filter="data")
+        # Python before 3.11.4 has no filters; the archive is fetched by its digest
+        options: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(whole, **options)
 
 
 def _content(archive: tarfile.TarFile, name: str) -> bytes:
