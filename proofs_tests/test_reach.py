@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import grimp
 
-ENTRIES = ("cerlab", "cerlab.__main__", "cerlab.magic", "cerlab.flinkcep", "cerlab.conformance")
+ENTRIES = (
+    "cerlab",
+    "cerlab.__main__",
+    "cerlab.magic",
+    "cerlab.flinkcep",
+    "cerlab.conformance.replies",
+    "cerlab.conformance.judge",
+)
 
 BY_NAME = ("cerlab.viz", "cerlab.cli", "cerlab.trial.children")
 """Modules, and packages of modules, that are imported by name, or started, when needed."""

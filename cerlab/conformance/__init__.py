@@ -1,42 +1,49 @@
 """The conformance suite: cases as text, for every engine of complex event recognition.
 
-Reading order: `README.md` (the format of a case), `values` (values of events as JSON), and here the
-cases, how cerlab answers one, and the judge.
+Reading order: `README.md` (the format of a case), `values` (values of events as JSON), here the
+cases, `replies` (how cerlab answers one), `judge` (how a reply differs from what is expected), and
+`run` (the suite on another engine).
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from cerlab.api import evaluate, valuations
 from cerlab.conformance.values import decode_row
-from cerlab.evaluate import EvaluatorName
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, in_order
 from cerlab.model.stream import Stream
 
-__all__ = ["Case", "Group", "answer_of", "cases", "difference", "digest", "groups"]
+__all__ = ["KINDS", "Case", "Group", "cases", "digest", "groups"]
 
 FOLDER = Path(__file__).parent / "cases"
 """One file for each group of clauses."""
 
-VERSION = "0.1"
+VERSION = "0.2"
 """The version of the suite. `CHANGES.md` has an entry for each version."""
+
+KINDS = (
+    *("answers", "valuations", "matches", "rows", "tuples", "groups", "count"),
+    *("error", "warning", "verdict", "why"),
+)
+"""The kinds of expectations; `README.md` says what each holds."""
+
+AXIS = ("time", "unit", "type")
+"""The options that say how events are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query, events, and what a right engine answers.
+    """A query, events, and what a right engine replies.
 
-    `kind` names the expectation: ``"answers"`` are complex events, ``"valuations"`` have labels.
-    `in_order` says that answers come in order of their ends.
+    `kind` names the expectation, and `expected` is it, as JSON. `question` is about queries or
+    about one answer, and empty where answers are asked. `needs` are the features of the query that
+    an engine may lack. `in_order` says that answers come in order of their ends.
     """
 
     id: str
@@ -44,35 +51,37 @@ class Case:
     query: str
     events: tuple[Mapping[str, Any], ...]
     options: Mapping[str, Any]
+    question: Mapping[str, Any]
+    needs: tuple[str, ...]
     kind: str
-    expected: tuple[Any, ...]
+    expected: Any
     in_order: bool = False
 
     @property
     def answers(self) -> tuple[ComplexEvent, ...]:
         """The expected answers, each once, in order of (end, start, positions)."""
-        found = {complex_event(V) if isinstance(V, Valuation) else V for V in self.expected}
-        return tuple(in_order(found))
+        found = map(_answer, self.expected)
+        return tuple(in_order({complex_event(V) if isinstance(V, Valuation) else V for V in found}))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The events, with their values decoded."""
+        return [decode_row(event) for event in self.events]
 
     @property
     def stream(self) -> Stream:
         """The events, with the time of the options."""
-        options = {name: self.options[name] for name in ("time", "unit") if name in self.options}
-        return Stream.from_events([dict(event) for event in self.events], **options)
+        axis = {name: self.options[name] for name in AXIS if name in self.options}
+        return Stream.from_events(self.rows, **axis)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The cases of one clause.
-
-    `sources` are the places that define the clause; `needs` are the features that an engine may
-    lack, which then is not asked these cases.
-    """
+    """The cases of one clause; `sources` are the places that define it."""
 
     name: str
     clause: str
     sources: tuple[str, ...]
-    needs: tuple[str, ...]
     cases: tuple[Case, ...]
 
 
@@ -92,19 +101,21 @@ def cases(*names: str) -> Iterator[Case]:
 def _group(path: Path) -> Group:
     text = json.loads(path.read_text(encoding="utf-8"))
     found = tuple(_case(each, text["language"]) for each in text["cases"])
-    return Group(path.stem, text["clause"], tuple(text["sources"]), tuple(text["needs"]), found)
+    return Group(path.stem, text["clause"], tuple(text["sources"]), found)
 
 
 def _case(text: Mapping[str, Any], language: str) -> Case:
-    (kind,) = text.keys() & {"answers", "valuations"}
+    (kind,) = text.keys() & set(KINDS)
     return Case(
         text["id"],
         text.get("language", language),
         text["query"],
-        tuple(decode_row(event) for event in text["events"]),
+        tuple(text.get("events", ())),
         text.get("options", {}),
+        text.get("question", {}),
+        tuple(text.get("needs", ())),
         kind,
-        tuple(_answer(each) for each in text[kind]),
+        text[kind],
         text.get("order") == "by end",
     )
 
@@ -114,41 +125,6 @@ def _answer(text: Mapping[str, Any]) -> ComplexEvent | Valuation:
         labels = {name: tuple(positions) for name, positions in text["labels"].items()}
         return Valuation(text["start"], text["end"], labels)
     return ComplexEvent(text["start"], text["end"], tuple(text["positions"]))
-
-
-def answer_of(case: Case, evaluator: EvaluatorName = "auto") -> list[Any]:
-    """Return what cerlab answers; only the reference gives valuations.
-
-    Raises as `cerlab.evaluate`.
-    """
-    if case.kind == "valuations" and evaluator == "reference":
-        return list(valuations(case.query, case.stream))
-    return evaluate(case.query, case.stream, evaluator=evaluator)
-
-
-def difference(case: Case, got: Sequence[ComplexEvent | Valuation]) -> str:
-    """Return how an engine's answer differs from the expectation; empty if it does not.
-
-    Complex events may be given where valuations are expected: then the labels are not compared.
-
-    >>> case = next(cases("unless"))
-    >>> difference(case, case.answers), difference(case, [])
-    ('', 'missing: ComplexEvent(start=0, end=2, positions=(0, 2))')
-    """
-    labelled = any(isinstance(each, Valuation) for each in got)
-    expected = case.expected if labelled else case.answers
-    counts = Counter[object](got)
-    for each in expected:
-        if each not in counts:
-            return f"missing: {each}"
-    for other, count in counts.items():
-        if other not in expected:
-            return f"wrong: {other}"
-        if count > 1:
-            return f"more than once: {other}"
-    if case.in_order and any(one.end > other.end for one, other in pairwise(got)):
-        return "not in order of ends"
-    return ""
 
 
 def digest() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -11,9 +10,11 @@ import pytest
 
 import cerlab
 from cerlab import conformance
-from cerlab.conformance import FOLDER, Group, cases, difference, groups
+from cerlab.conformance import FOLDER, Case, Group, groups
+from cerlab.conformance.judge import difference
+from cerlab.conformance.replies import answer_json
 from cerlab.conformance.values import decode, encode
-from proofs_tests.conformance.ways import TABLE, counts_of, head, line_of
+from proofs_tests.conformance.ways import TABLE, counts_of, head, line_of, needs_of
 
 LINES = TABLE.read_text().splitlines()
 
@@ -47,25 +48,92 @@ def test_the_reference_and_the_automatic_choice_support_every_case() -> None:
         assert row["cases"] == row["reference"] == row["auto"], line
 
 
-def test_the_judge_sees_each_kind_of_difference() -> None:
-    case = next(case for case in cases("within") if len(case.answers) > 1)
-    first, *rest = case.answers
-    assert difference(case, list(case.answers)) == ""
-    assert difference(case, rest) == f"missing: {first}"
-    assert difference(case, [first, *case.answers]) == f"more than once: {first}"
-    other = cerlab.ComplexEvent(first.start, first.end, ())
-    assert difference(case, [*case.answers, other]) == f"wrong: {other}"
-    last, *before = reversed(case.answers)
-    assert last.end > before[-1].end
-    assert difference(replace(case, in_order=True), [last, *before]) == "not in order of ends"
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+@pytest.mark.parametrize("group", groups(), ids=lambda group: group.name)
+def test_a_case_names_the_features_that_it_needs(group: Group) -> None:
+    assert {case.id: case.needs for case in group.cases} == {
+        case.id: needs_of(case) for case in group.cases
+    }
 
 
-def test_the_judge_compares_labels_where_they_are_given() -> None:
-    case = next(case for case in cases("as") if case.kind == "valuations" and case.expected)
-    first: Any = case.expected[0]
-    unlabelled = cerlab.Valuation(first.start, first.end, {})
-    assert difference(case, list(case.answers)) == ""
-    assert difference(case, [unlabelled, *case.expected[1:]]) == f"missing: {first}"
+def case_of(kind: str, expected: Any, in_order: bool = False) -> Case:
+    return Case("group/case", "ceql", "", (), {}, {}, (), kind, expected, in_order)
+
+
+A, B = {"start": 0, "end": 1, "positions": [0, 1]}, {"start": 0, "end": 2, "positions": [0, 2]}
+X = {"start": 0, "end": 1, "labels": {"A": [0], "x": [1]}}
+NO_INTERVAL = [{"positions": [0, 1]}, {"positions": [0, 2]}]
+ROWS: dict[str, Any] = {"columns": ["n", "x"], "values": [[1, {"double": "1.0"}], [2, None]]}
+SYNTAX = {"kind": "QuerySyntaxError", "code": "CER0101"}
+
+JUDGED = [
+    ("answers", [A, B], {"answers": [B, A]}, ""),
+    ("answers", [A, B], {"answers": NO_INTERVAL}, ""),
+    ("answers", [A, B], {"answers": [A]}, f"missing: {json.dumps(B)}"),
+    ("answers", [A], {"answers": [A, B]}, f"wrong: {json.dumps(B)}"),
+    ("answers", [A], {"answers": [A, A]}, f"more than once: {json.dumps(A)}"),
+    ("answers", [A], {"answers": 1}, "not answers: 1"),
+    ("answers", [A], {"answers": [1]}, f"missing: {json.dumps(A)}"),
+    ("answers", [], {"count": 0}, 'no answers: {"count": 0}'),
+    ("answers", [], {"refused": "no"}, "refused: no"),
+    ("valuations", [X], {"valuations": [X]}, ""),
+    ("valuations", [X], {"valuations": [{**X, "labels": {"A": [0], "x": [1], "y": []}}]}, ""),
+    ("valuations", [X], {"answers": [A]}, ""),
+    ("valuations", [X], {"answers": []}, f"missing: {json.dumps(A)}"),
+    ("valuations", [X], {"valuations": [{**X, "labels": {"A": [0]}}]}, f"missing: {json.dumps(X)}"),
+    ("matches", [[0, 1], []], {"matches": [[], [0, 1]]}, ""),
+    ("matches", [[0, 1]], {"matches": [[0, 1], []]}, "wrong: []"),
+    ("tuples", [[1, "a"]], {"tuples": [[{"double": "1.0"}, "a"]]}, ""),
+    ("tuples", [[1]], {"tuples": [[True]]}, "missing: [1]"),
+    ("groups", [{"a": [0], "b": [1]}], {"groups": [{"b": [1], "a": [0]}]}, ""),
+    ("rows", ROWS, {"rows": {**ROWS, "values": [[1, 1], [2, None]]}}, ""),
+    ("rows", ROWS, {"rows": {**ROWS, "values": [[2, None], [1, 1]]}}, "row 0: [2, null], not"),
+    ("rows", ROWS, {"rows": {**ROWS, "values": ROWS["values"][:1]}}, "1 rows, not 2"),
+    ("rows", ROWS, {"rows": {**ROWS, "columns": ["x", "n"]}}, "columns: ['x', 'n'], not"),
+    ("count", 2, {"count": 2}, ""),
+    ("count", 2, {"answers": [A, B]}, ""),
+    ("count", 2, {"count": 3}, "count: 3, not 2"),
+    ("error", SYNTAX, {"refused": "", **SYNTAX}, ""),
+    ("error", SYNTAX, {"refused": "", **SYNTAX, "code": "CER0102"}, "refused otherwise"),
+    ("error", SYNTAX, {"answers": []}, "not refused"),
+    ("warning", "CER0901", {"answers": [], "warning": ["CER0901", "CER0911"]}, ""),
+    ("warning", "CER0901", {"answers": [], "warning": []}, "warning: []"),
+    ("verdict", {"holds": True}, {"verdict": {"holds": True}}, ""),
+    ("verdict", {"holds": None}, {"verdict": {"holds": True}}, "verdict: "),
+    (
+        "why",
+        {"holds": False, "kind": "type"},
+        {"why": {"holds": False, "kind": "type", "at": 1}},
+        "",
+    ),
+    ("why", {"holds": False, "kind": "type"}, {"why": {"holds": False}}, "why: "),
+]
+
+
+@pytest.mark.parametrize(("kind", "expected", "reply", "how"), JUDGED)
+def test_the_judge_sees_each_kind_of_difference(
+    kind: str, expected: Any, reply: dict[str, Any], how: str
+) -> None:
+    said = difference(case_of(kind, expected), reply, codes=True)
+    assert said.startswith(how), said
+    assert bool(said) is bool(how)
+
+
+def test_the_judge_takes_any_refusal_of_another_engine_for_an_error() -> None:
+    assert difference(case_of("error", SYNTAX), {"refused": "no"}) == ""
+
+
+def test_the_judge_compares_the_order_of_ends_where_it_is_asked() -> None:
+    case = case_of("answers", [A, B], in_order=True)
+    assert difference(case, {"answers": [A, B]}) == ""
+    assert difference(case, {"answers": [B, A]}) == "not in order of ends"
+
+
+@pytest.mark.parametrize("group", groups(), ids=lambda group: group.name)
+def test_the_expected_answers_of_a_case_are_right_by_the_judge(group: Group) -> None:
+    for case in group.cases:
+        if case.kind in ("answers", "valuations"):
+            assert difference(case, {"answers": list(map(answer_json, case.answers))}) == ""
 
 
 VALUES = [

@@ -21,19 +21,39 @@ from typing import Any
 
 import cerlab
 from cerlab.cli import main
-from cerlab.conformance import Case, Group, answer_of, difference, groups
+from cerlab.conformance import AXIS, Case, Group, groups
+from cerlab.conformance.judge import difference
+from cerlab.conformance.replies import answer_json, reply_of
 from cerlab.evaluate import EVALUATORS
+from cerlab.fuzz import features
+from cerlab.model.event import Duration, Timestamp
 from cerlab.testing import as_dict
 
 TABLE = Path(__file__).parent / "ways.txt"
 
-Way = Callable[[Case], list[Any]]
-"""The answers to a case; raises `Unsupported` where the way does not take it."""
+Reply = Mapping[str, Any]
+Way = Callable[[Case], Reply]
+"""The reply to a case; the kind of its refusal is `Unsupported` where the way does not take it."""
 
 
 def by_evaluator(name: Any) -> Way:
     """Return the way by one evaluator."""
-    return lambda case: answer_of(case, name)
+    return lambda case: reply_of(case, name)
+
+
+def by_labels(case: Case) -> Reply:
+    """Ask for valuations by the evaluator that is best for them."""
+    logic = case.options.get("logic", "so")
+    try:
+        found = cerlab.valuations(case.query, case.stream, logic=logic, evaluator="auto")
+    except cerlab.CerlabError as error:
+        return refusal(error)
+    return {"valuations": list(map(answer_json, found))}
+
+
+def refusal(error: cerlab.CerlabError) -> Reply:
+    """Return the reply that an error is."""
+    return {"refused": error.message, "kind": type(error).__name__, "code": error.code}
 
 
 def query_of(case: Case) -> cerlab.Query:
@@ -42,23 +62,25 @@ def query_of(case: Case) -> cerlab.Query:
     return cerlab.parse_query(text)
 
 
-def by_session(case: Case) -> list[Any]:
+def by_session(case: Case) -> Reply:
     """Push the events in batches of random sizes, each to a session restored from a state."""
-    rng, query, events = Random(case.id), query_of(case), list(case.events)
     try:
+        rng, query, events = Random(case.id), query_of(case), case.rows
         session, answers = query.open(**case.options), list[Any]()
+        while events:
+            size = rng.choice((1, 1, 2, 3, 9))
+            answers += session.push(events[:size])
+            events = events[size:]
+            session = query.open(state=session.state())
     except cerlab.UsageError as error:
         # Of a whole stream the only column of moments is the time; a session has to be told.
-        raise cerlab.Unsupported(error.code, error.message) from error
-    while events:
-        size = rng.choice((1, 1, 2, 3, 9))
-        answers += session.push([dict(event) for event in events[:size]])
-        events = events[size:]
-        session = query.open(state=session.state())
-    return answers
+        return {**refusal(error), "kind": "Unsupported"}
+    except cerlab.CerlabError as error:
+        return refusal(error)
+    return {"answers": list(map(answer_json, answers))}
 
 
-def by_command(case: Case) -> list[Any]:
+def by_command(case: Case) -> Reply:
     """Run `cerlab run` in this process on a file of the events."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.ndjson"
@@ -70,25 +92,52 @@ def by_command(case: Case) -> list[Any]:
         out, errors = StringIO(), StringIO()
         with redirect_stdout(out), redirect_stderr(errors):
             status = main(arguments)
-    assert status == 0, errors.getvalue()
-    lines = [json.loads(line) for line in out.getvalue().splitlines()]
-    return [cerlab.ComplexEvent(m["start"], m["end"], tuple(m["positions"])) for m in lines]
+    if status:
+        return {"refused": errors.getvalue()}
+    rows = [json.loads(line) for line in out.getvalue().splitlines()]
+    keys = ("start", "end", "positions")
+    return {"answers": [{key: row[key] for key in keys} for row in rows]}
 
 
 WAYS: Mapping[str, Way] = {
     "auto": by_evaluator("auto"),
     **{name: by_evaluator(name) for name in EVALUATORS},
+    "labels": by_labels,
     "session": by_session,
 }
+"""The ways of the CEL family; other languages have some of the evaluators."""
+
+FAMILY = ("cel", "ceql")
+
+
+def needs_of(case: Case) -> tuple[str, ...]:
+    """Return the features of a query of the CEL family, and whether events hold moments."""
+    if case.language not in FAMILY:
+        return ()
+    try:
+        query = query_of(case).ast
+    except cerlab.CerlabError:
+        return ()
+    found = {*features(query)}
+    if query.limit is not None:
+        found.add("LIMIT")
+    values = [value for row in case.rows for value in row.values()]
+    if any(isinstance(value, Timestamp | Duration) for value in values):
+        found.add("moments")
+    return tuple(sorted(found))
 
 
 def has_file(case: Case) -> bool:
     """Return whether a file of plain JSON holds the events: an empty one is refused."""
     plain = (int, str, bool, type(None))
-    return bool(case.events) and all(
-        isinstance(value, plain) or (isinstance(value, float) and abs(value) < 1e300)
-        for event in case.events
-        for value in event.values()
+    return (
+        bool(case.events)
+        and case.options.keys() <= {*AXIS}
+        and all(
+            isinstance(value, plain) or (isinstance(value, float) and abs(value) < 1e300)
+            for event in case.rows
+            for value in event.values()
+        )
     )
 
 
@@ -98,23 +147,44 @@ def counts_of(group: Group) -> Counter[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cerlab.CerlabWarning)
         for case in group.cases:
-            for name, way in WAYS.items():
-                try:
-                    got = way(case)
-                except cerlab.Unsupported:
+            for name, way in ways_of(case).items():
+                reply = way(case)
+                if case.kind != "error" and reply.get("kind") == "Unsupported":
                     continue
-                assert not (wrong := difference(case, got)), f"{case.id} by {name}: {wrong}"
-                if name != "session" and got and isinstance(got[0], cerlab.ComplexEvent):
-                    assert tuple(got) == case.answers, f"{case.id} by {name}: another order"
+                wrong = difference(case, reply, codes=True)
+                assert not wrong, f"{case.id} by {name}: {wrong}"
+                if name not in UNORDERED and case.language in FAMILY and "answers" in reply:
+                    expected = list(map(answer_json, case.answers))
+                    assert reply["answers"] == expected, f"{case.id} by {name}: another order"
                 counts[name] += 1
-            if has_file(case):
-                assert not (wrong := difference(case, by_command(case))), f"{case.id}: {wrong}"
-                counts["command"] += 1
-            assert cerlab.count(case.query, case.stream) == len(case.answers), case.id
-            if " LIMIT " not in case.query:  # totals are of all answers
-                totals = query_of(case).run(case.stream).aggregate(count=True)
-                assert totals.column("count").to_pylist() == [len(case.answers)], case.id
+            if case.language in FAMILY and case.kind in ("answers", "valuations"):
+                assert cerlab.count(case.query, case.stream) == len(case.answers), case.id
+                if " LIMIT " not in case.query:  # totals are of all answers
+                    totals = query_of(case).run(case.stream).aggregate(count=True)
+                    assert totals.column("count").to_pylist() == [len(case.answers)], case.id
     return counts
+
+
+UNORDERED = ("labels", "session", "command")
+"""Ways whose answers come in another order."""
+
+
+def ways_of(case: Case) -> Mapping[str, Way]:
+    """Return the ways that a case can be asked by."""
+    if case.language not in FAMILY:
+        return {name: by_evaluator(name) for name in ("auto", *EVALUATORS_OF[case.language])}
+    if case.kind not in ("answers", "valuations"):
+        return {name: by_evaluator(name) for name in ("auto", "reference")}
+    some = dict(WAYS)
+    if case.kind != "valuations":
+        del some["labels"]
+    if has_file(case):
+        some["command"] = by_command
+    return some
+
+
+EVALUATORS_OF: Mapping[str, tuple[str, ...]] = {}
+"""The evaluators of the other languages, beside ``"auto"``."""
 
 
 def line_of(group: Group, counts: Counter[str]) -> str:

@@ -14,7 +14,9 @@ import pytest
 
 import cerlab
 from cerlab.compile.sremo_to_srt import register_plan
-from cerlab.conformance import Case, answer_of, cases, difference
+from cerlab.conformance import Case, cases
+from cerlab.conformance.judge import difference
+from cerlab.conformance.replies import reply_of
 from cerlab.engine import general as tecs
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.kernels import arrays as k
@@ -59,7 +61,7 @@ def notices_time_going_back(row: tuple[str, str, bool]) -> bool:
 
 
 def consumes(case: Case) -> bool:
-    return not difference(case, answer_of(case, "compiled"))
+    return not difference(case, reply_of(case, "compiled"))
 
 
 def is_counted(row: tuple[str, bool]) -> bool:
