@@ -6,10 +6,19 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cerlab import api
+import pyarrow as pa
+
+from cerlab import api, flinkcep
+from cerlab.api import questions
 from cerlab.conformance import Case
+from cerlab.conformance.values import decode, encode
+from cerlab.decisions import Verdict
 from cerlab.errors import CerlabError, CerlabWarning
+from cerlab.logic import gcq
+from cerlab.logic.focel import semantics as focel
 from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.rows.recognise import match_recognize
+from cerlab.why import Why
 
 Reply = dict[str, Any]
 
@@ -44,18 +53,104 @@ def answer_json(answer: ComplexEvent | Valuation) -> Reply:
 def _of_family(case: Case, evaluator: Any) -> Reply:
     """Reply about a formula or a query of the CEL family."""
     logic = case.options.get("logic", "so")
-    stream = case.stream
+    match case.question:
+        case {"satisfiable": _}:
+            return _verdict(questions.satisfiable(case.query))
+        case {"contained": other}:
+            return _verdict(questions.contained(case.query, other))
+        case {"equivalent": other}:
+            return _verdict(questions.equivalent(case.query, other))
+        case {"why": positions, **interval}:
+            return _why(questions.why(case.query, case.stream, positions, logic=logic, **interval))
     if case.kind == "count":
-        return {"count": api.count(case.query, stream)}
+        return {"count": api.count(case.query, case.stream)}
     if case.kind == "valuations" and evaluator == "reference":
-        found = api.valuations(case.query, stream, logic=logic)
+        found = api.valuations(case.query, case.stream, logic=logic)
         return {"valuations": list(map(answer_json, found))}
-    answers = api.evaluate(case.query, stream, evaluator=evaluator, logic=logic)
+    answers = api.evaluate(case.query, case.stream, evaluator=evaluator, logic=logic)
     return {"answers": list(map(answer_json, answers))}
+
+
+def _verdict(verdict: Verdict) -> Reply:
+    events = {} if verdict.witness is None else {"witness": len(verdict.witness.events)}
+    return {"verdict": {"holds": verdict.holds, **events}}
+
+
+def _why(why: Why) -> Reply:
+    facts: Reply = {"holds": why.holds}
+    if why.failure is not None:
+        failure = why.failure
+        facts |= {"kind": failure.kind.value, "positions": list(failure.positions)}
+        facts["words"] = failure.words
+    return {"why": facts}
+
+
+def _of_variables(case: Case, evaluator: Any) -> Reply:
+    """Reply about a formula of FO-CEL as it stands, well-formed or not."""
+    phi = focel.with_variables(api.parse_formula(case.query))
+    return {"matches": [sorted(C) for C in focel.complex_events(phi, case.stream.events)]}
+
+
+def _of_sremo(case: Case, evaluator: Any) -> Reply:
+    """Reply about a symbolic regular expression: its matches, or what a stream shows of it."""
+    if "why" in case.question:
+        positions, interval = case.question["why"], {**case.question}
+        del interval["why"]
+        return _why(questions.why(api.parse_sremo(case.query), case.stream, positions, **interval))
+    if case.kind == "matches":
+        return {"matches": list(map(list, api.matches(case.query, case.stream)))}
+    sremo = api.parse_sremo(case.query)
+    answers = api.evaluate(sremo, case.stream, evaluator=evaluator)
+    return {"answers": list(map(answer_json, answers))}
+
+
+def _of_rows(case: Case, evaluator: Any) -> Reply:
+    """Reply with the result of a MATCH_RECOGNIZE clause on a table."""
+    table: Any = case.rows
+    if "schema" in case.options:
+        columns = [pa.field(name, _ARROW[kind]) for name, kind in case.options["schema"].items()]
+        table = pa.Table.from_pylist(table, schema=pa.schema(columns))
+    result = match_recognize(case.query, table, evaluator=evaluator)
+    values = [[encode(value) for value in row.values()] for row in result.to_pylist()]
+    return {"rows": {"columns": result.column_names, "values": values}}
+
+
+_ARROW = {
+    "boolean": pa.bool_(),
+    "integer": pa.int64(),
+    "double": pa.float64(),
+    "text": pa.string(),
+    "moment": pa.timestamp("ns", "UTC"),
+    "duration": pa.duration("ns"),
+}
+"""The column types that a case can declare."""
+
+
+def _of_conjunction(case: Case, evaluator: Any) -> Reply:
+    """Reply with the tuples of a generalised conjunctive query after all updates."""
+    updates = [
+        gcq.Insert(update["insert"], tuple(decode(update["values"])))
+        if "insert" in update
+        else gcq.Delete(update["delete"], tuple(decode(update["values"])))
+        for update in case.events
+    ]
+    found = gcq.answers(gcq.parse_gcq(case.query), gcq.database(updates))
+    return {"tuples": [encode(row) for row in found]}
+
+
+def _of_flink(case: Case, evaluator: Any) -> Reply:
+    """Reply with the matches of a pattern sequence of FlinkCEP."""
+    found = flinkcep.matches(flinkcep.parse_pattern(case.query), case.stream)
+    return {"groups": [{name: list(at) for name, at in V.labels.items()} for V in found]}
 
 
 LANGUAGES: Mapping[str, Callable[[Case, Any], Reply]] = {
     "cel": _of_family,
     "ceql": _of_family,
+    "fo-cel": _of_variables,
+    "sremo": _of_sremo,
+    "rows": _of_rows,
+    "gcq": _of_conjunction,
+    "flinkcep": _of_flink,
 }
 """The function of each language; its second argument is the evaluator."""

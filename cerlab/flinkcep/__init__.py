@@ -16,7 +16,7 @@ from cerlab.compile.pattern import What, as_pattern
 from cerlab.display import drawable
 from cerlab.errors import Unsupported, keywords_by_name
 from cerlab.evaluate import answers_of
-from cerlab.flinkcep.pattern import EVERY_MATCH, FlinkPattern, SkipTo, begin
+from cerlab.flinkcep.pattern import EVERY_MATCH, FlinkPattern, SkipTo, begin, parse_pattern
 from cerlab.flinkcep.semantics import check_ending, flink_matches
 from cerlab.flinkcep.translation import flink_query
 from cerlab.logic.cel.text import formula_text
@@ -31,6 +31,7 @@ __all__ = [
     "difference",
     "flink_matches",
     "matches",
+    "parse_pattern",
     "to_cel",
 ]
 

@@ -6,6 +6,7 @@ part keeps events away from between two others.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias
@@ -320,6 +321,39 @@ def begin(name: str, type: str | None = None) -> FlinkPattern:
     begin("A").followedBy("b", "B").where("v > 1").oneOrMore().greedy()
     """
     return FlinkPattern((_part(name, type, Contiguity.STRICT),))
+
+
+def parse_pattern(text: str) -> FlinkPattern:
+    """Return the sequence that a chain of calls denotes; the inverse of ``str``.
+
+    Arguments are texts and integers. Raises `IllFormed` for another text, and what the methods
+    raise.
+
+    >>> str(parse_pattern('begin("A").followedBy("B").times(1, 2)'))
+    'begin("A").followedBy("B").times(1, 2)'
+    """
+    try:
+        return _called(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, TypeError, RecursionError):
+        hint = 'write calls one after the other, as in begin("A").next("B")'
+        raise IllFormed("CER0286", "this is no pattern of FlinkCEP", hint=hint) from None
+
+
+def _called(tree: ast.expr) -> FlinkPattern:
+    match tree:
+        case ast.Call(ast.Name("begin"), arguments, []):
+            return begin(*map(ast.literal_eval, arguments))
+        case ast.Call(ast.Attribute(before, str(method)), arguments, []) if method in _METHODS:
+            made = getattr(_called(before), method)(*map(ast.literal_eval, arguments))
+            assert isinstance(made, FlinkPattern)
+            return made
+    raise ValueError(tree)
+
+
+_METHODS = frozenset(
+    name for name, each in vars(FlinkPattern).items() if name[0] != "_" and callable(each)
+)
+"""The names of the calls that a chain may have."""
 
 
 def _part(name: str, type: str | None, contiguity: Contiguity) -> Part:

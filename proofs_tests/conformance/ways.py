@@ -157,7 +157,7 @@ def counts_of(group: Group) -> Counter[str]:
                     expected = list(map(answer_json, case.answers))
                     assert reply["answers"] == expected, f"{case.id} by {name}: another order"
                 counts[name] += 1
-            if case.language in FAMILY and case.kind in ("answers", "valuations"):
+            if "session" in ways_of(case):
                 assert cerlab.count(case.query, case.stream) == len(case.answers), case.id
                 if " LIMIT " not in case.query:  # totals are of all answers
                     totals = query_of(case).run(case.stream).aggregate(count=True)
@@ -172,8 +172,11 @@ UNORDERED = ("labels", "session", "command")
 def ways_of(case: Case) -> Mapping[str, Way]:
     """Return the ways that a case can be asked by."""
     if case.language not in FAMILY:
-        return {name: by_evaluator(name) for name in ("auto", *EVALUATORS_OF[case.language])}
-    if case.kind not in ("answers", "valuations"):
+        return {
+            name: by_evaluator(name)
+            for name in ("auto", *EVALUATORS_OF.get(case.language, ("reference",)))
+        }
+    if case.kind not in ("answers", "valuations") or case.options.keys() - {*AXIS}:
         return {name: by_evaluator(name) for name in ("auto", "reference")}
     some = dict(WAYS)
     if case.kind != "valuations":
@@ -183,8 +186,8 @@ def ways_of(case: Case) -> Mapping[str, Way]:
     return some
 
 
-EVALUATORS_OF: Mapping[str, tuple[str, ...]] = {}
-"""The evaluators of the other languages, beside ``"auto"``."""
+EVALUATORS_OF: Mapping[str, tuple[str, ...]] = {"rows": ("reference", "search")}
+"""The evaluators of other languages, beside ``"auto"``; others have one way only."""
 
 
 def line_of(group: Group, counts: Counter[str]) -> str:
