@@ -136,6 +136,12 @@ COMMANDS = {
         "run_fuzz",
         "compare another engine with the reference",
     ),
+    "conformance": (
+        "comparisons",
+        "conformance_options",
+        "run_conformance",
+        "judge an engine by cases whose answers are known",
+    ),
     "trial": ("comparisons", "trial_options", "run_trial", "compare many engines side by side"),
     "sql": ("rows", "sql_options", "run_sql", "evaluate SQL that has MATCH_RECOGNIZE on files"),
     "spark": ("spark", "add_options", "run", "evaluate a query on files by Spark"),

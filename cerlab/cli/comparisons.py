@@ -1,21 +1,34 @@
-"""``cerlab fuzz`` and ``trial``: other engines compared with the reference, and with each other."""
+"""``cerlab fuzz``, ``conformance`` and ``trial``: other engines judged by the reference."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from cerlab.cli.command import NO, OK, UNDECIDED
 from cerlab.cli.options import text_of
-from cerlab.errors import UsageError
+from cerlab.conformance import cases, groups
+from cerlab.conformance.run import (
+    FEATURES,
+    LANGUAGES,
+    ON_DEMAND,
+    Judged,
+    Mark,
+    judge_cerlab,
+    judge_engine,
+    request_of,
+)
+from cerlab.errors import UsageError, nearest
 from cerlab.fuzz import CEL, CLAUSES, FAMILY, TIMED, Progress, Summary, engine, fuzz, wanted
 from cerlab.testing import ATTRIBUTES, SMALL
-from cerlab.trial import ADAPTERS, FAULTS, Trial, Verdict, adapter, trial
-from cerlab.trial.adapters import DEFAULT, PACKAGES
+from cerlab.trial import ADAPTERS, FAULTS, Trial, Verdict, adapter, conformance, trial
+from cerlab.trial.adapters import DEFAULT, PACKAGES, Absent, Adapter
 from cerlab.trial.report import cause_text, write_report
 
 _ABOUT_FUZZ = """
@@ -130,6 +143,109 @@ def _watch_fuzz(cases: int) -> Iterator[Progress]:
         yield lambda n: progress.update(task, completed=n)
 
 
+_ABOUT_CONFORMANCE = """
+Judge an engine by the conformance suite: cases whose answers were computed by hand from the
+definitions. Without COMMAND, the installed cerlab is judged.
+"""
+
+
+_HOW_CONFORMANCE = f"""
+COMMAND is started once. For each case it reads a line
+  {{"query": "..", "events": [..], "language": "ceql", "options": {{}}, "reply": "answers"}}
+and answers with a line
+  {{"answers": [{{"start": 0, "end": 2, "positions": [0, 2]}}, ..]}}
+or another kind of reply, or {{"refused": "why"}}. A COMMAND with {{query}} and {{events}} is
+started for each case, as by `cerlab fuzz`, and is asked the cases without options.
+
+Features are those of `cerlab fuzz`, LIMIT, moments (values of time in events), and these kinds of
+replies: {", ".join(ON_DEMAND)}. Languages: {", ".join(LANGUAGES)}.
+An engine that reads ceql and not cel is asked a formula as a query. The file README.md of
+cerlab/conformance describes cases and replies.
+
+Exit status: 0 nothing wrong, 1 something wrong, 3 nothing was compared.
+
+  cerlab conformance
+  cerlab conformance ./my_engine --with ';,+,OR,AS,FILTER,EVENTS'
+  cerlab conformance ./my_engine --only within/one-event-too-long
+"""
+
+
+def conformance_options(parser: argparse.ArgumentParser) -> None:
+    """COMMAND, and which cases it is asked."""
+    parser.description, parser.epilog = _ABOUT_CONFORMANCE, _HOW_CONFORMANCE
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "engine", metavar="COMMAND", nargs="?", help="how the engine is started (default: cerlab)"
+    )
+    parser.add_argument(
+        "--with",
+        dest="only_with",
+        metavar="F,G",
+        help=f"the features that the engine has (default: all but {', '.join(ON_DEMAND)})",
+    )
+    parser.add_argument("--without", default="", metavar="F,G", help="features that it lacks")
+    parser.add_argument(
+        "--language", default="ceql", metavar="L,M", help="the languages it reads (default: ceql)"
+    )
+    parser.add_argument(
+        "--only", metavar="NAME", help="a group, or one case, which is shown with the reply"
+    )
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for a case")
+
+
+def run_conformance(arguments: argparse.Namespace) -> int:
+    """``cerlab conformance``: exit 0 if nothing is wrong, 1 if something is, 3 if none compared."""
+    name = arguments.only
+    chosen = [case for case in cases() if name in (None, case.id, case.id.partition("/")[0])]
+    if not chosen:
+        names = [group.name for group in groups()] + [case.id for case in cases()]
+        hint = nearest(name, names)
+        raise UsageError("CER0834", f"there is no group and no case '{name}'", hint=hint)
+    if arguments.engine is None:
+        judged = list(judge_cerlab(chosen))
+    else:
+        every = frozenset(FEATURES) - {*ON_DEMAND}
+        only = arguments.only_with
+        takes = every if only is None else wanted(only, FEATURES)
+        takes -= wanted(arguments.without, FEATURES)
+        languages = wanted(arguments.language, LANGUAGES)
+        with engine(arguments.engine, arguments.timeout) as child:
+            judged = list(judge_engine(chosen, child, takes, languages))
+    words = ["cerlab", "conformance", *filter(None, [arguments.engine]), "--only"]
+    _print_judged(judged, words)
+    if name is not None and len(judged) == 1:
+        _print_case(judged[0])
+    return _status(Counter(each.mark for each in judged))
+
+
+def _status(marks: Counter[Mark]) -> int:
+    if marks[Mark.WRONG]:
+        return NO
+    return OK if marks[Mark.PASSED] else UNDECIDED
+
+
+def _print_case(judged: Judged) -> None:
+    print(f"\nrequest:  {json.dumps(request_of(judged.case))}")
+    print(f"expected: {json.dumps({judged.case.kind: judged.case.expected})}")
+    print(f"reply:    {json.dumps(judged.reply) if judged.reply is not None else judged.how}")
+
+
+def _print_judged(judged: Sequence[Judged], command: Sequence[str] | None) -> None:
+    """Print a table by group, and each wrong case, with the command that shows it if there is."""
+    by_group: dict[str, Counter[Mark]] = {}
+    for each in judged:
+        by_group.setdefault(each.case.id.partition("/")[0], Counter())[each.mark] += 1
+    print(f"{'group':32}" + "".join(f"{mark.value:>10}" for mark in Mark))
+    total = sum(by_group.values(), Counter[Mark]())
+    for name, counts in (*by_group.items(), ("all", total)):
+        print(f"{name:32}" + "".join(f"{counts[mark]:>10}" for mark in Mark))
+    for each in judged:
+        if each.mark is Mark.WRONG:
+            print(f"\n{each.case.id}: {each.how}")
+            if command is not None:
+                print(f"  {shlex.join([*command, each.case.id])}")
+
+
 _ABOUT = """
 Ask engines and the reference semantics the same random questions; make every fault small, and show
 one smallest case for each cause.
@@ -174,6 +290,11 @@ def trial_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FOLDER", help="a page, and files to run again")
     parser.add_argument(
+        "--conformance",
+        action="store_true",
+        help="no random cases: judge each engine by the cases of `cerlab conformance`",
+    )
+    parser.add_argument(
         "--sqllogictest",
         metavar="DIR",
         help="no trial: run an engine's test files, MATCH_RECOGNIZE by cerlab, the rest by DuckDB",
@@ -187,6 +308,8 @@ def run_trial(arguments: argparse.Namespace) -> int:
     """``cerlab trial``: exit 0 for no fault, 1 for one."""
     if arguments.sqllogictest is not None:
         return _sqllogictest(Path(arguments.sqllogictest), arguments.settled)
+    if arguments.conformance:
+        return _conformance([adapter(text) for text in arguments.engine or DEFAULT], arguments)
     if arguments.cases < 1 or arguments.minutes <= 0:
         hint = "see cerlab trial --help"
         raise UsageError("CER0857", "--cases and --minutes take positive numbers", hint=hint)
@@ -204,6 +327,20 @@ def run_trial(arguments: argparse.Namespace) -> int:
         write_report(outcome, Path(arguments.output))
     _print(outcome)
     return NO if any(tally.causes or tally.unsorted_faults for tally in outcome.tallies) else OK
+
+
+def _conformance(engines: Sequence[Adapter], arguments: argparse.Namespace) -> int:
+    marks = Counter[Mark]()
+    for each in engines:
+        try:
+            judged = conformance(each, cases(), arguments.timeout)
+        except Absent as why:
+            print(f"not there: {each.name}: {why}", file=sys.stderr)
+            continue
+        print(f"\n{each.name}")
+        _print_judged(judged, None)
+        marks.update(one.mark for one in judged)
+    return _status(marks)
 
 
 def _sqllogictest(folder: Path, file: str | None) -> int:

@@ -64,13 +64,14 @@ COMPOSITE = frozenset((";", ":", "+", ":+", "{n}", ":{n}", "OR", "AND", "ALL", "
 FEATURES = (*CEL, *FAMILY, *TIMED, *CLAUSES)
 
 
-def wanted(text: str) -> frozenset[str]:
+@keywords_by_name
+def wanted(text: str, known: Sequence[str] = FEATURES) -> frozenset[str]:
     """Features from a list with commas, upper or lower case; raises `UsageError` for others."""
     names = set()
+    by_name = {each.lower(): each for each in known}
     for name in filter(None, (part.strip() for part in text.split(","))):
-        by_name = {each.lower(): each for each in FEATURES}
         if name.lower() not in by_name:
-            hint = nearest(name, FEATURES)
+            hint = nearest(name, known)
             raise UsageError("CER0850", f"there is no feature '{name}' of queries", hint=hint)
         names.add(by_name[name.lower()])
     return frozenset(names)

@@ -16,7 +16,7 @@ import json
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -64,11 +64,29 @@ class Engine(Protocol):
         """Return the engine's outcome for a query on events."""
 
 
+Request: TypeAlias = Mapping[str, Any]
+"""A query, events, and what else there is to say of them."""
+
+
+Reply: TypeAlias = dict[str, Any] | Failure
+"""What an engine says to a request: an object with answers or a refusal, or nothing readable."""
+
+
+class OtherProcess(Engine, Protocol):
+    """An engine in another process."""
+
+    is_told_all: bool
+    """Whether it is given more of a request than its query and its events."""
+
+    def request(self, request: Request) -> Reply:
+        """Return the engine's reply to a request."""
+
+
 _COMMAND = "write what a shell starts, in quotes: cerlab fuzz 'python3 engine.py'"
 
 
 @contextmanager
-def engine(command: str, seconds: float) -> Iterator[Engine]:
+def engine(command: str, seconds: float) -> Iterator[OtherProcess]:
     """The engine of a command, which has so many seconds for a case."""
     words = shlex.split(command)
     if not words:
@@ -87,6 +105,8 @@ def engine(command: str, seconds: float) -> Iterator[Engine]:
 class ProcessPerCase:
     """A process for each case."""
 
+    is_told_all = False
+
     def __init__(self, words: list[str], folder: Path, seconds: float) -> None:
         self._query, self._events = folder / "query.ceql", folder / "events.ndjson"
         self._words = [
@@ -97,8 +117,12 @@ class ProcessPerCase:
 
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
         """Return the engine's outcome for a query on events."""
-        self._query.write_text(query, encoding="utf-8")
-        self._events.write_text("".join(json.dumps(event) + "\n" for event in events))
+        return outcome_of(self.request({"query": query, "events": events}))
+
+    def request(self, request: Request) -> Reply:
+        """Return the engine's reply to a request."""
+        self._query.write_text(request["query"], encoding="utf-8")
+        self._events.write_text("".join(json.dumps(event) + "\n" for event in request["events"]))
         try:
             process = subprocess.run(
                 self._words, capture_output=True, text=True, timeout=self._seconds, check=False
@@ -108,13 +132,13 @@ class ProcessPerCase:
         except OSError as error:
             raise _no_such(self._words[0], error) from None
         if process.returncode == REFUSAL_STATUS:
-            return Refusal(next(_lines(process.stderr), ""))
+            return {"refused": next(_lines(process.stderr), "")}
         if process.returncode:
             return Failure(
                 f"exit status {process.returncode}: {' '.join(list(_lines(process.stderr))[-1:])}"
             )
         try:
-            return _outcome_of_rows([json.loads(line) for line in _lines(process.stdout)])
+            return {"answers": [json.loads(line) for line in _lines(process.stdout)]}
         except json.JSONDecodeError as error:
             return Failure(f"this is not a line of JSON: {error.doc[:80]!r}")
 
@@ -125,6 +149,8 @@ class ServerProcess:
     It runs in `folder` and may take so much memory, in bytes; what it writes to standard error goes
     to `log`.
     """
+
+    is_told_all = True
 
     def __init__(
         self,
@@ -143,8 +169,12 @@ class ServerProcess:
 
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
         """Return the engine's outcome for a query on events."""
-        answer = self.exchange({"query": query, "events": list(events)}, self._seconds)
-        return answer if isinstance(answer, Failure) else reply(answer)
+        return outcome_of(self.request({"query": query, "events": list(events)}))
+
+    def request(self, request: Request) -> Reply:
+        """Return the engine's reply to a request."""
+        line = self.exchange(request, self._seconds)
+        return line if isinstance(line, Failure) else _object(line)
 
     def exchange(self, question: object, seconds: float | None) -> str | Failure:
         """The line that it answers to a line of JSON, in so many seconds if that is a number."""
@@ -234,17 +264,29 @@ def _timeout(seconds: float) -> Failure:
 
 def reply(line: str) -> Outcome:
     """Return the outcome in a line of JSON."""
+    return outcome_of(_object(line))
+
+
+def _object(line: str) -> Reply:
     try:
         answer = json.loads(line)
     except json.JSONDecodeError:
         return Failure(f"this is not JSON: {line[:80]!r}")
-    match answer:
+    if not isinstance(answer, dict):
+        return Failure(f"neither answers nor refused: {line[:80]!r}")
+    return answer
+
+
+def outcome_of(reply: Reply) -> Outcome:
+    """Return what a reply says about answers."""
+    match reply:
+        case Failure():
+            return reply
         case {"answers": [*rows]}:
             return _outcome_of_rows(rows)
         case {"refused": why}:
             return Refusal(str(why))
-        case _:
-            return Failure(f"neither answers nor refused: {line[:80]!r}")
+    return Failure(f"neither answers nor refused: {json.dumps(reply)[:80]!r}")
 
 
 def _outcome_of_rows(rows: list[Any]) -> Outcome:

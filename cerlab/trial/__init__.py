@@ -19,12 +19,15 @@ from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
 
+from cerlab.conformance import Case as SuiteCase
+from cerlab.conformance.run import Judged, Mark
+from cerlab.conformance.values import decode
 from cerlab.errors import CerlabError, UsageError
 from cerlab.fuzz.engines import Failure, Outcome, Refusal
 from cerlab.trial.adapters import ADAPTERS, Absent, Adapter, Running, adapter, running
-from cerlab.trial.languages import LANGUAGES, Case
+from cerlab.trial.languages import LANGUAGES, Case, case_of_suite
 
-__all__ = ["ADAPTERS", "Cause", "Tally", "Trial", "Verdict", "adapter", "trial"]
+__all__ = ["ADAPTERS", "Cause", "Tally", "Trial", "Verdict", "adapter", "conformance", "trial"]
 
 
 _ROUND = 25
@@ -121,6 +124,53 @@ def trial(
     total = time.monotonic() - start
     tallies = tuple(entrant.tally for entrant in entrants)
     return Trial(tallies, tuple(absent), seed, case_count, with_answers, total)
+
+
+def conformance(
+    each: Adapter, cases: Iterable[SuiteCase], case_seconds: float = 60.0
+) -> list[Judged]:
+    """Judge an engine by cases of the conformance suite.
+
+    It is not asked what has no form in a trial, nor features that it does not take. Raises `Absent`
+    if it is not there.
+    """
+    judged: list[Judged] = []
+    with running(each, case_seconds) as engine:
+        forms = [(case, case_of_suite(case)) for case in cases]
+        asked = {
+            n: form
+            for n, (_, form) in enumerate(forms)
+            if form is not None
+            and form.language == each.language
+            and not (_lack(engine, form) or each.refuses(form))
+        }
+        replies = dict(zip(asked, engine.ask(list(asked.values())), strict=True))
+        for n, (case, form) in enumerate(forms):
+            if form is None or n not in replies:
+                judged.append(Judged(case, Mark.UNASKED))
+            else:
+                judged.append(_judged(case, form, replies[n], each.orders(form)))
+    return judged
+
+
+def _judged(case: SuiteCase, form: Case, reply: Outcome, has_order: bool) -> Judged:
+    match reply:
+        case Refusal(why):
+            return Judged(case, Mark.REFUSED, why)
+        case Failure(how):
+            return Judged(case, Mark.WRONG, how)
+    if form.language == "rows":
+        names, values = case.expected.get("columns", ()), case.expected["values"]
+        expected: Sequence[Any] = [dict(zip(names, decode(row), strict=True)) for row in values]
+    else:
+        expected = case.answers
+    missing, extra, in_order = LANGUAGES[form.language].compare(
+        form, expected, reply.rows, has_order
+    )
+    how = f"missing: {missing[0]}" if missing else f"wrong: {extra[0]}" if extra else ""
+    if not how and not in_order:
+        how = "another order"
+    return Judged(case, Mark.WRONG if how else Mark.PASSED, how, {form.language: list(reply.rows)})
 
 
 def _entrant(engine: Running, engines: Sequence[Running]) -> _Entrant:

@@ -6,6 +6,7 @@ CEQL queries on streams whose events all have v, w, k, t, integers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -13,12 +14,14 @@ from typing import Any, Protocol, TypeAlias, TypeVar, assert_never, cast
 
 import pyarrow as pa
 
+from cerlab.conformance import Case as SuiteCase
 from cerlab.errors import CerlabError, Unsupported
 from cerlab.fuzz import CEL, CLAUSES, FAMILY, TIMED, difference, reference
 from cerlab.fuzz import features as of_query
 from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
-from cerlab.model.event import Event
+from cerlab.model.event import Event, event_from_dict
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.rows import expressions as ex
@@ -211,6 +214,40 @@ class Case:
     def rows(self) -> list[Row]:
         """The rows, or the events with their types."""
         return [as_dict(each) if isinstance(each, Event) else each for each in self.data]
+
+
+def case_of_suite(case: SuiteCase) -> Case | None:
+    """Return a case of the conformance suite as one of a trial; None if it has no such form.
+
+    Events of a trial have all of its attributes as integers. One that the query does not name has
+    no bearing on the answers and is filled in.
+    """
+    values = [value for row in case.events for value in row.values()]
+    if case.options or case.question or case.kind not in _SUITE_KINDS or _has_objects(values):
+        return None
+    if case.language == "rows":
+        return Case("rows", parse_rows(case.query), tuple(map(dict, case.events)))
+    if case.language not in ("cel", "ceql"):
+        return None
+    text = case.query if case.language == "ceql" else f"SELECT * WHERE {case.query}"
+    missing = {name for name in "vwkt" if not all(name in event for event in case.events)}
+    named = {name for event in case.events for name in event} | {*re.findall(r"\w+", text)}
+    if (
+        missing & named
+        or not {e["type"] for e in case.events} <= {*"ABC"}
+        or not all(type(value) in (int, str) for value in values)
+    ):
+        return None
+    events = (event_from_dict({**dict.fromkeys(missing, 0), **event}) for event in case.events)
+    query = parse_ceql(text)[0]
+    return Case("ceql", query, tuple(events))
+
+
+_SUITE_KINDS = ("answers", "valuations", "rows")
+
+
+def _has_objects(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, dict) for value in values)
 
 
 class Language(Protocol):
