@@ -80,16 +80,21 @@ def by_session(case: Case) -> Reply:
     return {"answers": list(map(answer_json, answers))}
 
 
+def arguments_of(case: Case, path: Path) -> list[str]:
+    """Write the events to a file, and return the arguments of `cerlab run` on it."""
+    rows = [as_dict(event) for event in case.stream.events]
+    path.write_text("".join(f"{json.dumps(row, allow_nan=False)}\n" for row in rows))
+    arguments = ["run", case.query, str(path), "--language", case.language]
+    if "time" in case.options:
+        arguments += ["--time", f"{case.options['time']}:{case.options['unit']}"]
+    return arguments
+
+
 def by_command(case: Case) -> Reply:
     """Run `cerlab run` in this process on a file of the events."""
+    out, errors = StringIO(), StringIO()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "events.ndjson"
-        rows = [as_dict(event) for event in case.stream.events]
-        path.write_text("".join(f"{json.dumps(row, allow_nan=False)}\n" for row in rows))
-        arguments = ["run", case.query, str(path), "--language", case.language]
-        if "time" in case.options:
-            arguments += ["--time", f"{case.options['time']}:{case.options['unit']}"]
-        out, errors = StringIO(), StringIO()
+        arguments = arguments_of(case, Path(folder) / "events.ndjson")
         with redirect_stdout(out), redirect_stderr(errors):
             status = main(arguments)
     if status:
