@@ -21,6 +21,7 @@ from typing import Any
 
 import cerlab
 from cerlab.cli import main
+from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.conformance import AXIS, Case, Group, groups
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import answer_json, reply_of
@@ -28,6 +29,7 @@ from cerlab.evaluate import EVALUATORS
 from cerlab.fuzz import features
 from cerlab.model.event import Duration, Timestamp
 from cerlab.testing import as_dict
+from cerlab.theorems import srt as runs
 
 TABLE = Path(__file__).parent / "ways.txt"
 
@@ -170,6 +172,9 @@ def counts_of(group: Group) -> Counter[str]:
     return counts
 
 
+COLUMNS = (*WAYS, "command", "own")
+"""The columns of the table; "own" is the way that only the language of the group has."""
+
 UNORDERED = ("labels", "session", "command")
 """Ways whose answers come in another order."""
 
@@ -177,10 +182,8 @@ UNORDERED = ("labels", "session", "command")
 def ways_of(case: Case) -> Mapping[str, Way]:
     """Return the ways that a case can be asked by."""
     if case.language not in FAMILY:
-        return {
-            name: by_evaluator(name)
-            for name in ("auto", *EVALUATORS_OF.get(case.language, ("reference",)))
-        }
+        own = {"own": OWN[case.language]} if case.language in OWN else {}
+        return {"auto": by_evaluator("auto"), "reference": by_evaluator("reference"), **own}
     if case.kind not in ("answers", "valuations") or case.options.keys() - {*AXIS}:
         return {name: by_evaluator(name) for name in ("auto", "reference")}
     some = dict(WAYS)
@@ -191,19 +194,28 @@ def ways_of(case: Case) -> Mapping[str, Way]:
     return some
 
 
-EVALUATORS_OF: Mapping[str, tuple[str, ...]] = {"rows": ("reference", "search")}
-"""The evaluators of other languages, beside ``"auto"``; others have one way only."""
+def by_transducer(case: Case) -> Reply:
+    """Follow all runs of the transducer of an expression over the whole stream."""
+    try:
+        T = sremo_to_srt(cerlab.parse_sremo(case.query))
+    except cerlab.CerlabError as error:
+        return refusal(error)
+    return {"matches": list(map(list, runs.matches(T, case.stream.events)))}
+
+
+OWN: Mapping[str, Way] = {"rows": by_evaluator("search"), "sremo": by_transducer}
+"""The ways that only one language has: the search of row patterns, the transducers of SREMO."""
 
 
 def line_of(group: Group, counts: Counter[str]) -> str:
     """Return the line of a group in the table."""
-    numbers = (counts[name] for name in (*WAYS, "command"))
+    numbers = (counts[name] for name in COLUMNS)
     return f"{group.name:28} {len(group.cases):6}" + "".join(f"{n:11}" for n in numbers)
 
 
 def head() -> str:
     """Return the first line of the table."""
-    return f"{'group':28} {'cases':>6}" + "".join(f"{name:>11}" for name in (*WAYS, "command"))
+    return f"{'group':28} {'cases':>6}" + "".join(f"{name:>11}" for name in COLUMNS)
 
 
 if __name__ == "__main__":

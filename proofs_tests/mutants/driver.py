@@ -6,13 +6,16 @@ would find it. The deep profile checks that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
+from cerlab.conformance import Case
+from cerlab.conformance.judge import difference
+from cerlab.conformance.replies import reply_of
 from cerlab.errors import ResourceLimit
 from proofs_tests.suite import QUICK_STEPS, SMOKE_CASES, TOO_LARGE, Suite
 
@@ -62,6 +65,16 @@ def on_rows(is_right: Callable[[Row], bool], rows: Sequence[Row]) -> Judge:
         return True
 
     return Judge(case, len(rows), is_table=True)
+
+
+def on_cases(cases: Iterable[Case]) -> Judge:
+    """Return a judge with cases of the conformance suite; the reference answers them."""
+    return on_rows(is_right, [*cases])
+
+
+def is_right(case: Case) -> bool:
+    """Return whether the reference answers a case as expected."""
+    return not difference(case, reply_of(case, "reference"))
 
 
 def mutant(judge: Judge, owner: object, name: str, wrong: Any, *, id: str = "") -> Mutant:

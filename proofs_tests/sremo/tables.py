@@ -1,4 +1,4 @@
-"""Notation for expressions and matches in hand-computed tables."""
+"""Notation for expressions and their matches."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
-
-import pytest
 
 from cerlab.io import Stream
 from cerlab.logic.sremo import Sremo, matches, parse_sremo
@@ -36,11 +34,6 @@ def _terminal(match: re.Match[str]) -> str:
 def match(text: str, types: str, **values: str) -> Match:
     """``Match(e, S)``; the stream as `word` reads it."""
     return matches(sre(text), Stream.from_events(word(types, **values)).events)
-
-
-def case(text: str, types: str, *expected: Positions, id: str, **values: str) -> Any:
-    """A row: an expression, a stream, its matches."""
-    return pytest.param(text, types, values, frozenset(expected), id=id)
 
 
 def from_one(*sets: Iterable[int]) -> Match:

@@ -1,4 +1,4 @@
-"""A wrong version of each rule: the hand-computed tables kill every one (SRT Def. 17).
+"""A wrong version of each rule: the hand-computed cases kill every one (SRT Def. 17).
 
 What the reference and a construction get wrong together no differential test can see; the tables
 are computed from the rules, by hand, and can.
@@ -6,11 +6,12 @@ are computed from the rules, by hand, and can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from cerlab.conformance import cases
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.semantics import EMPTY_REGISTERS, NONE, Derivation, Derivations, Reading
@@ -19,9 +20,15 @@ from cerlab.model.answer import Registers
 from cerlab.model.event import Event
 from cerlab.predicates import truth
 from cerlab.predicates.syntax import Guard, Not, RegisterComparison, registers_of
-from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mutant, on_rows
-from proofs_tests.sremo.tables import match
-from proofs_tests.sremo.test_clauses import CASES
+from proofs_tests.mutants.driver import (
+    Mutant,
+    Place,
+    check_killed,
+    each_of,
+    is_right,
+    mutant,
+    on_cases,
+)
 from proofs_tests.suite import Suite
 
 Rule = Callable[[Any, Reading, int, Registers], Derivations]
@@ -310,14 +317,8 @@ TRUTHS: tuple[tuple[type, Any], ...] = (
 )
 
 
-def is_right(row: Sequence[Any]) -> bool:
-    """Whether the reference gives the matches computed by hand."""
-    text, types, values, expected = row
-    return bool(match(text, types, **values) == expected)
-
-
-ROWS = [row.values for row in CASES]
-TABLE = on_rows(is_right, ROWS)
+CASES = [case for case in cases() if case.language == "sremo" and case.kind == "matches"]
+TABLE = on_cases(CASES)
 MUTANTS = [
     *(mutant(TABLE, semantics, "_rule", rule(kind, w), id=w.__name__) for kind, w in RULES),
     *(
@@ -336,8 +337,8 @@ MUTANTS = [
 
 
 def test_the_reference_itself_passes_every_row() -> None:
-    assert len(ROWS) > 150
-    assert all(map(is_right, ROWS))
+    assert len(CASES) > 150
+    assert all(map(is_right, CASES))
 
 
 @each_of(MUTANTS)
