@@ -20,14 +20,19 @@ from random import Random
 from typing import Any
 
 import cerlab
+from cerlab import flinkcep
 from cerlab.cli import main
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.conformance import AXIS, Case, Group, groups
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import answer_json, reply_of
+from cerlab.conformance.values import decode, encode
+from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
 from cerlab.evaluate import EVALUATORS
 from cerlab.fuzz import features
+from cerlab.logic import gcq
 from cerlab.model.event import Duration, Timestamp
+from cerlab.predicates.syntax import Comparison, Constant
 from cerlab.testing import as_dict
 from cerlab.theorems import srt as runs
 
@@ -182,7 +187,7 @@ UNORDERED = ("labels", "session", "command")
 def ways_of(case: Case) -> Mapping[str, Way]:
     """Return the ways that a case can be asked by."""
     if case.language not in FAMILY:
-        own = {"own": OWN[case.language]} if case.language in OWN else {}
+        own = {"own": OWN[case.language]} if case.language in OWN and case.kind != "error" else {}
         return {"auto": by_evaluator("auto"), "reference": by_evaluator("reference"), **own}
     if case.kind not in ("answers", "valuations") or case.options.keys() - {*AXIS}:
         return {name: by_evaluator(name) for name in ("auto", "reference")}
@@ -203,8 +208,61 @@ def by_transducer(case: Case) -> Reply:
     return {"matches": list(map(list, runs.matches(T, case.stream.events)))}
 
 
-OWN: Mapping[str, Way] = {"rows": by_evaluator("search"), "sremo": by_transducer}
-"""The ways that only one language has: the search of row patterns, the transducers of SREMO."""
+def by_translation(case: Case) -> Reply:
+    """Answer the formula that has the matches of a pattern of FlinkCEP."""
+    try:
+        pattern = flinkcep.parse_pattern(case.query)
+        formula = flinkcep.to_cel(pattern)
+        found = cerlab.valuations(formula, case.stream, evaluator="auto")
+    except cerlab.CerlabError as error:
+        return refusal(error)
+    names = {part.name for part in pattern.parts}
+    return {
+        "groups": [{x: list(at) for x, at in V.labels.items() if x in names and at} for V in found]
+    }
+
+
+def by_algorithm_1(case: Case) -> Reply:
+    """Maintain the window query after each update, if the query is one (DQE Alg. 1)."""
+    query = window_query(gcq.parse_gcq(case.query))
+    evaluation = WindowEvaluation(query)
+    try:
+        if query is None:
+            raise cerlab.Unsupported("CER0460", "Algorithm 1 maintains the window query", hint="")
+        for update in case.events:
+            row = tuple(map(decode, update["values"]))
+            relation = update.get("insert") or update["delete"]
+            evaluation.process(relation, row, insertion="insert" in update)
+    except cerlab.CerlabError as error:
+        # It assumes that nothing is deleted and that timestamps increase.
+        return {**refusal(error), "kind": "Unsupported"}
+    return {"tuples": [list(map(encode, row)) for row in evaluation.enumerate()]}
+
+
+def window_query(query: gcq.Gcq) -> WindowQuery | None:
+    """Return the window query that a query is, or None."""
+    relations = [atom.relation for atom in query.atoms]
+    match query.predicates:
+        case [_, _]:
+            window, bound = None, ""
+        case [_, _, Comparison(right=Constant(int(window)))]:
+            bound = f", ts3 - ts1 < {window}"
+        case _:
+            return None
+    if len(set(relations)) != 3:
+        return None
+    r, s, t = relations
+    text = f"y, ts3 <- {r}(x, ts1), {s}(x, y, ts2), {t}(y, ts3) | ts1 < ts2 < ts3{bound}"
+    return WindowQuery(r, s, t, window) if query == gcq.parse_gcq(text) else None
+
+
+OWN: Mapping[str, Way] = {
+    "rows": by_evaluator("search"),
+    "sremo": by_transducer,
+    "gcq": by_algorithm_1,
+    "flinkcep": by_translation,
+}
+"""The ways that only one language has."""
 
 
 def line_of(group: Group, counts: Counter[str]) -> str:

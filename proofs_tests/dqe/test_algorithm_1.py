@@ -56,38 +56,7 @@ def test_the_tables_hold_what_section_4_says(suite: Suite) -> None:
     suite.run(case, deep_count=5_000)
 
 
-def after(text: str, query: WindowQuery | None = None) -> list[Row]:
-    evaluation = WindowEvaluation(query)
-    for update in updates(text):
-        evaluation.process(update.relation, update.row)
-    return list(evaluation.enumerate())
-
-
-@pytest.mark.parametrize(
-    ("stream", "expected"),
-    [
-        ("", []),
-        ("+r(1, 1) +s(1, 7, 2) +t(7, 3)", [(7, 3)]),
-        ("+r(1, 1) +s(1, 7, 2) +t(7, 5)", [(7, 5)]),
-        ("+r(1, 1) +s(1, 7, 2) +t(7, 6)", []),
-        ("+s(1, 7, 1) +r(1, 2) +t(7, 3)", []),
-        ("+r(1, 1) +s(2, 7, 2) +t(7, 3)", []),
-        ("+r(1, 1) +s(1, 7, 2) +t(8, 3)", []),
-        ("+r(1, 1) +s(1, 7, 2) +r(1, 5) +t(7, 7)", []),
-        ("+r(1, 1) +r(1, 4) +s(1, 7, 5) +t(7, 8)", [(7, 8)]),
-        ("+r(1, 1) +s(1, 7, 2) +t(7, 3) +t(7, 4) +t(7, 9)", [(7, 3), (7, 4)]),
-        ("+r(1, -9) +s(1, 7, -8) +t(7, -7)", [(7, -7)]),
-    ],
-)
-def test_by_hand(stream: str, expected: list[Row]) -> None:
-    assert after(stream) == expected
-
-
-def test_names_and_window_are_parameters() -> None:
-    text = "+buy('ibm', 1) +hold('ibm', 'me', 8) +sell('me', 10)"
-    assert after(text, WindowQuery("buy", "hold", "sell", 10)) == [("me", 10)]
-    assert after(text, WindowQuery("buy", "hold", "sell", 9)) == []
-    assert after(text, WindowQuery("buy", "hold", "sell", None)) == [("me", 10)]
+def test_the_window_query_joins_three_different_relations() -> None:
     with pytest.raises(UsageError, match="three different relations"):
         WindowQuery("r", "r", "t")
 

@@ -1,4 +1,7 @@
-"""The join against all assignments of the variables, on random queries (DQE Def. 1)."""
+"""The join against all assignments of the variables, on random queries (DQE Def. 1; DQE Sec. 2).
+
+Hand-computed cases are in ``cerlab/conformance/cases/gcq-*.json``.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from cerlab import ResourceLimit
+from cerlab import BadData, IllFormed, ResourceLimit
 from cerlab.logic import gcq
-from cerlab.logic.gcq import Gcq, Insert, Row, Update, answers_after_each, parse_gcq
+from cerlab.logic.gcq import Atom, Gcq, Insert, Row, Update, answers_after_each, parse_gcq
 from cerlab.predicates.syntax import (
     Arithmetic,
     Attribute,
@@ -97,6 +100,23 @@ def random_case(rng: Random) -> tuple[Gcq, list[Update]]:
 
 def test_the_join_is_what_all_assignments_say(suite: Suite) -> None:
     suite.run(lambda rng: reference_is_right(*random_case(rng)), deep_count=10_000)
+
+
+@pytest.mark.parametrize("row", [(None,), (float("nan"),), (True,), (1, 2)])
+def test_answers_refuses_a_database_with_such_a_tuple(row: Row) -> None:
+    with pytest.raises(BadData):
+        gcq.answers(parse_gcq("x <- r(x)"), {"r": {row}})
+
+
+def test_the_reference_refuses_large_joins_immediately() -> None:
+    D = {"r": {(i,) for i in range(200)}}
+    with pytest.raises(ResourceLimit, match="combinations"):
+        gcq.answers(parse_gcq("x <- r(x), r(y), r(z)"), D)
+
+
+def test_a_value_that_is_no_query_has_no_answers() -> None:
+    with pytest.raises(IllFormed):
+        gcq.answers(Gcq(("y",), (Atom("r", ("x",)),)), {})
 
 
 def test_as_many_combinations_as_are_said_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
