@@ -1,12 +1,12 @@
-"""Moments and durations in predicates: `times.txt`, by hand, and random terms by fractions."""
+"""Predicates in other forms than CEL, literals of time by hand, and random terms by fractions.
+
+The hand-computed cases are ``cerlab/conformance/cases/predicates.json`` and ``times.json``.
+"""
 
 from __future__ import annotations
 
 import math
-import re
-from datetime import UTC, datetime
 from fractions import Fraction
-from importlib.resources import files
 from random import Random
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 import cerlab
 from cerlab import Duration, Timestamp
 from cerlab.automata.encoding import predicate_from_json, predicate_to_json
+from cerlab.conformance import Case, cases
 from cerlab.logic.cel.syntax import Filter
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.sremo.parser import parse_sremo
@@ -28,38 +29,6 @@ from cerlab.predicates.truth import satisfies
 from proofs_tests.clauses.tables import EVALUATORS, c
 from proofs_tests.suite import Suite
 
-Case = tuple[str, dict[str, Any], bool]
-
-
-def moment(text: str) -> Timestamp:
-    day, _, nanoseconds = text.partition("+")
-    since = datetime.fromisoformat(day).replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    micros = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
-    return Timestamp(micros * 1000 + int(nanoseconds.removesuffix("ns") or 0))
-
-
-def value(text: str) -> Value:
-    if text.startswith("@"):
-        return moment(text[1:])
-    if text.endswith("ns"):
-        return Duration(int(text[:-2]))
-    if text.startswith("'"):
-        return text[1:-1]
-    if text == "TRUE":
-        return True
-    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
-
-
-def cases() -> list[Case]:
-    lines = files("proofs_tests.clauses").joinpath("times.txt").read_text(encoding="utf-8")
-    rows = [line.split("|") for line in lines.splitlines() if line and not line.startswith("#")]
-    table = []
-    for predicate, values, holds in rows:
-        pairs = (each.split("=", 1) for each in values.split())
-        event = {name: value(text) for name, text in pairs}
-        table.append((predicate.strip(), event, {"yes": True, "no": False}[holds.strip()]))
-    return table
-
 
 def predicate_of(text: str) -> Predicate:
     phi, _ = parse_cel(f"E FILTER E[{text}]")
@@ -68,30 +37,22 @@ def predicate_of(text: str) -> Predicate:
     return phi.condition.predicate
 
 
-@pytest.mark.parametrize(("predicate", "values", "expected"), cases())
-def test_predicate(predicate: str, values: dict[str, Any], expected: bool) -> None:
-    P, event = predicate_of(predicate), Event("E", values)
+@pytest.mark.parametrize("case", cases("predicates", "times"), ids=lambda case: case.id)
+def test_a_predicate_keeps_its_meaning_as_text_as_json_as_columns_and_as_a_guard(
+    case: Case,
+) -> None:
+    text = case.query.removeprefix("E FILTER E[").removesuffix("]")
+    P, (event,), expected = predicate_of(text), case.stream.events, bool(case.expected)
     assert satisfies(event, P) is expected
     assert predicate_of(predicate_text(P)) == P
     assert predicate_from_json(predicate_to_json(P)) == P
     stage = SymbolStage([P])
-    columns = {"type": ["E"], **{name: [each] for name, each in values.items()}}
+    columns = {"type": ["E"], **{name: [each] for name, each in event.attributes.items()}}
     assert stage.vectors[stage.symbols(columns, 1)[0]] == expected
     assert stage.vectors[stage.symbol(event)] == expected
-
-
-@pytest.mark.parametrize(("predicate", "values", "expected"), cases())
-def test_every_evaluator_decides_it_so(
-    predicate: str, values: dict[str, Any], expected: bool
-) -> None:
-    events = [Event("E", values)]
-    for evaluator in EVALUATORS:
-        answers = cerlab.evaluate(f"E FILTER E[{predicate}]", events, evaluator=evaluator)  # type: ignore[arg-type]  # literals
-        assert answers == ([c(0, 0, 0)] if expected else []), evaluator
-    if "TRUE" not in predicate:  # SREMO's guards compare with it alone
-        e = parse_sremo(f"<{predicate}>^")
-        assert parse_sremo(str(e)) == e
-        assert bool(cerlab.evaluate(e, events)) is expected
+    e = parse_sremo(f"<{text}>^")
+    assert parse_sremo(str(e)) == e
+    assert bool(cerlab.evaluate(e, [event])) is expected
 
 
 @pytest.mark.parametrize(
