@@ -35,6 +35,7 @@ from cerlab.model.event import Duration, Timestamp
 from cerlab.predicates.syntax import Comparison, Constant
 from cerlab.testing import as_dict
 from cerlab.theorems import srt as runs
+from proofs_tests.conformance.questions import by_cerlab, by_reference
 
 TABLE = Path(__file__).parent / "ways.txt"
 
@@ -186,6 +187,8 @@ UNORDERED = ("labels", "session", "command")
 
 def ways_of(case: Case) -> Mapping[str, Way]:
     """Return the ways that a case can be asked by."""
+    if case.question:
+        return {"auto": by_cerlab, "reference": by_reference}
     if case.language not in FAMILY:
         own = {"own": OWN[case.language]} if case.language in OWN and case.kind != "error" else {}
         return {"auto": by_evaluator("auto"), "reference": by_evaluator("reference"), **own}

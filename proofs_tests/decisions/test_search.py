@@ -173,12 +173,6 @@ def test_a_verdict_says_that_numbers_have_no_end() -> None:
     assert "arithmetic" not in equivalent("A", "A").reason
 
 
-def test_what_consumption_hides_is_not_decided() -> None:
-    """At A B B the first B uses up A, so that A : B : B is never seen."""
-    left = "SELECT * WHERE (A : B) OR (A : B : B) CONSUME BY ANY"
-    assert equivalent(left, "SELECT * WHERE A : B CONSUME BY ANY").holds is None
-
-
 @pytest.mark.parametrize("left", ["A", "B"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_a_witness_that_does_not_hold_is_an_error(left: str, side: str) -> None:
@@ -218,26 +212,3 @@ TWO_TIMES = "CREATE STREAM S { EVENT A { t:timestamp, u:timestamp } } "
 )
 def test_schemas_of_two_queries(left: str, right: str, reason: str) -> None:
     assert reason in equivalent(left, right).reason
-
-
-@pytest.mark.parametrize(
-    "condition", ["k > 1", "k IN {1, 2}", "2 < k", "k = 1 OR k = 3", "k >= 1 AND k <= 4"]
-)
-def test_keys_are_asked_about_by_their_constants(condition: str) -> None:
-    text = f"SELECT * WHERE A ; B FILTER A[{condition}] PARTITION BY [k]"
-    assert equivalent(text, text).holds is True
-
-
-def test_keys_are_those_of_the_types_that_declare_them() -> None:
-    """C has no k, and so is in no partition: no answer has one."""
-    schema = "CREATE STREAM S { EVENT A { k:int }, EVENT B { k:int? }, EVENT C { } } "
-    ask = "SELECT * WHERE {} PARTITION BY [k]"
-    assert satisfiable(schema + ask.format("A ; B")).holds is True
-    assert satisfiable(schema + ask.format("A ; C")).holds is False
-    assert (
-        equivalent(schema + ask.format("A ; B"), schema + ask.format("A ; (B OR C)")).holds is True
-    )
-    assert (
-        equivalent(schema + ask.format("A ; B"), schema + ask.format("A ; B FILTER A[k < 3]")).holds
-        is False
-    )
