@@ -13,7 +13,7 @@ from cerlab.api import questions
 from cerlab.conformance import Case
 from cerlab.conformance.values import decode, encode
 from cerlab.decisions import Verdict
-from cerlab.errors import CerlabError, CerlabWarning
+from cerlab.errors import CerlabError, CerlabWarning, DataPlace, SourcePlace
 from cerlab.logic import gcq
 from cerlab.logic.focel import semantics as focel
 from cerlab.model.answer import ComplexEvent, Valuation
@@ -35,10 +35,23 @@ def reply_of(case: Case, evaluator: Any = "auto") -> Reply:
         try:
             reply = LANGUAGES[case.language](case, evaluator)
         except CerlabError as error:
-            return {"refused": error.message, "kind": type(error).__name__, "code": error.code}
+            return refusal(error)
     if case.kind == "warning":
         codes = {str(each.message).partition(":")[0] for each in caught}
         reply["warning"] = sorted(codes)
+    return reply
+
+
+def refusal(error: CerlabError) -> Reply:
+    """Return the reply to a refused case: the message, kind, code and place of its error."""
+    reply: Reply = {"refused": error.message, "kind": type(error).__name__, "code": error.code}
+    match error.place:
+        case SourcePlace(text, span):
+            line = [*text.splitlines(), ""][span.line - 1]
+            end = span.end_column - 1 if span.end_line == span.line else len(line)
+            return {**reply, "at": line[span.column - 1 : end]}
+        case DataPlace(_, int(row)):
+            return {**reply, "at": row}
     return reply
 
 

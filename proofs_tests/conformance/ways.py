@@ -25,7 +25,7 @@ from cerlab.cli import main
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.conformance import AXIS, Case, Group, groups
 from cerlab.conformance.judge import difference
-from cerlab.conformance.replies import answer_json, reply_of
+from cerlab.conformance.replies import answer_json, refusal, reply_of
 from cerlab.conformance.values import decode, encode
 from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
 from cerlab.evaluate import EVALUATORS
@@ -57,11 +57,6 @@ def by_labels(case: Case) -> Reply:
     except cerlab.CerlabError as error:
         return refusal(error)
     return {"valuations": list(map(answer_json, found))}
-
-
-def refusal(error: cerlab.CerlabError) -> Reply:
-    """Return the reply that an error is."""
-    return {"refused": error.message, "kind": type(error).__name__, "code": error.code}
 
 
 def query_of(case: Case) -> cerlab.Query:
@@ -169,6 +164,10 @@ def counts_of(group: Group) -> Counter[str]:
                 if name not in UNORDERED and case.language in FAMILY and "answers" in reply:
                     expected = list(map(answer_json, case.answers))
                     assert reply["answers"] == expected, f"{case.id} by {name}: another order"
+                if case.kind == "rows":
+                    # The judge takes 1 for 1.0; the columns of a result have one type each.
+                    values = case.expected["values"]
+                    assert reply["rows"]["values"] == values, f"{case.id} by {name}: types"
                 counts[name] += 1
             if "session" in ways_of(case):
                 assert cerlab.count(case.query, case.stream) == len(case.answers), case.id
@@ -191,6 +190,8 @@ def ways_of(case: Case) -> Mapping[str, Way]:
         return {"auto": by_cerlab, "reference": by_reference}
     if case.language not in FAMILY:
         own = {"own": OWN[case.language]} if case.language in OWN and case.kind != "error" else {}
+        if case.language == "rows":
+            own["compiled"] = by_evaluator("compiled")
         return {"auto": by_evaluator("auto"), "reference": by_evaluator("reference"), **own}
     if case.kind not in ("answers", "valuations") or case.options.keys() - {*AXIS}:
         return {name: by_evaluator(name) for name in ("auto", "reference")}

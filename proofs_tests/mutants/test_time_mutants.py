@@ -14,9 +14,10 @@ import pytest
 import z3
 
 import cerlab
-from cerlab import Duration, Timestamp, match_recognize
+from cerlab import Duration, Timestamp
 from cerlab.automata import labelled, plan
 from cerlab.compile import correlated_to_srt as to_srt
+from cerlab.conformance import cases
 from cerlab.engine import waiting as by_columns
 from cerlab.engine.reference import driver as substreams
 from cerlab.engine.reference import places, registers, tecs
@@ -26,7 +27,6 @@ from cerlab.logic.ceql import condition_builder
 from cerlab.logic.ceql import semantics as ceql
 from cerlab.model import event as model
 from cerlab.model import stream
-from cerlab.model.columns import values_of
 from cerlab.predicates import smt, truth
 from cerlab.predicates.columns import SymbolStage, axes
 from cerlab.predicates.smt import formulas
@@ -35,11 +35,11 @@ from cerlab.rows import builder, evaluation, times
 from proofs_tests.clauses import test_times as clauses
 from proofs_tests.clauses import test_wait as waiting
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
-from proofs_tests.rows import test_times as rows
+from proofs_tests.rows.judges import is_right
 from proofs_tests.suite import Suite
 
 TRUTHS = clauses.cases()
-VALUES = [*rows.cases("times"), *rows.cases("casts")]
+VALUES = [*cases("rows-times", "rows-casts")]
 
 
 def is_true_as_said(row: Sequence[Any]) -> bool:
@@ -62,18 +62,7 @@ def has_the_class_as_said(row: Sequence[Any]) -> bool:
 
 
 def value_by(evaluator: Any) -> Any:
-    def is_right(row: Sequence[Any]) -> bool:
-        e, expected = row
-        try:
-            query = f"MATCH_RECOGNIZE (MEASURES {e} AS m PATTERN (A))"
-            (value,) = values_of(
-                match_recognize(query, [rows.ROW], evaluator=evaluator).column("m"), "m"
-            )
-        except (cerlab.CerlabError, TypeError, ValueError, NotImplementedError):
-            return False
-        return bool(rows.shown(value) == expected)
-
-    return is_right
+    return lambda case: is_right(case, evaluator)
 
 
 def waited_by(evaluator: Any) -> Any:

@@ -1,49 +1,40 @@
-"""The hand-computed tables of row patterns, as judges of wrong versions."""
+"""Cases of the conformance suite, as judges of wrong versions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from cerlab.errors import CerlabError
-from proofs_tests.mutants.driver import (
-    Judge,
-    on_rows,
+from cerlab.conformance import Case, cases
+from cerlab.conformance.judge import difference
+from cerlab.conformance.replies import reply_of
+from proofs_tests.mutants.driver import Judge, on_rows
+
+CRASHES = (AssertionError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
+"""Errors that a wrong version may raise, instead of an error by name."""
+
+OF_VALUES = (
+    *("rows-contexts", "rows-navigation", "rows-aggregates", "rows-labels"),
+    *("rows-modes", "rows-logic", "rows-operators"),
 )
-from proofs_tests.rows import test_data, test_expressions, test_patterns, test_scan
-from proofs_tests.rows.tables import rows_of, scan_of
+"""The groups of expressions."""
 
 
-def pattern_row(row: Sequence[Any]) -> bool:
-    pattern, text, clauses, expected = row
+def is_right(case: Case, evaluator: Any = "reference") -> bool:
+    """Return whether an evaluator replies as the case expects."""
     try:
-        return bool(scan_of(pattern, text, clauses) == expected)
-    except CerlabError:
+        return not difference(case, reply_of(case, evaluator), codes=True)
+    except CRASHES:
         return False
 
 
-def value_row(row: Sequence[Any]) -> bool:
-    clauses, table, expected = row
-    try:
-        return bool(test_expressions.values(clauses, table) == list(expected))
-    except CerlabError:
-        return False
+def judge(*groups: str, evaluator: str = "reference") -> Judge:
+    """Return the judge by all cases of some groups."""
+    return on_rows(lambda case: is_right(case, evaluator), [*cases(*groups)])
 
 
-def result_row(row: Sequence[Any]) -> bool:
-    query, table, expected = row
-    try:
-        return bool(rows_of(query, table) == expected)
-    except CerlabError:
-        return False
-
-
-def judge(is_right: Callable[[Any], bool], *tables: Sequence[Any]) -> Judge:
-    return on_rows(is_right, [row.values for table in tables for row in table])
-
-
-PATTERNS = judge(pattern_row, test_patterns.CASES)
-SCAN = judge(pattern_row, test_scan.SCAN, test_scan.SKIP)
-VALUES = judge(value_row, test_expressions.CASES)
-RESULTS = judge(result_row, test_data.DATA, test_data.NAMES, test_data.ROWS)
-CLAUSES = judge(result_row, test_scan.WITHIN, test_scan.ORDERS, test_scan.NUMBERS)
+PATTERNS = judge("rows-patterns", "rows-derivations")
+SCAN = judge("rows-scan")
+WITHIN = judge("rows-within", "rows-clauses")
+VALUES = judge(*OF_VALUES)
+RESULTS = judge("rows-data", "rows-names", "rows-results")
+READ = judge("rows-data", "rows-names", "rows-results", "rows-clauses")

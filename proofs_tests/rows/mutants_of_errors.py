@@ -2,77 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
 from cerlab import match_recognize, parse_rows
-from cerlab.errors import BadData, CerlabError, IllFormed, Unsupported
+from cerlab.conformance import cases
+from cerlab.errors import BadData, CerlabError, IllFormed
 from cerlab.rows import builder, parser, recognise, semantics, syntax, types
 from cerlab.rows import text as printed
 from cerlab.rows.builder import ExpressionBuilder, _PatternBuilder
 from cerlab.rows.syntax import CODES
 from proofs_tests.mutants.driver import Judge, Mutant, Place, mutant, on_rows
-from proofs_tests.rows import test_data, test_errors, test_scan, test_text, test_types
+from proofs_tests.rows import test_errors, test_text, test_types
+from proofs_tests.rows.judges import SCAN, judge
 from proofs_tests.rows.mutants_of_reading import keys_of_any_input
-from proofs_tests.rows.tables import scan_of
-
-CRASHES = (AssertionError, IndexError, KeyError, TypeError, ValueError)
-"""Errors that a wrong version may raise, instead of an error by name."""
 
 
-def error_of(run: Callable[[], object]) -> CerlabError | None:
-    """The error by name that something ends in."""
+def hint_right(row: tuple[str, str]) -> bool:
+    id, part = row
+    (case,) = (case for case in cases() if case.id == f"rows-{id}")
     try:
-        run()
+        match_recognize(case.query, case.rows, evaluator="reference")
     except CerlabError as error:
-        return error
-    except CRASHES:
-        pass
-    return None
-
-
-def ill_formed_right(row: Sequence[Any]) -> bool:
-    """Whether a query is refused by its name, at its place, with its hint, before any table."""
-    text, name, at, hint = row
-    error = error_of(lambda: parse_rows(text))
-    if error is None or error.code != CODES[name]:
-        return False
-    return at in test_errors.under_caret(error) and hint in error.hint
-
-
-def refused_on_a_table(row: Sequence[Any]) -> bool:
-    text, name, _, hint = row
-    error = error_of(lambda: match_recognize(text, test_errors.TABLE, evaluator="reference"))
-    return error is not None and error.code == CODES[name] and hint in error.hint
-
-
-def no_clause(text: str) -> bool:
-    error = error_of(lambda: parse_rows(text))
-    return error is not None and error.code == "CER0101"
-
-
-def refused_by_name(row: tuple[str, str]) -> bool:
-    clause_text, what = row
-    error = error_of(lambda: parse_rows(f"MATCH_RECOGNIZE ({clause_text})"))
-    return isinstance(error, Unsupported) and what in error.message
-
-
-def stuck_right(row: Sequence[Any]) -> bool:
-    pattern, skip, text, name, at = row
-    error = error_of(lambda: scan_of(pattern, text, f"AFTER MATCH SKIP {skip}"))
-    return isinstance(error, BadData) and (error.code, error.row) == (CODES[name], at)
-
-
-def columns_right(row: Sequence[Any]) -> bool:
-    query, expected = row
-    try:
-        result = match_recognize(query, test_data.GK, evaluator="reference")
-    except (CerlabError, *CRASHES):
-        return False
-    return bool(result.column_names == expected)
+        return part in error.hint
+    return False
 
 
 def type_right(row: Sequence[Any]) -> bool:
@@ -85,27 +41,10 @@ def printed_right(row: tuple[str, str]) -> bool:
     return canonical in str(parse_rows(text))
 
 
-def values_of(rows: Sequence[Any]) -> list[Any]:
-    return [row.values for row in rows]
-
-
-ILL_FORMED = on_rows(ill_formed_right, values_of(test_errors.ILL_FORMED))
-ON_A_TABLE = on_rows(
-    refused_on_a_table, values_of((*test_errors.OF_COLUMNS, *test_errors.OF_TYPES))
-)
-SYNTAX = on_rows(no_clause, test_errors.SYNTAX)
-REFUSALS = on_rows(refused_by_name, test_errors.REFUSALS)
-STUCK = on_rows(stuck_right, values_of(test_scan.STUCK))
-COLUMNS = on_rows(
-    columns_right,
-    [
-        *((f"MATCH_RECOGNIZE ({row.values[0]})", row.values[1]) for row in test_data.COLUMNS),
-        *(
-            (test_data.selecting(before, alias), expected)
-            for before, alias, expected in values_of(test_data.SELECTS)
-        ),
-    ],
-)
+SYNTAX, REFUSALS = judge("rows-syntax"), judge("rows-refused")
+ILL_FORMED, ON_A_TABLE = judge("rows-ill-formed"), judge("rows-columns-and-types")
+COLUMNS = judge("rows-clauses", "rows-results")
+HINTS = on_rows(hint_right, test_errors.HINTS)
 TYPES = on_rows(type_right, test_types.TYPES)
 PRINTS = on_rows(
     printed_right,
@@ -276,15 +215,15 @@ OF_ERRORS = [
     of_builder(ILL_FORMED, "_place", places_of_expressions),
     Mutant(
         "no_name_is_near",
-        ILL_FORMED,
+        HINTS,
         tuple(Place(owner, "nearest", no_name_is_near) for owner in (builder, syntax, types)),
     ),
     mutant(ON_A_TABLE, types, "_resolve", the_first_column_for_an_unknown_one),
     mutant(ON_A_TABLE, types, "_resolve", the_first_of_two),
     mutant(ON_A_TABLE, types._Scope, "comparable", all_kinds_compare),
     mutant(ON_A_TABLE, types._Scope, "need", numbers_are_conditions),
-    mutant(STUCK, semantics, "resume", an_absent_variable_is_passed_over),
-    mutant(STUCK, semantics, "resume", the_same_match_is_passed_over),
+    mutant(SCAN, semantics, "resume", an_absent_variable_is_passed_over),
+    mutant(SCAN, semantics, "resume", the_same_match_is_passed_over),
     one_of_each_spelling(),
     *(drop(kind) for kind in (exp.Distinct, exp.Filter, exp.Window)),
     mutant(REFUSALS, builder, "MAX_PERMUTE_PARTS", 9, id="permute_of_nine"),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from cerlab import match_recognize, parse_rows
-from cerlab.errors import CerlabError
 from cerlab.rows import parser as clauses
 from cerlab.rows import semantics, types
 from cerlab.rows import syntax as rp
@@ -16,47 +14,13 @@ from cerlab.rows.evaluation import Partition
 from cerlab.rows.semantics import Start, match_at
 from cerlab.rows.syntax import ill_formed
 from cerlab.rows.tokens import Cursor
-from proofs_tests.mutants.driver import Judge, Mutant, mutant, on_rows
-from proofs_tests.rows import test_data, test_patterns, test_scan
-from proofs_tests.rows.judges import PATTERNS, RESULTS
-from proofs_tests.rows.tables import read, scan_of
+from proofs_tests.mutants.driver import Mutant, mutant
+from proofs_tests.rows.judges import PATTERNS, READ, RESULTS, SCAN, judge
 
-
-def read_right(row: Sequence[Any]) -> bool:
-    """As `result_row`, with the text read again."""
-    query, table, expected = row
-    try:
-        result = match_recognize(parse_rows(query), table, evaluator="reference")
-    except CerlabError:
-        return False
-    return bool([tuple(each.values()) for each in result.to_pylist()] == expected)
-
-
-def scanned_right(row: Sequence[Any]) -> bool:
-    """A row of `scan_of`, with the text read again."""
-    pattern, text, clause_text, expected = row
-    read.cache_clear()
-    try:
-        return bool(scan_of(pattern, text, clause_text) == expected)
-    except CerlabError:
-        return False
-    finally:
-        read.cache_clear()
-
-
-def rows_of(*tables: Sequence[Any]) -> list[Any]:
-    return [row.values for table in tables for row in table]
-
-
-READ: Judge = on_rows(
-    read_right, rows_of(test_data.DATA, test_data.NAMES, test_data.ROWS, test_scan.ORDERS)
-)
-SKIPS: Judge = on_rows(scanned_right, rows_of(test_scan.SKIP, test_scan.SCAN))
-GRAMMAR: Judge = on_rows(scanned_right, rows_of(test_patterns.GRAMMAR))
-
+GRAMMAR = judge("rows-patterns")
 NAME, MEMBERS, RESOLVE = Cursor.canonical_name, rp.members, types._resolve
 READERS, PATTERN = clauses._CLAUSES, parse_pattern
-SCAN, PARTITIONS = semantics.scan, semantics.partitions
+SCANNED, PARTITIONS = semantics.scan, semantics.partitions
 COLUMN, KEY, CELL = ExpressionBuilder._column, ExpressionBuilder.key, Partition.value
 
 
@@ -108,14 +72,14 @@ def each_exactly(p: Any) -> Any:
 
 def empty_matches_take_no_number(S: Any) -> Iterator[Any]:
     number = 0
-    for each in SCAN(S):
+    for each in SCANNED(S):
         number += bool(each.match)
         yield each._replace(number=number)
 
 
 def numbers_go_on_over_partitions(S: Any) -> Iterator[Any]:
     later = int(S.positions[0] > 0)
-    yield from (each._replace(number=each.number + later) for each in SCAN(S))
+    yield from (each._replace(number=each.number + later) for each in SCANNED(S))
 
 
 def partitions_from_the_last(query: Any, binding: Any, table: Any) -> Any:
@@ -125,7 +89,7 @@ def partitions_from_the_last(query: Any, binding: Any, table: Any) -> Any:
 def a_match_begins_after_the_last_row(S: Any) -> Iterator[Any]:
     """An empty match at the end of the partition is shown at its last row."""
     number = 0
-    for each in SCAN(S):
+    for each in SCANNED(S):
         number = each.number
         yield each
     start = Start(S.T, len(S.T.rows), number + 1, rp.members(S.query), {}, None)
@@ -136,7 +100,7 @@ def a_match_begins_after_the_last_row(S: Any) -> Iterator[Any]:
 
 def empty_matches_obey_the_skip_clause(S: Any) -> Iterator[Any]:
     """SKIP TO x fails on an empty match (decision 5)."""
-    for each in SCAN(S):
+    for each in SCANNED(S):
         yield each
         if each.match == () and isinstance(S.query.skip, rp.ToFirst | rp.ToLast):
             semantics.resume(S, each.s, each.match)
@@ -233,7 +197,7 @@ def in_the_order_of_the_standard() -> Mutant:
 def of_clause(words: str, wrong: Any) -> Mutant:
     """A wrong reader of a clause."""
     kind, _ = READERS[words]
-    return mutant(SKIPS, clauses, "_CLAUSES", {**READERS, words: (kind, wrong)}, id=wrong.__name__)
+    return mutant(SCAN, clauses, "_CLAUSES", {**READERS, words: (kind, wrong)}, id=wrong.__name__)
 
 
 OF_READING = [
@@ -243,14 +207,14 @@ OF_READING = [
     mutant(RESULTS, rp, "members", unions_of_one),
     of_clause("AFTER MATCH SKIP", skip_to_is_to_the_first),
     of_clause("ALL ROWS PER MATCH", all_rows_omit_empty_matches),
-    mutant(SKIPS, clauses, "parse_pattern", at_most_is_exactly),
+    mutant(SCAN, clauses, "parse_pattern", at_most_is_exactly),
     mutant(RESULTS, semantics, "scan", numbers_go_on_over_partitions),
     mutant(RESULTS, semantics, "scan", empty_matches_take_no_number),
     mutant(RESULTS, semantics, "partitions", partitions_from_the_last),
     mutant(RESULTS, semantics, "partitions", without_order_by_sorted),
     mutant(RESULTS, Partition, "value", null_is_zero),
     mutant(PATTERNS, semantics, "scan", a_match_begins_after_the_last_row),
-    mutant(SKIPS, semantics, "scan", empty_matches_obey_the_skip_clause),
+    mutant(SCAN, semantics, "scan", empty_matches_obey_the_skip_clause),
     mutant(READ, ExpressionBuilder, "_column", the_input_before_variables),
     mutant(READ, ExpressionBuilder, "_column", only_the_alias_of_the_input),
     mutant(GRAMMAR, clauses, "parse_pattern", permute_is_reserved),

@@ -9,7 +9,8 @@ from cerlab.rows import semantics, types
 from cerlab.rows import syntax as rp
 from cerlab.rows.semantics import RowLabel, RowMapping, Start
 from proofs_tests.mutants.driver import mutant
-from proofs_tests.rows.judges import CLAUSES, RESULTS, SCAN
+from proofs_tests.rows.judges import RESULTS, SCAN
+from proofs_tests.rows.judges import WITHIN as IN_TIME
 
 RESUME = semantics.resume
 OUTPUT_ROWS = semantics.output_rows
@@ -148,8 +149,8 @@ OF_RESULTS = [
     mutant(RESULTS, semantics, "_sort", never_descending),
     mutant(RESULTS, semantics, "_sort", ties_in_reverse),
     mutant(RESULTS, semantics, "_key", null_keys_apart),
-    mutant(CLAUSES, semantics, "_within", within_is_inclusive),
-    mutant(CLAUSES, semantics, "_within", within_of_the_last_step),
-    mutant(CLAUSES, semantics, "_within", within_admits_null),
+    mutant(IN_TIME, semantics, "_within", within_is_inclusive),
+    mutant(IN_TIME, semantics, "_within", within_of_the_last_step),
+    mutant(IN_TIME, semantics, "_within", within_admits_null),
     mutant(RESULTS, types, "_output", columns_as_duckdb_has_them),
 ]

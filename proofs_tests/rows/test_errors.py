@@ -1,83 +1,47 @@
-"""Errors of row patterns by name, with place and hint, and refusals by name."""
+"""Places, messages and hints of the errors of row patterns; the suite has their kinds and codes."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
 
 import pyarrow as pa
 import pytest
 
 from cerlab import match_recognize, parse_rows
-from cerlab.errors import (
-    CerlabError,
-    IllFormed,
-    QuerySyntaxError,
-    ResourceLimit,
-    SourcePlace,
-    TypeMismatch,
-    Unsupported,
-)
-from cerlab.rows.syntax import CODES
-from proofs_tests.rows.tables import numbers, sections
+from cerlab.conformance import Case, cases
+from cerlab.conformance.replies import reply_of
+from cerlab.errors import BadData, CerlabError, QuerySyntaxError, ResourceLimit, TypeMismatch
 
-TABLE = pa.table({"i": [0], "x": [1], "t": ["a"], "o": [[1]], "ab": [1], "aB": [2]})
+CLAUSE = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A))"
 
 
-def errors_of(section: str) -> list[Any]:
-    """The cases of ``errors.txt``: a text, its error, the text at the caret, part of the hint."""
-    return [
-        pytest.param(f"MATCH_RECOGNIZE ({clauses})", name, at, "".join(hint), id=id)
-        for id, name, at, clauses, *hint in sections("errors")[section]
-    ]
+def error_of(case: Case) -> CerlabError:
+    """Return the error of a case."""
+    with pytest.raises(CerlabError) as caught:
+        match_recognize(case.query, case.rows)
+    return caught.value
 
 
-ILL_FORMED, OF_COLUMNS, OF_TYPES = map(errors_of, ("ILL_FORMED", "OF_COLUMNS", "OF_TYPES"))
-SYNTAX = [text for (text,) in sections("errors")["SYNTAX"]]
-REFUSALS = [(clauses, what) for what, clauses in sections("errors")["REFUSALS"]]
+def test_ill_formed_queries_are_refused_before_any_table() -> None:
+    for case in cases("rows-syntax", "rows-ill-formed", "rows-refused"):
+        with pytest.raises(CerlabError, match=case.expected["code"]):
+            parse_rows(case.query)
+    for case in cases("rows-columns-and-types"):
+        assert parse_rows(case.query), case.id
 
 
-def under_caret(caught: CerlabError) -> str:
-    """The source text of an error's place."""
-    assert isinstance(caught.place, SourcePlace)
-    span = caught.place.span
-    line = caught.place.text.splitlines()[span.line - 1]
-    return line[span.column - 1 : span.end_column - 1]
+def test_syntax_errors_have_a_place_in_the_text() -> None:
+    for case in cases("rows-syntax"):
+        error = error_of(case)
+        assert isinstance(error, QuerySyntaxError)
+        assert error.line == 1
+        assert 1 <= error.column <= len(case.query) + 1, case.id
 
 
-@pytest.mark.parametrize(("text", "name", "at", "hint"), ILL_FORMED)
-def test_ill_formed_before_any_table(text: str, name: str, at: str, hint: str) -> None:
-    with pytest.raises(IllFormed, match=f"{CODES[name]}: {name}: ") as caught:
-        parse_rows(text)
-    assert at in under_caret(caught.value)
-    assert hint in caught.value.hint
-
-
-@pytest.mark.parametrize(("text", "name", "at", "hint"), OF_COLUMNS)
-def test_ill_formed_on_a_table(text: str, name: str, at: str, hint: str) -> None:
-    parse_rows(text)
-    with pytest.raises(IllFormed, match=name) as caught:
-        match_recognize(text, TABLE)
-    assert under_caret(caught.value) == at
-    assert hint in caught.value.hint
-
-
-@pytest.mark.parametrize(("text", "name", "at", "hint"), OF_TYPES)
-def test_types_on_a_table(text: str, name: str, at: str, hint: str) -> None:
-    parse_rows(text)
-    with pytest.raises(TypeMismatch, match=name) as caught:
-        match_recognize(text, TABLE)
-    assert under_caret(caught.value) == at
-    assert caught.value.code == CODES["type"]
-
-
-@pytest.mark.parametrize("text", SYNTAX)
-def test_syntax(text: str) -> None:
-    """3.1, 4.1, 4.2: texts that are not a clause."""
-    with pytest.raises(QuerySyntaxError) as caught:
-        parse_rows(text)
-    assert caught.value.code == "CER0101"
-    assert caught.value.line == 1
-    assert 1 <= caught.value.column <= len(text) + 1
+def test_a_caret_is_under_the_whole_name_of_a_column() -> None:
+    for case in cases("rows-columns-and-types"):
+        if "at" in case.expected:
+            assert reply_of(case)["at"] == case.expected["at"], case.id
 
 
 def test_what_sqlglot_says_is_said_once() -> None:
@@ -87,44 +51,62 @@ def test_what_sqlglot_says_is_said_once() -> None:
     assert caught.value.message == "Expecting AND"
 
 
-@pytest.mark.parametrize(("clauses", "what"), REFUSALS)
-def test_refused_by_name(clauses: str, what: str) -> None:
-    """6.6, 6.11, 10.3."""
-    with pytest.raises(Unsupported, match=what) as caught:
-        parse_rows(f"MATCH_RECOGNIZE ({clauses})")
-    assert caught.value.place is not None
+def names_the_construct(case: Case) -> bool:
+    """Return whether the error of a case names the construct that the case is named after."""
+    message = re.sub(r"[^a-z0-9]+", "-", str(reply_of(case).get("refused", "")).lower())
+    return re.sub(r"^\d+-\d+-", "", case.id.partition("/")[2]) in message
 
 
-CLAUSE = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A))"
+REFUSED = [case for case in cases("rows-refused") if "/3-6-" not in case.id]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"SELECT DISTINCT m FROM t {CLAUSE}",
-        f"SELECT m + 1 FROM t {CLAUSE}",
-        f"SELECT * FROM (SELECT 1) {CLAUSE}",
-        f"SELECT * FROM s.t {CLAUSE}",
-        f"SELECT * FROM t {CLAUSE} WHERE m > 1",
-        f"SELECT * FROM t {CLAUSE} AS r ORDER BY m",
-        f"SELECT * FROM t, u {CLAUSE}",
-    ],
-)
-def test_other_sql_around_the_clause_is_refused(text: str) -> None:
-    """3.6."""
-    with pytest.raises(Unsupported):
-        parse_rows(text)
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
+def test_a_refusal_names_the_construct_and_its_place(case: Case) -> None:
+    assert names_the_construct(case)
+    assert error_of(case).place is not None
 
 
-def test_select_of_an_unknown_column() -> None:
-    """3.6."""
-    with pytest.raises(IllFormed, match="unknown-column") as caught:
-        match_recognize(f"SELECT k FROM t {CLAUSE}", numbers("1"))
-    assert under_caret(caught.value) == "k"
-    with pytest.raises(IllFormed, match="duplicate-column"):
-        match_recognize(f"SELECT m, m AS M FROM t {CLAUSE}", numbers("1"))
-    with pytest.raises(IllFormed, match="unknown-variable"):
-        parse_rows(f"SELECT r.m FROM t {CLAUSE} AS s")
+STUCK = [case for case in cases("rows-scan") if case.kind == "error"]
+
+
+@pytest.mark.parametrize("case", STUCK, ids=lambda case: case.id)
+def test_a_scan_that_stops_names_the_variable(case: Case) -> None:
+    error, skip = error_of(case), re.search(r"SKIP TO (?:FIRST|LAST) (\w)", case.query)
+    assert isinstance(error, BadData)
+    assert skip is not None
+    name = {"CER0788": "skip-absent", "CER0789": "skip-first"}[error.code]
+    assert re.search(rf"{name}: .* (of|to) {skip[1]}\b", error.message)
+    assert ("NEXT ROW" in error.hint) == (name == "skip-first")
+
+
+HINTS = [
+    ("ill-formed/3-4-nearest", "did you mean 'UP'"),
+    ("ill-formed/6-9-first-of-last", "PREV(LAST("),
+    ("columns-and-types/2-2-nearest", "did you mean 't'"),
+    *((f"times/13-no-value-of-{name}", "INTERVAL") for name in ("ts-plus-1", "ts-plus-u")),
+    ("times/13-no-value-of-1-minus-d", "INTERVAL"),
+    ("times/13-no-value-of-d-above-5", "INTERVAL '5' SECOND"),
+    ("times/13-no-value-of-ts-above-2024-01-31", "TIMESTAMP '2024-01-31 10:00'"),
+    ("times/13-no-value-of-ts-above-5", "TIMESTAMP"),
+    ("times/13-no-value-of-cast-x-as-decimal-3-1", "DOUBLE"),
+    ("times/13-no-value-of-extract-hour-from-ts", "EPOCH"),
+    *(
+        (f"times/13-no-value-of-{name}", "30 SECONDS")
+        for name in (
+            *("interval-1", "interval-1-day-to", "interval-1-60-hour-to-minute"),
+            *("interval-1-30-minute-to-hour", "interval-x-hour", "1-minute-1-hour"),
+        )
+    ),
+    ("times/13-no-value-of-timestamp-31-1-2024", "TIMESTAMP '"),
+    ("times/13-no-value-of-date-2024-01-31-10-00", "DATE '"),
+]
+"""Cases, and a part of the hint of each."""
+
+
+@pytest.mark.parametrize(("id", "part"), HINTS)
+def test_a_hint_says_what_to_write(id: str, part: str) -> None:
+    (case,) = (case for case in cases() if case.id == f"rows-{id}")
+    assert part in error_of(case).hint
 
 
 def test_too_long_and_too_deep() -> None:
@@ -144,16 +126,15 @@ def test_too_long_and_too_deep() -> None:
     "where", ["1 AS m PATTERN (A{N})", "PREV(x, N) AS m PATTERN (A)", "N AS m"]
 )
 def test_a_number_of_thousands_of_digits(where: str) -> None:
-    with pytest.raises(IllFormed, match="CER0204"):
+    with pytest.raises(CerlabError, match="CER0204"):
         parse_rows(f"MATCH_RECOGNIZE (MEASURES {where.replace('N', '1' * 5_000)})")
 
 
-def test_a_column_of_mixed_values_is_refused() -> None:
+def test_a_column_of_lists_has_no_value() -> None:
+    with pytest.raises(TypeMismatch, match="CER0350: type"):
+        match_recognize(CLAUSE.replace("1 AS", "LAST(o) AS"), pa.table({"o": [[1]]}))
+
+
+def test_a_column_of_mixed_values_is_named() -> None:
     with pytest.raises(TypeMismatch, match="type: column 'x'"):
         match_recognize(CLAUSE, [{"x": 1}, {"x": "a"}])
-
-
-def test_an_integer_beyond_64_bits_is_no_result() -> None:
-    text = "MATCH_RECOGNIZE (MEASURES SUM(x) AS m PATTERN (A+))"
-    with pytest.raises(CerlabError, match="CER0787"):
-        match_recognize(text, [{"x": 2**62}, {"x": 2**62}])

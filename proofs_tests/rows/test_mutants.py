@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
-from cerlab.errors import CerlabError
 from cerlab.rows.machine import Search
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
-from proofs_tests.rows import test_expressions
+from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant
+from proofs_tests.rows.judges import judge
 from proofs_tests.rows.mutants_of_errors import OF_ERRORS
 from proofs_tests.rows.mutants_of_patterns import OF_PATTERNS
 from proofs_tests.rows.mutants_of_reading import OF_READING
@@ -19,23 +15,12 @@ from proofs_tests.rows.mutants_of_values import OF_VALUES
 from proofs_tests.suite import Suite
 
 
-def searched_right(row: Sequence[Any]) -> bool:
-    clauses, table, expected = row
-    try:
-        return bool(test_expressions.values(clauses, table, "search") == list(expected))
-    except CerlabError:
-        return False
-
-
 def merged_by_state_and_row(self: Search, q: int, row: int) -> tuple[int, int, None]:
     """A failure holds for every mapping (5.7)."""
     return q, row, None
 
 
-SEARCH = on_rows(
-    searched_right,
-    [row.values for name in ("BACKTRACKING", "CONTEXTS") for row in test_expressions.TABLES[name]],
-)
+SEARCH = judge("rows-contexts", evaluator="search")
 OF_SEARCH = [mutant(SEARCH, Search, "_place", merged_by_state_and_row)]
 MUTANTS: list[Mutant] = [
     *(*OF_READING, *OF_PATTERNS, *OF_VALUES, *OF_RESULTS, *OF_ERRORS, *OF_SEARCH)
@@ -133,8 +118,8 @@ def test_every_clause_has_a_mutant() -> None:
 
 
 def test_without_a_mutant_every_row_is_right() -> None:
-    for judge in {each.judge for each in MUTANTS}:
-        assert all(judge.case(n) for n in range(judge.count))
+    for each in {wrong.judge for wrong in MUTANTS}:
+        assert all(each.case(n) for n in range(each.count))
 
 
 @each_of(MUTANTS)

@@ -41,6 +41,10 @@ def expression_of(p: rp.Pattern) -> str:
             return ""
 
 
+def test_letters_are_what_they_say() -> None:
+    assert letters("ab .~c")[1] == {"i": 1, "a": False, "b": False, "c": None, "d": False}
+
+
 def test_the_match_at_each_row_ends_where_that_of_re_ends(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         pattern = random_row_regex(rng, 3, excluding=False)

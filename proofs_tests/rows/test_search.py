@@ -19,8 +19,8 @@ from cerlab.rows.machine import ACCEPT, GrowingMapping, Memory, Search, Step
 from cerlab.rows.recognise import RowEvaluator, as_table, column_kinds, value_columns
 from cerlab.rows.types import bind
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
-from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
-from proofs_tests.rows import test_expressions
+from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
+from proofs_tests.rows.judges import OF_VALUES, judge
 from proofs_tests.rows.tables import rows_of, typed_table
 from proofs_tests.suite import Suite
 
@@ -273,13 +273,8 @@ def folds_forget_to_shrink(self: GrowingMapping) -> None:
 POP = GrowingMapping.pop
 
 
-def by_hand(row: Sequence[Any]) -> bool:
-    clauses, table, expected = row
-    return bool(test_expressions.values(clauses, table, "search") == list(expected))
-
-
 AGREEMENT: Judge = on_seeds(agree, 3_000)
-BY_HAND: Judge = on_rows(by_hand, [row.values for row in test_expressions.CASES])
+BY_HAND = judge(*OF_VALUES, evaluator="search")
 MUTANTS = [
     mutant(AGREEMENT, row_compile, "iterations_of", empty_iterations_rejected),
     mutant(AGREEMENT, row_compile, "iterations_of", always_greedy),

@@ -49,13 +49,6 @@ def test_a_stream() -> None:
     assert result.column("x").to_pylist() == [1, 3]
 
 
-def test_columns_of_dicts_are_in_order_of_first_appearance() -> None:
-    rows: list[dict[str, Any]] = [{"b": 1}, {"a": 2, "b": 3}]
-    result = cerlab.match_recognize("MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A))", rows)
-    assert result.to_pylist() == [{"b": 1, "a": None}, {"b": 3, "a": 2}]
-    assert result.column_names == ["b", "a"]
-
-
 def test_integers_and_doubles_in_one_column_are_doubles() -> None:
     rows = [{"x": 1}, {"x": 2.5}, {"x": None}]
     result = cerlab.match_recognize("MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A))", rows)

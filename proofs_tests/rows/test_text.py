@@ -8,24 +8,16 @@ from typing import Any
 import pytest
 
 from cerlab import QuerySyntaxError, ResourceLimit, parse_rows
+from cerlab.conformance import cases
 from cerlab.model.clauses import TimeWindow
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.text import expression_text, pattern_text
-from proofs_tests.rows import test_data, test_expressions, test_patterns, test_scan
 
-CLAUSES = [
-    *(row.values[0] for row in (*test_data.DATA, *test_data.NAMES, *test_data.ROWS)),
-    *(row.values[0] for row in (*test_scan.WITHIN, *test_scan.ORDERS, *test_scan.NUMBERS)),
-    *(f"MATCH_RECOGNIZE ({row.values[0]})" for row in test_expressions.CASES),
-    *(
-        f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({row.values[0]}))"
-        for row in test_patterns.CASES
-    ),
-]
+QUERIES = {case.query for case in cases() if case.language == "rows" and case.kind == "rows"}
 
 
-@pytest.mark.parametrize("text", sorted(set(CLAUSES)))
+@pytest.mark.parametrize("text", sorted(QUERIES))
 def test_printing_is_read_back(text: str) -> None:
     query = parse_rows(text)
     output = str(query)

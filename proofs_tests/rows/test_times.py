@@ -1,10 +1,9 @@
-"""Moments and durations in row patterns: `times.txt` by hand, random ones by every evaluator."""
+"""Sessions, and random conditions of moments and durations, by every evaluator."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from importlib.resources import files
 from random import Random
 from typing import Any
 
@@ -13,88 +12,9 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab import Duration, Timestamp, match_recognize, parse_rows
-from cerlab.model.columns import values_of
+from cerlab import match_recognize, parse_rows
 from proofs_tests.rows.tables import EVALUATORS
 from proofs_tests.suite import Suite
-
-ROW = {
-    "ts": Timestamp(1_706_695_200_500_000_000),
-    "u": Timestamp(1_706_695_140_000_000_000),
-    "d": Duration(90 * 10**9),
-    "e": Duration(1),
-    "x": 3,
-    "y": 0.5,
-    "n": None,
-}
-
-
-def cases(name: str) -> list[tuple[str, str]]:
-    text = files("proofs_tests.rows").joinpath(f"cases/{name}.txt").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return [(parts[0], parts[-1]) for line in lines for parts in [re.split(r"  +", line)]]
-
-
-def shown(value: Any) -> str:
-    words = {"None": "NULL", "True": "TRUE", "False": "FALSE"}
-    return words.get(str(value), str(value))
-
-
-@pytest.mark.parametrize(("e", "expected"), [*cases("times"), *cases("casts")])
-def test_the_value_is(e: str, expected: str) -> None:
-    query = parse_rows(f"MATCH_RECOGNIZE (MEASURES {e} AS m PATTERN (A))")
-    assert parse_rows(str(query)) == query
-    for evaluator in (*EVALUATORS, "compiled"):
-        result = match_recognize(query, [ROW], evaluator=evaluator)
-        (value,) = values_of(result.column("m"), "m")
-        assert shown(value) == expected, evaluator
-
-
-@pytest.mark.parametrize(
-    ("e", "error", "hint"),
-    [
-        ("ts + 1", cerlab.TypeMismatch, "INTERVAL"),
-        ("ts + u", cerlab.TypeMismatch, "INTERVAL"),
-        ("1 - d", cerlab.TypeMismatch, "INTERVAL"),
-        ("d % d", cerlab.TypeMismatch, ""),
-        ("-ts", cerlab.TypeMismatch, ""),
-        ("SUM(ts)", cerlab.TypeMismatch, ""),
-        ("d > 5", cerlab.TypeMismatch, "INTERVAL '5' SECOND"),
-        ("ts > '2024-01-31'", cerlab.TypeMismatch, "TIMESTAMP '2024-01-31 10:00'"),
-        ("ts > 5", cerlab.TypeMismatch, "TIMESTAMP"),
-        ("INTERVAL '1' MONTH", cerlab.Unsupported, ""),
-        ("CAST(x AS DECIMAL(3, 1))", cerlab.Unsupported, "DOUBLE"),
-        ("CAST(d AS INTEGER)", cerlab.TypeMismatch, ""),
-        ("CAST(x AS DATE)", cerlab.TypeMismatch, ""),
-        ("EXTRACT(HOUR FROM ts)", cerlab.Unsupported, "EPOCH"),
-        ("EXTRACT(EPOCH FROM x)", cerlab.TypeMismatch, ""),
-        ("ROUND(d)", cerlab.TypeMismatch, ""),
-        ("ROUND(1, 2, 3)", cerlab.IllFormed, ""),
-        ("x LIKE '3'", cerlab.TypeMismatch, ""),
-        ("'a' LIKE 'a' ESCAPE '!'", cerlab.Unsupported, ""),
-        ("INTERVAL '1'", cerlab.QuerySyntaxError, "30 SECONDS"),
-        ("INTERVAL '1' DAY TO", cerlab.QuerySyntaxError, "30 SECONDS"),
-        ("INTERVAL '1:60' HOUR TO MINUTE", cerlab.QuerySyntaxError, "30 SECONDS"),
-        ("INTERVAL '1:30' MINUTE TO HOUR", cerlab.QuerySyntaxError, "30 SECONDS"),
-        ("INTERVAL 'x' HOUR", cerlab.QuerySyntaxError, "30 SECONDS"),
-        ("INTERVAL '106752' DAY", cerlab.QuerySyntaxError, ""),
-        ("1 MINUTE 1 HOUR", cerlab.QuerySyntaxError, "30 SECONDS"),
-        ("TIMESTAMP '31.1.2024'", cerlab.QuerySyntaxError, "TIMESTAMP '"),
-        ("DATE '2024-01-31 10:00'", cerlab.QuerySyntaxError, "DATE '"),
-    ],
-)
-def test_errors_name_the_literal(e: str, error: type[cerlab.CerlabError], hint: str) -> None:
-    with pytest.raises(error) as caught:
-        match_recognize(f"MATCH_RECOGNIZE (MEASURES {e} AS m PATTERN (A))", [ROW])
-    assert hint in caught.value.hint
-
-
-def test_units_and_types_stay_names() -> None:
-    rows = [{"date": 1, "timestamp": 2, "seconds": 3, "interval": 4, "day": 5}]
-    query = """MATCH_RECOGNIZE (MEASURES date + timestamp + seconds * day AS hours,
-        "interval" AS minute PATTERN (SECOND) DEFINE SECOND AS SECOND.date < timestamp)"""
-    assert match_recognize(query, rows).to_pylist() == [{"hours": 18, "minute": 4}]
-
 
 SESSIONS = """MATCH_RECOGNIZE (
     PARTITION BY user ORDER BY ts

@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from cerlab import match_recognize
-from cerlab.rows.recognise import RowEvaluator
 
 TYPES = [
     ("COUNT(*)", pa.int64()), ("MATCH_NUMBER()", pa.int64()), ("AVG(i)", pa.float64()),
@@ -48,11 +47,3 @@ def test_columns_of_any_type_are_handed_through() -> None:
         "MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A) DEFINE A AS x > 1)", table
     )
     assert result == table.slice(1)
-
-
-@pytest.mark.parametrize("evaluator", ["reference", "search", "auto", "compiled"])
-def test_a_sum_of_integers_and_doubles_is_of_both(evaluator: RowEvaluator) -> None:
-    table = pa.table({"i": [0, 1, 2], "x": [0.5, 2.0, 0.25]})
-    sums = "SUM(CASE WHEN A.i > 1 THEN A.i ELSE A.x END) AS m"
-    clause = f"MATCH_RECOGNIZE (ORDER BY i MEASURES {sums} PATTERN (A+))"
-    assert match_recognize(clause, table, evaluator=evaluator).to_pylist() == [{"m": 4.5}]
