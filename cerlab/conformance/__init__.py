@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cerlab.conformance.values import decode_row
+from cerlab.conformance.values import decode, decode_row
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, in_order
 from cerlab.model.stream import Stream
 
@@ -70,9 +70,9 @@ class Case:
 
     @property
     def stream(self) -> Stream:
-        """The events, with the time of the options."""
+        """The events, with the time of the options, up to `until`."""
         axis = {name: self.options[name] for name in AXIS if name in self.options}
-        return Stream.from_events(self.rows, **axis)
+        return Stream.from_events(self.rows, **axis).up_to(decode(self.options.get("until")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import cerlab
@@ -11,38 +9,7 @@ from cerlab import ComplexEvent, IllFormed, budget
 from proofs_tests.clauses.tables import (
     word,
 )
-from proofs_tests.clauses.test_focel import raw
 from proofs_tests.limits.calls import at_most_calls
-
-FO_CASES = [
-    pytest.param("A{2}", word("ABA"), {(0, 2)}),
-    pytest.param("(A AS x){2}", word("AA"), {(0, 1)}),  # A AS x ; A AS x has no answer
-    pytest.param("A AS x ; (B AS y FILTER y.v = x.v){2}", word("ABBB", v="1121"), {(0, 1, 3)}),
-    pytest.param(
-        "(A AS x FILTER x[v = 1]){2,}",
-        word("AAAA", v="1011"),
-        {(0, 2), (0, 3), (2, 3), (0, 2, 3)},
-    ),
-    pytest.param(
-        "(A AS x FILTER x[v = 1] OR (A AS x FILTER x[v = 0])){2}", word("AA", v="01"), {(0, 1)}
-    ),
-    pytest.param("A AS x ; (A AS x){1}", word("AA"), {(0, 1)}),
-    pytest.param(
-        "((A AS x){1,2} ; B AS y){2}",
-        word("ABAAB"),
-        {(0, 1, 2, 4), (0, 1, 3, 4), (0, 1, 2, 3, 4)},
-    ),
-]
-
-
-@pytest.mark.parametrize(("formula", "events", "expected"), FO_CASES)
-def test_in_fo_cel_each_round_has_its_own_variables(
-    formula: str, events: list[dict[str, Any]], expected: set[tuple[int, ...]]
-) -> None:
-    assert raw(formula, events) == expected
-    for evaluator in ("auto", "reference"):
-        answers = cerlab.evaluate(formula, events, evaluator=evaluator, logic="fo")
-        assert {m.positions for m in answers} == expected
 
 
 @pytest.mark.parametrize("count", ["{1}", "{2}", "{1,}", "{1,3}"])

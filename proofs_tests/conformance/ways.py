@@ -23,7 +23,7 @@ import cerlab
 from cerlab import flinkcep
 from cerlab.cli import main
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.conformance import AXIS, Case, Group, groups
+from cerlab.conformance import Case, Group, groups
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import answer_json, refusal, reply_of
 from cerlab.conformance.values import decode, encode
@@ -31,6 +31,7 @@ from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
 from cerlab.evaluate import EVALUATORS
 from cerlab.fuzz import features
 from cerlab.logic import gcq
+from cerlab.model.answer import complex_event
 from cerlab.model.event import Duration, Timestamp
 from cerlab.predicates.syntax import Comparison, Constant
 from cerlab.testing import as_dict
@@ -56,7 +57,9 @@ def by_labels(case: Case) -> Reply:
         found = cerlab.valuations(case.query, case.stream, logic=logic, evaluator="auto")
     except cerlab.CerlabError as error:
         return refusal(error)
-    return {"valuations": list(map(answer_json, found))}
+    if case.kind == "answers":
+        found = set(map(complex_event, found))
+    return {case.kind: list(map(answer_json, found))}
 
 
 def query_of(case: Case) -> cerlab.Query:
@@ -69,12 +72,15 @@ def by_session(case: Case) -> Reply:
     """Push the events in batches of random sizes, each to a session restored from a state."""
     try:
         rng, query, events = Random(case.id), query_of(case), case.rows
-        session, answers = query.open(**case.options), list[Any]()
+        how = {name: value for name, value in case.options.items() if name != "until"}
+        session, answers = query.open(**how), list[Any]()
         while events:
             size = rng.choice((1, 1, 2, 3, 9))
             answers += session.push(events[:size])
             events = events[size:]
             session = query.open(state=session.state())
+        if "until" in case.options:
+            answers += session.advance(decode(case.options["until"]))
     except cerlab.UsageError as error:
         # Of a whole stream the only column of moments is the time; a session has to be told.
         return {**refusal(error), "kind": "Unsupported"}
@@ -90,6 +96,8 @@ def arguments_of(case: Case, path: Path) -> list[str]:
     arguments = ["run", case.query, str(path), "--language", case.language]
     if "time" in case.options:
         arguments += ["--time", f"{case.options['time']}:{case.options['unit']}"]
+    if "until" in case.options:
+        arguments += ["--until", str(decode(case.options["until"]))]
     return arguments
 
 
@@ -138,14 +146,10 @@ def needs_of(case: Case) -> tuple[str, ...]:
 def has_file(case: Case) -> bool:
     """Return whether a file of plain JSON holds the events: an empty one is refused."""
     plain = (int, str, bool, type(None))
-    return (
-        bool(case.events)
-        and case.options.keys() <= {*AXIS}
-        and all(
-            isinstance(value, plain) or (isinstance(value, float) and abs(value) < 1e300)
-            for event in case.rows
-            for value in event.values()
-        )
+    return bool(case.events) and all(
+        isinstance(value, plain) or (isinstance(value, float) and abs(value) < 1e300)
+        for event in case.rows
+        for value in event.values()
     )
 
 
@@ -188,19 +192,30 @@ def ways_of(case: Case) -> Mapping[str, Way]:
     """Return the ways that a case can be asked by."""
     if case.question:
         return {"auto": by_cerlab, "reference": by_reference}
+    evaluators = {name: by_evaluator(name) for name in ("auto", *EVALUATORS)}
+    two = {name: evaluators[name] for name in ("auto", "reference")}
+    if case.language == "sremo" and case.kind == "answers":
+        return evaluators
     if case.language not in FAMILY:
         own = {"own": OWN[case.language]} if case.language in OWN and case.kind != "error" else {}
         if case.language == "rows":
-            own["compiled"] = by_evaluator("compiled")
-        return {"auto": by_evaluator("auto"), "reference": by_evaluator("reference"), **own}
-    if case.kind not in ("answers", "valuations") or case.options.keys() - {*AXIS}:
-        return {name: by_evaluator(name) for name in ("auto", "reference")}
-    some = dict(WAYS)
-    if case.kind != "valuations":
-        del some["labels"]
-    if has_file(case):
-        some["command"] = by_command
-    return some
+            own["compiled"] = evaluators["compiled"]
+        return {**two, **own}
+    if case.kind not in ("answers", "valuations") or "schema" in case.options:
+        return two
+    if "logic" in case.options:
+        return evaluators
+    return {**WAYS, "command": by_command} if has_file(case) else WAYS
+
+
+def by_variables(case: Case) -> Reply:
+    """Evaluate a well-formed formula with variables for single events."""
+    try:
+        answers = cerlab.evaluate(case.query, case.stream, logic="fo")
+    except cerlab.IllFormed as error:
+        return {**refusal(error), "kind": "Unsupported"}
+    assert answers == cerlab.evaluate(case.query, case.stream, logic="fo", evaluator="reference")
+    return {"matches": [list(answer.positions) for answer in answers]}
 
 
 def by_transducer(case: Case) -> Reply:
@@ -261,6 +276,7 @@ def window_query(query: gcq.Gcq) -> WindowQuery | None:
 
 
 OWN: Mapping[str, Way] = {
+    "fo-cel": by_variables,
     "rows": by_evaluator("search"),
     "sremo": by_transducer,
     "gcq": by_algorithm_1,

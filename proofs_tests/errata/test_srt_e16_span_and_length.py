@@ -15,12 +15,6 @@ from cerlab.model.event import Event
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 
 
-def test_one_mark_after_a_long_prefix() -> None:
-    e, S = parse_sremo("<TRUE>* . <type = 'A'>^"), [Event(kind) for kind in "BBA"]
-    assert matches(sre.SpanWindow(e, 1), S) == {(2,)}
-    assert matches(sre.LengthWindow(e, 1), S) == frozenset()
-
-
 def test_a_span_window_that_bounds_nothing() -> None:
     """With one mark [1..1] leaves the language of SRT Thm. 38, which no deterministic one accepts.
 

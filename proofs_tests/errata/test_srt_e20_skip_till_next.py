@@ -4,6 +4,7 @@
 with anything beside it. The gap here is ``!(<TRUE>* . e2 . <TRUE>*)``. In it e2 keeps its outputs,
 though they mark nothing there: without them a window on the span of the marks, and an
 intersection, would let more through, and the gap would be kept by instances that e2 does not have.
+The right matches are cases of ``cerlab/conformance/cases/errata.json``.
 """
 
 from __future__ import annotations
@@ -56,7 +57,6 @@ def word(types: str) -> list[Event]:
 def test_instances_in_the_gap(types: str) -> None:
     S = word(types)
     assert matches(as_printed(read("A^"), read("B^")), S) == {(0, len(S) - 1)}
-    assert matches(read("@(A^, B^)"), S) == frozenset()
 
 
 @pytest.mark.parametrize("types", ["AB", "ACB", "ABB"])
@@ -77,19 +77,13 @@ def test_random_sequences_meet_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("e2", "types", "expected"),
-    [
-        ("(A^ . _* . B^)[1..2]", "CAXBAB", (0, 4, 5)),
-        ("(A^ | B^) & (A^ | B)", "CBA", (0, 2)),
-    ],
+    ("e2", "types"),
+    [("(A^ . _* . B^)[1..2]", "CAXBAB"), ("(A^ | B^) & (A^ | B)", "CBA")],
 )
-def test_an_instance_without_its_outputs_need_not_be_one(
-    e2: str, types: str, expected: tuple[int, ...]
-) -> None:
+def test_an_instance_without_its_outputs_need_not_be_one(e2: str, types: str) -> None:
     """AXB has a span of three, so it is outside the window of two; B has no common marks."""
     S = word(types)
     assert matches(without_outputs(read("C^"), read(e2)), S) == frozenset()
-    assert matches(read(f"@(C^, {e2})"), S) == {expected}
 
 
 def test_in_the_core_outputs_make_no_difference() -> None:

@@ -7,19 +7,10 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
 from proofs_tests.sremo.tables import match
 
 COMPLEMENT = "(A^ . !(B) . C^)[1..9]"
 ABSENCE = ("(A^ . !(_* . B . _*) . C^)[1..9]", "(A^ . <NOT type = 'B'>* . C^)[1..9]")
-
-
-@pytest.mark.parametrize("types", ["ABBC", "ABXC", "AXBC", "ABBBC"])
-def test_the_printed_example_accepts_what_it_means_to_exclude(types: str) -> None:
-    assert match(COMPLEMENT, types) == {(0, len(types) - 1)}
-    for text in ABSENCE:
-        assert match(text, types) == frozenset()
 
 
 def test_absence_on_all_short_gaps() -> None:
