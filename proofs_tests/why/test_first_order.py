@@ -9,8 +9,6 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-import pytest
-
 import cerlab
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds
@@ -32,7 +30,7 @@ from cerlab.predicates.condition import Correlation, On, labels_of
 from cerlab.predicates.syntax import LabelAttribute, Operator
 from cerlab.testing import Shape, random_events, random_predicate
 from cerlab.testing.cel import random_fo_formula
-from cerlab.why import Derivation, Kind, Why, why
+from cerlab.why import Derivation, Why, why
 from cerlab.why.deduction import CelDerivation
 from cerlab.why.failure import Repair
 from proofs_tests.clauses.tables import word
@@ -278,95 +276,6 @@ def test_one_change_is_blamed(suite: Suite) -> None:
     BLAMES.check(suite)
 
 
-ROWS: list[tuple[str, str, str, tuple[int, ...], Kind, str]] = [
-    ("A AS x ; B AS y", "AC", "00", (0, 1), Kind.TYPE, "event 1 is C, B was asked"),
-    (
-        "(A AS x ; B AS y) FILTER x[v = 1]",
-        "AB",
-        "01",
-        (0, 1),
-        Kind.FILTER,
-        "x at 0 fails v = 1: v is 0",
-    ),
-    (
-        "(A AS x FILTER y[v = 1]) ; B AS y",
-        "AB",
-        "10",
-        (0, 1),
-        Kind.FILTER,
-        "y at 1 fails v = 1: v is 0",
-    ),
-    (
-        "A AS x ; (B AS y FILTER y.v > x.v)+",
-        "ABB",
-        "121",
-        (0, 1, 2),
-        Kind.FILTER,
-        "y.v > x.v is false: y.v 1 at 2 > x.v 1 at 0",
-    ),
-    (
-        "(A AS x)+ FILTER y[v = 1]; B AS y",
-        "AAB",
-        "110",
-        (0, 1, 2),
-        Kind.FILTER,
-        "y at 2 fails v = 1: v is 0",
-    ),
-    (
-        "A AS x ; A AS x",
-        "AA",
-        "00",
-        (0, 1),
-        Kind.VARIABLE,
-        "x is event 0 and event 1: a variable is one event",
-    ),
-    (
-        "A AS x ; B AS y ; C AS z",
-        "AC",
-        "00",
-        (0, 1),
-        Kind.MISSING,
-        "no event is there for B after 0 and before 1",
-    ),
-    (
-        "(A AS x FILTER y[v = 1]) ; B AS y",
-        "A",
-        "1",
-        (0,),
-        Kind.MISSING,
-        "no event is there for B after 0",
-    ),
-    (
-        "A AS x OR B AS x",
-        "AB",
-        "00",
-        (0, 1),
-        Kind.LEFTOVER,
-        "event 1 is B, and no part of the formula takes it",
-    ),
-    (
-        "MAX((A AS x)+)",
-        "AA",
-        "00",
-        (1,),
-        Kind.STRATEGY,
-        "a larger answer contains it (MAX): {0, 1}",
-    ),
-]
-
-
-@pytest.mark.parametrize(("formula", "types", "values", "positions", "kind", "words"), ROWS)
-def test_the_failure(
-    formula: str, types: str, values: str, positions: tuple[int, ...], kind: Kind, words: str
-) -> None:
-    events = word(types, v=values)
-    explanation = why(formula, events, positions, logic="fo")
-    assert not explanation.holds
-    assert [(failure.kind, str(failure)) for failure in explanation.failures] == [(kind, words)]
-    answers = cerlab.evaluate(formula, events, logic="fo")
-    assert all(m.positions != positions for m in answers)
-
-
 def test_the_text_says_which_event_each_variable_is() -> None:
     explanation = why("A AS x ; (B AS y)+", word("ABB"), (0, 1, 2), logic="fo")
     assert str(explanation).splitlines() == [
@@ -380,19 +289,3 @@ def test_the_text_says_which_event_each_variable_is() -> None:
         "   └─ AS y [2, 2]  B {2}  y {2}",
         "      └─ B 2: B()",
     ]
-
-
-@pytest.mark.parametrize(
-    ("query", "error", "code"),
-    [
-        ("A : B", cerlab.Unsupported, "CER0406"),
-        ("A AS x FILTER y[v = 1]", cerlab.IllFormed, "CER0230"),
-        ("SELECT x WHERE A AS x ; B", cerlab.Unsupported, "CER0406"),
-        ("MAX(A AS x) ; B", cerlab.Unsupported, "CER0498"),
-        ("<type = 'A'>^", cerlab.Unsupported, "CER0480"),
-    ],
-)
-def test_refused_by_name(query: str, error: type[cerlab.CerlabError], code: str) -> None:
-    with pytest.raises(error) as caught:
-        why(query, word("AB"), (0,), logic="fo")
-    assert caught.value.code == code

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from cerlab.conformance import Case, cases
+from cerlab.conformance.judge import difference
+from cerlab.conformance.replies import reply_of
 from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import NO_CLOCKS
@@ -22,10 +25,8 @@ from cerlab.why import question as windows
 from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import Failure, Kind, Retype
 from cerlab.why.question import Context, contexts
-from proofs_tests.clauses.tables import word
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite
-from proofs_tests.why.rows import TWO_KEYS
 from proofs_tests.why.test_agreement import agree
 from proofs_tests.why.test_mutations import blames
 
@@ -188,13 +189,19 @@ def test_what_is_there_passes_every_case(judge: Judge, suite: Suite) -> None:
         judge.case(n)
 
 
+def case_of(id: str) -> Case:
+    """Return a case of the conformance suite, which passes without a mutant."""
+    (case,) = (each for each in cases("why") if each.id == id)
+    assert difference(case, reply_of(case)) == ""
+    return case
+
+
 def test_only_what_is_strictly_inside_is_unless(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rival shares its start with the answer: too rare among random cases."""
-    query, events = "(A ; C) UNLESS (A ; B)", word("ABC")
-    assert not why(query, events, (0, 2)).holds
+    case = case_of("why/unless-with-the-same-start")
     monkeypatch.setattr(table, "inside", nothing_inside)
     with pytest.raises(AssertionError, match="the automaton does not accept"):
-        why(query, events, (0, 2))
+        reply_of(case)
 
 
 def test_what_comes_during_a_wait_is_unless(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,10 +216,9 @@ def test_a_strategy_compares_answers_whose_wait_is_not_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Such answers at the end of a key are too rare among random cases."""
-    query = "SELECT LAST * WHERE A+ WAIT 5 [t] PARTITION BY [k]"
-    assert not why(query, TWO_KEYS, (0,)).holds
+    case = case_of("why/rival-whose-wait-is-not-over")
     monkeypatch.setattr(clauses.Checks, "_preferred_wait", without_what_it_waits_for)
-    assert why(query, TWO_KEYS, (0,)).holds
+    assert difference(case, reply_of(case))
 
 
 def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,8 +226,7 @@ def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
     It is too rare among random cases.
     """
-    query = "(A AS x OR A AS y) FILTER x[v = 1]"
-    assert why(query, word("A", v="0"), (0,)).holds
+    case = case_of("why/either-label-with-a-filter-on-one")
     monkeypatch.setattr(table, "item", intervals_only)
     with pytest.raises(AssertionError, match="the automaton accepts"):
-        why(query, word("A", v="0"), (0,))
+        reply_of(case)
