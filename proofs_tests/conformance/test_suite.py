@@ -14,7 +14,14 @@ from cerlab.conformance import FOLDER, Case, Group, groups
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import answer_json
 from cerlab.conformance.values import decode, encode
-from proofs_tests.conformance.ways import TABLE, counts_of, head, line_of, needs_of
+from proofs_tests.conformance.ways import (
+    TABLE,
+    counts_of,
+    head,
+    line_of,
+    needs_of,
+    replies_in_table,
+)
 
 LINES = TABLE.read_text().splitlines()
 
@@ -168,8 +175,9 @@ def test_json_that_denotes_no_value_is_refused(text: Any) -> None:
         decode(text)
 
 
-def test_the_change_list_names_the_version_and_the_digest_of_the_cases() -> None:
-    """A changed case turns this red until an entry gives the reason."""
+def test_the_change_list_names_the_version_the_digest_of_the_cases_and_how_many_replies() -> None:
+    """A changed case, or a way that supports fewer, turns this red until an entry says why."""
     text = (FOLDER.parent / "CHANGES.md").read_text()
-    newest = text.split("\n## ")[1]
-    assert newest.startswith(f"{conformance.VERSION}, {conformance.digest()}\n")
+    newest = text.split("\n## ")[1].partition("\n")[0]
+    known = f"{conformance.VERSION}, {conformance.digest()}, {replies_in_table():,} replies"
+    assert newest == known

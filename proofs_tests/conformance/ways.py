@@ -296,6 +296,12 @@ def head() -> str:
     return f"{'group':28} {'cases':>6}" + "".join(f"{name:>11}" for name in COLUMNS)
 
 
+def replies_in_table() -> int:
+    """Return the number of replies that the table counts, by all ways and on all cases."""
+    lines = TABLE.read_text().splitlines()[1:]
+    return sum(int(number) for line in lines for number in line.split()[2:])
+
+
 if __name__ == "__main__":
     lines = [line_of(group, counts_of(group)) for group in groups()]
     TABLE.write_text("\n".join([head(), *lines]) + "\n")
