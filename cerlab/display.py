@@ -31,6 +31,14 @@ _renderers: dict[tuple[type, str], Renderer] = {}
 T = TypeVar("T", bound=type)
 
 
+def terminal(file: Any) -> Any:
+    """Return the terminal behind a standard stream of a command, for cursors and colours.
+
+    The stream itself escapes control characters (`cerlab.cli.streams`).
+    """
+    return getattr(file, "terminal", file)
+
+
 def load_with(load: Callable[[], object]) -> None:
     """Let `load` register the pictures, when a value is first shown that has no renderer yet."""
     _load_pictures.append(load)

@@ -7,8 +7,10 @@ meaning: 01 syntax, 02 ill-formed, 03 type, 04 unsupported, 05 undecided, 06 res
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import inspect
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +20,41 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Characters that move the cursor, change a terminal, hide or reorder text, but no line ends.
+
+Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji are spelled with them.
+"""
+
+
+def printable(text: str) -> str:
+    """Return a text of others for a terminal: control characters as JSON escapes them.
+
+    >>> printable("a\\x1b[31mb")
+    'a\\\\u001b[31mb'
+    """
+    return _CONTROLS.sub(lambda match: _escaped(match[0]), text)
+
+
+def _escaped(text: str) -> str:
+    units = text.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4))
+
+
+ESCAPE = "cerlab.escaped"
+"""The handler of `codecs` that writes ``\\u00e9`` where an encoding has no é: inside JSON it is."""
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return _escaped(error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(ESCAPE, _escape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +80,10 @@ class SourcePlace:
 
     def excerpt(self) -> str:
         """The source line (cut to 100 columns around the place) with a caret under the span."""
-        lines = self.text.splitlines() or [""]
-        # one column for a tab, as the parser counts: drawn wider it would move the caret
-        line = lines[min(self.span.line, len(lines)) - 1].replace("\t", " ")
+        lines = self.text.split("\n")
+        line = lines[min(self.span.line, len(lines)) - 1].rstrip("\r").replace("\t", " ")
+        # one column for each character, as the parser counts: drawn wider it would move the caret
+        line = _CONTROLS.sub("\ufffd", line)
         start = self.span.column - 1
         end = self.span.end_column - 1 if self.span.end_line == self.span.line else len(line)
         left = max(0, start - 60)
@@ -100,7 +138,7 @@ class CerlabError(Exception):
             lines.append(self.place.excerpt())
         if self.hint:
             lines.append(f"hint: {self.hint}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to make the same error in another process, whatever its class asks for."""
@@ -194,6 +232,9 @@ class UsageError(CerlabError):
 
 class CerlabWarning(UserWarning):
     """Accepted syntax that has no effect, or not the effect one may expect."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class AnswerWarning(CerlabWarning):

@@ -7,7 +7,6 @@ when terminated; 70 for an internal error.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import signal
 import sys
@@ -17,23 +16,28 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from cerlab import __version__
 from cerlab.cli.command import BAD, EXAMPLES, INTERNAL, INTERRUPTED, OK, add_limits, within_limits
-from cerlab.errors import CerlabError, CerlabWarning, nearest
+from cerlab.cli.streams import standard_streams
+from cerlab.display import terminal
+from cerlab.errors import CerlabError, CerlabWarning, nearest, printable
 
 __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
+    with standard_streams():
+        return _status(sys.argv[1:] if argv is None else argv)
+
+
+def _parse_and_run(words: Sequence[str]) -> int:
+    if not words:
+        parser_of(()).print_help(sys.stderr)
+        return BAD
     try:
-        words = sys.argv[1:] if argv is None else argv
-        if not words:
-            parser_of(()).print_help(sys.stderr)
-            return BAD
         names = [word for word in words if not word.startswith("-")][:1]
         arguments = parser_of(names).parse_args(words)
     except SystemExit as stop:  # argparse has printed its own message
@@ -42,7 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.showwarning = _show_warning
         quiet = getattr(arguments, "quiet", False)
         warnings.simplefilter("ignore" if quiet else "always", CerlabWarning)
-        return _status(arguments)
+        with within_limits(arguments):
+            return _run(arguments)
 
 
 @contextmanager
@@ -80,23 +85,15 @@ def _run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _status(arguments: argparse.Namespace) -> int:
+def _status(words: Sequence[str]) -> int:
     try:
-        from cerlab.io.output import ESCAPE
-
-        if isinstance(sys.stdout, TextIOWrapper):
-            # An encoding without é must not end a command in the middle of its answers.
-            sys.stdout.reconfigure(errors=ESCAPE)
-        with within_limits(arguments):
-            status = _run(arguments)
-            sys.stdout.flush()
+        status = _parse_and_run(words)
+        sys.stdout.flush()
         return status
     except CerlabError as error:
         print(error, file=sys.stderr)
         return BAD
     except BrokenPipeError:  # the reader of our output has gone, as in `cerlab run .. | head`
-        # Python flushes standard output once more at exit, which would fail with a traceback.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -190,7 +187,10 @@ class _Parser(argparse.ArgumentParser):
             hint = nearest(unknown[1], COMMANDS)
             hint = hint if hint.startswith("did you") else "answers are: cerlab run QUERY EVENTS"
             message = f"there is no command '{unknown[1]}'\nhint: {hint}; see cerlab --help"
-        super().error(message)
+        super().error(printable(message))
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(message, terminal(file))  # in colour from Python 3.14 on
 
 
 def parser_of(names: Collection[str]) -> argparse.ArgumentParser:

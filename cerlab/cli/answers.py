@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from cerlab.cli.options import comma_separated, in_columns, output
 from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.display import terminal
+from cerlab.errors import printable
 from cerlab.evaluate.labelled import (
     Recent,
     event_texts,
@@ -255,7 +257,7 @@ def _cell(value: Any) -> str:
         return ", ".join(map(_cell, value))
     if isinstance(value, timedelta):
         return str(to_value(value))
-    return "" if value is None else str(value)
+    return "" if value is None else printable(str(value))
 
 
 def _positions(positions: Iterable[int]) -> str:
@@ -266,15 +268,16 @@ def _draw_by_rich(names: Sequence[str], columns: Sequence[list[str]], file: Text
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*names)
+    table = Table(*map(printable, names))
     for row in zip(*columns, strict=True):
         table.add_row(*row)
-    Console(file=file).print(table)
+    # no markup: text in brackets is text
+    Console(file=terminal(file), markup=False, emoji=False).print(table)
 
 
 def _draw(names: Sequence[str], columns: Sequence[list[str]], file: TextIO) -> None:
     """The same frame, with no cell cut or wrapped."""
-    cells = [[name, *column] for name, column in zip(names, columns, strict=True)]
+    cells = [[printable(name), *column] for name, column in zip(names, columns, strict=True)]
     widths = [max(map(len, column)) for column in cells]
     rules = [("┏", "━", "┳", "┓"), ("┡", "━", "╇", "┩"), ("└", "─", "┴", "┘")]
     top, below, end = (

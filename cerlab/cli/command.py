@@ -16,8 +16,11 @@ from cerlab.errors import CerlabError
 OK, NO, BAD, UNDECIDED, INTERRUPTED, INTERNAL = 0, 1, 2, 3, 130, 70
 
 
-BETWEEN_ALARMS = 0.25
+BETWEEN_LOOKS = 0.25
 """Seconds between two looks at the limits of a command that waits or computes elsewhere."""
+
+_SIGNAL = getattr(signal, "SIGURG", None) or signal.SIGBREAK  # type: ignore[attr-defined,unused-ignore]
+"""The signal that interrupts a command at a limit: without a handler the system ignores it."""
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -34,56 +37,45 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 def within_limits(arguments: argparse.Namespace) -> Iterator[None]:
     """A block within the limits of a command, which are seen while it waits for a pipe too.
 
-    The process is ours here, so a timer interrupts what does not look at the limits itself.
+    A thread looks at the limits, and at the first that is reached interrupts the main thread:
+    timers and their signals belong to the program that called `main`.
     """
     seconds, memory = arguments.time_limit, arguments.memory_limit
     with limits(seconds, memory):
         if (seconds is None and memory is None) or current_thread() is not main_thread():
             yield
             return
-        # Windows has no `setitimer`.
-        with _with_timer() if hasattr(signal, "setitimer") else _with_thread():
-            yield
+        over = Event()
 
+        def look() -> None:
+            while not over.wait(BETWEEN_LOOKS):
+                try:
+                    poll()
+                except CerlabError:
+                    _signal_main_thread()
 
-@contextmanager
-def _with_timer() -> Iterator[None]:
-    """A block in which a timer looks at the limits."""
-    # An exception of the handler comes up wherever the main thread is, in a read of a pipe too.
-    before = signal.signal(signal.SIGALRM, lambda *_: poll())
-    signal.setitimer(signal.ITIMER_REAL, BETWEEN_ALARMS, BETWEEN_ALARMS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def _with_thread() -> Iterator[None]:
-    """Enforce the limit without a timer: a thread looks, and at a limit interrupts this one."""
-    over = Event()
-
-    def look() -> None:
-        while not over.wait(BETWEEN_ALARMS):
-            try:
+        def stop(*_: object) -> None:
+            if not over.is_set():
                 poll()
-            except CerlabError:
-                interrupt_main()
-                return
 
-    # The limits are in a context variable, which a new thread would not see.
-    looks = Thread(target=copy_context().run, args=(look,), daemon=True)
-    looks.start()
-    try:
+        # The limits are in a context variable, which a new thread would not see.
+        looks = Thread(target=copy_context().run, args=(look,), daemon=True)
+        before = signal.signal(_SIGNAL, stop)
+        looks.start()
         try:
             yield
         finally:
             over.set()
             looks.join()
-    except KeyboardInterrupt:
-        poll()
-        raise
+            signal.signal(_SIGNAL, before or signal.SIG_DFL)
+
+
+def _signal_main_thread() -> None:
+    # A real signal also ends the read of a pipe, which Windows has no signal for.
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main_thread().ident or 0, _SIGNAL)
+    else:
+        interrupt_main(_SIGNAL)
 
 
 EXAMPLES = {

@@ -24,6 +24,7 @@ from cerlab.conformance.run import (
     judge_engine,
     request_of,
 )
+from cerlab.display import terminal
 from cerlab.errors import UsageError, nearest
 from cerlab.fuzz import CEL, CLAUSES, FAMILY, TIMED, Progress, Summary, engine, fuzz, wanted
 from cerlab.testing import ATTRIBUTES, SMALL
@@ -138,7 +139,7 @@ def _watch_fuzz(cases: int) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=Console(file=terminal(sys.stderr)), transient=True) as progress:
         task = progress.add_task("comparing", total=cases)
         yield lambda n: progress.update(task, completed=n)
 
@@ -369,7 +370,8 @@ def _sqllogictest(folder: Path, file: str | None) -> int:
 def _watch(cases: int, seconds: float) -> None:
     """Print the progress, on a terminal."""
     if sys.stderr.isatty():
-        print(f"\r{cases:,} cases, {seconds:,.0f} s", end="", file=sys.stderr, flush=True)
+        line = f"\r{cases:,} cases, {seconds:,.0f} s"
+        print(line, end="", file=terminal(sys.stderr), flush=True)
 
 
 def _print(outcome: Trial) -> None:
@@ -380,7 +382,7 @@ def _print(outcome: Trial) -> None:
     for tally in outcome.tallies:
         counts = (f"{tally.verdicts[v]:,}" for v in Verdict)
         table.add_row(tally.name, tally.version, *counts, str(len(tally.causes)))
-    Console(stderr=True).print(table)
+    Console(file=terminal(sys.stderr)).print(table)
     for name, why in outcome.absent:
         print(f"not there: {name}: {why}", file=sys.stderr)
     for tally in outcome.tallies:

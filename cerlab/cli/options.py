@@ -20,6 +20,7 @@ from cerlab.compile.pattern import (
     any_pattern,
     is_row_pattern,
 )
+from cerlab.display import terminal
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
 from cerlab.io.output import refuse_same, whole_text
 from cerlab.io.rows import Part, length
@@ -308,7 +309,7 @@ def bar(
         TaskProgressColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=Console(file=terminal(sys.stderr)),
         transient=True,
     )
     task = progress.add_task(what, total=total)
@@ -324,7 +325,8 @@ def bar(
             yield part
             count += length(part)
     finally:
-        progress.stop()
+        if progress.live.is_started:  # without a bar it would print an empty line
+            progress.stop()
 
 
 class WatchedStream(Stream):

@@ -17,6 +17,7 @@ from warnings import warn
 
 from cerlab.cli.command import BAD, OK
 from cerlab.cli.options import add_quiet, comma_separated, read_query, time_option
+from cerlab.display import terminal
 from cerlab.errors import BadData, CerlabError, CerlabWarning, DataPlace, UsageError
 from cerlab.model.stream import time_axis
 
@@ -429,7 +430,9 @@ def _progress(spark: SparkSession) -> Iterator[None]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bars = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    bars = Progress(
+        *columns, TimeElapsedColumn(), console=Console(file=terminal(sys.stderr)), transient=True
+    )
     over = threading.Event()
     watch_arguments = (context.statusTracker(), bars, over)
     thread = threading.Thread(target=_watch, args=watch_arguments, daemon=True)

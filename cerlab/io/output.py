@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import errno
 import os
 import re
@@ -17,17 +16,15 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, TextIO, TypeAlias
 from uuid import uuid4
 
-from cerlab.errors import UsageError
+from cerlab.errors import ESCAPE, UsageError
 
 AnyPath: TypeAlias = str | PathLike[str]
-
-ESCAPE = "cerlab.escaped"
-"""The handler of `codecs` that writes ``\\u00e9`` where an encoding has no é: inside JSON it is."""
 
 _LINKS = 40
 """Links that the system follows from one name."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_UNNAMED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
+"""Errors of writing, which do not name the file."""
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
@@ -59,7 +56,7 @@ def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
             file_path = os.path.join(folder, f".{name[:40]}.{uuid4().hex}")
             yield from _temporary_file(file_path, os.path.join(folder, name), now)
     except OSError as error:
-        if error.filename == file_path or error.errno in _FULL:
+        if error.filename == file_path or error.errno in _UNNAMED:
             error.filename = os.fspath(path)
         raise
 
@@ -191,12 +188,3 @@ def _identity(path: AnyPath, dash: int) -> object:
     except ValueError:  # a NUL byte: whoever opens it says so
         return None
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
-
-
-def _escape(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeEncodeError)
-    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4)), error.end
-
-
-codecs.register_error(ESCAPE, _escape)

@@ -21,6 +21,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _FunctionCompiler
 from numba.np.numpy_support import as_dtype
 
+from cerlab.display import terminal
 from cerlab.kernel_cache.entries import write
 
 _numbers = count(1)
@@ -143,7 +144,7 @@ def _announce(number: int | None, most: int = 0) -> None:
     if sys.stderr is not None and sys.stderr.isatty():
         # a kernel that comes with other types than before is compiled once more
         text = f"{text}: {number} of at most {max(number, most)}" if number else ""
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{text}", end="", file=terminal(sys.stderr), flush=True)
     elif number == 1 and _someone_waits():
         print(f"{text}: at most {most}", file=sys.stderr)
 

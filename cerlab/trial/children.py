@@ -15,8 +15,8 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import chdir
 from importlib.metadata import version as installed
 from itertools import count
 from pathlib import Path
@@ -148,10 +148,8 @@ def pycer() -> None:
 
         return installed("pycer")
 
-    folder = Path(tempfile.gettempdir(), "cerlab-pycer")
-    folder.mkdir(exist_ok=True)
-    os.chdir(folder)
-    serve(version, pycer_reply)
+    with TemporaryDirectory(prefix="cerlab-pycer-") as folder, chdir(folder):
+        serve(version, pycer_reply)
 
 
 # Flink SQL: the tables of a batch are rows of one file, told apart by their number c; each query is

@@ -313,7 +313,7 @@ def test_a_command_that_waits_sees_its_limit() -> None:
 @pytest.fixture
 def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on Windows."""
-    for name in ("setitimer", "SIGALRM", "ITIMER_REAL", "SIGHUP"):
+    for name in ("pthread_kill", "setitimer", "SIGALRM", "ITIMER_REAL", "SIGHUP"):
         monkeypatch.delattr(signal, name, raising=False)
 
 
@@ -339,7 +339,7 @@ def test_without_a_timer_an_interrupt_is_one_and_the_end_is_no_limit() -> None:
 def test_a_limit_at_the_very_end_is_no_interrupt(
     clock: Dial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread is about to interrupt when the work is done: that is still the limit."""
+    """The thread is about to interrupt when the work is done: then it is done."""
     looking, joining = Event(), Event()
 
     class Joined(Thread):
@@ -347,17 +347,38 @@ def test_a_limit_at_the_very_end_is_no_interrupt(
             joining.set()
             super().join(timeout)
 
-    def interrupt() -> None:
+    def interrupt(number: int) -> None:
         looking.set()
         joining.wait()
-        _thread.interrupt_main()
+        _thread.interrupt_main(number)
 
     clock.step = 1
     module = sys.modules[within_limits.__module__]
     monkeypatch.setattr(module, "interrupt_main", interrupt)
     monkeypatch.setattr(module, "Thread", Joined)
-    with pytest.raises(cerlab.ResourceLimit, match="CER0620"), within_limits(ONE_SECOND):
+    with within_limits(ONE_SECOND):
         looking.wait()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timers that send signals")
+def test_a_limit_leaves_the_timer_of_the_host_alone(clock: Dial) -> None:
+    """It rings while a command runs, and rings on; signals have the handlers that they had."""
+    rings: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rings.append(1))
+    handlers = [signal.getsignal(each) for each in signal.valid_signals()]
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        with within_limits(ONE_SECOND):
+            while len(rings) < 3:
+                signal.pause()
+        clock.step = 1
+        with pytest.raises(cerlab.ResourceLimit, match="CER0620"), within_limits(ONE_SECOND):
+            list(iter(signal.pause, 0))
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == pytest.approx(0.01, rel=0.5)
+        assert [signal.getsignal(each) for each in signal.valid_signals()] == handlers
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.usefixtures("no_timer")

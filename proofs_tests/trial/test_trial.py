@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +18,7 @@ from typing import Any, cast
 
 import pytest
 
+import cerlab.trial
 from cerlab import match_recognize, parse_rows
 from cerlab.cli import main
 from cerlab.errors import UsageError
@@ -316,3 +319,23 @@ def test_what_ours_is_asked_is_what_users_ask() -> None:
             assert judgement_of(
                 case, ROWS.answers(case), AnswerRows(tuple(rows)), True
             ).verdict is (Verdict.SAME)
+
+
+def test_pycer_runs_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    """Its log files go where it runs: to no folder that another user may have made."""
+    (tmp_path / "pycer.py").write_text("import os\nraise ImportError(os.getcwd())\n")
+    program = Path(cerlab.trial.__file__).with_name("children.py")
+    folders = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, program, "pycer"],
+                input='{"hello": true}\n',
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            ).stdout
+        )["absent"].removeprefix("ImportError: ")
+        for _ in range(2)
+    ]
+    assert len(set(folders)) == 2
+    assert not any(Path(folder).exists() for folder in folders)
