@@ -82,15 +82,16 @@ class OtherProcess(Engine, Protocol):
         """Return the engine's reply to a request."""
 
 
+# Bytes that are no UTF-8 are shown as escapes, which no JSON has: they are a failure of the engine.
+_ENCODING, _ERRORS = "utf-8", "backslashreplace"
+
 _COMMAND = "write what a shell starts, in quotes: cerlab fuzz 'python3 engine.py'"
 
 
 @contextmanager
 def engine(command: str, seconds: float) -> Iterator[OtherProcess]:
     """The engine of a command, which has so many seconds for a case."""
-    words = shlex.split(command)
-    if not words:
-        raise UsageError("CER0851", "there is no command", hint=_COMMAND)
+    words = words_of(command)
     if "{query}" in command:
         with TemporaryDirectory(prefix="cerlab-fuzz-") as folder:
             yield ProcessPerCase(words, Path(folder), seconds)
@@ -100,6 +101,18 @@ def engine(command: str, seconds: float) -> Iterator[OtherProcess]:
         yield serving
     finally:
         serving.stop()
+
+
+def words_of(command: str) -> list[str]:
+    """Return the words of a command; raises `UsageError` for none, and for an open quote."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        message = f"the command cannot be read: {str(error).lower()}"
+        raise UsageError("CER0851", message, hint=_COMMAND) from None
+    if not words:
+        raise UsageError("CER0851", "there is no command", hint=_COMMAND)
+    return words
 
 
 class ProcessPerCase:
@@ -125,7 +138,12 @@ class ProcessPerCase:
         self._events.write_text("".join(json.dumps(event) + "\n" for event in request["events"]))
         try:
             process = subprocess.run(
-                self._words, capture_output=True, text=True, timeout=self._seconds, check=False
+                self._words,
+                capture_output=True,
+                encoding=_ENCODING,
+                errors=_ERRORS,
+                timeout=self._seconds,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return _timeout(self._seconds)
@@ -137,10 +155,12 @@ class ProcessPerCase:
             return Failure(
                 f"exit status {process.returncode}: {' '.join(list(_lines(process.stderr))[-1:])}"
             )
-        try:
-            return {"answers": [json.loads(line) for line in _lines(process.stdout)]}
-        except json.JSONDecodeError as error:
-            return Failure(f"this is not a line of JSON: {error.doc[:80]!r}")
+        rows = []
+        for line in _lines(process.stdout):
+            if isinstance(row := json_of(line), Failure):
+                return row
+            rows.append(row)
+        return {"answers": rows}
 
 
 class ServerProcess:
@@ -206,7 +226,8 @@ class ServerProcess:
                 stdin=pipe,
                 stdout=pipe,
                 stderr=self._log,
-                text=True,
+                encoding=_ENCODING,
+                errors=_ERRORS,
                 cwd=self._folder,
                 preexec_fn=limit,
             )
@@ -262,17 +283,22 @@ def _timeout(seconds: float) -> Failure:
     return Failure(f"no answer in {seconds:g} s", hung=True)
 
 
+def json_of(line: str) -> Any | Failure:
+    """Return the value of a line of JSON; a failure for text of other kinds, sizes and depths."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):  # ValueError also of integers with too many digits
+        return Failure(f"this is not JSON: {line[:80]!r}")
+
+
 def reply(line: str) -> Outcome:
     """Return the outcome in a line of JSON."""
     return outcome_of(_object(line))
 
 
 def _object(line: str) -> Reply:
-    try:
-        answer = json.loads(line)
-    except json.JSONDecodeError:
-        return Failure(f"this is not JSON: {line[:80]!r}")
-    if not isinstance(answer, dict):
+    answer = json_of(line)
+    if not isinstance(answer, dict | Failure):
         return Failure(f"neither answers nor refused: {line[:80]!r}")
     return answer
 
@@ -286,16 +312,17 @@ def outcome_of(reply: Reply) -> Outcome:
             return _outcome_of_rows(rows)
         case {"refused": why}:
             return Refusal(str(why))
-    return Failure(f"neither answers nor refused: {json.dumps(reply)[:80]!r}")
+    return Failure(f"neither answers nor refused: {', '.join(reply)[:80]!r}")
 
 
 def _outcome_of_rows(rows: list[Any]) -> Outcome:
     for row in rows:
         match row:
-            case {"positions": [*positions]} if all(type(p) is int for p in positions):
-                pass
-            case _:
-                return Failure(f"an answer needs a list of positions: {row!r}")
+            case {"positions": [*positions], **others}:
+                ends = (others[name] for name in ("start", "end") if name in others)
+                if all(type(p) is int for p in (*positions, *ends)):
+                    continue
+        return Failure(f"an answer needs a list of positions, and whole numbers: {row!r}"[:200])
     return AnswerRows(tuple(rows))
 
 

@@ -8,7 +8,6 @@ members of `Adapter`, a program there, and a place in `ADAPTERS`.
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +19,16 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Protocol
 
 from cerlab.errors import UsageError, nearest
-from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, ServerProcess, reply
+from cerlab.fuzz.engines import (
+    AnswerRows,
+    Failure,
+    Outcome,
+    Refusal,
+    ServerProcess,
+    json_of,
+    reply,
+    words_of,
+)
 from cerlab.model.clauses import TimeWindow
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
@@ -282,7 +290,7 @@ class Command(_Common):
 
     def command(self) -> list[str]:
         """Its words."""
-        return shlex.split(self.place or "")
+        return words_of(self.place or "")
 
 
 class CeqlCommand(Command):
@@ -364,7 +372,7 @@ class Running:
         if isinstance(answer, str) and self.adapter.batch == 1:
             return [_outcome(cases[0].language, answer)]
         if isinstance(answer, str):
-            match json.loads(answer):
+            match json_of(answer):
                 case {"batch": [*replies]} if len(replies) == len(cases):
                     pairs = zip(cases, replies, strict=True)
                     return [_outcome(case.language, json.dumps(each)) for case, each in pairs]
@@ -404,21 +412,19 @@ def running(adapter: Adapter, seconds: float) -> Iterator[Running]:
 def _version(answer: str | Failure) -> str:
     if isinstance(answer, Failure):
         raise Absent(answer.how)
-    try:
-        hello = json.loads(answer)
-    except json.JSONDecodeError:
-        raise Absent(f"this is not JSON: {answer[:80]!r}") from None
-    if "absent" in hello:
-        raise Absent(hello["absent"])
-    return str(hello.get("version", "unknown"))
+    match json_of(answer):
+        case Failure(how):
+            raise Absent(how)
+        case {"absent": how}:
+            raise Absent(str(how))
+        case {**hello}:
+            return str(hello.get("version", "unknown"))
+        case _:
+            raise Absent(f"neither version nor absent: {answer[:80]!r}")
 
 
 def _outcome(language: str, line: str) -> Outcome:
-    try:
-        answer: Any = json.loads(line)
-    except json.JSONDecodeError:
-        return Failure(f"this is not JSON: {line[:80]!r}")
-    match answer:
+    match json_of(line):
         case {"crash": how}:
             return Failure(str(how))
         case {"answers": [*rows]} if language == "rows" and all(isinstance(r, dict) for r in rows):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -31,6 +32,9 @@ from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_query
+from cerlab.trial.adapters import Absent
+from cerlab.trial.adapters import _outcome as outcome_of
+from cerlab.trial.adapters import _version as version_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fuzz_an_engine" / "engine.py"
 TAKES = wanted(";, +, OR, EVENTS")
@@ -178,8 +182,8 @@ def test_an_engine_that_is_started_once(tmp_path: Path, code: str, outcome: Outc
     ("code", "outcome"),
     [
         ("print('')", AnswerRows(())),
-        ("print('{}')", Failure("an answer needs a list of positions: {}")),
-        ("print('x')", Failure("this is not a line of JSON: 'x'")),
+        ("print('{}')", Failure("an answer needs a list of positions, and whole numbers: {}")),
+        ("print('x')", Failure("this is not JSON: 'x'")),
         ("sys.exit('why not\\nhint')", Failure("exit status 1: hint")),
         ("print('no +', file=sys.stderr); sys.exit(2)", Refusal("no +")),
         ("import time; time.sleep(3600)", Failure("no answer in 0.5 s", hung=True)),
@@ -193,6 +197,60 @@ def test_an_engine_that_is_started_for_each_case(
     seconds = 0.5 if "sleep" in code else PATIENCE
     with engine(f'"{sys.executable}" "{script}" {{query}} {{events}}', seconds) as child:
         assert child.ask("Q", [{"type": "A"}]) == outcome
+
+
+BABBLE = [
+    b"\xff",
+    b"\x00",
+    b"\x1b]0;title\x07",
+    b"\xef\xbb\xbf[]",
+    b'{"answers": [{"positions": [0], "start": 0, "end": 0, "note": "\xff"}]}',
+    b"[" * 100_000,
+    b'{"positions": ' * 100_000,
+    b'{"answers": ' + b"[" * 100_000,
+    b'{"positions": [' + b"9" * 5_000 + b"]}",
+    b"NaN",
+    b"[]",
+    b'{"positions": [0.0]}',
+    b'{"answers": [0]}',
+    b'{"answers": [{"positions": [[]]}]}',
+    b'{"answers": [{"positions": [0], "start": [], "end": {}}]}',
+    b'{"positions": [0], "start": null, "end": "0"}',
+]
+"""What no engine is to print, and one that is broken does."""
+
+
+def test_every_babble_is_a_failure_by_each_way_to_ask(tmp_path: Path) -> None:
+    script, said = tmp_path / "engine.py", tmp_path / "said"
+    script.write_text(
+        "import sys\n"
+        f"for line, said in zip(sys.stdin, {BABBLE!r}):\n"
+        "    sys.stdout.buffer.write(said + b'\\n')\n"
+        "    sys.stdout.flush()\n"
+    )
+    once, each = f'"{sys.executable}" "{script}"', f"cat {said} {{query}}"
+    with engine(once, PATIENCE) as serving, engine(each, PATIENCE) as started:
+        for text in BABBLE:
+            said.write_bytes(text + b"\n")
+            for outcome in (serving.ask("Q", []), started.ask("", [])):
+                assert isinstance(outcome, Failure), text[:80]
+                assert len(outcome.how) < 600
+            line = text.decode("utf-8", "backslashreplace")
+            with suppress(Absent):
+                version_of(line)
+            assert isinstance(outcome_of("ceql", line), Failure)
+
+
+@pytest.mark.parametrize("positions", [[-1], [10**30], [0, 0], [2, 0], [*range(100)], [0] * 2_000])
+def test_impossible_positions_are_a_difference(positions: list[int]) -> None:
+    query, _, _ = parse_ceql("SELECT * WHERE A ; A")
+    events = [Event("A"), Event("A")]
+    rows: list[dict[str, Any]] = [{"positions": positions}]
+    intervals = [{"start": s, "end": e, **rows[0]} for s, e in [(0, 1), (1, 0), (-1, 10**30)]]
+    for each in (rows, *([row] for row in intervals)):
+        mismatch = difference(query, events, reference(query, events), each)
+        assert mismatch is not None
+        assert "too many" in str(mismatch)
 
 
 @pytest.mark.long
@@ -222,6 +280,9 @@ def test_the_command_line_says_what_is_wrong_with_it(capsys: pytest.CaptureFixtu
     assert main(["fuzz", "no-such-engine"]) == 2
     assert "CER0851: 'no-such-engine' cannot be started" in capsys.readouterr().err
     assert main(["fuzz", "", "--with", ";"]) == 2
+    for name in ("fuzz", "trial"):
+        assert main([name, *(["--engine"] if name == "trial" else []), "command='"]) != 70
+        assert "command cannot be read: no closing quotation" in capsys.readouterr().err
     assert main(["fuzz", "x", "--cases", "0"]) == 2
     assert main(["fuzz", "x", "--with", ";,#"]) == 2
     refusing = f'"{sys.executable}" -c "raise SystemExit(2)" {{query}}'

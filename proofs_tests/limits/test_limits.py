@@ -347,7 +347,7 @@ def test_a_limit_at_the_very_end_is_no_interrupt(
             joining.set()
             super().join(timeout)
 
-    def interrupt(number: int) -> None:
+    def interrupt(number: signal.Signals) -> None:
         looking.set()
         joining.wait()
         _thread.interrupt_main(number)
