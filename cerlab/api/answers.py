@@ -372,8 +372,7 @@ def warn_about_answers(
     # As long as both live, so that a second verb on them reads no event again.
     known = requirements.ABSENT.setdefault(pattern, WeakKeyDictionary())
     if (absent := known.get(stream)) is None:
-        time = None if stream.time is None else stream.time.attribute
-        needs = requirements.requirements_of(pattern, time)
+        needs = requirements.requirements_of(pattern, stream.time)
         absent = tuple(needs.read(stream).absent())
         known[stream] = absent
     requirements.warn_of(absent, len(stream) > 0, answers, f"{whose} says why")

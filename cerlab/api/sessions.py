@@ -18,6 +18,7 @@ from cerlab.compile.pattern import AnyPattern, Pattern, waits_of
 from cerlab.display import rich_display
 from cerlab.errors import BadData, TypeMismatch, Unsupported, UsageError
 from cerlab.evaluate.labelled import answer_columns, has_labels, rows_of_part
+from cerlab.evaluate.requirements import Requirements, warn_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream, TimeAxis, Until, events_of_dicts
 
@@ -46,8 +47,10 @@ class _Session(ABC, Generic[Result]):
     _before = 0
     """Number of events that the state had read before this session went on from it."""
 
-    def __init__(self, *, over: bool) -> None:
+    def __init__(self, time: TimeAxis | None, *, over: bool) -> None:
         self._stopped = False
+        self._unit = Requirements.of_unit(time)
+        """That the time holds numbers, where it has a unit; looked for until a time is there."""
         self._over = over
         """Whether no event may come: that was promised."""
         self._user: dict[str, int] = {}
@@ -103,6 +106,8 @@ class _Session(ABC, Generic[Result]):
             except BadData as error:
                 error.matches = self._nothing()
                 raise
+            if self._unit.open:
+                warn_of(self._unit.read(stream).absent())
             before, self._stopped = self._run.position, True
             try:
                 result = self._read(stream)
@@ -205,7 +210,7 @@ class Session(_Session[list[ComplexEvent]]):
         from cerlab.evaluate.open_runs import open_run
 
         over, state = _opened(state)
-        super().__init__(over=over)
+        super().__init__(time, over=over)
         self._query = query
         self._run: OpenRun = open_run(query, time, state)
         self._before = self._run.position
@@ -304,7 +309,7 @@ class RowSession(_Session[Any]):
         from cerlab.evaluate.kept_events import RunWithEvents
 
         over, state = _opened(state)
-        super().__init__(over=over)
+        super().__init__(time, over=over)
         if waits_of(query) is not None and not has_labels(query, live=True):
             raise Unsupported(
                 "CER0408",
@@ -380,7 +385,7 @@ class AggregateSession(_Session[Any]):
         from cerlab.evaluate.running import RunningTotals
 
         over, state = _opened(state)
-        super().__init__(over=over)
+        super().__init__(time, over=over)
         self._run: RunningTotals = RunningTotals(query, request, time, state)
 
     def _reopened(self, state: bytes) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.sources import is_pipe
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.event import Event, TypeColumn
-from cerlab.model.stream import Stream, TimeAxis, Until
+from cerlab.model.stream import Stream, TimeAxis, Until, axis_of_options
 
 if TYPE_CHECKING:
     from cerlab.evaluate.aggregates import Request
@@ -45,7 +45,7 @@ class AnswerWarnings:
     def __init__(self, query: AnyPattern, arguments: argparse.Namespace) -> None:
         self._query = query
         self._arguments = arguments
-        self._requirements = requirements_of(query, time_option(arguments)[0])
+        self._requirements = requirements_of(query, axis_of_options(*time_option(arguments)))
         self._some = False
         self._read = 0 if _holds_events(query) else None
 

@@ -67,7 +67,9 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         help="the column of event types, if it is not called type",
     )
     parser.add_argument(
-        "--time", metavar="COLUMN[:UNIT]", help="the time, its unit ns, us, ms or s"
+        "--time",
+        metavar="COLUMN[:UNIT]",
+        help="the time; of numbers their unit: ns, us, ms, s, min, h or d",
     )
     parser.add_argument("--sort", action="store_true", help="sort the events by time first")
     parser.add_argument(

@@ -44,7 +44,7 @@ EPILOG = """\
   cerlab spark query.ceql --input events.parquet --output answers --order-by ts,id
   cerlab spark query.ceql --input events.csv --position n --explain
   cerlab spark query.ceql --input s3://lake/day --output s3://lake/found --position n
-  cerlab spark query.ceql --input arriving/ --output answers --stream --time ts:ms --position id \\
+  cerlab spark query.ceql --input arriving/ --output answers --stream --time ts --position id \\
       --lateness "10 seconds" --lag "1 hour"        again for the files that are new
   cerlab spark --doctor                             what Spark needs, and what of it is here
 """
@@ -64,7 +64,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--order-by", metavar="C1,C2", default="", help="what orders the events")
     parser.add_argument("--position", metavar="C", help="a column of positions")
     parser.add_argument("--type", metavar="NAME", help="the event type, if no column has it")
-    parser.add_argument("--time", metavar="C[:UNIT]", help="the time, its unit ns, us, ms or s")
+    parser.add_argument(
+        "--time",
+        metavar="C[:UNIT]",
+        help="the time; of numbers their unit: ns, us, ms, s, min, h or d",
+    )
     parser.add_argument("--mode", choices=("keys", "ranges", "one"), help="not the first exact one")
     parser.add_argument("--parts", type=int, metavar="N", help="how many parts to cut into")
     parser.add_argument("--partition", action="store_true", help="with the key of each answer")

@@ -22,7 +22,7 @@ from cerlab.logic.sremo.syntax import Terminal, subexpressions
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.columns import Chunks, is_arrow, is_duration, is_moment, is_text
 from cerlab.model.event import Event, Value
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On, atomics
 from cerlab.predicates.syntax import attributes_of, operands
@@ -37,6 +37,7 @@ CODES = {
     "quotes": "CER0908",
     "text": "CER0909",
     "mixed": "CER0912",
+    "unit": "CER0930",
 }
 """The code of the warning for each kind of `Absent`."""
 
@@ -48,6 +49,7 @@ _MESSAGES = {
     "quotes": "nothing is called '{}'",
     "text": "no event has {}",
     "mixed": "{}",
+    "unit": "{}",
 }
 _IN_WORDS = {"number": "numbers", "text": "text", "boolean": "booleans"}
 _IN_WORDS |= {"timestamp": "moments", "duration": "durations"}
@@ -85,12 +87,21 @@ class Requirements:
     near: dict[tuple[str, str], str] = field(default_factory=dict)
     numbers: dict[str, Value] = field(default_factory=dict)
     """For an attribute that is compared with numbers, a text or NaN that it holds, or None."""
+    axis: TimeAxis | None = None
+    """The time axis if it has a unit, until a value of it was seen."""
+    idle: Absent | None = None
+    """That the unit has no effect."""
+
+    @classmethod
+    def of_unit(cls, time: TimeAxis | None) -> Requirements:
+        """Return that a time holds numbers where it has a unit; nothing for no unit."""
+        return cls(axis=time if time is not None and time.unit is not None else None)
 
     @property
     def open(self) -> bool:
         """Whether anything is still to be looked for."""
         names = self.types or self.streams or self.attributes
-        return bool(names or self.kinds or self.texts or self.computed)
+        return bool(names or self.kinds or self.texts or self.computed or self.axis)
 
     def read(self, stream: Stream) -> Requirements:
         """Look for the open needs in a stream or a part of one; return self."""
@@ -146,12 +157,22 @@ class Requirements:
             self._compute({n: {kind} for n, kind in present.items() if kind is not None})
         for name, text in [*self.texts]:
             self._text(name, text, event.attributes.get(name))
+        if self.axis is not None:
+            kind = kind_of(event.attributes.get(self.axis.attribute))
+            self._look_at_time({kind} if kind is not None else set())
 
     def _text(self, name: str, text: str, value: Value) -> None:
         if value == text:
             del self.texts[name, text]
         elif isinstance(value, str) and value.lower() == text.lower():
             self.near[name, text] = value
+
+    def _look_at_time(self, kinds: set[str]) -> None:
+        """Note whether the unit of the time has no effect: numbers alone have one."""
+        if self.axis is not None and kinds:
+            if "number" not in kinds:
+                self.idle = idle_unit(self.axis, _IN_WORDS[min(kinds)])
+            self.axis = None
 
     def _compute(self, kinds: Mapping[str, set[str]]) -> None:
         """Strike the comparisons that have comparable values where attributes have these kinds."""
@@ -195,6 +216,9 @@ class Requirements:
                 if (name, text) in self.texts:
                     self._text(name, text, value)
 
+        if self.axis is not None and self.axis.attribute in columns:
+            self._look_at_time(_kinds(columns[self.axis.attribute]))
+
     def note(self, names: Iterable[str]) -> None:
         """Names of attributes that are there, for hints."""
         self.names["attribute"] |= dict.fromkeys(name for name in names if name not in _OWN)
@@ -232,6 +256,8 @@ class Requirements:
             if odd is not None and (name, "number") not in self.kinds:
                 message = f"'{name}' holds {_odd(odd)}"
                 yield Absent("mixed", message, "no comparison with it holds")
+        if self.idle is not None:
+            yield self.idle
         for (name, text), value in self.near.items():
             if (name, text) in self.texts:
                 yield Absent("text", f"{name} = '{text}'", f"did you mean '{value}'?")
@@ -260,7 +286,17 @@ class Requirements:
         warn_of(self.absent(), some, answers, ask)
 
 
-def warn_of(absent: Iterable[Absent], some: bool, answers: int | None, ask: str) -> None:
+def idle_unit(axis: TimeAxis, what: str) -> Absent:
+    """Return that the unit of a time has no effect on `what` it holds."""
+    assert axis.unit is not None
+    name, unit = axis.attribute, axis.unit.name.lower()
+    hint = f"units are for numbers, and '{name}' holds {what}"
+    return Absent("unit", f"unit='{unit}' has no effect", hint)
+
+
+def warn_of(
+    absent: Iterable[Absent], some: bool = True, answers: int | None = None, ask: str = ""
+) -> None:
     """Warn of each absent name, and of a query without answers, as `Requirements.warn`."""
     lines = [f"{CODES[each.kind]}: {each}" for each in absent] if some else []
     if answers == 0:
@@ -274,11 +310,11 @@ ABSENT = WeakKeyDictionary()
 """Names that patterns lack in streams; both are immutable, so repeated runs look once."""
 
 
-def requirements_of(pattern: AnyPattern, time: str | None = None) -> Requirements:
-    """Return all that a pattern needs, before any event was read; `time` is the time attribute."""
-    needs = Requirements()
+def requirements_of(pattern: AnyPattern, time: TimeAxis | None = None) -> Requirements:
+    """Return all that a pattern needs, before any event was read; `time` is the time axis."""
+    needs = Requirements.of_unit(time)
     if time is not None:
-        needs.attributes[time] = None
+        needs.attributes[time.attribute] = None
     if not isinstance(pattern, Pattern):
         for each in subexpressions(pattern.ast):
             if isinstance(each, Terminal):

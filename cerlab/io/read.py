@@ -32,6 +32,7 @@ from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import is_arrow, is_moment, numbers_of, order_of, values_of
 from cerlab.model.event import Event, Schema, Timestamp, TypeColumn
 from cerlab.model.stream import (
+    NAME_THE_TIME,
     AnyStream,
     TimeAxis,
     TimeUnit,
@@ -286,8 +287,7 @@ def sorted_by_time(stream: AnyStream) -> AnyStream:
     """
     axis = stream.time or _only_moments(stream)
     if axis is None:
-        hint = "give time= and unit= (on the command line: --time ts:ms)"
-        raise UsageError("CER0810", "sorting needs to know the time", hint=hint)
+        raise UsageError("CER0810", "sorting needs to know the time", hint=NAME_THE_TIME)
     return events_at(stream, _order(stream, axis))
 
 

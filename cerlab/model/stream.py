@@ -44,6 +44,10 @@ Clock: TypeAlias = Callable[[Event, int], Instant]
 """Reads the time of an event at a position (given for the error only)."""
 
 
+NAME_THE_TIME = "give time= (on the command line: --time COLUMN); numbers need unit= too"
+"""The hint where nothing says which attribute is the time."""
+
+
 class TimeUnit(Enum):
     """The unit of a numeric time attribute; the value is nanoseconds."""
 
@@ -51,6 +55,9 @@ class TimeUnit(Enum):
     US = 10**3
     MS = 10**6
     S = 10**9
+    MIN = 60 * 10**9
+    H = 3_600 * 10**9
+    D = 86_400 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +79,8 @@ def time_axis(attribute: str, unit: str | TimeUnit | None) -> TimeAxis:
     try:
         return TimeAxis(attribute, TimeUnit[unit.upper()])
     except KeyError:
-        raise UsageError(
-            "CER0801", f"unknown time unit '{unit}'", hint="known: ns, us, ms, s"
-        ) from None
+        known = ", ".join(each.name.lower() for each in TimeUnit)
+        raise UsageError("CER0801", f"unknown time unit '{unit}'", hint=f"known: {known}") from None
 
 
 def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis | None:
@@ -85,7 +91,7 @@ def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis |
         raise UsageError(
             "CER0837",
             f"the unit '{unit}' of which attribute?",
-            hint="give time= (on the command line: --time ts:ms)",
+            hint="give time= too (on the command line: --time COLUMN:UNIT)",
         )
     return None
 
@@ -124,7 +130,7 @@ def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Cl
         raise UsageError(
             "CER0802",
             "a window in hours, minutes or seconds needs the time attribute of the stream",
-            hint="give time= and unit= (on the command line: --time ts:ms)",
+            hint=NAME_THE_TIME,
         )
     return lambda event, position: _nanoseconds(event, axis, position)
 
@@ -209,7 +215,7 @@ def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
         raise UsageError(
             "CER0803",
             f"the time attribute '{axis.attribute}' is a number and has no unit",
-            hint="give unit= (on the command line: --time ts:ms)",
+            hint=f"give unit= (on the command line: --time {axis.attribute}:ms)",
         )
     return _number(event, axis.attribute, position) * (axis.unit.value if axis.unit else 1)
 

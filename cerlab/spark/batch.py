@@ -93,7 +93,7 @@ def match(
         source,
         pattern,
         position,
-        time_of(options),
+        time_of(source, options),
         parts_of(source, options),
         names_of(pattern, source, options),
     )

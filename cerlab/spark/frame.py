@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.errors import BadData, UsageError, nearest
+from cerlab.evaluate.requirements import idle_unit, warn_of
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import TimeAxis, clock_for
@@ -172,6 +173,17 @@ def only_moment(source: Source) -> TimeAxis | None:
     """Return the axis of the only column that holds moments, None for zero or several."""
     names = [name for name in source.names if source.kind(name) in MOMENTS]
     return TimeAxis(names[0]) if len(names) == 1 else None
+
+
+def axis_of(source: Source, axis: TimeAxis | None) -> TimeAxis | None:
+    """Return the axis, without its unit where its column holds moments; warn of such a unit.
+
+    So every reach that is computed from the axis is in the unit of the column.
+    """
+    if axis is None or axis.unit is None or source.kind(axis.attribute) not in MOMENTS:
+        return axis
+    warn_of([idle_unit(axis, "moments")])
+    return TimeAxis(axis.attribute)
 
 
 def time_column(

@@ -23,7 +23,7 @@ from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.named_columns import NamedColumn
 from cerlab.logic.ceql.syntax import partition_attributes, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.stream import TimeAxis, time_axis
+from cerlab.model.stream import TimeAxis, axis_of_options
 from cerlab.spark import frame
 from cerlab.spark.evaluation import GroupJob, Job, evaluate_groups
 from cerlab.spark.frame import FLOATS, WHOLE, Source, arrow_schema, source_of
@@ -123,7 +123,7 @@ def request_of(
         raise no_order()
     check_partition(plan, with_partition=with_partition)
     parts = parts_of(source, options)
-    time = time_of(options)
+    time = time_of(source, options)
     if isinstance(plan.window, TimeWindow):
         time = time or frame.only_moment(source)
     attributes = attributes_of_job(plan, time, None if names is None else names.attributes)
@@ -169,10 +169,9 @@ def check_count(name: str, count: int | None) -> None:
         raise UsageError("CER0877", what, hint=hint)
 
 
-def time_of(options: Options) -> TimeAxis | None:
-    """The time axis that is asked for."""
-    time = options.get("time")
-    return time_axis(time, options.get("unit")) if time else None
+def time_of(source: Source, options: Options) -> TimeAxis | None:
+    """Return the time axis that is asked for; raises as `axis_of_options`."""
+    return frame.axis_of(source, axis_of_options(options.get("time"), options.get("unit")))
 
 
 def names_of(pattern: Pattern, source: Source, options: Options) -> RowNames | None:

@@ -196,6 +196,7 @@ def _axis(source: Source, plan: PlanClauses, time: str | None, unit: str | None)
         axis = frame.only_moment(source)
     if axis is None and isinstance(window, TimeWindow):
         clock_for(window, axis)  # raises: nothing says what the time is
+    axis = frame.axis_of(source, axis)
     measure = time_attribute(plan, axis)
     if axis is not None and measure not in (None, axis.attribute):
         raise UsageError(
@@ -252,7 +253,7 @@ _NANOSECONDS = {
     ("us", "microsecond"): 10**3,
     ("ms", "millisecond"): 10**6,
     ("s", "second"): 10**9,
-    ("m", "minute"): 60 * 10**9,
+    ("m", "min", "minute"): 60 * 10**9,
     ("h", "hour"): 3_600 * 10**9,
     ("d", "day"): 86_400 * 10**9,
 }
@@ -260,7 +261,7 @@ _NANOSECONDS = {
 _UNITS = {name: size for names, size in _NANOSECONDS.items() for name in names}
 
 
-_UNITS |= {f"{long}s": size for (_, long), size in _NANOSECONDS.items()}
+_UNITS |= {f"{names[-1]}s": size for names, size in _NANOSECONDS.items()}
 
 
 _LENGTH = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")

@@ -1,0 +1,129 @@
+"""The unit of a time concerns numbers: on moments it has no effect, at every door."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+from cerlab.cli import main
+from cerlab.model.stream import TimeUnit
+
+QUERY = "SELECT * WHERE A AS a ; B WITHIN 10 MINUTES"
+COUNT = 40
+"""Answers on 20 events, one a minute: the window holds more than one of them and not all."""
+NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+NANOSECONDS |= {"min": 60 * 10**9, "h": 3_600 * 10**9, "d": 86_400 * 10**9}
+
+
+def events(time: Callable[[int], Any]) -> list[dict[str, Any]]:
+    """Return an event a minute, whose time `time` makes of its minutes."""
+    return [{"type": "AB"[n % 2], "ts": time(n)} for n in range(20)]
+
+
+def moment(minutes: int) -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
+
+
+def in_pushes(open_session: Callable[..., Any]) -> Callable[..., int]:
+    def count(rows: list[dict[str, Any]], **time: Any) -> int:
+        session = open_session(cerlab.parse_query(QUERY), **time)
+        return sum(len(session.push([row])) for row in rows)
+
+    return count
+
+
+def in_groups(rows: list[dict[str, Any]], **time: Any) -> int:
+    session = cerlab.parse_query(QUERY).aggregating(group_by="end", **time)
+    return sum(sum(session.push([row]).column("count").to_pylist()) for row in rows)
+
+
+DOORS: dict[str, Callable[..., int]] = {
+    "count": lambda rows, **time: cerlab.count(QUERY, rows, **time),
+    "count of columns": lambda rows, **time: cerlab.count(
+        QUERY, pa.Table.from_pylist(rows), **time
+    ),
+    "evaluate": lambda rows, **time: len(cerlab.evaluate(QUERY, rows, **time)),
+    "reference": lambda rows, **time: len(
+        cerlab.evaluate(QUERY, rows, evaluator="reference", **time)
+    ),
+    "registers": lambda rows, **time: len(
+        cerlab.evaluate(QUERY, rows, evaluator="registers", **time)
+    ),
+    "valuations": lambda rows, **time: len(cerlab.valuations(QUERY, rows, **time)),
+    "table": lambda rows, **time: len(cerlab.parse_query(QUERY).run(rows, **time).table(["a.ts"])),
+    "aggregate": lambda rows, **time: (
+        cerlab.parse_query(QUERY).run(rows, **time).aggregate()["count"][0].as_py()
+    ),
+    "open": in_pushes(lambda query, **time: query.open(**time)),
+    "tabulating": in_pushes(lambda query, **time: query.tabulating(["a.ts"], **time)),
+    "aggregating": in_groups,
+}
+
+
+def warned(ask: Callable[[], int]) -> tuple[int, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        count = ask()
+    return count, [str(each.message) for each in caught]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_unit_of_moments_is_warned_of_and_changes_nothing(door: str) -> None:
+    texts = events(lambda n: moment(n).isoformat())
+    for rows, what in ((events(moment), "moments"), (texts, "text")):
+        assert warned(lambda rows=rows: DOORS[door](rows, time="ts")) == (COUNT, [])
+        for unit in NANOSECONDS:
+            count, messages = warned(lambda rows=rows, u=unit: DOORS[door](rows, time="ts", unit=u))
+            idle = f"CER0930: unit='{unit}' has no effect: units are for numbers, and 'ts' holds"
+            assert (count, messages) == (COUNT, [f"{idle} {what}"])
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_numbers_are_read_in_each_unit(door: str) -> None:
+    assert {u.name.lower(): u.value for u in TimeUnit} == NANOSECONDS
+    for unit, size in NANOSECONDS.items():
+        whole = 60 * 10**9 % size == 0
+        rows = events(lambda n, s=size, w=whole: n * 60 * 10**9 // s if w else n * 60e9 / s)
+        exact = COUNT if whole else cerlab.count(QUERY, rows, time="ts", unit=unit)
+        assert warned(lambda rows=rows, u=unit: DOORS[door](rows, time="ts", unit=u)) == (exact, [])
+
+
+@pytest.mark.parametrize("pipe", [False, True])
+@pytest.mark.parametrize("time", ["ts", "ts:ms", "ts:d"])
+def test_the_command_line(
+    time: str,
+    pipe: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "e.csv"
+    lines = [f"{row['type']},{row['ts'].isoformat()}\n" for row in events(moment)]
+    file.write_text("type,ts\n" + "".join(lines))
+    with file.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert main(["run", QUERY, "-" if pipe else str(file), "--time", time]) == 0
+    out, err = capsys.readouterr()
+    assert len([json.loads(line) for line in out.splitlines()]) == COUNT
+    assert ("CER0930" in err) == (":" in time)
+
+
+def test_hints_name_a_unit_for_numbers_alone() -> None:
+    window = "SELECT * WHERE A WITHIN 5 SECONDS"
+    with pytest.raises(cerlab.UsageError, match="CER0802") as caught:
+        cerlab.count(window, [{"type": "A"}])
+    assert "--time COLUMN); numbers need unit= too" in caught.value.hint
+    with pytest.raises(cerlab.UsageError, match="CER0803") as caught:
+        cerlab.count(window, [{"type": "A", "sent": 1}], time="sent")
+    assert "--time sent:ms" in caught.value.hint
+    with pytest.raises(cerlab.UsageError, match="CER0801") as caught:
+        cerlab.count(window, [{"type": "A", "sent": 1}], time="sent", unit="week")
+    assert caught.value.hint == "known: ns, us, ms, s, min, h, d"
