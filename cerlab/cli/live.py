@@ -19,6 +19,7 @@ from cerlab.evaluate import evaluator_of, remark_on_waiting, remarks_on_waits, v
 from cerlab.evaluate.labelled import has_labels
 from cerlab.evaluate.protocol import SHORT, check_clock
 from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.separation import warn_of_pairs
 from cerlab.io.sources import is_pipe
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.event import Event, TypeColumn
@@ -323,7 +324,7 @@ def _compiled(
                 for answer in by.live(query, _until_long(_noted(events, answers), first), axis):
                     answers.one(answer)
             # A pipe that ended before is answered, and Numba was never loaded.
-            if name == "compiled" or len(first) == SHORT:
+            if name == "compiled" or (len(first) == SHORT and is_taken(query)):
                 run = _started(query, axis, first if name == "auto" else [])
             for event in events:
                 backlog.append(event)
@@ -336,11 +337,15 @@ def _compiled(
 
     def _until_long(events: Iterable[Event], first: list[Event]) -> Iterator[Event]:
         for event in events:
-            if len(first) < SHORT:
-                first.append(event)
+            if len(first) == SHORT:  # what the engine does not take goes on one by one
+                yield event
+                continue
+            first.append(event)
             yield event
-            if len(first) == SHORT and is_taken(query):
-                return
+            if len(first) == SHORT:
+                if is_taken(query):
+                    return
+                warn_of_pairs(query)
 
     return read
 

@@ -48,13 +48,9 @@ from cerlab.logic.ceql.syntax import CeqlQuery, plan_clauses, strategy_and_body
 from cerlab.logic.focel.translate import Names
 from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import (
-    Application,
-    Atomic,
-    Correlation,
-    On,
-    atomics,
-)
+from cerlab.predicates.condition import Application, Atomic, Correlation, On, atomics
+from cerlab.predicates.separation import separated
+from cerlab.predicates.text import predicate_text
 
 Summary: TypeAlias = int
 """The state of a label in a run: the number of registers with its events, or `INCOMPARABLE`."""
@@ -63,15 +59,6 @@ NOTHING: Summary = 0
 
 INCOMPARABLE: Summary = -1
 """The events of the label so far are not all comparable; for ``=``, not all equal."""
-
-CONVERSE = {
-    pred.Operator.LT: pred.Operator.GT,
-    pred.Operator.LE: pred.Operator.GE,
-    pred.Operator.GT: pred.Operator.LT,
-    pred.Operator.GE: pred.Operator.LE,
-    pred.Operator.EQ: pred.Operator.EQ,
-    pred.Operator.NE: pred.Operator.NE,
-}
 
 EXTREME: dict[pred.Operator, tuple[pred.Operator | None, pred.Operator]] = {
     pred.Operator.LT: (pred.Operator.GT, pred.Operator.LE),
@@ -139,9 +126,10 @@ def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
     """
     A = trim(A)
     if (reason := why_unbounded(A, condition)) is not None:
-        raise Unsupported(
-            "CER0491", reason, hint='evaluator="reference" takes it, on small streams'
-        )
+        hint = 'evaluator="reference" takes it, on small streams'
+        if (other := separated(condition)) is not None:
+            hint = f"write {predicate_text(other)}, which needs one register"
+        raise Unsupported("CER0491", reason, hint=hint)
     sides = _sides(condition, name)
     later = labels_later(A)
 
@@ -159,7 +147,7 @@ def _sides(condition: Correlation, name: Callable[[str], str]) -> tuple[Side, Si
         one.pop(): (side, op)
         for side, op in (
             (condition.left, condition.operator),
-            (condition.right, CONVERSE[condition.operator]),
+            (condition.right, pred.CONVERSE[condition.operator]),
         )
         if len(one := _labels(side)) == 1
     }
@@ -221,7 +209,7 @@ def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
             pred.with_leaves(x, lambda v: side.here(other.stored(n, v))) for x in (C.left, C.right)
         )
         if _labels(C.left) == {other.label}:  # what is being read comes first
-            return pred.RegisterComparison(CONVERSE[C.operator], right, left)
+            return pred.RegisterComparison(pred.CONVERSE[C.operator], right, left)
         return pred.RegisterComparison(C.operator, left, right)
 
     return pred.all_of(map(compared, range(summary)))

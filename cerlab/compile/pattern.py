@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 from warnings import warn
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Vcea
@@ -21,6 +20,7 @@ from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labe
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.compile.waiting import Labels, labels_of_body, labels_of_whole, wait_plan
+from cerlab.computed import cached_property
 from cerlab.display import Drawable
 from cerlab.errors import (
     CerlabWarning,
@@ -33,10 +33,12 @@ from cerlab.errors import (
     stacklevel_of_caller,
 )
 from cerlab.logic.cel.syntax import (
+    Filter,
     Formula,
     Select,
     defined_labels,
     is_timed,
+    map_children,
     refuse_deep,
 )
 from cerlab.logic.ceql.check import Remark, check_query, remarks
@@ -54,6 +56,8 @@ from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Schema
+from cerlab.predicates.condition import Atomic, Correlation, with_atomics
+from cerlab.predicates.separation import separated
 
 if TYPE_CHECKING:
     from cerlab.engine.learned import LearnedTables
@@ -200,6 +204,28 @@ class Pattern(Drawable, Immutable):
         """The parts of the query that have no effect."""
         return tuple(remarks(self.ast, self.source))
 
+    @cached_property
+    def separated(self) -> Separated | None:
+        """The query whose comparisons have one label on each side, if that is another one."""
+        changed: dict[Correlation, Correlation] = {}
+
+        def compared(condition: Atomic) -> Atomic:
+            if isinstance(condition, Correlation) and (other := separated(condition)) is not None:
+                changed[condition] = other
+                return other
+            return condition
+
+        def rewritten(phi: Formula) -> Formula:
+            psi = map_children(rewritten, phi)
+            if isinstance(psi, Filter):
+                return replace(psi, condition=with_atomics(psi.condition, compared))
+            return psi
+
+        ast = replace(self.ast, formula=rewritten(self.ast.formula))
+        if not changed:
+            return None
+        return Separated(Pattern(ast, source=self.source, logic=self.logic), changed)
+
     @property
     def formula(self) -> Formula:
         """The formula after WHERE."""
@@ -318,11 +344,22 @@ class Pattern(Drawable, Immutable):
         return self.text
 
 
+class Separated(NamedTuple):
+    """A query with one label on each side of its comparisons, and what these are in place of.
+
+    It has the same answers where `cerlab.predicates.separation.agree` holds of each pair.
+    """
+
+    query: Pattern
+    changed: dict[Correlation, Correlation]
+
+
 class SremoPattern(Immutable):
     """A SREMO with its transducer, the one stage that it has."""
 
     schema = None
     has_automaton = False
+    separated = None
 
     ast: Sremo
 

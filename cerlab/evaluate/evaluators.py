@@ -30,6 +30,7 @@ from cerlab.errors import Unsupported
 from cerlab.evaluate import protocol
 from cerlab.evaluate.labelled import LabelsOfAnswers
 from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, check_clock, query
+from cerlab.evaluate.separation import fast_form
 from cerlab.logic.cel.semantics import valuations as so_valuations
 from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
@@ -211,6 +212,8 @@ class Registers(LabelsOfAnswers):
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
+        if len(stream) > protocol.SHORT:
+            pattern = fast_form(pattern, stream)
         if (waiting := waits_of(pattern, on_registers=True)) is not None:
             if len(stream) > protocol.SHORT:
                 return _batched(_access(waiting, stream))
@@ -232,6 +235,7 @@ class Registers(LabelsOfAnswers):
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """Return the number of answers; raises `ResourceLimit` for 2^53 and more."""
+        pattern = fast_form(pattern, stream)
         if (waiting := waits_of(pattern, on_registers=True)) is not None:
             return _access(waiting, stream).total
         from cerlab.engine.registers.evaluation import register_count  # Numba loads here
@@ -278,6 +282,7 @@ class CompiledEvaluator(LabelsOfAnswers):
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
+        pattern = fast_form(pattern, stream)
         if (waiting := waits_of(pattern)) is not None:
             return _batched(_access(waiting, stream))
         if (cea_query := with_automaton(pattern)) is None:
@@ -306,6 +311,7 @@ class CompiledEvaluator(LabelsOfAnswers):
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By whole batches of the engine."""
+        pattern = fast_form(pattern, stream, quietly=True)
         if (waiting := waits_of(pattern)) is not None:
             return _access(waiting, stream)
         if (cea_query := with_automaton(pattern)) is None:

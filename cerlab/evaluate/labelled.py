@@ -21,6 +21,7 @@ from cerlab.compile.waiting import Labels
 from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.errors import UsageError
 from cerlab.evaluate.protocol import Evaluator
+from cerlab.evaluate.separation import fast_form
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
 from cerlab.logic.cel.syntax import (
     Atom,
@@ -143,7 +144,9 @@ def label_by_registers(pattern: Pattern, stream: Stream, labels: Collection[str]
 
     The compiled transducer; runs as written where its tables are too large.
     """
-    return _by_registers(pattern.labelled_registers, pattern.registers, stream, labels)
+    fast = fast_form(pattern, stream, quietly=True)
+    assert isinstance(fast, Pattern)
+    return _by_registers(fast.labelled_registers, fast.registers, stream, labels)
 
 
 def _by_registers(

@@ -37,6 +37,7 @@ from cerlab.errors import (
 )
 from cerlab.evaluate.evaluators import with_automaton
 from cerlab.evaluate.protocol import check_clock
+from cerlab.evaluate.separation import written_fast
 from cerlab.logic.sremo.parser import sremo_text
 from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import TimeWindow
@@ -225,7 +226,7 @@ class OpenRegisters:
         try:
             self._run = RegisterRun(plan, time)
         except NotTaken as refusal:
-            raise not_taken(refusal) from None
+            raise not_taken(refusal, pattern) from None
         if body is not None:
             try:
                 self._run.resume(body)
@@ -340,10 +341,11 @@ def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:
         raise not_taken(refusal) from None
 
 
-def not_taken(refusal: Exception | str) -> Unsupported:
-    """The error for a transducer that the engine does not run."""
+def not_taken(refusal: Exception | str, pattern: AnyPattern | None = None) -> Unsupported:
+    """The error for the transducer of a pattern that the engine does not run."""
+    fast = None if pattern is None else written_fast(pattern)
     return Unsupported(
         "CER0403",
         f"registers are not run batch by batch here: {refusal}",
-        hint="cerlab.evaluate takes the events as a whole",
+        hint=fast or "cerlab.evaluate takes the events as a whole",
     )

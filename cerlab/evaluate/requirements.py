@@ -158,8 +158,8 @@ class Requirements:
         for name, text in [*self.texts]:
             self._text(name, text, event.attributes.get(name))
         if self.axis is not None:
-            kind = kind_of(event.attributes.get(self.axis.attribute))
-            self._look_at_time({kind} if kind is not None else set())
+            of_time = kind_of(event.attributes.get(self.axis.attribute))
+            self._look_at_time(set() if of_time is None else {of_time})
 
     def _text(self, name: str, text: str, value: Value) -> None:
         if value == text:

@@ -282,7 +282,7 @@ class FlinkPattern:
 
     def _without_window(self, window: object) -> FlinkPattern:
         if window is not None:
-            hint = "compare the times: FILTER b.t - a.t < 5 AND c.t - b.t < 5"
+            hint = "compare the times: FILTER b.t < a.t + 5 AND c.t < b.t + 5"
             words = "a window between the events of a quantifier, times(n, Duration), is not read"
             raise Unsupported("CER0457", words, hint=hint)
         return self

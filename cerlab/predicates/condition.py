@@ -205,6 +205,14 @@ def atomics(condition: Condition) -> Iterator[Atomic]:
             yield atomic
 
 
+def with_atomics(condition: Condition, change: Callable[[Atomic], Atomic]) -> Condition:
+    """Return the condition with another one in the place of each atomic condition."""
+    if isinstance(condition, And | Or):
+        sides = (with_atomics(side, change) for side in (condition.left, condition.right))
+        return type(condition)(*sides)
+    return change(condition)
+
+
 def labels_of(condition: Condition) -> frozenset[str]:
     """The labels that a condition mentions."""
     match condition:

@@ -32,6 +32,17 @@ class Operator(Enum):
     NE = "!="
 
 
+CONVERSE = {
+    Operator.LT: Operator.GT,
+    Operator.LE: Operator.GE,
+    Operator.GT: Operator.LT,
+    Operator.GE: Operator.LE,
+    Operator.EQ: Operator.EQ,
+    Operator.NE: Operator.NE,
+}
+"""For an operator the one with its sides exchanged."""
+
+
 class Arithmetic(Enum):
     """The five arithmetic operators; the value is their text."""
 

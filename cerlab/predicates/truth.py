@@ -29,7 +29,8 @@ RELATIONS: dict[pred.Operator, Callable[[Any, Any], bool]] = {
 EMPTY: Mapping[str, Event] = MappingProxyType({})
 """Registers that hold nothing."""
 
-_INT64 = range(-(2**63), 2**63)
+INT64 = range(-(2**63), 2**63)
+"""The integers of 64 bits."""
 
 
 def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = EMPTY) -> bool:
@@ -168,7 +169,7 @@ def compute(op: pred.Arithmetic, left: Value, right: Value) -> Value:
         return None
     # Python's integers do not overflow, so it is asked afterwards
     if isinstance(result, int):
-        return result if result in _INT64 else None
+        return result if result in INT64 else None
     finite_in = math.isfinite(left) and math.isfinite(right)
     is_overflow = finite_in and not math.isfinite(result)
     return None if is_overflow or math.isnan(result) else result
@@ -184,8 +185,8 @@ def negate(value: Value) -> Value:
 def _fits(value: Value) -> bool:
     """Whether arithmetic takes a value: one beyond 64 bits may only be compared."""
     if isinstance(value, Timestamp | Duration):
-        return value.nanoseconds in _INT64
-    return not isinstance(value, int) or value in _INT64
+        return value.nanoseconds in INT64
+    return not isinstance(value, int) or value in INT64
 
 
 _OF_TIME: dict[tuple[pred.Arithmetic, str | None, str | None], type[Timestamp | Duration | float]]
@@ -226,7 +227,7 @@ def _compute_time(op: pred.Arithmetic, left: Value, right: Value) -> Value:
     if kind is float:
         return float(exact)
     whole = round(exact)
-    return kind(whole) if whole in _INT64 else None
+    return kind(whole) if whole in INT64 else None
 
 
 def _rational(value: Value) -> Fraction:

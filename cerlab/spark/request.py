@@ -20,6 +20,7 @@ from cerlab.evaluate.aggregates import (
 )
 from cerlab.evaluate.labelled import named_columns, repeatable_labels
 from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.separation import warn_of_pairs
 from cerlab.io.named_columns import NamedColumn
 from cerlab.logic.ceql.syntax import partition_attributes, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
@@ -419,6 +420,10 @@ def correlated_answers(
     from pyspark.sql import functions as fn
 
     plan = pattern.registers
+    if pattern.separated is not None:
+        compared = {x.attribute for C in pattern.separated.changed for x in C.attributes}
+        if any(source.kind(name) in (*FLOATS, "decimal") for name in compared):
+            warn_of_pairs(pattern)
     if (reason := why_not(plan, Mode.KEYS)) is not None:
         refuse_correlated(pattern, f"they run by key: {reason}")
     if position is None:

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ def events(time: Callable[[int], Any]) -> list[dict[str, Any]]:
 
 def moment(minutes: int) -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
+
+
+def number(size: int, whole: bool, minutes: int) -> int | float:
+    return minutes * 60 * 10**9 // size if whole else minutes * 60e9 / size
 
 
 def in_pushes(open_session: Callable[..., Any]) -> Callable[..., int]:
@@ -79,9 +84,9 @@ def warned(ask: Callable[[], int]) -> tuple[int, list[str]]:
 def test_a_unit_of_moments_is_warned_of_and_changes_nothing(door: str) -> None:
     texts = events(lambda n: moment(n).isoformat())
     for rows, what in ((events(moment), "moments"), (texts, "text")):
-        assert warned(lambda rows=rows: DOORS[door](rows, time="ts")) == (COUNT, [])
+        assert warned(partial(DOORS[door], rows, time="ts")) == (COUNT, [])
         for unit in NANOSECONDS:
-            count, messages = warned(lambda rows=rows, u=unit: DOORS[door](rows, time="ts", unit=u))
+            count, messages = warned(partial(DOORS[door], rows, time="ts", unit=unit))
             idle = f"CER0930: unit='{unit}' has no effect: units are for numbers, and 'ts' holds"
             assert (count, messages) == (COUNT, [f"{idle} {what}"])
 
@@ -91,9 +96,9 @@ def test_numbers_are_read_in_each_unit(door: str) -> None:
     assert {u.name.lower(): u.value for u in TimeUnit} == NANOSECONDS
     for unit, size in NANOSECONDS.items():
         whole = 60 * 10**9 % size == 0
-        rows = events(lambda n, s=size, w=whole: n * 60 * 10**9 // s if w else n * 60e9 / s)
+        rows = events(partial(number, size, whole))
         exact = COUNT if whole else cerlab.count(QUERY, rows, time="ts", unit=unit)
-        assert warned(lambda rows=rows, u=unit: DOORS[door](rows, time="ts", unit=u)) == (exact, [])
+        assert warned(partial(DOORS[door], rows, time="ts", unit=unit)) == (exact, [])
 
 
 @pytest.mark.parametrize("pipe", [False, True])

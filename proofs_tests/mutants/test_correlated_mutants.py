@@ -85,10 +85,10 @@ TIES_ARE_INCOMPARABLE = {
     Operator.LE: (Operator.GT, Operator.LT),
 }
 
-ONE_SIDED = {**correlated_to_srt.CONVERSE, Operator.LT: Operator.LT, Operator.GT: Operator.GT}
+ONE_SIDED = {**pred.CONVERSE, Operator.LT: Operator.LT, Operator.GT: Operator.GT}
 """The converse of ``<`` is ``<``."""
 
-STRICT_CONVERSE = {**correlated_to_srt.CONVERSE, Operator.LE: Operator.GT, Operator.GE: Operator.LT}
+STRICT_CONVERSE = {**pred.CONVERSE, Operator.LE: Operator.GT, Operator.GE: Operator.LT}
 
 
 def extremes_of_what_is_unknown(side: Side, other: Side, summary: int) -> Guard:
@@ -242,8 +242,8 @@ MUTANTS = [
     ),
     mutant(QUERIES, correlated_to_srt, "EXTREME", SWAPPED_EXTREMES, id="extremes-swapped"),
     mutant(QUERIES, correlated_to_srt, "EXTREME", TIES_ARE_INCOMPARABLE, id="ties-incomparable"),
-    mutant(QUERIES, correlated_to_srt, "CONVERSE", ONE_SIDED, id="converse-of-less"),
-    mutant(QUERIES, correlated_to_srt, "CONVERSE", STRICT_CONVERSE, id="strict-converse"),
+    mutant(QUERIES, pred, "CONVERSE", ONE_SIDED, id="converse-of-less"),
+    mutant(QUERIES, pred, "CONVERSE", STRICT_CONVERSE, id="strict-converse"),
     mutant(
         QUERIES,
         correlated_to_srt,

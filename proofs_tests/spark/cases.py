@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from cerlab.api import Query
 from cerlab.automata.plan import Plan, plan_to_bytes
+from cerlab.computed import cached_property
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text

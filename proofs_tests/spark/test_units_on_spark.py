@@ -65,8 +65,8 @@ def test_streams(spark: Any, tmp_path: Path) -> None:
         os.utime(place, (1_700_000_000 + n, 1_700_000_000 + n))  # the order in which Spark reads
     columns = "id bigint, type string, k string, ts timestamp"
     reader = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
-    frame, how = reader.parquet(str(tmp_path / "in")), {"position": "id", "time": "ts"}
-    how |= {"lateness": "0 seconds", "lag": "1 min"}
+    frame = reader.parquet(str(tmp_path / "in"))
+    how: Any = {"position": "id", "time": "ts", "lateness": "0 seconds", "lag": "1 min"}
     plain = stream_request_of(frame, query, **how).job
     with pytest.warns(cerlab.CerlabWarning, match="CER0930"):
         assert stream_request_of(frame, query, unit="ms", **how).job == plain

@@ -151,7 +151,7 @@ def _of_labels(text: str, before: str, rest: str) -> str:
     if not re.search(r"(?i)\bfilter\b", before):
         return ""
     if re.search(r"(?i)\b\w*diff\s*\([^()]*\)$", before):
-        return "times are subtracted: write b.ts - a.ts < 30 MINUTES"
+        return "times are compared: write b.ts < a.ts + 30 MINUTES"
     if call := re.search(
         r"(?i)\b(abs|avg|count|first|last|max|min|prev|sum)(?:\s*\(\s*[\w.]*)?$", before
     ):

@@ -17,12 +17,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cerlab.computed import cached_property
 from cerlab.model.columns import Column
 from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
 from cerlab.predicates import syntax as pred

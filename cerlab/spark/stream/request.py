@@ -168,7 +168,7 @@ def refuse_runs(pattern: Pattern, *, by_key: bool) -> None:
     from cerlab.engine.registers.evaluation import why_not as why_no_run  # Numba loads here
 
     if (reason := why_no_run(by_sequence(pattern, by_key=by_key).registers)) is not None:
-        raise not_taken(reason)
+        raise not_taken(reason, pattern)
 
 
 def _choice(plan: PlanClauses, mode: str | None) -> Choice:

@@ -1,0 +1,95 @@
+"""Comparisons of labels in the form that is fast, on streams where both forms have one meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+from warnings import warn
+
+from cerlab.compile.pattern import AnyPattern, has_waits
+from cerlab.errors import AnswerWarning, stacklevel_of_caller
+from cerlab.evaluate import protocol
+from cerlab.model.columns import is_arrow, is_duration, is_moment, is_text
+from cerlab.model.stream import Stream
+from cerlab.predicates.separation import NOTHING, Range, agree
+from cerlab.predicates.text import predicate_text
+
+
+def fast_form(pattern: AnyPattern, stream: Stream, *, quietly: bool = False) -> AnyPattern:
+    """Return the query that has the answers of a pattern on a stream, and is evaluated faster.
+
+    That is `Pattern.separated` where the values in the stream let it have the same answers. Else it
+    is the pattern itself, with a warning for a long stream, unless `quietly`.
+    """
+    # what registers refuse is refused whatever the data, so support depends on the query alone
+    if pattern.separated is None or not (pattern.has_registers or has_waits(pattern)):
+        return pattern
+    names = {x.attribute for C in pattern.separated.changed for x in C.attributes}
+    found = {name: _range_of(stream.columns.get(name)) for name in names}
+    ranges = {name: each for name, each in found.items() if each is not None}
+    pairs = pattern.separated.changed.items()
+    if len(ranges) == len(names) and all(agree(*pair, ranges) for pair in pairs):
+        return pattern.separated.query
+    if not quietly and len(stream) > protocol.SHORT:
+        warn_of_pairs(pattern)
+    return pattern
+
+
+def warn_of_pairs(pattern: AnyPattern) -> None:
+    """Warn of comparisons that are computed for each pair of events, and say what to write."""
+    for one, other in pattern.separated.changed.items() if pattern.separated else ():
+        what = f"{predicate_text(one)} is computed for each pair of events, which is slow"
+        hint = f"{predicate_text(other)} is fast; with decimals it may differ in the last bit"
+        warn(AnswerWarning(f"CER0931: {what}: {hint}"), stacklevel=stacklevel_of_caller())
+
+
+def written_fast(pattern: AnyPattern) -> str | None:
+    """Return the hint to write comparisons in the fast form; None where they have it."""
+    if pattern.separated is None:
+        return None
+    return "write " + ", ".join(map(predicate_text, pattern.separated.changed.values()))
+
+
+def _range_of(column: Any) -> Range | None:
+    """Return the range of the values of a column; None where they are of several kinds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column is None:
+        return NOTHING
+    if not is_arrow(column):
+        return None
+    kind = column.type
+    if column.null_count == len(column):
+        return NOTHING
+    if is_text(kind):
+        return Range("text")
+    if pa.types.is_dictionary(kind):
+        return None
+    if pa.types.is_boolean(kind):
+        return Range("boolean")
+    if pa.types.is_integer(kind):
+        return Range("number", _ends(pc.min_max(column), 1))
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return Range("number")
+    if not (is_moment(kind) or is_duration(kind)):
+        return None
+    word = "timestamp" if is_moment(kind) else "duration"
+    whole = column.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    return Range(word, _ends(pc.min_max(whole), _nanoseconds(kind)))
+
+
+def _ends(least_and_greatest: Any, unit: int) -> tuple[int, int]:
+    least, greatest = (x.as_py() * unit for x in least_and_greatest.values())
+    return least, greatest
+
+
+_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def _nanoseconds(kind: Any) -> int:
+    """Return the nanoseconds of one unit of a type of moments or durations."""
+    from pyarrow import types
+
+    if types.is_date32(kind):
+        return 86_400 * 10**9
+    return 10**6 if types.is_date64(kind) else _UNITS[kind.unit]

@@ -1,0 +1,168 @@
+"""Comparisons of two labels, written so that each side reads one label.
+
+``b.ts - a.ts <= 1 MINUTE`` computes for each pair of events, ``b.ts <= a.ts + 1 MINUTE`` for each
+event: a register keeps the result. The two agree where all values are moments, durations or
+integers, and no step of either leaves 64 bits. Doubles round, so there they may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias, assert_never
+
+from cerlab.model.event import Duration, Timestamp, Value
+from cerlab.predicates.condition import Correlation
+from cerlab.predicates.syntax import (
+    CONVERSE,
+    Arithmetic,
+    Attribute,
+    Computed,
+    Constant,
+    Expression,
+    LabelAttribute,
+    Negated,
+    RegisterAttribute,
+    leaves_of,
+)
+from cerlab.predicates.truth import INT64, kind_of, kind_of_result
+
+Term: TypeAlias = tuple[bool, Expression]
+"""A summand, and whether it is added (else it is subtracted)."""
+
+
+def separated(C: Correlation) -> Correlation | None:
+    """Return the comparison with one label on each side.
+
+    None where it is written so already, has other than two labels, or multiplies them.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> from cerlab.predicates.text import predicate_text
+    >>> phi, _ = parse_cel("A AS a ; B AS b FILTER 5 >= b.v - a.v")
+    >>> predicate_text(separated(phi.condition))
+    'b.v <= a.v + 5'
+    """
+    if len(C.labels) != 2 or all(len(_labels(side)) < 2 for side in (C.left, C.right)):
+        return None
+    terms = [*_terms(C.left, True), *_terms(C.right, False)]
+    if any(len(_labels(term)) > 1 for _, term in terms):
+        return None
+    label = C.labels[0]
+    here = [(plus, term) for plus, term in terms if label in _labels(term)]
+    there = [(not plus, term) for plus, term in terms if label not in _labels(term)]
+    operator = C.operator
+    if not any(plus for plus, _ in here):
+        here, there = ([(not plus, term) for plus, term in side] for side in (here, there))
+        operator = CONVERSE[operator]
+    return Correlation(operator, _sum(here), _sum(there))
+
+
+def _labels(expression: Expression) -> set[str]:
+    return {x.label for x in leaves_of(expression) if isinstance(x, LabelAttribute)}
+
+
+def _terms(expression: Expression, plus: bool) -> Iterator[Term]:
+    """Yield the summands of an expression, constants without their signs."""
+    match expression:
+        case Computed(Arithmetic.ADD, left, right):
+            yield from (*_terms(left, plus), *_terms(right, plus))
+        case Computed(Arithmetic.SUB, left, right):
+            yield from (*_terms(left, plus), *_terms(right, not plus))
+        case Negated(operand):
+            yield from _terms(operand, not plus)
+        case Constant(Duration(n)) if n < 0:
+            yield not plus, Constant(Duration(-n))
+        case Constant(bool()):
+            yield plus, expression
+        case Constant(int() | float() as n) if n < 0:
+            yield not plus, Constant(-n)
+        case _:
+            yield plus, expression
+
+
+def _sum(terms: Iterable[Term]) -> Expression:
+    """Return the sum of some terms, those that are added first: a moment has no opposite."""
+    (plus, total), *others = sorted(terms, key=lambda term: (not term[0], not _labels(term[1])))
+    if not plus:
+        total = Negated(total)
+    for plus, term in others:
+        total = Computed(Arithmetic.ADD if plus else Arithmetic.SUB, total, term)
+    return total
+
+
+class Range(NamedTuple):
+    """The kind of some values, None if they compare with nothing; their least and their greatest.
+
+    Values that are not exact integers (nanoseconds, of moments and durations) have no bounds.
+    """
+
+    kind: str | None
+    bounds: tuple[int, int] | None = None
+
+
+NOTHING = Range(None)
+"""The range of missing values."""
+
+
+def agree(one: Correlation, other: Correlation, ranges: Mapping[str, Range]) -> bool:
+    """Return whether two comparisons of `separated` hold of the same events.
+
+    `ranges` are those of the attributes of all events.
+    """
+    sides = [[_range(side, ranges) for side in (C.left, C.right)] for C in (one, other)]
+    comparable = [left.kind is not None and left.kind == right.kind for left, right in sides]
+    if not all(comparable):
+        return not any(comparable)
+    return all(side.bounds is not None for pair in sides for side in pair)
+
+
+def _range(expression: Expression, ranges: Mapping[str, Range]) -> Range:
+    """Return the range of an expression; without bounds where a step of it may leave 64 bits."""
+    match expression:
+        case Constant(value):
+            n = _integer(value)
+            return _within(kind_of(value), None if n is None else (n, n))
+        case LabelAttribute(_, name):
+            return _within(*ranges.get(name, NOTHING))
+        case Negated(operand):
+            of = _range(operand, ranges)
+            if of.kind not in ("number", "duration"):
+                return NOTHING
+            return _within(of.kind, of.bounds and (-of.bounds[1], -of.bounds[0]))
+        case Computed(operator, left, right):
+            a, b = (_range(side, ranges) for side in (left, right))
+            kind = kind_of_result(operator, a.kind, b.kind)
+            return _within(kind, _bounds(operator, a.bounds, b.bounds))
+        case Attribute() | RegisterAttribute():
+            raise AssertionError(f"{expression} is not of a label")
+        case _:
+            assert_never(expression)
+
+
+def _integer(value: Value) -> int | None:
+    if isinstance(value, Timestamp | Duration):
+        return value.nanoseconds
+    return value if isinstance(value, int) else None
+
+
+def _bounds(
+    operator: Arithmetic, a: tuple[int, int] | None, b: tuple[int, int] | None
+) -> tuple[int, int] | None:
+    if a is None or b is None:
+        return None
+    match operator:
+        case Arithmetic.ADD:
+            return a[0] + b[0], a[1] + b[1]
+        case Arithmetic.SUB:
+            return a[0] - b[1], a[1] - b[0]
+        case Arithmetic.MUL:
+            products = [x * y for x in a for y in b]
+            return min(products), max(products)
+        case Arithmetic.DIV | Arithmetic.MOD:  # of which a quotient is a double
+            return None
+        case _:
+            assert_never(operator)
+
+
+def _within(kind: str | None, bounds: tuple[int, int] | None) -> Range:
+    fits = kind is not None and bounds is not None and bounds[0] in INT64 and bounds[1] in INT64
+    return Range(kind, bounds if fits else None)
