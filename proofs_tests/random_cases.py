@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from random import Random
 from typing import Self
 
 from cerlab.api import Query
+from cerlab.computed import cached_property
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.stream import Stream, time_axis

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, groupby, islice, zip_longest
 from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -14,6 +13,7 @@ from weakref import WeakKeyDictionary
 from cerlab import io
 from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Immutable, Pattern
+from cerlab.computed import cached_property
 from cerlab.display import Drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
 from cerlab.errors import AnswerWarning, CerlabError, keywords_by_name, stacklevel_of_caller

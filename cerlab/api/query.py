@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
 from cerlab.api.answers import Matches
 from cerlab.api.sessions import AggregateSession, RowSession, Session
 from cerlab.compile.pattern import Language, Logic, Pattern, What, as_pattern, waits_of
+from cerlab.computed import cached_property
 from cerlab.errors import keywords_by_name, refuse_misspelt
 from cerlab.evaluate.aggregates import Aggregates, request_of
 from cerlab.logic.cel.text import window_text

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import islice
 from random import Random
 from threading import Lock
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from cerlab.automata.plan import Plan, WaitPlan
 from cerlab.automata.strategy import Machine
+from cerlab.computed import cached_property
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.tecs import Node
 from cerlab.engine.weights import TecsWalk, Weights, bytes_of, check_budget, fits, shown_number

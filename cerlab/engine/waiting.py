@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from cerlab.automata.labelled import PLACE, first_place, last_place
 from cerlab.automata.plan import CorrelatedPlan, Held, Plan, WaitBranch, Waiting, WaitPlan
 from cerlab.budget import poll
+from cerlab.computed import cached_property
 from cerlab.engine.answers import (
     BATCH,
     AnswerBatch,

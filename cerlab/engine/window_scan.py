@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from cerlab.automata.plan import Plan
 from cerlab.budget import poll
+from cerlab.computed import cached_property
 from cerlab.engine.answers import (
     rows_of_streams,
     slice_columns,

@@ -8,12 +8,12 @@ puts several threads to one stream.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from functools import cached_property
 
 import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.budget import poll
+from cerlab.computed import cached_property
 from cerlab.engine.answers import AnswerBatch, Buffer, double_room, paces, whole
 from cerlab.engine.general import CONSUMES, Tecs, limit_of
 from cerlab.engine.instants import first_inside

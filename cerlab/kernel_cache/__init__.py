@@ -149,6 +149,15 @@ class CompiledKernel:
         return dispatcher_of(self)._numba_type_
 
 
+def _unlock() -> None:
+    """Let a forked child load kernels: the thread that had the lock is not in the child."""
+    CompiledKernel._loading = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
+
+
 Parts: TypeAlias = tuple[Iterable[Any], list[Any], list[int]]
 """Some arguments, what their types depend on, and their parts, in order."""
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cerlab.computed import cached_property
 from cerlab.errors import BadData, UsageError, nearest
 from cerlab.evaluate.requirements import idle_unit, warn_of
 from cerlab.model.clauses import AttributeWindow, TimeWindow

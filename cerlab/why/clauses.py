@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
@@ -17,6 +17,7 @@ from cerlab.automata.strategy import machine_of
 from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.sremo_to_srt import register_plan
+from cerlab.computed import cached_property
 from cerlab.engine.reference.runs import RunsOfAnswer
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.errors import ResourceLimit, Unsupported

@@ -7,9 +7,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import assert_never
 
+from cerlab.computed import cached_property
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import NO_CLOCKS, TIME, Clocks

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from threading import Barrier
+from threading import Barrier, Event, Thread
 from typing import Any
 
 import pytest
 
 import cerlab
 from cerlab.api import Query
+from cerlab.computed import cached_property
 from cerlab.engine.learned import LearnedTables
+from cerlab.evaluate import AUTO
+from cerlab.kernel_cache import CompiledKernel
 from cerlab.model.answer import ComplexEvent, by_end
 from proofs_tests.suite import Suite
 
@@ -116,3 +121,71 @@ def test_each_thread_has_tables_of_its_own() -> None:
     assert len(set(map(id, three))) == 3
     assert tables.for_threads(2) == three[:2]
     assert tables.for_threads(4)[:3] == three
+
+
+@pytest.fixture
+def long_count(monkeypatch: pytest.MonkeyPatch) -> Iterator[cerlab.Matches]:
+    """Let another thread count the answers of these matches, and not come to an end."""
+    count, began, go_on = AUTO.count, Event(), Event()
+
+    def slow_count(pattern: Any, stream: Any) -> int:
+        if len(stream) == 3:
+            began.set()
+            go_on.wait()
+        return count(pattern, stream)
+
+    monkeypatch.setattr(AUTO, "count", slow_count)
+    matches = cerlab.parse_query("SELECT * WHERE A+").run([{"type": "A"}] * 3)
+    thread = Thread(target=matches.count, daemon=True)
+    thread.start()
+    began.wait()
+    yield matches
+    go_on.set()
+    thread.join()
+    assert matches.count() == 7
+
+
+def other_count() -> int:
+    return cerlab.parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}]).count()
+
+
+@pytest.mark.usefixtures("long_count")
+def test_a_count_does_not_wait_for_a_longer_one_of_another_thread() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        # it waits for ever if a lock is shared; ten minutes end the test then
+        assert pool.submit(other_count).result(timeout=600) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
+def test_a_child_forked_during_a_count_counts(long_count: cerlab.Matches) -> None:
+    """The same matches, too, which the child computes anew."""
+    if not (child := os.fork()):
+        signal.alarm(600)
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        vars(long_count)["stream"] = cerlab.Stream([{"type": "A"}] * 4)
+        os._exit(0 if (other_count(), long_count.count()) == (1, 15) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
+def test_a_child_forked_while_a_kernel_is_loaded_loads_others() -> None:
+    with CompiledKernel._loading:
+        if not (child := os.fork()):
+            os._exit(0 if CompiledKernel._loading.acquire(blocking=False) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_threads_that_compute_one_value_keep_the_same_one() -> None:
+    together = Barrier(THREADS)
+
+    class Slow:
+        @cached_property
+        def value(self) -> object:
+            together.wait()  # all of them compute it
+            return object()
+
+    slow = Slow()
+    with ThreadPoolExecutor(THREADS) as pool:
+        values = [*pool.map(lambda _: slow.value, range(THREADS))]
+    assert len({id(value) for value in values}) == 1
+    assert slow.value is values[0]
