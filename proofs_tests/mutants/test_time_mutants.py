@@ -38,7 +38,15 @@ from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, o
 from proofs_tests.rows.judges import is_right
 from proofs_tests.suite import Suite
 
-TRUTHS = clauses.cases()
+TRUTHS = [
+    (
+        case.query.removeprefix("E FILTER E[").removesuffix("]"),
+        case.stream.events[0].attributes,
+        bool(case.expected),
+    )
+    for case in cases("predicates", "times")
+]
+"""A predicate, an event and whether it satisfies the predicate."""
 VALUES = [*cases("rows-times", "rows-casts")]
 
 
