@@ -140,6 +140,10 @@ class _FrontDoor(ModuleType):
         if not (isinstance(value, ModuleType) and name in _HOME):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the import: functions that Spark sends to its workers may refer to the package."""
+        return import_module, (__name__,)
+
 
 sys.modules[__name__].__class__ = _FrontDoor
 

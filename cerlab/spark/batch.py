@@ -20,7 +20,7 @@ from cerlab.spark.failures import failures
 from cerlab.spark.files import answers_in_files, answers_in_units, why_not_files
 from cerlab.spark.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.footers import local_path
-from cerlab.spark.frame import Source, quoted, source_of
+from cerlab.spark.frame import Source, quoted, refuse_stream, source_of
 from cerlab.spark.plan import Mode, warn_of_one_task
 from cerlab.spark.relevant_events import RelevantEvents
 from cerlab.spark.request import (
@@ -366,12 +366,14 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
 
     The clause needs PARTITION BY, whose partitions are evaluated apart, each in the memory of one
     task, and ORDER BY, by which no two rows of a partition may be equal: the rows of a DataFrame
-    have no other order. The result comes in no order. Raises `Unsupported` for other clauses, and
-    as `cerlab.match_recognize`; the job raises `BadData` for two rows in one place.
+    have no other order. The result comes in no order. Raises `UsageError` for a stream,
+    `Unsupported` for other clauses, and as `cerlab.match_recognize`; the job raises `BadData` for
+    two rows in one place.
     """
     from pyspark.sql import functions as fn
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+    refuse_stream(df, "match_recognize")
     pattern = _row_pattern(query)
     rows = to_arrow_schema(df.schema, timezone="UTC").empty_table()
     names = bind(pattern, column_kinds(rows)).names

@@ -105,8 +105,7 @@ def source_of(frame: DataFrame, type_name: str | None, files: Sequence[str] = ()
             f"two columns are called '{double}'",
             hint="rename or drop one of the two columns",
         )
-    if frame.isStreaming:
-        raise UsageError("CER0873", "this DataFrame is a stream", hint="match takes a batch")
+    refuse_stream(frame, "match")
     if "type" not in names and type_name is None:
         raise BadData(
             "CER0736",
@@ -123,6 +122,13 @@ def source_of(frame: DataFrame, type_name: str | None, files: Sequence[str] = ()
                 hint="cast it to string",
             )
     return source
+
+
+def refuse_stream(frame: DataFrame, verb: str) -> None:
+    """Raise `UsageError` for a DataFrame that still arrives."""
+    if frame.isStreaming:
+        hint = f"{verb} takes a batch; match_stream takes streams, of queries"
+        raise UsageError("CER0873", "this DataFrame is a stream", hint=hint)
 
 
 def check_values(source: Source, attributes: Sequence[str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from multiprocessing import get_context
 from random import Random
@@ -174,3 +176,18 @@ def test_a_spawned_process_takes_and_gives_values() -> None:
         assert pool.apply_async(cerlab.parse_query, (TEXTS[0],)).get(timeout=60) == query
     assert matches.query == query
     assert before + rest == list(query.open().push(events))
+
+
+def test_the_package_is_pickled_as_an_import() -> None:
+    """Functions that Spark sends to its workers name what a script imports at its top."""
+    assert pickle.loads(pickle.dumps(cerlab)) is cerlab
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle", reason="PySpark is in the extra")
+    assert cloudpickle.loads(cloudpickle.dumps(cerlab)) is cerlab
+    names = {"cerlab": cerlab, "__name__": "__main__"}
+    exec("def count(events): return cerlab.count('A ; B', events)", names)
+    sent = cloudpickle.dumps(names["count"])
+    alone = "import pickle, sys; print(pickle.load(sys.stdin.buffer)([{'type': k} for k in 'AAB']))"
+    done = subprocess.run(
+        [sys.executable, "-c", alone], input=sent, capture_output=True, check=True
+    )
+    assert done.stdout.split() == [b"2"]

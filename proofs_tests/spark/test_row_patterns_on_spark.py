@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
@@ -58,3 +60,30 @@ def test_rows_without_an_order_are_found(spark: Any) -> None:
     frame = spark.createDataFrame(table())
     with pytest.raises(Exception, match="CER0781"):
         cerlab.spark.match_recognize(frame, ONE.replace("ORDER BY t", "ORDER BY price")).collect()
+
+
+def test_a_stream_is_refused(spark: Any, tmp_path: Path) -> None:
+    """Each micro-batch would be matched by itself, and matches over two of them be lost."""
+    parquet.write_table(table(), tmp_path / "rows.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path))
+    with pytest.raises(cerlab.UsageError, match="CER0873") as caught:
+        cerlab.spark.match_recognize(stream, ONE)
+    assert "match_recognize takes a batch" in caught.value.hint
+    with pytest.raises(cerlab.UsageError, match="CER0873"):
+        cerlab.spark.match(stream, "SELECT * WHERE A WITHIN 1 [t]", "t", type="A")
+
+
+def test_functions_of_users_run_cerlab(spark: Any) -> None:
+    """A worker imports the package that the script has imported at its top."""
+    names = {"cerlab": cerlab, "pa": pa, "__name__": "__main__"}
+    text = """
+def count(batches):
+    for batch in batches:
+        rows = pa.Table.from_batches([batch])
+        yield pa.RecordBatch.from_pydict({"n": [cerlab.count("A ; B", rows)]})
+"""
+    exec(text, names)
+    frame = spark.createDataFrame([("A",), ("A",), ("B",)], "type string").coalesce(1)
+    counts = frame.mapInArrow(names["count"], "n bigint").collect()
+    assert sum(row["n"] for row in counts) == 2
