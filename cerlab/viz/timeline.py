@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_letters
 from typing import Any, TypeAlias
@@ -79,8 +79,8 @@ def timeline(
     moments that places the events, which stand one step apart without it; `by` one that tells
     kinds of events apart, in place of the type; `label` one that is written beside them in place
     of the kind. Of more events than `shown_events` those are shown that the shown answers need, and
-    their neighbours. Answers that are not in every row are shown before others. Raises `BadData`
-    for events without a time.
+    their neighbours. `shown_answers` is the limit of each row. Answers that are not in every row
+    are shown before others. Raises `BadData` for events without a time.
 
     >>> both = [ComplexEvent(0, 2, (0, 2)), ComplexEvent(1, 2, (1, 2))]
     >>> print(timeline({"ALL": both, "LAST": both[1:]}, [{"type": k} for k in "AAB"]))
@@ -94,14 +94,15 @@ def timeline(
     """
     stream = io.as_stream(events)
     all_rows = tuple(_rows(rows))
-    rows_of = _comparable(all_rows)
+    rows_of = _rows_of(all_rows)
+    compared = _comparable(all_rows, rows_of).values()
     room = (max(2, shown_events), shown_answers)
     visible, positions = _selection(rows_of, len(all_rows), len(stream), room)
     ticks = _ticks(stream, positions, axis, (by, label or by))
     bars = tuple(_bars(visible, {tick.position: tick.place for tick in ticks}))
-    counts = tuple(sum(n in having for having in rows_of.values()) for n in range(len(all_rows)))
-    common = sum(len(having) == len(all_rows) for having in rows_of.values())
-    return Timeline(ticks, all_rows, bars, len(stream), len(rows_of), counts, common, axis, label)
+    counts = tuple(sum(n in having for having in compared) for n in range(len(all_rows)))
+    common = sum(len(having) == len(all_rows) for having in compared)
+    return Timeline(ticks, all_rows, bars, len(stream), len(compared), counts, common, axis, label)
 
 
 def _rows(rows: Mapping[str, Iterable[Answer]] | Iterable[Row]) -> Iterable[Row]:
@@ -113,18 +114,26 @@ def _rows(rows: Mapping[str, Iterable[Answer]] | Iterable[Row]) -> Iterable[Row]
         yield Row(name, tuple(sorted(distinct, key=by_end)), len(distinct))
 
 
-def _comparable(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
-    """The answers that can be compared, by end, with the rows that have them.
+def _rows_of(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
+    """Return all answers, by end, with the rows that have them."""
+    rows_of: dict[ComplexEvent, set[int]] = {}
+    for number, row in enumerate(rows):
+        for answer in row.answers:
+            rows_of.setdefault(answer, set()).add(number)
+    return {answer: frozenset(rows_of[answer]) for answer in sorted(rows_of, key=by_end)}
+
+
+def _comparable(
+    rows: Sequence[Row], rows_of: Mapping[ComplexEvent, frozenset[int]]
+) -> dict[ComplexEvent, frozenset[int]]:
+    """Return the answers that can be compared.
 
     Where a row is not listed to its end, answers that end later may be in it or not.
     """
     horizons = [row.complete_before for row in rows if row.complete_before is not None]
-    rows_of: dict[ComplexEvent, set[int]] = {}
-    for number, row in enumerate(rows):
-        for answer in row.answers:
-            if len(rows) == 1 or not horizons or answer.end < min(horizons):
-                rows_of.setdefault(answer, set()).add(number)
-    return {answer: frozenset(rows_of[answer]) for answer in sorted(rows_of, key=by_end)}
+    if len(rows) == 1 or not horizons:
+        return {**rows_of}
+    return {answer: having for answer, having in rows_of.items() if answer.end < min(horizons)}
 
 
 def _selection(
@@ -132,21 +141,25 @@ def _selection(
 ) -> tuple[dict[ComplexEvent, frozenset[int]], list[int]]:
     """Return the shown answers and positions: answers that tell rows apart come first.
 
-    There is `room` for so many events and so many answers. One answer that needs more events than
-    that is shown with its interval and its first positions.
+    There is `room` for so many events, and for so many answers in each row; a row shows those of
+    other rows that it has, too. One answer that needs more events than that is shown with its
+    interval and its first positions.
     """
     events, answers = room
     positions: set[int] = set()
     choice: set[ComplexEvent] = set()
+    shown = [0] * rows
     # A stream that fits is shown whole, and no answer asks for more room than that.
     room_for = length if length <= events else events
-    for answer in _by_interest(rows_of, rows, answers):
-        if len(choice) == answers:
-            break
+    # A row with few answers shows them all, whatever there is in a row with many.
+    for number, answer in _by_interest(rows_of, rows, answers):
         own = {answer.start, answer.end, *answer.positions}
-        if not choice or len(positions | own) <= room_for:
+        fits = not choice or len(positions | own) <= room_for
+        if shown[number] < answers and answer not in choice and fits:
             choice.add(answer)
             positions |= own
+            for having in rows_of[answer]:
+                shown[having] += 1
     if length > events and len(positions) > events:
         (only,) = choice
         positions = {only.start, only.end, *only.positions[: events - 2]}
@@ -159,12 +172,19 @@ def _selection(
 
 def _by_interest(
     rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, answers: int
-) -> list[ComplexEvent]:
-    """Choose answers that tell rows apart, with a quarter of the room for common ones."""
-    apart = [answer for answer, having in rows_of.items() if len(having) < rows]
-    common = [answer for answer, having in rows_of.items() if len(having) == rows]
+) -> Iterator[tuple[int, ComplexEvent]]:
+    """Yield answers with a row for which they are shown, rows with few answers first.
+
+    Answers that tell rows apart are first, with a quarter of the room left for common ones.
+    """
+    of_row = [[answer for answer, having in rows_of.items() if n in having] for n in range(rows)]
+    apart = [[answer for answer in own if len(rows_of[answer]) < rows] for own in of_row]
+    common = [[answer for answer in own if len(rows_of[answer]) == rows] for own in of_row]
     most = answers - answers // 4
-    return apart[:most] + common + apart[most:]
+    numbers = sorted(range(rows), key=lambda n: len(of_row[n]))
+    for part in ([own[:most] for own in apart], common, [own[most:] for own in apart]):
+        for number in numbers:
+            yield from ((number, answer) for answer in part[number])
 
 
 def _with_neighbours(positions: set[int], length: int, room: int, reach: int) -> list[int]:

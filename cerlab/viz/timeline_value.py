@@ -54,10 +54,11 @@ class Bar:
 class Drawing:
     """Rows of answers under events; `bars` and `ticks` are those of them that are shown.
 
-    `length` counts the events of the stream, `distinct` the answers that were compared,
-    `row_counts` those of them that each row has, `common` those that all have. `axis` is the
-    attribute that places the events, None where their positions do, `label` the one that is written
-    beside them.
+    `length` counts the events of the stream, `distinct` the answers that were compared: where a
+    row is not listed to its end, those of an end before. Others are shown in rows that have them.
+    `row_counts` has the number of compared answers of each row, `common` that of all rows. `axis`
+    is the attribute that places the events, None where their positions do, `label` the one that is
+    written beside them.
     """
 
     ticks: tuple[Tick, ...]
@@ -74,9 +75,15 @@ class Drawing:
         return f"<Timeline of {len(self.bars)} answers on {self.length} events>"
 
 
+def lacks(T: Drawing, row: int, bar: Bar) -> bool:
+    """Return whether a row lacks an answer; False if its answers are not listed so far."""
+    end = T.rows[row].complete_before
+    return row not in bar.rows and (end is None or bar.answer.end < end)
+
+
 def differs(T: Drawing, bar: Bar) -> bool:
     """Whether some row lacks an answer."""
-    return len(bar.rows) < len(T.rows)
+    return any(lacks(T, row, bar) for row in range(len(T.rows)))
 
 
 def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
@@ -88,7 +95,7 @@ def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
     rivals = {number for number, count in enumerate(T.row_counts) if count < T.distinct}
     if len(rivals) < 2:
         rivals = set(range(len(T.rows)))
-    apart = [bar for bar in T.bars if not rivals <= bar.rows]
+    apart = [bar for bar in T.bars if any(lacks(T, row, bar) for row in rivals)]
     for row in rivals:
         different = sum(row in bar.rows for bar in apart)
         if different > FEW and 2 * different > sum(row in bar.rows for bar in T.bars):
@@ -102,8 +109,9 @@ def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
     Rows without gaps have each answer in the same track, so that what one lacks is below what
     another has; one that lacks more has tracks of its own.
     """
-    if sum(row not in bar.rows for bar in T.bars) <= FEW:
-        return [(bar, bar.track) for bar in T.bars]
+    shown = [bar for bar in T.bars if row in bar.rows or lacks(T, row, bar)]
+    if sum(row not in bar.rows for bar in shown) <= FEW:
+        return [(bar, bar.track) for bar in shown]
     places = {tick.position: tick.place for tick in T.ticks}
     own = [bar for bar in T.bars if row in bar.rows]
     spans = (span(bar.answer, places) for bar in own)
@@ -307,9 +315,12 @@ def extent(T: Drawing) -> str:
     parts = []
     if len(T.ticks) < T.length:
         parts.append(_events(T))
-    total = T.distinct if len(T.rows) > 1 else T.rows[0].total if T.rows else 0
+    listed = len({answer for row in T.rows for answer in row.answers})
+    total: int | None = listed
+    if any(row.complete_before is not None for row in T.rows):
+        total = T.rows[0].total if len(T.rows) == 1 else None
     if total is None:
-        parts.append(f"{len(T.bars)} of over {count_text(T.distinct, 'answer')}")
+        parts.append(f"{len(T.bars)} of over {count_text(listed, 'answer')}")
     elif len(T.bars) < total:
         parts.append(f"{len(T.bars)} of {count_text(total, 'answer')}")
     positions = {tick.position for tick in T.ticks}

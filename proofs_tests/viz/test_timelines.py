@@ -121,9 +121,11 @@ def test_random_strategies(suite: Suite) -> None:
         union = sorted({a for answers in answers_of.values() for a in answers}, key=by_end)
         visible = {mark.answer for row in picture.rows for mark in row}
         assert visible <= set(union)
-        assert len(visible) == min(len(union), ANSWERS)
-        if len(union) > ANSWERS:
-            assert f"{ANSWERS} of {len(union)} answers" in picture.words
+        for row, answers in zip(picture.rows, answers_of.values(), strict=True):
+            own = {mark.answer for mark in row if mark.kind != "ghost"}
+            assert min(len(answers), ANSWERS) <= len(own), "the limit is that of each row"
+        if len(union) > len(visible):
+            assert f"{len(visible)} of {len(union)} answers" in picture.words
         differing = sum(any(a not in answers for answers in answers_of.values()) for a in union)
         if len(some) > 1 and differing:
             assert f"Not in every row: {differing} of {len(union)} answer" in picture.words
@@ -179,7 +181,7 @@ def test_differences_are_shown_before_what_rows_share() -> None:
     T = timeline({"one": common, "other": [*common, alone]}, LONG[:70])
     picture = check_picture(T, {"one": common, "other": [*common, alone]})
     assert picture.rows[1][-1].answer == alone
-    assert len(picture.rows[0]) == ANSWERS
+    assert sum(one.kind != "ghost" for one in picture.rows[0]) == ANSWERS
 
 
 def test_rows_that_are_not_listed_to_the_end_are_compared_as_far_as_they_go() -> None:
@@ -200,6 +202,30 @@ def test_a_query_with_more_answers_than_are_listed() -> None:
     assert end is not None
     assert len(T.rows[0].answers) == MOST_ANSWERS + 1
     assert T.distinct == sum(a.end < end for a in T.rows[0].answers) == 2**end - 1
+
+
+def test_a_row_with_many_answers_hides_none_of_another_row() -> None:
+    """Neither by the limit on shown answers nor by the one on listed answers."""
+    for length in (8, 20):
+        events = [{"type": "A"}] * length + [{"type": "B"}] * 2
+        names = ["ALL", "STRICT", "NEXT", "LAST", "MAX"]
+        T = asked("SELECT * WHERE A+ ; B", events, strategies=names)
+        picture = read_back(T.svg())
+        for name, row, drawn in zip(names[1:], T.rows[1:], picture.rows[1:], strict=True):
+            own = {one.answer for one in drawn if one.kind != "ghost"}
+            assert own == set(row.answers), name
+            assert row.total == len(row.answers) <= ANSWERS
+        if (end := T.rows[0].complete_before) is not None:
+            listed = set(T.rows[0].answers)
+            unknown = [a for row in T.rows for a in row.answers if a.end >= end and a not in listed]
+            assert unknown
+            assert not {one.answer for one in picture.rows[0]} & {*unknown}, (
+                "it is not said to lack them"
+            )
+            assert (
+                f"of over {len({a for row in T.rows for a in row.answers}):,} answers"
+                in picture.words
+            )
 
 
 def test_an_attribute_places_the_events() -> None:
