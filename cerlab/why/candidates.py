@@ -145,7 +145,8 @@ def _in_place(question: Question, place: Place, last: int, allowance: int) -> It
     lo, hi = _search_interval(question, place, meter, last, NEAR if allowance else 0)
     at = substream.positions
     goal = Goal(substream.events, at, marks, lo, hi, allowance, start, end)
-    goal = replace(goal, axis=question.time, clocks=question.clocks)
+    nowhere = frozenset(map(place.local, place.nowhere))
+    goal = replace(goal, axis=question.time, clocks=question.clocks, nowhere=nowhere)
     clauses = fo_derivations if question.first_order else derivations
     for d in clauses(Part(goal, question.formula, question.path, question.context)):
         failures, V, outside = place.failures + d.failures, d.valuation, marks

@@ -237,7 +237,8 @@ def _longer(
     goal, end, starts = here.goal, before.valuation.end, list(by_start)
     for start in starts[bisect_right(starts, end) :]:
         gap: tuple[Failure, ...] = ()
-        if _is_contiguous(here.phi) and start != end + 1:
+        is_next = start == end + 1 or not goal.nowhere.isdisjoint((end, start))
+        if _is_contiguous(here.phi) and not is_next:
             if goal.allowance < LIGHT:
                 return
             gap = (_gap(here, end, start),)

@@ -124,6 +124,7 @@ class Goal:
     `marks` is None where any marks will do, as inside a negation. `start` and `end` are those of
     the answer, if they are given. `allowance` is the highest cost of a derivation in this pass.
     Windows and waits inside the formula read the time of `axis`; `clocks` are as of the semantics.
+    `nowhere` are the events that are in no substream: no other event is next to them.
     """
 
     events: Sequence[Event]
@@ -136,6 +137,7 @@ class Goal:
     end: int | None = None
     axis: TimeAxis | None = None
     clocks: Clocks = field(default_factory=lambda: NO_CLOCKS)
+    nowhere: frozenset[int] = frozenset()
     budget: Budget = field(default_factory=derivations)
 
     def is_marked(self, i: int) -> bool:

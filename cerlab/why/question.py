@@ -174,6 +174,8 @@ class Place:
     substream: Substream
     key: Key
     failures: tuple[Failure, ...]
+    nowhere: frozenset[int] = frozenset()
+    """The positions among them that are in no substream at all."""
 
     def local(self, position: int) -> int:
         """The place in the substream of a position of the stream; -1 if it is not there."""
@@ -199,7 +201,8 @@ def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
             for i, t in enumerate(stream.events[lo : hi + 1], lo)
             if i in keys or (question.passes(t) and partition_key(t, attributes) == key)
         )
-        yield Place(Substream.of(rows), key, failures)
+        nowhere = frozenset(p for p, own in keys.items() if own is None)
+        yield Place(Substream.of(rows), key, failures, nowhere)
 
 
 def _left_out(question: Question) -> tuple[Failure, ...]:

@@ -267,3 +267,14 @@ def test_what_an_answer_waits_for_may_be_far_behind_its_positions() -> None:
     assert "1500 is at 1500" in str(why(query, far, (0,)).failure)
     far[1_500], far[1_501] = far[1_499] | {"t": 1_500}, {"type": "B", "t": 1_501}
     assert why(query, far, (0,), start=0, end=1_500).holds
+
+
+@pytest.mark.parametrize("body", ["A : B", "(A OR B):+", "(A OR B):{2}"])
+@pytest.mark.parametrize("last", ["..", "2."])
+def test_what_is_in_no_substream_has_no_neighbours(body: str, last: str) -> None:
+    """A gap before it is not a reason: whatever is between, the event has no key."""
+    events = word("ACCB", k="1" + "1" + last)
+    failures = why(f"SELECT * WHERE {body} PARTITION BY [k]", events, (0, 3)).failures
+    assert [failure.words for failure in failures] == ["k is missing at 3, so in no partition"]
+    inside = why(f"SELECT * WHERE {body} PARTITION BY [k]", word("ACB", k="111"), (0, 2)).failures
+    assert [failure.kind for failure in inside] == [Kind.GAP]
