@@ -101,6 +101,8 @@ def equivalent(
         return decisions.equivalent(cast(What, a), cast(What, b))
     from cerlab.rows import decide  # loads columns
 
+    if patterns[0] == patterns[1]:
+        return Verdict(True, None, _SAME_CLAUSE)
     same = same or "labels"
     return _verdict(
         lambda: decide.equivalent(*patterns, same=same, rows=rows), _SAME_WORDS.get(same, ""), rows
@@ -121,10 +123,14 @@ def contained(
         return decisions.contained(cast(What, a), cast(What, b))
     from cerlab.rows import decide  # loads columns
 
+    if patterns[0] == patterns[1]:
+        return Verdict(True, None, _SAME_CLAUSE)
     same = same or "labels"
     words = "the right finds all that the left finds"
     return _verdict(lambda: decide.contained(*patterns, same=same, rows=rows), words, rows)
 
+
+_SAME_CLAUSE = "the same clause"
 
 _SAME_WORDS: Mapping[Same, str] = {
     "labels": "the same matches with the same labels",

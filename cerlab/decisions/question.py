@@ -78,6 +78,10 @@ class Verdict:
     witness: Witness | None
     reason: str
 
+    def __bool__(self) -> bool:
+        """Raise TypeError: a verdict is no truth value, since a question may be open."""
+        raise TypeError("a Verdict is neither true nor false: ask .holds (None: not decided)")
+
 
 class Question:
     """Two machines (the second may be the one without answers), asked key by key."""

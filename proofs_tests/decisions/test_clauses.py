@@ -105,6 +105,54 @@ def test_outside_the_decidable_class_a_verdict_gives_the_reason(name: str) -> No
     assert REASONS[name] in verdict_of(case).reason
 
 
+PAIR = "A AS x ; B AS y FILTER x.v < y.v"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "holds"),
+    [
+        (PAIR, PAIR, True),
+        (PAIR, "A AS y ; B AS x FILTER y.v < x.v", True),
+        (PAIR, "A AS x ; B AS y FILTER x.v < x.v", False),
+        (PAIR, "A AS x ; B AS x FILTER x.v < y.v", False),
+        (f"SELECT x WHERE {PAIR}", "SELECT p WHERE A AS p ; B AS q FILTER p.v < q.v", True),
+        (f"SELECT x WHERE {PAIR}", f"SELECT y WHERE {PAIR}", False),
+        (q("A LIMIT 1"), q("A LIMIT 1"), True),
+        ("MAX(A AS x) ; B AS B", "MAX(A AS y) ; B AS B", True),
+        (f"RENAME[x -> z]({PAIR})", f"RENAME[x -> w]({PAIR})", True),
+        (
+            f"RENAME[x -> A]({PAIR}) FILTER A[v = 1]",
+            f"RENAME[x -> B]({PAIR}) FILTER A[v = 1]",
+            None,
+        ),
+        (f"PROJECT[x]({PAIR})", f"PROJECT[x]({PAIR.replace('y', 'u')})", True),
+        # nothing sets u or w: they are other names of no event
+        (
+            f"{PAIR} FILTER u[v = 1] FILTER x.v != y.w",
+            f"{PAIR} FILTER w[v = 1] FILTER x.v != y.w",
+            None,
+        ),
+        ("A AS x ; B FILTER x.v < B.v", "A AS B ; B FILTER B.v < B.v", False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+def test_a_query_is_equivalent_to_itself_whatever_its_labels_are_called(
+    left: str, right: str, holds: bool | None
+) -> None:
+    verdict = equivalent(left, right)
+    assert verdict.holds is holds, verdict
+    if holds:
+        assert verdict.reason == "the same query, up to the names of labels"
+        assert contained(left, right).holds
+
+
+def test_a_verdict_is_not_true_or_false() -> None:
+    """`if equivalent(..)` was true of every verdict, also of those that are open."""
+    for verdict in (equivalent("A", "A"), equivalent("A", "B"), equivalent(PAIR, f"{PAIR}+")):
+        with pytest.raises(TypeError, match=r"ask \.holds"):
+            bool(verdict)
+
+
 def test_a_search_says_whose_answer_it_found() -> None:
     pair, all_pairs = "A AS x ; B AS y FILTER x.v = y.v", "A ; B"
     for left, right, side in ((pair, all_pairs, "right"), (all_pairs, pair, "left")):
