@@ -149,10 +149,11 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
     more = (*(_FAMILY if shape.family else ()), *(_TIMED if shape.timed else ()))
     match rng.choice((*kinds, *more)):
         case "and":
-            left = random_formula(rng, smaller)
             # Two unrelated formulas have no valuation in common.
-            right = cel.Or(left, random_formula(rng, smaller))
-            return cel.And(left, right)
+            common, other = (random_formula(rng, smaller) for _ in range(2))
+            either = cel.Or(common, other)
+            # Each side takes valuations away from the other in some of the draws.
+            return cel.And(either, common) if likely(rng, 0.6) else cel.And(common, either)
         case "all":
             return cel.All(random_formula(rng, smaller), random_formula(rng, smaller))
         case "unless":

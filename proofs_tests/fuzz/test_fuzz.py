@@ -15,6 +15,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
+from cerlab.errors import CerlabError
 from cerlab.fuzz import (
     CEL,
     CLAUSES,
@@ -28,10 +29,11 @@ from cerlab.fuzz import (
     wanted,
 )
 from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, engine
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.event import Event
-from cerlab.testing import Shape, random_query
+from cerlab.testing import Shape, random_events, random_formula, random_query
 from cerlab.trial.adapters import Absent
 from cerlab.trial.adapters import _outcome as outcome_of
 from cerlab.trial.adapters import _version as version_of
@@ -294,3 +296,35 @@ def test_a_difference_is_a_value() -> None:
     query, _, _ = parse_ceql("SELECT * WHERE A")
     value = Difference(query, (Event("A"),), broken="no")
     assert str(value) == 'SELECT *\nWHERE A\non 1 event:\n  {"type": "A"}\nthe engine fails: no'
+
+
+def test_both_sides_of_a_drawn_and_matter() -> None:
+    """An engine whose AND is one of its sides, or either, has other answers in a tenth of cases."""
+    seen, differ = 0, dict.fromkeys(("left", "right", "either"), 0)
+    for seed in range(3_000):
+        rng = Random(seed)
+        phi = random_formula(rng, Shape(depth=2, family=True))
+        if not any(isinstance(psi, cel.And) for psi in cel.subformulas(phi)):
+            continue
+        stream = random_events(rng, phi)
+        try:
+            expected = valuations_of_formula(phi, stream)
+            for name in differ:
+                differ[name] += valuations_of_formula(without_and(phi, name), stream) != expected
+        except CerlabError:
+            continue
+        seen += 1
+    assert seen > 200
+    assert all(count >= seen / 10 for count in differ.values()), (seen, differ)
+
+
+def valuations_of_formula(phi: cel.Formula, stream: list[Event]) -> set[Any]:
+    """Return the complex events, which engines are asked for."""
+    return set(cerlab.evaluate(phi, stream, evaluator="reference"))
+
+
+def without_and(phi: cel.Formula, side: str) -> cel.Formula:
+    phi = cel.map_children(lambda psi: without_and(psi, side), phi)
+    if not isinstance(phi, cel.And):
+        return phi
+    return cel.Or(phi.left, phi.right) if side == "either" else getattr(phi, side)
