@@ -73,21 +73,28 @@ Lines = Callable[[Iterable[Any], TextIO], None]
 
 @contextmanager
 def writer(
-    arguments: argparse.Namespace, lines: Lines | None = None, *, types_grow: bool = False
+    arguments: argparse.Namespace,
+    lines: Lines | None = None,
+    *,
+    types_grow: bool = False,
+    of_positions: bool = False,
 ) -> Iterator[Writer]:
     """The writer of ``--format`` and ``-o``; `lines` writes NDJSON of tables.
 
     `types_grow`: a column may be of integers in one table and of doubles in a later one.
+    `of_positions`: the rows are answers with their positions, not columns with names of users.
     """
     if arguments.format == "parquet":
         with ExitStack() as stack:
-            columns = ParquetWriter(arguments.output, stack, types_grow=types_grow)
+            columns = ParquetWriter(
+                arguments.output, stack, types_grow=types_grow, of_positions=of_positions
+            )
             yield columns
             columns.close()
         return
     with output(arguments.output) as file:
         if arguments.format == "table":
-            printer = TablePrinter()
+            printer = TablePrinter(of_positions=of_positions)
             yield printer
             printer.print(file)
         else:
@@ -136,11 +143,14 @@ class ParquetWriter:
     All of them where `types_grow`, since the types of a file stand before its first group.
     """
 
-    def __init__(self, path: str, stack: ExitStack, *, types_grow: bool) -> None:
+    def __init__(
+        self, path: str, stack: ExitStack, *, types_grow: bool, of_positions: bool
+    ) -> None:
         """The file is there when the `stack` ends without an error."""
         self._path = path
         self._stack = stack
         self._types_grow = types_grow
+        self._of_positions = of_positions
         self._writer: Any = None
         self._tables: list[Any] = []
         self._rows = 0
@@ -173,8 +183,7 @@ class ParquetWriter:
         self._tables, self._rows = [], 0
 
     def _open(self, table: Any) -> None:
-        has_positions = "positions" in table.column_names
-        options = parquet_encoding(table.schema) if has_positions else {}
+        options = parquet_encoding(table.schema) if self._of_positions else {}
         opened = whole_columns(self._path, table.schema, **options)
         self._writer = self._stack.enter_context(opened)
 
@@ -182,7 +191,8 @@ class ParquetWriter:
 class TablePrinter:
     """A table for a terminal, drawn at the end: its columns have a width then."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_positions: bool) -> None:
+        self._of_positions = of_positions
         self._tables: list[Any] = []
 
     def table(self, table: Any) -> None:
@@ -202,7 +212,7 @@ class TablePrinter:
             return
         result = one_table(self._tables)
         names = result.column_names
-        if names[:2] == ["start", "end"] and "positions" in names:  # answers
+        if self._of_positions:  # which labels and events show, too
             names = ["start", "end", names[-1]]
         columns = [_cells(result.column(name)) for name in names]
         if result.num_rows <= RICH_ROWS:

@@ -119,7 +119,8 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
     vary = with_columns and _parts_vary(query, arguments)
     if vary and not whole:
         whole = not _names_columns(query, arguments)
-    with writer(arguments, types_grow=vary) as out, suppress(Enough):
+    of_positions = not with_columns
+    with writer(arguments, types_grow=vary, of_positions=of_positions) as out, suppress(Enough):
         if is_pipe(arguments.events) and not whole:
             answers = Answers(query, arguments, out, types_grow=vary)
             live = live_run(query, arguments, axis, answers, warnings, until)

@@ -15,7 +15,15 @@ from cerlab.automata.strategy import Machine
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError, refuse_misspelt
 from cerlab.evaluate.labelled import listed_totals, repeatable_labels, selected_labels
-from cerlab.io.named_columns import NamedColumn, check_columns, names_in, one_array, read_column
+from cerlab.io.named_columns import (
+    NamedColumn,
+    check_columns,
+    names_in,
+    names_label,
+    one_array,
+    read_column,
+    refuse_twice,
+)
 from cerlab.logic.cel.syntax import Atom
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import (
@@ -25,6 +33,7 @@ from cerlab.logic.ceql.syntax import (
     plan_clauses,
 )
 from cerlab.model.clauses import Window
+from cerlab.model.columns import is_arrow, only_used, values_of
 from cerlab.model.stream import Stream, axis_for
 
 if TYPE_CHECKING:
@@ -165,6 +174,10 @@ def _request(
     label_columns = _label_columns(pattern, [name for name in names if name not in (*PLACES, *key)])
     of_key = tuple(name for name in names if name in key)
     distinct = tuple(dict.fromkeys(measures))  # a table has each column once
+    others = (*PLACES, *(["count"] if count else []), *(measure.name for measure in distinct))
+    refuse_twice(of_key, others)
+    labels = selected_labels(pattern)
+    refuse_twice([n for n in of_key if n not in labels and names_label(n, labels)], of_key)
     request = Request(count, distinct, names, of_key, tuple(label_columns), window)
     return check_attributes(request, pattern, None)
 
@@ -223,6 +236,19 @@ def _label_columns(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColu
                 "labels that hold one event",
             )
         yield column
+
+
+def numbers_in(stream: Stream, attribute: str) -> Numbers:
+    """Return the numbers of an attribute, all of them exact; raises as `measures.numbers`.
+
+    A column of integers with one beyond 64 bits has no type of Arrow that holds all of them.
+    """
+    from cerlab.engine.measures import exact_numbers, numbers  # NumPy loads here
+
+    column = stream.columns.get(attribute)
+    if column is None or is_arrow(column):
+        return numbers(one_array(stream, attribute), attribute)
+    return exact_numbers(values_of(column, attribute), attribute)
 
 
 EXPONENT = 1074
@@ -302,9 +328,7 @@ class GroupTotals:
         """Whether there are answers."""
 
     def _numbers_of(self, attribute: str) -> Numbers:
-        from cerlab.engine.measures import numbers
-
-        return numbers(self._source(attribute), attribute)
+        return numbers_in(self._stream, attribute)
 
     def _ranks_of(self, attribute: str) -> Ranks:
         from cerlab.engine.measures import ranks
@@ -369,7 +393,7 @@ class GroupTotals:
 
     def _values(self, attribute: str, positions: Any) -> Any:
         """Return values of an attribute, moments with the zone that they were read with."""
-        values = self._source(attribute).take(positions)
+        values = only_used(self._source(attribute).take(positions))
         return self._stream.columns.as_read(attribute, values, decode=False)
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:

@@ -19,10 +19,16 @@ from cerlab.automata.plan import PlanClauses
 from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages, has_waits, waits_of
 from cerlab.compile.waiting import Labels
 from cerlab.engine.reference.registers import Marks, labels_of_answer
-from cerlab.errors import UsageError
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.separation import fast_form
-from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
+from cerlab.io.named_columns import (
+    AnswerColumns,
+    NamedColumn,
+    check_columns,
+    names_label,
+    read_column,
+    refuse_twice,
+)
 from cerlab.logic.cel.syntax import (
     Atom,
     Formula,
@@ -371,17 +377,16 @@ def named_columns(
     as `answer_columns`.
     """
     places, key = ("start", "end"), partition_attributes(pattern.ast)
-    if taken := [name for name in key if name in places]:
-        raise UsageError(
-            "CER0862",
-            f"PARTITION BY [{taken[0]}] needs a column that has the name of a position",
-            hint="rename the attribute where the events are made",
-        )
+    refuse_twice(key, places)
     if columns is None:
-        return default_columns(pattern, names)
+        label_columns = default_columns(pattern, names)
+        refuse_twice(key, [column.name for column in label_columns])
+        return label_columns
+    texts, labels = list(dict.fromkeys(columns)), selected_labels(pattern)
+    refuse_twice([name for name in key if names_label(name, labels)], texts)
     apart = (*places, *key)
-    label_columns = [read_column(text) for text in dict.fromkeys(columns) if text not in apart]
-    check_columns(label_columns, selected_labels(pattern), None if empty else names)
+    label_columns = [read_column(text) for text in texts if text not in apart]
+    check_columns(label_columns, labels, None if empty else names)
     return label_columns
 
 

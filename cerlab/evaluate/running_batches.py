@@ -26,13 +26,10 @@ from cerlab.engine.measures import (
     AggregateInputs,
     EndTotals,
     Integers,
-    Numbers,
-    exact_numbers,
     group_rows,
     integers,
     largest,
     limbs,
-    numbers,
 )
 from cerlab.engine.reference.driver import Driver, Substream, WindowPointer
 from cerlab.engine.reference.totals import ANY_START, Greatest, Place, RunTotals, Total
@@ -46,10 +43,9 @@ from cerlab.engine.totals import (
     run_kernel,
     sums_of_digits,
 )
-from cerlab.evaluate.aggregates import EXPONENT, Request
-from cerlab.io.named_columns import one_array
+from cerlab.evaluate.aggregates import EXPONENT, Request, numbers_in
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import is_arrow, order_of, take_columns, values_of
+from cerlab.model.columns import order_of, take_columns, values_of
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
@@ -354,7 +350,7 @@ class Numbering:
 
         self._sums: list[tuple[Integers, Integers]] = []
         for n, (_, attribute) in enumerate(self._places):
-            of = _numbers(stream, attribute)
+            of = numbers_in(stream, attribute)
             parts = [each.total.sums[3 * n : 3 * n + 3] for each in carried]
             before = [whole for _, whole, _ in parts]
             events = of.integers
@@ -466,14 +462,6 @@ class Numbering:
                 rest //= len(known)
             of[group] = self._codes.group(values)
         return [of[group] for group in groups.tolist()]
-
-
-def _numbers(stream: Stream, attribute: str) -> Numbers:
-    """Return the numbers of an attribute; integers beyond the precision of doubles stay exact."""
-    column = stream.columns.get(attribute)
-    if column is None or is_arrow(column):
-        return numbers(one_array(stream, attribute), attribute)
-    return exact_numbers(values_of(column, attribute), attribute)
 
 
 def window_times(

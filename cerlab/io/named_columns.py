@@ -10,8 +10,9 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, UsageError, nearest
-from cerlab.model.columns import Column, array_from, is_arrow, values_of, without_views
+from cerlab.model.columns import Column, array_from, is_arrow, only_used, values_of, without_views
 from cerlab.model.stream import Stream
+from cerlab.predicates.text import name_text
 
 if TYPE_CHECKING:
     from cerlab.engine.kernels.arrays import Int64s
@@ -55,6 +56,25 @@ def read_column(text: str) -> NamedColumn:
         raise UsageError("CER0862", f"no column is made by '{match['f']}'", hint=hint)
     names = [name and name.strip("`") for name in (match["x"], match["a"])]
     return NamedColumn(text.strip(), names[0], names[1], function)
+
+
+def names_label(text: str, labels: Collection[str]) -> bool:
+    """Return whether a text is a column of one of some labels."""
+    match = _COLUMN.fullmatch(text)
+    if match is None or (match["f"] or FUNCTIONS[0]).lower() not in FUNCTIONS:
+        return False
+    return match["x"].strip("`") in labels
+
+
+def refuse_twice(key: Iterable[str], names: Collection[str]) -> None:
+    """Raise `UsageError` for an attribute of PARTITION BY with the name of another column."""
+    for name in key:
+        if name in names:
+            raise UsageError(
+                "CER0862",
+                f"PARTITION BY [{name_text(name)}] makes a second column '{name}' of the result",
+                hint="rename the attribute where the events are made",
+            )
 
 
 def check_columns(
@@ -116,7 +136,7 @@ class AnswerColumns:
         start, end = array_from(rows.start), array_from(rows.end)
         columns = {"start": self._place(start), "end": self._place(end)}
         for attribute in self._key:
-            columns[attribute] = self._source(attribute).take(start)
+            columns[attribute] = only_used(self._source(attribute).take(start))
         events: dict[str, _LabelEvents] = {}
         shape = _one_shape(rows)
         offsets = cache(lambda each: np.arange(len(rows.offsets)) * each)
@@ -159,7 +179,7 @@ class AnswerColumns:
         """The values at some positions; NULL at NULL."""
         if column.attribute is None:
             return self._place(positions)
-        return self._source(column.attribute).take(positions)
+        return only_used(self._source(column.attribute).take(positions))
 
     def _place(self, numbers: Any) -> Any:
         """The positions of events of the stream, by their numbers in it."""

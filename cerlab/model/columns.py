@@ -146,6 +146,27 @@ def decoded(column: Any) -> Any:
     return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
 
 
+def only_used(array: Any) -> Any:
+    """Return an Arrow array whose dictionary has no entry that no value uses; others as they are.
+
+    pandas makes a category, and so a group, of each entry.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(array.type):
+        return array
+    nulls = nulls_of(array.indices)
+    codes = numbers_of(array.indices.fill_null(0)).astype(np.int64)
+    used = np.zeros(len(array.dictionary), np.bool_)
+    used[codes[~nulls]] = True
+    if used.all():
+        return array
+    fresh = np.maximum(np.cumsum(used) - 1, 0).astype(np.int32)
+    indices = array_from(fresh[codes] if len(fresh) else codes.astype(np.int32), nulls)
+    return pa.DictionaryArray.from_arrays(indices, array.dictionary.filter(array_from(used)))
+
+
 def numbers_of(array: Any) -> NDArray[Any]:
     """The numbers of an Arrow array without NULL, not copied.
 

@@ -304,6 +304,26 @@ def test_integers_that_are_no_doubles_beside_doubles_have_exact_sums() -> None:
     assert row == {"count": 2, "sum(a.v)": float(2 * large), "max(b.v)": large + 1}
 
 
+LARGE = {"type": "C", "v": 2**64}
+
+
+@pytest.mark.parametrize("more", [[], [LARGE], [{"type": "C", "v": 2**63}], [{"type": "C"}, LARGE]])
+@pytest.mark.parametrize("clause", ["", " FILTER a.w != b.w"])
+def test_a_large_integer_elsewhere_rounds_no_sum(more: list[dict[str, Any]], clause: str) -> None:
+    """Doubles hold 2^64 and 10^18, and not their sum with 7."""
+    events = [*more, {"type": "A", "w": 0}, *({"type": "B", "v": v, "w": 1} for v in (10**18, 7))]
+    query = cerlab.parse_query(f"SELECT * WHERE A AS a ; B AS b{clause}")
+    row = {"count": 2, "sum(b.v)": 10**18 + 7, "avg(b.v)": (10**18 + 7) / 2}
+    for rows in (events, [*reversed(events[:-2]), *events[-2:]]):
+        asked: Any = {"sum": "b.v", "avg": "b.v"}
+        assert query.run(rows).aggregate(**asked).to_pylist() == [row]
+        assert query.aggregating(**asked).push(rows).to_pylist() == [row]
+    (whole,) = (
+        cerlab.parse_query("SELECT * WHERE C OR B").run(events).aggregate(sum="C.v").to_pylist()
+    )
+    assert whole["sum(C.v)"] == (sum(each.get("v", 0) for each in more) if more else None)
+
+
 def test_sums_beyond_64_bits_where_filters_compare_labels() -> None:
     events = [{"type": "A", "v": 1}, *({"type": "B", "v": 2**63 - 1} for _ in range(3))]
     query = "SELECT * WHERE A AS a ; B+ AS b FILTER a.v < b.v"

@@ -137,6 +137,13 @@ def stream_request_of(
         buckets=buckets,
         quarantine=options.get("quarantine", False),
     )
+    own = ("late", *job.marks)
+    named = () if names is None else (*names.key, *(column.name for column in names.columns))
+    if taken := [name for name in named if name in own]:
+        message = f"rows of a stream have a column '{taken[0]}' of their own"
+        raise UsageError(
+            "CER0862", message, hint="rename the attribute, or the label, of that name"
+        )
     from_filter = frame.from_filter(source, plan.streams)
     return StreamRequest(source, plan, choice, place, clock, from_filter, job)
 
