@@ -19,7 +19,7 @@ from cerlab.conformance.values import decode, decode_row
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, in_order
 from cerlab.model.stream import Stream
 
-__all__ = ["KINDS", "Case", "Group", "cases", "digest", "groups"]
+__all__ = ["KINDS", "Case", "Group", "case_of", "cases", "digest", "groups"]
 
 FOLDER = Path(__file__).parent / "cases"
 """One file for each group of clauses."""
@@ -29,7 +29,7 @@ VERSION = "0.2"
 
 KINDS = (
     *("answers", "valuations", "matches", "rows", "tuples", "groups", "count"),
-    *("error", "warning", "verdict", "why"),
+    *("error", "warnings", "verdict", "why"),
 )
 """The kinds of expectations; `README.md` says what each holds."""
 
@@ -96,6 +96,12 @@ def cases(*names: str) -> Iterator[Case]:
     for group in groups():
         if not names or group.name in names:
             yield from group.cases
+
+
+def case_of(id: str) -> Case:
+    """Return the case with an id."""
+    (found,) = (case for case in cases(id.partition("/")[0]) if case.id == id)
+    return found
 
 
 def _group(path: Path) -> Group:

@@ -36,9 +36,8 @@ def reply_of(case: Case, evaluator: Any = "auto") -> Reply:
             reply = LANGUAGES[case.language](case, evaluator)
         except CerlabError as error:
             return refusal(error)
-    if case.kind == "warning":
-        codes = {str(each.message).partition(":")[0] for each in caught}
-        reply["warning"] = sorted(codes)
+    if case.kind == "warnings":
+        reply["warnings"] = [str(each.message).partition(":")[0] for each in caught]
     return reply
 
 
@@ -76,7 +75,7 @@ def _of_family(case: Case, evaluator: Any) -> Reply:
         case {"why": positions, **interval}:
             return _why(questions.why(case.query, case.stream, positions, logic=logic, **interval))
     if case.kind == "count":
-        return {"count": api.count(case.query, case.stream)}
+        return {"count": encode(api.count(case.query, case.stream))}
     if case.kind == "valuations" and evaluator == "reference":
         found = api.valuations(case.query, case.stream, logic=logic)
         return {"valuations": list(map(answer_json, found))}

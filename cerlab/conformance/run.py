@@ -19,7 +19,7 @@ from cerlab.conformance.replies import Reply, reply_of
 from cerlab.fuzz import FEATURES as OF_QUERIES
 from cerlab.fuzz.engines import Failure, OtherProcess
 
-ON_DEMAND = ("warning", "verdict", "why")
+ON_DEMAND = ("warnings", "verdict", "why")
 """Kinds of replies that only an engine is asked that says so."""
 
 FEATURES = (*OF_QUERIES, "LIMIT", "moments", *ON_DEMAND)
@@ -122,7 +122,7 @@ def request_of(case: Case) -> dict[str, Any]:
         "events": list(case.events),
         "language": case.language,
         "options": dict(case.options),
-        "reply": REPLIES[case.language] if case.kind in ("error", "warning") else case.kind,
+        "reply": REPLIES[case.language] if case.kind in ("error", "warnings") else case.kind,
     }
     if case.question:
         request["question"] = dict(case.question)

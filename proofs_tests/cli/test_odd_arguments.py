@@ -58,12 +58,6 @@ def test_windows_of_so_many_events(width: int) -> None:
         assert cerlab.count(text, EVENTS) == len(expected)
 
 
-@pytest.mark.parametrize("width", [2**63 + 1, 2**64, 10**30])
-def test_windows_beyond_64_bits_are_refused(width: int) -> None:
-    with pytest.raises(cerlab.IllFormed, match="64 bits"):
-        cerlab.parse_query(f"SELECT * WHERE A ; B WITHIN {width} EVENTS")
-
-
 @pytest.mark.parametrize("limit", [*WIDTHS, 2**63, 2**64, 10**30])
 def test_limits_beyond_what_there_can_be(
     limit: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

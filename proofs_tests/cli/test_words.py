@@ -18,41 +18,16 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
+from cerlab.conformance import cases
 from cerlab.evaluate import protocol
 from cerlab.evaluate.requirements import CODES, requirements_of
 from cerlab.io import as_stream
 from cerlab.magic import ceql_magic
 from proofs_tests.suite import Suite
 
-EVENTS: list[dict[str, Any]] = [
-    {"type": "BUY", "name": "INTC", "price": 27.5, "stream": "S"},
-    {"type": "SELL", "name": "AMAT", "price": 3, "stream": "S"},
-]
-WARNINGS = [
-    # query, codes of the warnings on the events above
-    ("BUY ; SELL", []),
-    ("SELL ; BUY", ["CER0910"]),
-    ("BYU", ["CER0904", "CER0910"]),
-    ("BYU OR SELL", ["CER0904"]),
-    ("buy", ["CER0904", "CER0910"]),
-    ("BUY FILTER BUY[prize > 1]", ["CER0905", "CER0910"]),
-    ("BUY FILTER BUY[Price > 1]", ["CER0905", "CER0910"]),
-    ("SELECT * WHERE BUY ; SELL PARTITION BY [nme]", ["CER0905", "CER0910"]),
-    ("BUY AS x ; SELL AS y FILTER x.nam = y.nam", ["CER0905", "CER0910"]),
-    ("SELECT * FROM T WHERE BUY", ["CER0906", "CER0910"]),
-    ("SELECT * FROM S WHERE BUY", []),
-    ("BUY FILTER BUY[name > 3]", ["CER0907", "CER0910"]),
-    ("BUY FILTER BUY[price = '27.5']", ["CER0907", "CER0910"]),
-    ("BUY FILTER BUY[price LIKE '2']", ["CER0907", "CER0910"]),
-    ("BUY FILTER BUY[price IN {'a', 'b'}]", ["CER0907", "CER0910"]),
-    ("BUY FILTER BUY[name = INTC]", ["CER0908", "CER0910"]),
-    ("BUY FILTER BUY[name = 'intc']", ["CER0909", "CER0910"]),
-    ("BUY FILTER BUY[name IN {'intc', 'AMAT'}]", ["CER0909", "CER0910"]),
-    ("BUY FILTER BUY[name = 'IBM']", ["CER0910"]),
-    ("BUY FILTER BUY[price > 100]", ["CER0910"]),
-    ("<type = 'BYU'>^", ["CER0904", "CER0910"]),
-    ("<type = 'BUY' AND prize > 1>^ -> r . <pric = r.prce>^", ["CER0905"] * 3 + ["CER0910"]),
-]
+CASES = list(cases("warnings-of-answers"))
+WARNINGS = [(case.query, case.expected) for case in CASES]
+EVENTS = CASES[0].rows
 
 
 def codes(caught: list[warnings.WarningMessage]) -> list[str]:

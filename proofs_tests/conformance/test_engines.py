@@ -92,13 +92,13 @@ def test_a_refusal_of_what_is_no_query_counts_only_if_other_queries_are_answered
         case("answers", ANSWER, needs=(";", "NOT")),
         case("answers", ANSWER, language="rows"),
         case("verdict", {"holds": True}, question={"satisfiable": True}),
-        case("warning", "CER0901"),
+        case("warnings", "CER0901"),
     ],
     ids=lambda case: case.kind,
 )
 def test_an_engine_is_not_asked_what_it_lacks(unfit: Case) -> None:
     stub = Stub(lambda request: {"answers": []})
-    takes = ALL - {"NOT", "verdict", "warning"}
+    takes = ALL - {"NOT", "verdict", "warnings"}
     assert marks(stub, unfit, takes=takes) == [(Mark.UNASKED, "")]
     assert stub.requests == []
 
@@ -130,9 +130,9 @@ def test_an_engine_that_replies_as_cerlab_passes() -> None:
         question, kind = request.get("question", {}), request["reply"]
         return reply_of(Case("", language, query, tuple(events), options, question, (), kind, None))
 
-    takes, languages = ALL - {"warning"}, frozenset(each.language for each in some)
+    takes, languages = ALL - {"warnings"}, frozenset(each.language for each in some)
     judged = judge_engine(some, Stub(of_cerlab), takes, languages)
-    assert {(each.mark, each.how) for each in judged if each.case.kind != "warning"} == {
+    assert {(each.mark, each.how) for each in judged if each.case.kind != "warnings"} == {
         (Mark.PASSED, "")
     }
 

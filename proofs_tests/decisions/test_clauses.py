@@ -10,7 +10,7 @@ import pytest
 import cerlab
 from cerlab import Timestamp, contained, equivalent, satisfiable
 from cerlab.compile.pattern import as_pattern
-from cerlab.conformance import cases
+from cerlab.conformance import case_of
 from cerlab.decisions import dead_branches
 from proofs_tests.conformance.questions import verdict_of
 
@@ -101,8 +101,7 @@ REASONS = {
 
 @pytest.mark.parametrize("name", REASONS)
 def test_outside_the_decidable_class_a_verdict_gives_the_reason(name: str) -> None:
-    (case,) = (each for each in cases("equivalent") if each.id == f"equivalent/{name}")
-    assert REASONS[name] in verdict_of(case).reason
+    assert REASONS[name] in verdict_of(case_of(f"equivalent/{name}")).reason
 
 
 PAIR = "A AS x ; B AS y FILTER x.v < y.v"

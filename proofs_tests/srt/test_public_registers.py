@@ -38,8 +38,6 @@ def test_the_engine_gives_the_answers_of_the_reference(suite: Suite) -> None:
 
 
 def test_counting_does_not_list() -> None:
-    events = [{"type": "A", "v": n} for n in range(50)] + [{"type": "B", "v": 60}]
-    assert cerlab.count("(A+ AS a ; B AS b) FILTER a.v < b.v", events) == 2**50 - 1
     events = [{"type": "A", "v": n} for n in range(60)] + [{"type": "B", "v": 60}]
     with pytest.raises(cerlab.ResourceLimit, match="CER0618"):
         cerlab.count("(A+ AS a ; B AS b) FILTER a.v < b.v", events)

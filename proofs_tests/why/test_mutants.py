@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.conformance import Case, cases
+from cerlab.conformance import Case, case_of
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import reply_of
 from cerlab.errors import CerlabError, ResourceLimit
@@ -189,16 +189,16 @@ def test_what_is_there_passes_every_case(judge: Judge, suite: Suite) -> None:
         judge.case(n)
 
 
-def case_of(id: str) -> Case:
+def passing(id: str) -> Case:
     """Return a case of the conformance suite, which passes without a mutant."""
-    (case,) = (each for each in cases("why") if each.id == id)
+    case = case_of(id)
     assert difference(case, reply_of(case)) == ""
     return case
 
 
 def test_only_what_is_strictly_inside_is_unless(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rival shares its start with the answer: too rare among random cases."""
-    case = case_of("why/unless-with-the-same-start")
+    case = passing("why/unless-with-the-same-start")
     monkeypatch.setattr(table, "inside", nothing_inside)
     with pytest.raises(AssertionError, match="the automaton does not accept"):
         reply_of(case)
@@ -216,7 +216,7 @@ def test_a_strategy_compares_answers_whose_wait_is_not_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Such answers at the end of a key are too rare among random cases."""
-    case = case_of("why/rival-whose-wait-is-not-over")
+    case = passing("why/rival-whose-wait-is-not-over")
     monkeypatch.setattr(clauses.Checks, "_preferred_wait", without_what_it_waits_for)
     assert difference(case, reply_of(case))
 
@@ -226,7 +226,7 @@ def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
     It is too rare among random cases.
     """
-    case = case_of("why/either-label-with-a-filter-on-one")
+    case = passing("why/either-label-with-a-filter-on-one")
     monkeypatch.setattr(table, "item", intervals_only)
     with pytest.raises(AssertionError, match="the automaton accepts"):
         reply_of(case)
