@@ -41,7 +41,7 @@ def convert(arguments: argparse.Namespace) -> int:
         raise UsageError("CER0867", f"'{arguments.output}' does not tell a format", hint=hint)
     stream = whole_stream(None, arguments)
     if arguments.output == "-":
-        write_text(stream, sys.stdout, kind)
+        write_text(stream, sys.stdout, kind, stream.schema)
     else:
         write_events(stream, arguments.output, kind)
     return OK

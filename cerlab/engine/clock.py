@@ -143,8 +143,8 @@ class TimeColumn:
         if not moment and not whole_number:
             return None
         column = self._joined(columns, column)
-        if moment:
-            column = nanoseconds(column, self._attribute)
+        if moment and (column := nanoseconds(column)) is None:
+            return None
         values = numbers_of(column).astype(np.int64, copy=False)
         back = goes_back(values)
         # instants in order have their extremes at the ends

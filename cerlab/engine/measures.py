@@ -96,7 +96,11 @@ def numbers(column: Any, name: str) -> Numbers:
         integers = [value or 0 for value in column.to_pylist()]
         return Numbers(np.array(integers, object), present.astype(np.int64), 0, True)
     if is_duration(kind):
-        values = np.asarray(pc.fill_null(nanoseconds(column, name), 0))
+        if (whole := nanoseconds(column)) is None:
+            message = f"column '{name}' holds a duration of more than 64 bits of nanoseconds"
+            hint = "such durations may be compared, not added: they are beyond 292 years"
+            raise BadData("CER0740", message, hint=hint)
+        values = np.asarray(pc.fill_null(whole, 0))
         return Numbers(values, present.astype(np.int64), 0, True, True)
     if not pa.types.is_floating(kind):
         raise no_sum(name, kind)

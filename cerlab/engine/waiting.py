@@ -9,7 +9,6 @@ and the least beginning does not decrease in a group; so the engines take it as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +43,7 @@ from cerlab.engine.windowed import MAX_COUNTS
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.columns import Columns, array_from, order_of
-from cerlab.model.event import Event
+from cerlab.model.event import Event, with_values
 from cerlab.model.stream import Instant, Stream, TimeAxis, events_at, promised
 from cerlab.predicates.columns.key_codes import KeyCodes
 
@@ -355,7 +354,7 @@ def _with_columns(stream: Stream, more: Mapping[str, Any]) -> Stream:
         values = zip(*(column.to_pylist() for column in more.values()), strict=True)
         for event, row in zip(stream.events, values, strict=True):
             own = {name: value for name, value in zip(more, row, strict=True) if value is not None}
-            yield replace(event, attributes={**event.attributes, **own})
+            yield with_values(event, own)
 
     every = Columns((*columns, *more), lambda name: more[name] if name in more else columns[name])
     return Stream.from_columns(every, len(stream), load, time=stream.time)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -33,7 +32,7 @@ from cerlab.logic.ceql.syntax import (
     plan_clauses,
 )
 from cerlab.model.clauses import Window
-from cerlab.model.columns import is_arrow, only_used, values_of
+from cerlab.model.columns import integers_of, is_arrow, only_used, values_of
 from cerlab.model.stream import Stream, axis_for
 
 if TYPE_CHECKING:
@@ -465,18 +464,10 @@ def nearest(total: int, divisor: int, exponent: int) -> float:
 
 
 def integer_column(values: Sequence[int | None], name: str) -> Any:
-    """Integers as int64; where one needs more as decimals of 38, or 76, digits."""
-    import pyarrow as pa
-
-    largest = max((abs(value) for value in values if value is not None), default=0)
-    if largest < 1 << 63:
-        return pa.array(values, pa.int64())
-    if (digits := len(str(largest))) > 76:
+    """Return integers as int64, or decimals; raises `ResourceLimit` beyond 76 digits."""
+    if (array := integers_of(values)) is None:
         raise too_large(name)
-    kind = pa.decimal128(38) if digits <= 38 else pa.decimal256(76)
-    # the default of 28 digits would round
-    with localcontext(prec=80):
-        return pa.array([None if v is None else Decimal(v) for v in values], kind)
+    return array
 
 
 def too_large(name: str) -> ResourceLimit:

@@ -21,7 +21,7 @@ from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.logic.sremo.syntax import Terminal, subexpressions
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.columns import Chunks, is_arrow, is_duration, is_moment, is_text
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Event, Value, readable
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On, atomics
@@ -142,23 +142,23 @@ class Requirements:
         elif self.streams:
             self.names["stream"][event.stream] = None
             self.streams.pop(event.stream, None)
-        for name, value in event.attributes.items():
+        for name, value in readable(event).items():
             if value is not None:
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
         # over a copy: needs that are met are struck out
         for name, kind in [*self.kinds]:
-            if (kind_here := kind_of(event.attributes.get(name))) is not None:
+            if (kind_here := kind_of(readable(event).get(name))) is not None:
                 self.value_kinds.setdefault(name, set()).add(kind_here)
                 if kind_here == kind:
                     del self.kinds[name, kind]
         if self.computed:
-            present = {n: kind_of(value) for n, value in event.attributes.items()}
+            present = {n: kind_of(value) for n, value in readable(event).items()}
             self._compute({n: {kind} for n, kind in present.items() if kind is not None})
         for name, text in [*self.texts]:
-            self._text(name, text, event.attributes.get(name))
+            self._text(name, text, readable(event).get(name))
         if self.axis is not None:
-            of_time = kind_of(event.attributes.get(self.axis.attribute))
+            of_time = kind_of(readable(event).get(self.axis.attribute))
             self._look_at_time(set() if of_time is None else {of_time})
 
     def _text(self, name: str, text: str, value: Value) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from cerlab.budget import bytes_left, poll
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.answers import row_text
 from cerlab.io.conversion import (
     Reading,
     conform_event,
@@ -25,13 +27,15 @@ from cerlab.model.columns import (
     constant_text,
     decoded,
     encode_text,
+    engine_moments,
     is_moment,
     is_text,
     nanoseconds,
+    numbers_of,
     values_of,
     without_views,
 )
-from cerlab.model.event import Event, TypeColumn, Value, type_of_all
+from cerlab.model.event import Event, PartlyReadable, TypeColumn, Value, type_of_all
 
 _ROWS = 1 << 16
 """Rows that are read at once."""
@@ -63,37 +67,22 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
         types = columns.pop("type", None) or [type_of_all(type_name)] * batch.num_rows
         streams = columns.pop("stream", None) or [None] * batch.num_rows
         rows = zip(*columns.values(), strict=True) if columns else [()] * batch.num_rows
+        in_order, first = [name for name in names if name not in ("type", "stream")], row + 1
         for event_type, stream, values in zip(types, streams, rows, strict=True):
             row += 1
-            attributes = dict(zip(columns, values, strict=True))
-            if errors:
-                attributes = _ReadableAttributes(attributes, errors)
+            readable = dict(zip(columns, values, strict=True))
+            attributes = PartlyReadable(in_order, readable, errors) if errors else readable
             try:
                 event = _event(event_type, stream, attributes, reading, row)
                 yield conform_event(event, reading, row)
             except BadData as error:
-                text = row_text({"type": event_type, "stream": stream, **attributes})
-                reading.reject(text, error)
+                reading.reject(_row_text(batch, row - first), error)
 
 
-class _ReadableAttributes(dict[str, Value]):
-    """Attributes of an event without columns that hold no values: to ask for one is an error."""
-
-    def __init__(self, values: dict[str, Value], errors: dict[str, BadData]) -> None:
-        super().__init__(values)
-        self.errors = errors
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a value; raises `BadData` for a column that holds none."""
-        if name in self.errors:
-            raise self.errors[name]
-        return super().get(name, default)
-
-    def __missing__(self, name: str) -> Value:
-        raise self.errors.get(name) or KeyError(name)
-
-    def __reduce__(self) -> Any:
-        return _ReadableAttributes, (dict(self), self.errors)
+def _row_text(batch: Any, row: int) -> str:
+    """Return a row as JSON, in the words of Python where JSON has none."""
+    values = {f.name: batch.column(k)[row].as_py() for k, f in enumerate(batch.schema)}
+    return json.dumps(values, ensure_ascii=False, default=str)
 
 
 def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
@@ -108,7 +97,7 @@ def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
 
 
 def _event(
-    event_type: Value, stream: Value, attributes: dict[str, Value], reading: Reading, row: int
+    event_type: Value, stream: Value, attributes: Mapping[str, Value], reading: Reading, row: int
 ) -> Event:
     if not isinstance(event_type, str) or not event_type:
         raise BadData(
@@ -206,7 +195,7 @@ def _plain(column: Any, place: DataPlace) -> Any:
     if not is_moment(kind):
         return _values(column, place)
     try:
-        return nanoseconds(column, place.column or "?").cast(pa.timestamp("ns"))
+        return engine_moments(column, place.column or "?")
     except BadData as error:
         error.place = place
         raise
@@ -247,10 +236,44 @@ def read_file(path: Path, kind: str, *, coded: bool = True) -> Any:
 
 
 def parquet_file(path: Path, **options: Any) -> Any:
-    """A file of Parquet, open; `options` are those of pyarrow."""
+    """Return an open file of Parquet; `options` are those of pyarrow."""
     from pyarrow import parquet  # loads when used
 
-    return parquet.ParquetFile(path, **options)
+    file = parquet.ParquetFile(path, **options)
+    columns = map(file.schema.column, range(len(file.schema)))
+    old = tuple(column.name for column in columns if column.physical_type == "INT96")
+    if not old or not _are_far(path, os.stat(path).st_mtime_ns, old):
+        return file
+    file.close()
+    return parquet.ParquetFile(path, coerce_int96_timestamp_unit="us", **options)
+
+
+@lru_cache(maxsize=256)
+def _are_far(path: Path, _: int, names: tuple[str, ...]) -> bool:
+    """Return whether moments in INT96 are outside 64 bits of nanoseconds.
+
+    pyarrow reads these 96 bits as nanoseconds in 64 bits, and does not say which overflow. So they
+    are read as microseconds first, as Spark and Hive write them. Raises `BadData` where they are
+    far away and finer than microseconds.
+    """
+    from pyarrow import parquet
+
+    def batches(unit: str) -> Iterator[Any]:
+        with parquet.ParquetFile(path, coerce_int96_timestamp_unit=unit) as file:
+            for batch in file.iter_batches(columns=list(names)):
+                poll()
+                yield batch
+
+    if all(nanoseconds(column) is not None for batch in batches("us") for column in batch):
+        return False
+    for coarse, fine in zip(batches("us"), batches("ns"), strict=True):
+        for name, one, other in zip(coarse.schema.names, coarse, fine, strict=True):
+            micros, nanos = (numbers_of(e.view("int64").drop_null()) for e in (one, other))
+            if (micros * 1000 != nanos).any():  # both modulo 64 bits
+                message = f"column '{name}' of INT96 has moments that 64 bits of no unit hold"
+                hint = "they are far away, or finer than microseconds: write it as TIMESTAMP"
+                raise BadData("CER0740", message, place=DataPlace(str(path), None, name), hint=hint)
+    return True
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 The types are int64, double, boolean (``true`` and ``false`` in any case), timestamp (ISO 8601, with
 a zone in all cells or in none) and text, in this order. An empty cell is NULL and fits every type.
-Digits are ASCII, and spaces and tabs around a value do not count, but in text.
+Digits are ASCII, and spaces and tabs around a value do not count, except in text. Integers of which
+one is beyond 64 bits are text, since doubles would make different keys equal. Beside decimals they
+are doubles, and a warning counts those that are rounded.
 
 Values of Python are made Arrow by `array_of`: pyarrow's own ways import pandas, which takes longer.
 """
@@ -12,28 +14,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from warnings import warn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import is_double
+from cerlab.errors import BadData, CerlabWarning, DataPlace, stacklevel_of_caller
+from cerlab.io.conversion import INTEGER_CELL, is_double
 from cerlab.io.rows import Quoted
 from cerlab.model.columns import array_from, array_of, encode_text, numbers_of
-from cerlab.model.event import Value
+from cerlab.model.event import Value, is_in_calendar
 
 NULL, INTEGER, DOUBLE, TEXT = pa.null(), pa.int64(), pa.float64(), pa.string()
+LARGE = pa.large_string()
+"""Integers as they are written, of which one is beyond 64 bits: text, unless decimals follow."""
+
 MOMENT, INSTANT = pa.timestamp("ns"), pa.timestamp("ns", "UTC")
+FAR_MOMENT, FAR_INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
+"""Moments of which one is outside 64 bits of nanoseconds."""
+
+_WIDER = {(INTEGER, DOUBLE), (MOMENT, FAR_MOMENT), (INSTANT, FAR_INSTANT)}
+"""Types that widen to another one without being read again."""
 
 _INTEGER = r"^[+-]?[0-9]+$"
+_DATE = r"^[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TRUTHS = {"true", "false"}
 _FEW = 64
 """Cells that are tried first: most columns of text show themselves there."""
 
 _NAMES = {INTEGER: "int", DOUBLE: "double", pa.bool_(): "boolean", MOMENT: "timestamp"}
-_NAMES |= {INSTANT: "timestamp with a zone"}
+_NAMES |= {FAR_MOMENT: "timestamp"}
+_NAMES |= dict.fromkeys((INSTANT, FAR_INSTANT), "timestamp with a zone")
 """Types in messages."""
 
 
@@ -44,8 +57,9 @@ class Misfit(Exception):
 class ColumnTypes:
     """The types of the columns of a text, block by block.
 
-    While blocks are read, a type may widen: from NULL to every type, from int64 to double, from all
-    to text. Once `settled`, only the first two are left, and another cell raises `Misfit`.
+    While blocks are read, a type may widen: from NULL to every type, from int64 to double, from
+    all types to text. Once the types are `settled`, another cell raises `Misfit`, except where
+    integers become doubles, or moments far away follow others.
     """
 
     def __init__(self) -> None:
@@ -53,20 +67,47 @@ class ColumnTypes:
         self.settled = False
         self.read_again = False
         """Whether earlier blocks hold values of a column that is text by now."""
+        self._rounded: dict[str, int] = {}
+        self._fine: frozenset[str] = frozenset()
+        """The columns of moments that need more than microseconds."""
+        self._odd_dates: dict[str, str | None] = {}
+        """The cell that made a column of dates text; None for columns that hold other text."""
 
     def settle(self) -> None:
-        """Let later cells widen a type no more, but for integers that become doubles."""
+        """Fix the types: later cells widen one only as `_WIDER` says."""
+        self.kinds = {n: TEXT if kind == LARGE else kind for n, kind in self.kinds.items()}
+        if self.read_again:
+            self._rounded.clear()
         self.settled, self.read_again = True, False
+
+    def warn(self) -> None:
+        """Warn of integers that were rounded, and of columns that one cell made text."""
+        for name, count in self._rounded.items():
+            message = f"CER0920: {count:,} integers of column '{name}' were rounded to doubles"
+            hint = f"declare '{name}' as int or string by a schema (--schema FILE)"
+            _warn(f"{message}, which the column holds as well; {hint}")
+        for name, cell in self._odd_dates.items():
+            if cell is not None and self.kinds[name] == TEXT:
+                message = f"CER0921: column '{name}' of dates is text because of {cell[:60]!r}"
+                _warn(f"{message}; correct the cell, or declare '{name}' as string by a schema")
+        self._rounded.clear()
+        self._odd_dates.clear()
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
         """Undo the reads inside the block after an error."""
-        kinds, read_again = dict(self.kinds), self.read_again
+        before = self._copy()
         try:
             yield
         except BaseException:
-            self.kinds, self.read_again = kinds, read_again
+            vars(self).update(vars(before))
             raise
+
+    def _copy(self) -> ColumnTypes:
+        other = ColumnTypes()
+        for name, value in vars(self).items():
+            setattr(other, name, dict(value) if isinstance(value, dict) else value)
+        return other
 
     def read(self, name: str, texts: Any, *, quoted: bool = False) -> Any:
         """Return the cells of a column, an Arrow array of text, as values of its type.
@@ -77,25 +118,73 @@ class ColumnTypes:
         if known == TEXT:
             return encode_text(texts)
         values = encode_text(texts) if quoted else typed(texts)
-        kind = join(known, kind_of(values))
-        if kind not in (known, kind_of(values)) or (kind == TEXT and known != NULL):
-            if self.settled:
+        kind = self._joined(name, known, values)
+        if kind != known:
+            if self.settled and known != NULL and (known, kind) not in _WIDER:
                 raise Misfit(name)
-            self.read_again = self.read_again or kind == TEXT
-            values = encode_text(texts) if kind == TEXT else values
+            if self.settled and kind == LARGE:
+                kind = TEXT
+            was_read = known != NULL and (known, kind) not in _WIDER and known != LARGE
+            self.read_again = self.read_again or (was_read and not self.settled)
+        self._note_dates(name, texts, known, kind, quoted=quoted)
         self.kinds[name] = kind
-        return as_kind(values, kind)
+        if kind == TEXT:
+            return encode_text(texts)
+        if kind == LARGE:
+            return texts.cast(LARGE)
+        if values.type == DOUBLE:
+            self._count(name, _rounded(texts, values))
+        return self._as_kind(name, values, kind)
+
+    def _joined(self, name: str, known: Any, values: Any) -> Any:
+        """Return the type of a column and of more values."""
+        kind = kind_of(values)
+        if kind in (MOMENT, INSTANT) and (numbers_of(values.cast(pa.int64())) % 1000).any():
+            self._fine |= {name}
+        kind = join(known, kind)
+        # no unit of 64 bits holds moments far away and nanoseconds
+        return TEXT if kind in (FAR_MOMENT, FAR_INSTANT) and name in self._fine else kind
+
+    def _note_dates(self, name: str, texts: Any, known: Any, kind: Any, *, quoted: bool) -> None:
+        """Note whether a column that becomes text holds dates, and the cell that is none."""
+        dates = (MOMENT, INSTANT, FAR_MOMENT, FAR_INSTANT)
+        if kind in (known, NULL, *dates):
+            return
+        if kind != TEXT or quoted or known not in (NULL, *dates) or not _all_match(texts, _DATE):
+            self._odd_dates[name] = None
+        elif name not in self._odd_dates:
+            self._odd_dates[name] = _odd_date(texts, known)
 
     def widened(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return columns of an earlier block in the types that they have now."""
-        return {n: as_kind(column, self.kinds.get(n)) for n, column in columns.items()}
+        return {n: self._as_kind(n, column, self.kinds.get(n)) for n, column in columns.items()}
 
     def widened_values(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """Return the values of an earlier event in the types that their columns have now."""
-        return {
-            name: float(value) if type(value) is int and self.kinds.get(name) == DOUBLE else value
-            for name, value in values.items()
-        }
+        widened: dict[str, Value] = {}
+        for name, value in values.items():
+            if type(value) in (int, str) and self.kinds.get(name) == DOUBLE:
+                number = float(value)  # type: ignore[arg-type]  # an integer, perhaps as text
+                self._count(name, int(int(value) != number))  # type: ignore[arg-type]
+                value = number
+            widened[name] = value
+        return widened
+
+    def _as_kind(self, name: str, values: Any, kind: Any) -> Any:
+        """Return values of a block in the type of their column, integers as the nearest double."""
+        if kind == DOUBLE and values.type in (INTEGER, LARGE):
+            texts = values if values.type == INTEGER else pc.utf8_trim(values.cast(TEXT), " \t")
+            doubles = texts.cast(DOUBLE, safe=False)
+            self._count(name, _rounded(texts, doubles))
+            return doubles
+        if kind == TEXT and values.type == LARGE:
+            return encode_text(values.cast(TEXT))
+        is_far = kind in (FAR_MOMENT, FAR_INSTANT) and values.type != kind
+        return values.cast(kind) if is_far else values
+
+    def _count(self, name: str, rounded: int) -> None:
+        if rounded:
+            self._rounded[name] = self._rounded.get(name, 0) + rounded
 
     def first_misfit(self, columns: Mapping[str, Sequence[str | None]]) -> tuple[int, str]:
         """Return the first row with a cell that `read` refuses, and the column of that cell."""
@@ -110,9 +199,11 @@ class ColumnTypes:
         return rows[name], name
 
     def _fits(self, name: str, cells: Sequence[str | None]) -> bool:
-        known = self.kinds.get(name, NULL)
-        kind = TEXT if is_quoted(cells) else kind_of(typed(text_array(cells)))
-        return known in (NULL, TEXT, kind) or {known, kind} == {INTEGER, DOUBLE} or kind == NULL
+        try:
+            self._copy().read(name, text_array(cells), quoted=is_quoted(cells))
+        except Misfit:
+            return False
+        return True
 
     def misfit(self, name: str, cell: str | None, place: DataPlace) -> BadData:
         """Return the error that a cell does not fit the settled type of its column."""
@@ -141,20 +232,42 @@ def kind_of(values: Any) -> Any:
     return TEXT if pa.types.is_dictionary(values.type) else values.type
 
 
-def as_kind(values: Any, kind: Any) -> Any:
-    """Return integers as doubles, to the nearest, where that is the type; others as they are."""
-    if kind == DOUBLE and values.type == INTEGER:
-        return values.cast(DOUBLE, safe=False)
-    return values
-
-
 def join(one: Any, other: Any) -> Any:
     """Return the first type that fits the cells of two."""
     if one == other or other == NULL:
         return one
     if one == NULL:
         return other
-    return DOUBLE if {one, other} == {INTEGER, DOUBLE} else TEXT
+    for narrow, wide in (*_WIDER, (INTEGER, LARGE), (LARGE, DOUBLE)):
+        if {one, other} == {narrow, wide}:
+            return wide
+    return TEXT
+
+
+def _rounded(integers: Any, doubles: Any) -> int:
+    """Return how many integers, numbers or text among decimals, differ from their doubles."""
+    some = array_from(np.abs(numbers_of(doubles)) >= 2.0**53)
+    if not pc.any(some).as_py():
+        return 0
+    cells = [str(cell).strip(" \t") for cell in integers.filter(some)]
+    return sum(
+        INTEGER_CELL.fullmatch(cell) is not None and int(cell) != number
+        for cell, number in zip(cells, doubles.filter(some).to_pylist(), strict=True)
+    )
+
+
+def _odd_date(texts: Any, known: Any) -> str | None:
+    """Return the first cell that is no moment as the cells before it are."""
+    for cell in encode_text(texts).dictionary:
+        kind = kind_of(typed(text_array([str(cell)])))
+        if join(known, kind) == TEXT:
+            return str(cell)
+        known = join(known, kind)
+    return None  # moments far away beside nanoseconds
+
+
+def _warn(message: str) -> None:
+    warn(CerlabWarning(message), stacklevel=stacklevel_of_caller())
 
 
 def typed(texts: Any) -> Any:
@@ -174,12 +287,12 @@ def typed(texts: Any) -> Any:
     words = pc.utf8_trim(coded.dictionary, " \t")
     for read in (_numbers, _truths, _moments):
         if (values := read(words)) is not None:
-            return values.take(coded.indices)
+            return texts.cast(LARGE) if values.type == LARGE else values.take(coded.indices)
     return coded
 
 
 def _numbers(texts: Any) -> Any | None:
-    """Return cells as integers, else as doubles; None if one is not a number."""
+    """Return cells as integers, `LARGE` or doubles; None if one is not a number."""
     if (integers := _cast(texts, INTEGER)) is not None and not _hold(texts, b"xX"):
         return integers
     if (doubles := _cast(texts, DOUBLE)) is None:  # as of hexadecimals, which integers may be
@@ -191,7 +304,7 @@ def _numbers(texts: Any) -> Any | None:
     large = np.abs(numbers_of(doubles)) >= 2.0**63
     if large.any() and not all(map(is_double, texts.filter(array_from(large)).to_pylist())):
         return None
-    return doubles
+    return texts.cast(LARGE) if large.any() and _all_match(texts, _INTEGER) else doubles
 
 
 def _truths(words: Any) -> Any | None:
@@ -202,8 +315,12 @@ def _truths(words: Any) -> Any | None:
 
 
 def _moments(words: Any) -> Any | None:
-    without_zone = _cast(words, MOMENT)
-    return _cast(words, INSTANT) if without_zone is None else without_zone
+    for kind in (MOMENT, FAR_MOMENT, INSTANT, FAR_INSTANT):
+        if (moments := _cast(words, kind)) is not None:
+            whole = numbers_of(moments.cast(pa.int64()).drop_null())
+            ends = (int(whole.min()) * 1000, int(whole.max()) * 1000) if kind.unit == "us" else ()
+            return moments if all(map(is_in_calendar, ends)) else None
+    return None
 
 
 def _cast(texts: Any, kind: Any) -> Any | None:
@@ -238,5 +355,9 @@ def typed_table(data: bytes) -> Any:
         column_types=dict.fromkeys(names, TEXT), null_values=[""], strings_can_be_null=True
     )
     texts = csv.read_csv(pa.py_buffer(data), convert_options=options)
-    columns = [typed(column.combine_chunks()) for column in texts.columns]
+    columns = [_settled(typed(column.combine_chunks())) for column in texts.columns]
     return pa.Table.from_arrays(columns, names=names)
+
+
+def _settled(values: Any) -> Any:
+    return encode_text(values.cast(TEXT)) if values.type == LARGE else values

@@ -20,6 +20,7 @@ from cerlab.model.event import (
     Timestamp,
     Value,
     duration_of_text,
+    is_in_calendar,
     moment_of_data,
 )
 
@@ -58,7 +59,7 @@ class Reading:
         self.on_bad_row(row, error)
 
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+INTEGER_CELL = re.compile(r"[+-]?[0-9]+")
 _DOUBLE = re.compile(
     r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)", re.IGNORECASE
 )
@@ -128,7 +129,7 @@ def convert(raw: str, kind: AttributeType, place: Place) -> Value:
         match kind:
             case AttributeType.STRING:
                 return raw
-            case AttributeType.INT if _INTEGER.fullmatch(raw):
+            case AttributeType.INT if INTEGER_CELL.fullmatch(raw):
                 return _integer(raw, place)
             case AttributeType.DOUBLE if _DOUBLE.fullmatch(raw):
                 return _float(raw, place)
@@ -156,11 +157,14 @@ def typed_cells(cells: Sequence[str | None], *, quoted: bool = False) -> list[Va
     """
     words = [None if cell is None else cell.strip(" \t") for cell in cells]
     some = [word for word in words if word is not None]
+    is_large = any(len(word) > 18 and INTEGER_CELL.fullmatch(word) for word in some)
+    if is_large and all(map(INTEGER_CELL.fullmatch, some)) and not quoted:
+        quoted = any(len(w) > _DIGITS or int(w) not in _INT64 for w in some)
     for kind in () if quoted else _KINDS:
         if kind is AttributeType.TIMESTAMP:
             moments = {word: _moment(word) for word in some}
-            zones = {moment and moment[1] for moment in moments.values()}
-            if zones <= {True} or zones <= {False}:  # in all cells or in none
+            kinds = {moment and moment[1] for moment in moments.values()}
+            if len(kinds) < 2 and None not in kinds and _share_a_unit(moments.values()):
                 return [
                     moment[0] if (moment := moments.get(word or "")) else None for word in words
                 ]
@@ -186,24 +190,25 @@ _MOMENT = re.compile(
 
 
 def _moment(word: str) -> tuple[Timestamp, bool] | None:
-    """Return a moment in ISO 8601 in 64 bits of nanoseconds, and whether it has a zone."""
+    """Return a moment in ISO 8601, and whether it has a zone."""
     match = _MOMENT.fullmatch(word)
     moment = moment_of_data(word) if match is not None else None
-    if match is None or moment is None:
+    if match is None or moment is None or not is_in_calendar(moment.nanoseconds):
         return None
+    return moment, bool(match[1])
+
+
+def _share_a_unit(moments: Iterable[tuple[Timestamp, bool] | None]) -> bool:
+    """Return whether 64 bits hold all moments in nanoseconds, or in microseconds."""
+    whole = [moment[0].nanoseconds for moment in moments if moment is not None]
     # pyarrow multiplies the seconds before it adds the rest, so both have to fit
-    second = moment.nanoseconds // 10**9 * 10**9
-    fits = second in _INT64 and moment.nanoseconds in _INT64
-    return (moment, bool(match[1])) if fits else None
+    fits = all(n in _INT64 and n // 10**9 * 10**9 in _INT64 for n in whole)
+    return fits or not any(n % 1000 for n in whole)
 
 
 def is_double(cell: str | None) -> bool:
-    """Whether a number beyond 64 bits stays what it is: ``1e400`` and most long integers do not."""
-    if cell is None or math.isinf(number := float(cell)):
-        return cell is None or "inf" in cell.lower()
-    if _INTEGER.fullmatch(cell := cell.strip(" \t")) is None:
-        return True
-    return -(2**53) <= number <= 2**53 or int(cell) == number or int(cell) in _INT64
+    """Return whether a number beyond 64 bits is finite as a double, unless it is an infinity."""
+    return cell is None or not math.isinf(float(cell)) or "inf" in cell.lower()
 
 
 def conform(value: Value, kind: AttributeType, place: Place) -> Value:

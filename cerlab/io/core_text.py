@@ -269,7 +269,7 @@ def _cell(raw: str) -> str | None:
 def format_event(event: Event) -> str:
     """Return the event in CORE's text form, which reads back as an equal event.
 
-    Moments are written as text, so a schema must declare them to read them back.
+    Only a schema reads durations back.
 
     >>> format_event(Event("BUY", {"name": "INTC", "price": 27.5}))
     "BUY(name='INTC',price=27.5)"
@@ -288,6 +288,8 @@ def _value(value: Value) -> str:
         return ""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    if isinstance(value, str | Timestamp | Duration):
+    if isinstance(value, Timestamp | Duration):
+        return str(value)
+    if isinstance(value, str):
         return "'" + str(value).replace("'", "''") + "'"
     return repr(value)

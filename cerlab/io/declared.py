@@ -16,6 +16,7 @@ from cerlab.model.columns import (
     Columns,
     array_of,
     encode_text,
+    engine_moments,
     is_arrow,
     is_duration,
     is_text,
@@ -55,15 +56,13 @@ def declared_rows(rows: Rows, schema: Schema, *, sparse: bool = False) -> Rows:
     """The rows with values of their declared types.
 
     If `sparse`, as in CSV, an attribute may be NULL where the event type has none of that name,
-    which the event then lacks, and text begins and ends without space. Raises `Refused` for
-    rows that are not as the schema says, and where that is not for certain.
+    which the event then lacks. Raises `Refused` for rows that are not as the schema says, and where
+    that is not for certain.
     """
     types = declared_types(schema)
     if types is None:
         raise Refused
     columns = {name: _cast_column(c, types.get(name), name) for name, c in rows.columns.items()}
-    if sparse and any(_has_margin(columns[name]) for name in columns if name in types):
-        raise Refused
     groups = list(_groups(rows, schema))
     names = []
     for declaration, attributes, where in groups:
@@ -106,20 +105,13 @@ def _cast_column(column: Column, kind: AttributeType | None, name: str) -> Colum
         case AttributeType.BOOLEAN if types.is_boolean(column.type):
             return column
         case AttributeType.TIMESTAMP if types.is_timestamp(column.type):
-            return column
+            # one block of a text may have zones, and the next one none
+            return engine_moments(column, name)
         case AttributeType.DURATION if is_duration(column.type):
             return column
         case AttributeType.TIMESTAMP | AttributeType.DURATION if is_text(column.type):
             return _times(column, kind, name)
     raise Refused
-
-
-def _has_margin(column: Any) -> bool:
-    """Whether a text begins or ends with space."""
-    from pyarrow import types
-
-    texts = column.dictionary.to_pylist() if types.is_dictionary(column.type) else []
-    return any(text != text.strip() for text in texts)
 
 
 def _is_nothing(column: Any) -> bool:

@@ -40,7 +40,7 @@ from cerlab.io.sources import (
 from cerlab.io.text import Blocks, plain_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.columns import is_moment
-from cerlab.model.event import AttributeType, Event, Schema, Timestamp, TypeColumn
+from cerlab.model.event import AttributeType, Event, Schema, Timestamp, TypeColumn, Value
 from cerlab.model.stream import Stream, TimeAxis
 
 if TYPE_CHECKING:
@@ -137,12 +137,15 @@ def read_parts(
             kept.clear()
             types.settle()
             yield from _parts(paths, options, types, on_bad_row, pipes)
+            types.warn()
             return
+        types.settle()
         for bad in bad_rows:
             assert on_bad_row is not None
             on_bad_row(*bad)
         for part in kept:
             yield _widened(part, types)
+        types.warn()
         if error is not None:
             raise error
 
@@ -284,7 +287,8 @@ def arriving_parts(
         reading = options.reading(name_of(path), on_bad_row)
         for part in text_parts(Blocks(read), options.format, reading, types):
             types.settle()
-            yield part
+            yield _widened(part, types)
+        types.warn()
 
 
 def read_events(
@@ -375,7 +379,7 @@ def short_events(file: Path, kind: str | None, options: FileOptions) -> list[Eve
     """Return the events of a text so short that loading Arrow takes longer; None for others.
 
     None, too, for one that cannot be read, of which the readers of files say what is wrong, and for
-    one with moments, whose zone Arrow keeps.
+    one with dates or large numbers.
     """
     if (
         file.suffix.lower() in COMPRESSED
@@ -394,8 +398,15 @@ def short_events(file: Path, kind: str | None, options: FileOptions) -> list[Eve
         events = plain_events(data, kind, options.reading(str(file), None))
     except (BadData, UsageError):
         return None
-    has_moments = any(type(v) is Timestamp for event in events for v in event.attributes.values())
-    return None if has_moments or not events else events
+    # of moments Arrow keeps the zone, of other dates and large numbers it may warn
+    odd = any(_is_odd(value) for event in events for value in event.attributes.values())
+    return None if odd or not events else events
+
+
+def _is_odd(value: Value) -> bool:
+    if isinstance(value, str):
+        return value[:4].strip().isdecimal()
+    return type(value) is Timestamp or (type(value) is float and abs(value) >= 2**53)
 
 
 def known_length(path: Source, format: str | None = None) -> int | None:

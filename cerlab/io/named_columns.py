@@ -10,7 +10,17 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, UsageError, nearest
-from cerlab.model.columns import Column, array_from, is_arrow, only_used, values_of, without_views
+from cerlab.model.columns import (
+    Column,
+    array_from,
+    array_of,
+    integers_of,
+    is_arrow,
+    only_used,
+    values_of,
+    without_views,
+)
+from cerlab.model.event import Duration, Timestamp
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import name_text
 
@@ -215,10 +225,19 @@ def arrow_column(column: Column, name: str) -> Any:
     if is_arrow(column):
         return without_views(column)
     values = values_of(column, name)
-    if all(v is None or (type(v) is int and -(1 << 63) <= v < 1 << 63) for v in values):
-        return pa.array(values, pa.int64())  # a part of a column that has doubles elsewhere
-    if all(v is None or (type(v) is int and 0 <= v < 1 << 64) for v in values):
-        return pa.array(values, pa.uint64())  # some are beyond the integers of 64 bits with a sign
+    if {type(value) for value in values} - {NoneType} in ({Timestamp}, {Duration}):
+        if (array := array_of(values)) is not None:
+            return array
+        message = f"column '{name}' holds times that are far away and times that are too fine"
+        raise BadData("CER0740", message, hint="no unit of Arrow holds all of them in 64 bits")
+    if all(v is None or type(v) is int for v in values):
+        if (
+            all(v is None or 0 <= v < 1 << 64 for v in values)
+            and max(filter(None, values), default=0) >= 1 << 63
+        ):
+            return pa.array(values, pa.uint64())
+        if (array := integers_of(values)) is not None:
+            return array
     numbers = {type(value) for value in values} <= {int, float, NoneType}
     if numbers and all(type(v) is not int or _is_double(v) for v in values):
         doubles = [float(v) if isinstance(v, int | float) else None for v in values]

@@ -298,7 +298,7 @@ def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
 
     column = stream.columns.get(axis.attribute, [None] * len(stream))
     if len(stream) and is_arrow(column) and not column.null_count:
-        is_time = pa.types.is_timestamp(column.type)
+        is_time = column.type == pa.timestamp("ns", getattr(column.type, "tz", None))
         if is_time or (pa.types.is_integer(column.type) and axis.unit is not None):
             chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
             numbers = [numbers_of(chunk.cast(pa.int64())) for chunk in chunks]

@@ -420,4 +420,5 @@ def _shapes(rows: Sequence[TextRow]) -> tuple[tuple[tuple[str, ...], ...], Any]:
 def _value_of(cell: str | None, kind: AttributeType, place: Place) -> Value:
     if cell is None:
         return None
-    return convert(str(cell) if type(cell) is Quoted else cell.strip(), kind, place)
+    as_is = type(cell) is Quoted or kind is AttributeType.STRING
+    return convert(str(cell) if as_is else cell.strip(), kind, place)

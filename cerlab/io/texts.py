@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from typing import Any, TextIO
 
 from cerlab.io.answers import json_value, row_text
@@ -34,7 +33,7 @@ def csv_rows(tables: Iterable[Any], file: TextIO, *, header: bool = True) -> Non
     """
     for number, table in enumerate(tables):
         if number == 0 and header:
-            csv.writer(file, lineterminator="\n").writerow(table.column_names)
+            file.write(",".join(map(csv_cell, table.column_names)) + "\n")
         for part in _parts(table):
             pieces: list[Any] = []
             for n in range(part.num_columns):
@@ -205,8 +204,12 @@ def _csv_cell(value: Any) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     cell = json_value(value)
-    if isinstance(cell, str) and cell and not cell.isalnum():
-        line = StringIO()
-        csv.writer(line, lineterminator="\n").writerow([cell, ""])
-        return line.getvalue()[:-2]
-    return "" if cell is None else str(cell)
+    return "" if cell is None else csv_cell(str(cell))
+
+
+_IN_QUOTES = re.compile(r'[",\r\n]')
+
+
+def csv_cell(text: str) -> str:
+    """Return a cell of CSV, in quotes where it needs them; Python's writer forgets lone returns."""
+    return '"' + text.replace('"', '""') + '"' if _IN_QUOTES.search(text) else text

@@ -1,8 +1,7 @@
-"""Streams of events as files of every format."""
+"""Streams of events as files of every format: equal when they are read again, or refused."""
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -11,19 +10,20 @@ from typing import TextIO
 
 from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.io.answers import row_text
-from cerlab.io.conversion import Place
+from cerlab.io.conversion import Place, convert
 from cerlab.io.core_text import format_event
 from cerlab.io.output import whole_columns, whole_text
 from cerlab.io.read import events_table
+from cerlab.io.texts import csv_cell
 from cerlab.model.columns import values_of
-from cerlab.model.event import Duration, Event, Timestamp, Value
+from cerlab.model.event import AttributeType, Duration, Event, Schema, Timestamp, Value
 from cerlab.model.stream import Stream
 
 _WORD = re.compile(r"\w+")
 
 
 def write_events(stream: Stream, path: str | PathLike[str], kind: str) -> None:
-    """The events as a new file of a format: ``csv``, ``ndjson``, ``core``, ``parquet``, ``arrow``.
+    """Write the events as a new file: ``csv``, ``ndjson``, ``core``, ``parquet`` or ``arrow``.
 
     Raises `BadData` for an event that the format cannot hold, and then there is no file.
     """
@@ -33,75 +33,114 @@ def write_events(stream: Stream, path: str | PathLike[str], kind: str) -> None:
             writer.write_table(table)
         return
     with whole_text(path) as file:
-        write_text(stream, file, kind)
+        write_text(stream, file, kind, stream.schema)
 
 
-def write_text(stream: Iterable[Event], file: TextIO, kind: str) -> None:
-    """The events as lines of a format of text; raises as `write_events`."""
+def write_text(
+    events: Iterable[Event], file: TextIO, kind: str, schema: Schema | None = None
+) -> None:
+    """Write events as lines of a format of text, to be read with the same `schema`.
+
+    Raises as `write_events`.
+    """
     match kind:
         case "csv":
-            _csv(list(stream), file)
+            _csv(list(events), file, schema)
         case "ndjson":
-            for n, event in enumerate(stream):
-                file.write(_ndjson(event, n) + "\n")
+            for n, event in enumerate(events):
+                file.write(_ndjson(event, n, schema) + "\n")
         case "core":
-            _core(list(stream), file)
+            _core(list(events), file, schema)
         case _:
             hint = "csv, ndjson and core are text; parquet and arrow need a file"
             raise UsageError("CER0867", f"events are not written as {kind} here", hint=hint)
 
 
-def _csv(events: list[Event], file: TextIO) -> None:
+def _csv(events: list[Event], file: TextIO, schema: Schema | None) -> None:
     names = list(dict.fromkeys(name for event in events for name in event.attributes))
     streams = ["stream"] * any(event.stream is not None for event in events)
     for n, event in enumerate(events):
         _check_names(event, n, "CSV")
         for name, text in (("type", event.type), ("stream", event.stream)):
-            if text is not None:
-                _check_plain(text, _at(n, name), "CSV")
-    columns = [[event.type for event in events], *([e.stream for e in events] for _ in streams)]
+            if text is not None and ("\0" in text or not text):
+                raise _cannot("CSV", text, _at(n, name))
+    columns = [
+        [event.type for event in events],
+        *([e.stream or "" for e in events] for _ in streams),
+    ]
     for name in names:
         values = [event.attributes.get(name) for event in events]
-        for n, value in enumerate(values):
-            if isinstance(value, str):
-                _check_plain(value, _at(n, name), "CSV")
-        columns.append(_column_text(values, name, "CSV"))
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["type", *streams, *names])
-    writer.writerows(zip(*columns, strict=True))
+        _check_column(events, values, name, "CSV", schema)
+        columns.append(["" if value is None else _cell(value) for value in values])
+    for row in (["type", *streams, *names], *zip(*columns, strict=True)):
+        file.write(",".join(map(csv_cell, row)) + "\n")
 
 
-def _column_text(values: Sequence[Value], name: str, format: str) -> list[str | None]:
-    """Return the cells of a column; raises `BadData` for one that would not read back as it is."""
-    from cerlab.io.column_types import text_array, typed
+def _check_column(
+    events: list[Event],
+    values: Sequence[Value],
+    name: str,
+    format: str,
+    schema: Schema | None,
+) -> None:
+    """Raise `BadData` for a cell of a column that would not be read back as it is."""
+    from cerlab.io.column_types import LARGE, text_array, typed
 
     cells = [None if value is None else _cell(value) for value in values]
-    if any(isinstance(value, Timestamp | Duration) for value in values):
-        return cells
-    back = values_of(typed(text_array([cell or None for cell in cells])), name)
+    back: Sequence[Value]
+    if schema is not None:
+        pairs = zip(events, cells, strict=True)
+        back = [_declared(schema, event, name, cell) for event, cell in pairs]
+    elif (array := typed(text_array([cell or None for cell in cells]))).type == LARGE:
+        back = [cell or None for cell in cells]
+    else:
+        back = values_of(array, name)
     for n, (value, read) in enumerate(zip(values, back, strict=True)):
+        if isinstance(value, str) and "\0" in value:
+            raise _cannot(format, value, _at(n, name))
         numbers = isinstance(value, int | float) and isinstance(read, int | float)
         is_same = numbers and isinstance(value, bool) == isinstance(read, bool)
         is_same = is_same or type(read) is type(value)
         if not is_same or not (read == value or (read != read and value != value)):
             raise _cannot(format, value, _at(n, name))
-    return cells
+
+
+def _declared(schema: Schema, event: Event, name: str, cell: str | None) -> Value:
+    """Return a cell as the schema, with which the events were read, declares it."""
+    kind = _type_of(schema, event, name)
+    if not cell or kind is None:
+        return None
+    try:
+        return convert(cell, kind, lambda: DataPlace("the events"))
+    except BadData:
+        return None
+
+
+def _type_of(schema: Schema | None, event: Event, name: str) -> AttributeType | None:
+    declaration = None if schema is None else schema.event(event.type, event.stream)
+    attribute = None if declaration is None else declaration.attribute(name)
+    return None if attribute is None else attribute.type
 
 
 def _cell(value: Value) -> str:
     return ("FALSE", "TRUE")[value] if isinstance(value, bool) else str(value)
 
 
-def _ndjson(event: Event, n: int) -> str:
+def _ndjson(event: Event, n: int, schema: Schema | None) -> str:
     _check_names(event, n, "NDJSON")
     for name, value in event.attributes.items():
+        is_time = isinstance(value, Timestamp | Duration)
+        if is_time and _type_of(schema, event, name) is None:
+            raise _cannot("NDJSON", value, _at(n, name))
         if isinstance(value, float) and not math.isfinite(value):
+            raise _cannot("NDJSON", value, _at(n, name))
+        if type(value) is int and not -(2**63) <= value < 2**63:
             raise _cannot("NDJSON", value, _at(n, name))
     stream = {} if event.stream is None else {"stream": event.stream}
     return row_text({"type": event.type, **stream, **event.attributes})
 
 
-def _core(events: list[Event], file: TextIO) -> None:
+def _core(events: list[Event], file: TextIO, schema: Schema | None) -> None:
     form = "CORE's text form"
     for n, event in enumerate(events):
         for name, text in (("type", event.type), ("stream", event.stream)):
@@ -109,14 +148,13 @@ def _core(events: list[Event], file: TextIO) -> None:
                 raise _cannot(form, text, _at(n, name))
     for name in dict.fromkeys(name for event in events for name in event.attributes):
         values = [event.attributes.get(name) for event in events]
-        in_quotes = [isinstance(value, str | Timestamp | Duration) for value in values]
-        if not any(in_quotes):
-            _column_text(values, name, form)
+        if not any(isinstance(value, str) for value in values):
+            _check_column(events, values, name, form, schema)
             continue
         for n, value in enumerate(values):
             if isinstance(value, str):
                 _check_plain(value, _at(n, name), form)
-            if value is not None and not in_quotes[n]:
+            elif value is not None and schema is None:
                 raise _cannot(form, value, _at(n, name))
     file.writelines(format_event(event) + "\n" for event in events)
 
@@ -142,5 +180,6 @@ def _cannot(format: str, value: Value, place: Place) -> BadData:
         "CER0749",
         f"{format} cannot hold {str(value)[:60]!r} so that it reads back as it is",
         place=place(),
-        hint="Parquet and Arrow hold every value of a column of one type, NDJSON every text",
+        hint="Parquet and Arrow hold every column of one type, NDJSON every text, and a schema "
+        "(--schema FILE) makes moments and durations of text",
     )

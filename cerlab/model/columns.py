@@ -7,12 +7,14 @@ a dictionary of those, or a sequence of `Value` where they are of mixed types.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal, localcontext
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.errors import BadData
-from cerlab.model.event import Duration, Timestamp, Value, to_value
+from cerlab.model.event import Duration, Timestamp, Value, is_in_calendar, to_value
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -61,29 +63,52 @@ def without_views(column: Any) -> Any:
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
-def nanoseconds(array: Any, name: str) -> Any:
-    """Moments, since 1970, or durations as an Arrow array of int64, in nanoseconds.
+def nanoseconds(array: Any) -> Any | None:
+    """Return moments, since 1970, or durations as an Arrow array of int64, in nanoseconds.
 
-    Raises `BadData` for those that 64 bits do not hold.
+    Return None where 64 bits do not hold one of them.
     """
     import pyarrow as pa
 
-    lengths = is_duration(array.type)
-    exact = pa.duration("ns") if lengths else pa.timestamp("ns", getattr(array.type, "tz", None))
+    zone = getattr(array.type, "tz", None)
+    exact = pa.duration("ns") if is_duration(array.type) else pa.timestamp("ns", zone)
     try:
         return array.cast(exact).cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        what, hint = "moment", "moments are nanoseconds in 64 bits: the years 1678 to 2262"
-        if lengths:
-            what, hint = "duration", "durations are nanoseconds in 64 bits: up to 292 years"
-        message = f"a {what} out of range in column '{name}': {error}"
-        raise BadData("CER0740", message, hint=hint) from None
+    except pa.ArrowInvalid:
+        return None
+
+
+_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+"""The units of Arrow, the finest first, in nanoseconds."""
+
+
+def engine_moments(column: Any, name: str) -> Any:
+    """Return moments without a zone: in nanoseconds, or in their own unit if 64 bits are too few.
+
+    Raises `BadData` for moments outside the years 1 to 9999.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if (whole := nanoseconds(column)) is not None:
+        return whole.cast(pa.timestamp("ns"))
+    # a date in days, or in milliseconds, becomes the moment of its midnight
+    unit = getattr(column.type, "unit", "s" if pa.types.is_date32(column.type) else "ms")
+    moments = column.cast(pa.timestamp(unit, getattr(column.type, "tz", None)))
+    moments = moments.cast(pa.int64()).cast(pa.timestamp(unit))
+    ends = pc.min_max(moments.cast(pa.int64()))
+    for end in ("min", "max"):
+        if not is_in_calendar((value := ends[end].as_py()) * _UNITS[unit]):
+            message = f"a moment out of range in column '{name}': {value:,} {unit} since 1970"
+            hint = "moments are in the years 1 to 9999: read the column as numbers"
+            raise BadData("CER0740", message, hint=hint)
+    return moments
 
 
 def values_of(column: Column, name: str) -> Sequence[Value]:
     """The values of events that a column holds, one by one.
 
-    Raises `BadData` for Arrow types that hold none, and as `nanoseconds`.
+    Raises `BadData` for Arrow types that hold none, and as `engine_moments`.
 
     >>> import pyarrow as pa
     >>> values_of(pa.array(["a", None]).dictionary_encode(), "n")
@@ -101,9 +126,13 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
         shared = _of_dictionary(column) if is_text(kind) else None
         return values_of(decoded(column), name) if shared is None else shared
     if is_moment(kind) or types.is_duration(kind):
+        import pyarrow as pa
+
         of_time = Timestamp if is_moment(kind) else Duration
-        whole = nanoseconds(column, name).to_pylist()
-        return [None if n is None else of_time(n) for n in whole]
+        whole = engine_moments(column, name) if is_moment(kind) else column
+        factor = _UNITS[whole.type.unit]
+        whole = whole.cast(pa.int64()).to_pylist()
+        return [None if n is None else of_time(n * factor) for n in whole]
     refuse_nested(kind, name)
     values: list[Value] = column.to_pylist()
     exact = types.is_integer(kind) or types.is_boolean(kind) or types.is_float64(kind)
@@ -127,7 +156,9 @@ def refuse_nested(kind: Any, name: str) -> None:
     """Raise `BadData` for an Arrow type that holds no values of events."""
     from pyarrow import types
 
-    if types.is_nested(kind) or types.is_binary(kind) or types.is_time(kind):
+    binary = (types.is_binary, types.is_large_binary, types.is_binary_view)
+    others = (types.is_fixed_size_binary, types.is_nested, types.is_time, types.is_interval)
+    if any(holds(kind) for holds in (*binary, *others)):
         raise BadData(
             "CER0741",
             f"column '{name}' of {kind} holds no values of events",
@@ -268,15 +299,50 @@ def array_of(values: Sequence[Value]) -> Any | None:
     try:
         if kind in (Timestamp, Duration):
             whole = [v.nanoseconds if isinstance(v, kind) else None for v in values]
-            return _array(whole, np.int64).cast(
-                pa.timestamp("ns") if kind is Timestamp else pa.duration("ns")
-            )
+            numbers = [n for n in whole if n is not None]
+            if min(numbers) >= -(2**63) and max(numbers) < 2**63:
+                return _of_time(whole, kind, "ns")
+            if kind is Timestamp and not all(map(is_in_calendar, numbers)):
+                return None
+            # the finest unit that holds all of them
+            for unit, factor in [*_UNITS.items()][1:]:
+                if (
+                    not any(n % factor for n in numbers)
+                    and max(map(abs, numbers)) // factor < 2**63
+                ):
+                    return _of_time([None if n is None else n // factor for n in whole], kind, unit)
+            return None
         if kind is str:
             return _texts(values)
         exact: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
         return _array(values, exact[kind]) if kind in exact else None
     except (ValueError, OverflowError, TypeError):  # beyond 64 bits, half of a surrogate pair
         return None
+
+
+def _of_time(numbers: Sequence[int | None], kind: type, unit: str) -> Any:
+    """Return moments or durations as an Arrow array, by their numbers of a unit."""
+    import numpy as np
+    import pyarrow as pa
+
+    return _array(numbers, np.int64).cast(
+        (pa.timestamp if kind is Timestamp else pa.duration)(unit)
+    )
+
+
+def integers_of(values: Sequence[int | None]) -> Any | None:
+    """Return integers as int64, or as decimals of 38 or 76 digits; None for more digits."""
+    import pyarrow as pa
+
+    largest = max((abs(value) for value in values if value is not None), default=0)
+    if largest < 1 << 63:
+        return pa.array(values, pa.int64())
+    if largest >= 10**76:
+        return None
+    kind = pa.decimal128(38) if largest < 10**38 else pa.decimal256(76)
+    # the default of 28 digits would round
+    with localcontext(prec=80):
+        return pa.array([None if v is None else Decimal(v) for v in values], kind)
 
 
 def _array(values: Sequence[Any], dtype: Any) -> Any:
@@ -355,10 +421,25 @@ def concat_columns(chunks: Sequence[Column]) -> Column:
 
     kinds = {chunk.type if is_arrow(chunk) else None for chunk in chunks} - {pa.null()}
     if None in kinds or len(kinds) > 1:
-        return Chunks(chunks)
+        whole = None if None in kinds else _in_one_unit(chunks, kinds)
+        return Chunks(chunks) if whole is None else whole
     kind = kinds.pop() if kinds else pa.null()
     whole = [c if c.type == kind else pa.nulls(len(c), kind) for c in chunks]
     return encode_text(pa.chunked_array(whole, kind))
+
+
+def _in_one_unit(chunks: Sequence[Any], kinds: Collection[Any]) -> Any | None:
+    """Return moments in several units in the finest unit that holds them, None without any."""
+    import pyarrow as pa
+
+    if not all(map(pa.types.is_timestamp, kinds)) or len({kind.tz for kind in kinds}) > 1:
+        return None
+    (zone,) = {kind.tz for kind in kinds}
+    for unit in _UNITS:
+        with suppress(pa.ArrowInvalid):
+            kind = pa.timestamp(unit, zone)
+            return pa.chunked_array([chunk.cast(kind) for chunk in chunks], kind)
+    return None
 
 
 class Columns(Mapping[str, Column]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -50,6 +50,19 @@ class Duration:
         days = f"{parts.pop('DAY')}D" if "DAY" in parts else ""
         hours = "".join(f"{number}{unit[0]}" for unit, number in parts.items())
         return "-" * (self.nanoseconds < 0) + f"P{days}" + "T" * bool(hours) + hours
+
+
+_FIRST, _END = -62_135_596_800 * 10**9, 253_402_300_800 * 10**9
+"""The years 1 to 9999."""
+
+
+def is_in_calendar(nanoseconds: int) -> bool:
+    """Return whether a moment is in the years 1 to 9999.
+
+    >>> is_in_calendar(0), is_in_calendar(10**21)
+    (True, False)
+    """
+    return _FIRST <= nanoseconds < _END
 
 
 UNITS = {
@@ -172,6 +185,79 @@ class Event:
     type: str
     attributes: Mapping[str, Value] = field(default_factory=dict, hash=False)
     stream: str | None = None
+
+
+class PartlyReadable(Mapping[str, Value]):
+    """Attributes of an event of which some hold no values, such as a list: to read one is an error.
+
+    So nothing that writes or iterates over all values loses one in silence.
+    """
+
+    __slots__ = ("errors", "names", "readable")
+
+    def __init__(
+        self, names: Sequence[str], readable: dict[str, Value], errors: dict[str, BadData]
+    ) -> None:
+        self.names = names
+        self.readable = readable
+        self.errors = errors
+
+    def __getitem__(self, name: str) -> Value:
+        """Return a value; raises `BadData` for an attribute that holds none."""
+        if name in self.errors:
+            raise self.errors[name]
+        return self.readable[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.readable or name in self.errors
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartlyReadable):
+            return NotImplemented
+        return self.readable == other.readable and self.errors.keys() == other.errors.keys()
+
+    __hash__ = None  # type: ignore[assignment]  # as of a dict
+
+    def __repr__(self) -> str:
+        values = (f"{name!r}: {self.readable.get(name, NO_VALUE)!r}" for name in self.names)
+        return f"{{{', '.join(values)}}}"
+
+
+class _NoValue:
+    """What is shown in place of a value that no event can hold."""
+
+    def __repr__(self) -> str:
+        return "(no value of an event)"
+
+
+NO_VALUE = _NoValue()
+
+
+def readable(event: Event) -> Mapping[str, Value]:
+    """Return the attributes of an event that hold values, for what needs no others."""
+    attributes = event.attributes
+    return attributes.readable if isinstance(attributes, PartlyReadable) else attributes
+
+
+def shown(event: Event) -> Mapping[str, Any]:
+    """Return all attributes of an event for a person to see, `NO_VALUE` for what holds none."""
+    values = readable(event)
+    return {name: values.get(name, NO_VALUE) for name in event.attributes}
+
+
+def with_values(event: Event, more: Mapping[str, Value]) -> Event:
+    """Return an event with more attributes."""
+    values = {**readable(event), **more}
+    if isinstance(event.attributes, PartlyReadable):
+        errors = {n: e for n, e in event.attributes.errors.items() if n not in more}
+        return replace(event, attributes=PartlyReadable([*values, *errors], values, errors))
+    return replace(event, attributes=values)
 
 
 class TypeColumn(str):

@@ -31,6 +31,7 @@ from cerlab.model.event import (
     Value,
     event_from_dict,
     moment_of_data,
+    readable,
     to_value,
     value_of,
 )
@@ -101,7 +102,7 @@ def only_timestamp(events: Iterable[Event]) -> TimeAxis | None:
     names = {
         name
         for event in events
-        for name, value in event.attributes.items()
+        for name, value in readable(event).items()
         if isinstance(value, Timestamp)
     }
     return TimeAxis(names.pop()) if len(names) == 1 else None
@@ -207,10 +208,16 @@ def _from_iso_text(text: str, axis: TimeAxis, position: int) -> Timestamp:
 
 def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
     value = value_of(event, axis.attribute)
-    if isinstance(value, Timestamp):
-        return value.nanoseconds
-    if isinstance(value, str):
-        return _from_iso_text(value, axis, position).nanoseconds
+    if isinstance(value, Timestamp | str):
+        moment = _from_iso_text(value, axis, position) if isinstance(value, str) else value
+        if not -(2**63) <= moment.nanoseconds < 2**63:
+            raise BadData(
+                "CER0740",
+                f"the time of the event at position {position} is outside the years 1678 to 2262: "
+                f"'{axis.attribute}' is {moment}",
+                hint="such a moment may be compared, but windows and waits compute with the time",
+            )
+        return moment.nanoseconds
     if axis.unit is None and isinstance(value, (int, float)) and not isinstance(value, bool):
         raise UsageError(
             "CER0803",

@@ -11,7 +11,16 @@ from typing import TypeGuard, assert_never, get_args
 
 from cerlab import display
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.event import UNITS, Duration, Event, Timestamp, Value, duration_parts
+from cerlab.model.event import (
+    NO_VALUE,
+    UNITS,
+    Duration,
+    Event,
+    Timestamp,
+    Value,
+    duration_parts,
+    shown,
+)
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import (
     Application,
@@ -268,7 +277,7 @@ def event_text(event: Event, longest: int | None = 60, *, names: bool = True) ->
     ("S>SELL(price=3, name='INTC')", "S>SELL(3, 'INTC')", 'S>SELL(pric…')
     """
     text = partial(_in_event, whole=longest is None)
-    items = islice(event.attributes.items(), longest)
+    items = islice(shown(event).items(), longest)
     values = ", ".join(f"{name}=" * names + text(value) for name, value in items)
     prefix = f"{event.stream}>" if event.stream else ""
     whole = f"{prefix}{event.type}({values})"
@@ -276,7 +285,7 @@ def event_text(event: Event, longest: int | None = 60, *, names: bool = True) ->
 
 
 def _in_event(value: Value, *, whole: bool) -> str:
-    if isinstance(value, Timestamp):
+    if isinstance(value, Timestamp) or value is NO_VALUE:
         return str(value)
     return value_in_words(value) if _is_long(value) and not whole else value_text(value)
 

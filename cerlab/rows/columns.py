@@ -105,8 +105,8 @@ def _plain(column: Values, name: str) -> Values:
         return _numbers(column.cast(pa.float64()))
     if is_text(kind):
         return column.cast(pa.large_string())
-    if is_moment(kind) or is_duration(kind):
-        return nanoseconds(column, name)
+    if (is_moment(kind) or is_duration(kind)) and (whole := nanoseconds(column)) is not None:
+        return whole
     raise NotColumnar
 
 

@@ -16,7 +16,7 @@ from cerlab.io.column_types import typed_table
 from cerlab.io.conversion import duplicate_column, utf_8
 from cerlab.io.files import whole_pipe
 from cerlab.io.sources import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
-from cerlab.model.columns import is_moment, is_text, values_of, without_views
+from cerlab.model.columns import array_of, is_moment, is_text, values_of, without_views
 from cerlab.model.event import Duration, Event, Timestamp, Value, to_value
 from cerlab.model.stream import Stream
 from cerlab.rows.compile import Machine, failures, machine, result_positions
@@ -341,14 +341,12 @@ def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any
     if isinstance(values, pa.Array):
         return pa.array(values.to_pylist(), arrow_type)
     of_time = measure_type.kind in _OF_TIME
-    if of_time:
-        values = [getattr(value, "nanoseconds", None) for value in values]
     # CASE and COALESCE may give an integer where the type of all results is a double
     if measure_type.kind is Kind.DOUBLE:
         values = [_float(value) for value in values]
     try:
-        if of_time:
-            return pa.array(values, pa.int64()).cast(_in_nanoseconds(arrow_type)).cast(arrow_type)
+        if of_time and (array := array_of(values)) is not None:
+            return array.cast(arrow_type)
         return pa.array(values, arrow_type)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise BadData(

@@ -301,7 +301,8 @@ def parquet_file(place: str, **options: Any) -> Any:
 
     files, path = resolve(place)
     try:
-        return ParquetFile(path, filesystem=files, **options)
+        # as Spark reads them; pyarrow's own unit does not hold the year 9999
+        return ParquetFile(path, filesystem=files, coerce_int96_timestamp_unit="us", **options)
     except FileNotFoundError:
         raise gone(place) from None
     except (pa.ArrowException, OSError) as error:

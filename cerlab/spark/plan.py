@@ -15,7 +15,7 @@ from cerlab.automata.plan import Plan, PlanClauses
 from cerlab.automata.strategy import machine_of
 from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
-from cerlab.model.columns import nanoseconds
+from cerlab.model.columns import engine_moments, is_moment
 from cerlab.model.stream import TimeAxis
 from cerlab.predicates.syntax import atoms, attributes_of
 
@@ -332,13 +332,8 @@ def window_width(plan: PlanClauses, time: TimeAxis | None, moment: int) -> Fract
 
 
 def engine_column(column: Any, name: str) -> Any:
-    """A column as engines take it: moments in nanoseconds, without a time zone.
+    """Return a column as engines take it: moments as `engine_moments`.
 
-    Raises `BadData` for moments that 64 bits of nanoseconds do not hold.
+    Raises as that does.
     """
-    import pyarrow as pa
-
-    kind = column.type
-    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-        return column
-    return nanoseconds(column, name).cast(pa.timestamp("ns"))
+    return engine_moments(column, name) if is_moment(column.type) else column

@@ -12,7 +12,7 @@ from cerlab import display
 from cerlab.decisions.question import Verdict, Witness
 from cerlab.errors import CerlabError
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.event import Event, EventDeclaration, Schema, Value
+from cerlab.model.event import Event, EventDeclaration, Schema, Value, shown
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import (
     SOME,
@@ -264,7 +264,7 @@ def event_text_of(event: Event) -> str:
 def event_html(event: Event) -> str:
     """A row for each attribute."""
     caption = f"{event.stream}>{event.type}" if event.stream else event.type
-    items = list(event.attributes.items())
+    items = list(shown(event).items())
     rows = [[cut(name, 60), _value(value)] for name, value in items[:ROWS]]
     more = f"showing {ROWS} of {len(items):,} attributes" if len(items) > ROWS else ""
     return block(table(cut(caption, 80), ("attribute", "value"), rows), note(more))
@@ -275,7 +275,7 @@ def stream_text(stream: Stream) -> str:
     most = 20
     lines = [f"{count_text(len(stream), 'event')}"]
     for position, event in enumerate(stream.head(most)):
-        values = ", ".join(f"{name}={value}" for name, value in event.attributes.items())
+        values = ", ".join(f"{name}={value}" for name, value in shown(event).items())
         prefix = f"{event.stream}>" if event.stream else ""
         lines.append(f"  {position}: {prefix}{event.type}({values})")
     if len(stream) > most:

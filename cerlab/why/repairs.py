@@ -18,7 +18,7 @@ from cerlab.logic.focel.semantics import check_first_order
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import check_sremo
 from cerlab.model.clauses import AttributeWindow, Consume
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Event, Value, with_values
 from cerlab.model.stream import Stream
 from cerlab.predicates.condition import SetOf
 from cerlab.predicates.syntax import Attribute, Constant, LabelAttribute, RegisterAttribute
@@ -175,7 +175,7 @@ def _variants(question: AnyQuestion, t: Event) -> Iterator[Event]:
             for pairs in product(*group):
                 changes: dict[str, Any] = dict(pairs)
                 kind, stream = changes.pop("type", t.type), changes.pop("stream", t.stream)
-                yield Event(kind, {**t.attributes, **changes}, stream)
+                yield replace(with_values(t, changes), type=kind, stream=stream)
 
 
 def _alternatives(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,11 @@ def test_what_is_written_reads_back_or_is_refused(
         ({"type": "A", "n": "12"}, "csv"),
         ({"type": "A", "n": "TRUE"}, "csv"),
         ({"type": "A", "n": ""}, "csv"),
-        ({"type": "A", "n": "a\nb"}, "csv"),
+        ({"type": "A", "n": "a\0b"}, "csv"),
+        ({"type": "A", "n": datetime(2020, 1, 1)}, "ndjson"),
+        ({"type": "A", "n": timedelta(1)}, "ndjson"),
+        ({"type": "A", "n": timedelta(1)}, "csv"),
+        ({"type": "A", "n": timedelta(1)}, "core"),
         ({"type": "A", "n": "a\nb"}, "core"),
         ({"type": "a b", "n": 1}, "core"),
         ({"type": "A", "n": float("nan")}, "ndjson"),

@@ -6,6 +6,7 @@ import io
 import math
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -32,21 +33,24 @@ class Case(NamedTuple):
     cells: list[str]
     type: str
     values: list[str]
+    warned: str = ""
+    """The code of the warning that it gives."""
 
 
 def cases() -> Iterator[Case]:
     for line in Path(__file__).with_name("column_types.txt").read_text().splitlines():
         if line and not line.startswith("#"):
-            match = re.fullmatch(r"(csv )?\|(.*?) {2,}(\w+) {2,}(.*)", line)
+            match = re.fullmatch(r"(csv )?\|(.*?) {2,}(\w+)(?: CER(\d+))? {2,}(.*)", line)
             assert match is not None, line
             cells = [cell[1:] if cell[:1] == " " else cell for cell in match[2].split("|")]
             cells = [cell.rstrip(" ") if not match[1] else cell.rstrip() for cell in cells]
-            values = match[4].split(" ")
+            values = match[5].split(" ")
             if values == ["="]:
                 values = [repr(cell) for cell in cells]
             elif match[3] == "text":
                 values = [repr(value.replace("_", " ")) for value in values]
-            yield Case(match[1] is not None, cells, match[3], values)
+            warned = f"CER{match[4]}" if match[4] else ""
+            yield Case(match[1] is not None, cells, match[3], values, warned)
 
 
 def spelled(words: Sequence[str]) -> list[str]:
@@ -99,9 +103,13 @@ def test_by_hand(case: Case, kind: str, tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / f"e.{kind}"
     path.write_text(text)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    streams = [[Stream.read(path)], batches(path, size=1), batches(path, size=7), batches("-")]
-    for stream in streams:
-        check(case, [event.attributes["v"] for part in stream for event in part])
+    doors = [lambda: [Stream.read(path)], lambda: batches(path, size=1)]
+    doors += [lambda: batches(path, size=7), lambda: batches("-")]
+    for door in doors:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check(case, [event.attributes["v"] for part in door() for event in part])
+        assert [str(each.message)[:7] for each in caught] == [case.warned] * bool(case.warned)
 
 
 def test_blanks_around_values_do_not_count(tmp_path: Path) -> None:
@@ -111,6 +119,7 @@ def test_blanks_around_values_do_not_count(tmp_path: Path) -> None:
     assert first.attributes == {"v": 7, "b": True, "t": moment, "n": " x "}
 
 
+_OPEN_END = 253_402_214_400 * 10**9
 FROM_A_PIPE = [
     (["1", "2.5"], [1, 2.5]),
     (["1", "", "3"], [1, None, 3]),
@@ -121,10 +130,15 @@ FROM_A_PIPE = [
     (["1", "x"], None),
     (["true", "1"], None),
     (["2020-01-02", "2020-01-02T00:00:00Z"], None),
+    (["9007199254740993", "9223372036854775808"], None),
+    (["9223372036854775808", "7"], ["9223372036854775808", "7"]),
+    (["1970-01-01", "9999-12-31"], [cerlab.Timestamp(0), cerlab.Timestamp(_OPEN_END)]),
+    (["1970-01-01T00:00:00.000000001", "9999-12-31"], None),
     (["1", "2.5", "true"], None),
 ]
 
 
+@pytest.mark.filterwarnings("ignore:CER0920")
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize(("cells", "values"), FROM_A_PIPE)
 def test_from_a_pipe_line_by_line(
@@ -200,10 +214,12 @@ ODD_CELLS = """1 0 007 -12 +5 + 1.5 1e3 1E-3 1. .5 nan NaN inf -Infinity 1e400 9
 FALSE tRuE yes ٣ 2026-01-31 2026-01-31T10 2026-01-31T10:00:05.5 2026-01-31T10:00:05Z
 2026-01-31T10:00:05.123456789 2026-01-31T10:00:05.1234567891 2026-01-31T10:00+02
 2026-01-31T10:00:05+0200 2026-01-31T10:00:05-10:60 2026-01-31T10:00:05+24:00 2026-01-31Z 2026-02-30
-2026-W05-1 2026-01-31T24:00:00 1600-01-01 9999-12-31 2262-04-11T23:47:16.854775807
+2026-W05-1 2026-01-31T24:00:00 1600-01-01 9999-12-31 0001-01-01 0000-01-01
+2262-04-11T23:47:16.854775807
 2262-04-11T23:47:16.854775808 1677-09-21T00:12:43.145224192 10:00 NA NULL é x"""
 
 
+@pytest.mark.filterwarnings("ignore:CER092")
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_short_text_is_read_in_python_as_by_pyarrow(
     kind: str, suite: Suite, tmp_path: Path

@@ -231,3 +231,44 @@ def test_tables_under_a_schema(suite: Suite) -> None:
 
     suite.run(case, deep_count=2_000, needs_answers=0.5)
     assert sum(by_columns) > len(by_columns) / 3
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_text_keeps_its_spaces_and_moments_have_one_type(
+    end: str, *, at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every form of text, whether blocks are read by columns or by line."""
+    schema = "CREATE STREAM S { EVENT A { s:string?, ts:timestamp?, v:int? } }"
+    moments = [
+        "2020-01-01T00:00:08Z",
+        " 2020-01-01",
+        "9999-12-31T00:00:00+01:00",
+        "2020-01-01T00:00:09Z",
+    ]
+    texts = [" a ", "b", " ", "c "]
+    rows = [*zip(texts, moments, strict=True)]
+    forms = {
+        "csv": ["s,type,ts,v", *(f"{s},A,{ts}, 7 " for s, ts in rows)],
+        "CSV": ["s,type,ts,v", *(f'"{s}",A,"{ts}"," 7 "' for s, ts in rows)],
+        "core": [f"A(s='{s}',ts={ts},v= 7 )" for s, ts in rows],
+        "ndjson": [json.dumps({"type": "A", "s": s, "ts": ts.strip(), "v": 7}) for s, ts in rows],
+    }
+    expected = pa.table(
+        {
+            "type": ["A"] * 4,
+            "s": texts,
+            "ts": pa.array([1577836808, 1577836800, 253402210800, 1577836809], pa.timestamp("s")),
+            "v": [7] * 4,
+        }
+    )
+    for block in (1, 60, text.BLOCK):
+        monkeypatch.setattr(text, "BLOCK", block)
+        for form, some in forms.items():
+            path = tmp_path / f"e.{form.lower()}"
+            path.write_text("\n".join(some) + end)
+            with reading(Random(0), at_once=at_once):
+                table = Stream.read(path, schema=schema).to_arrow()
+            assert table.schema.field("ts").type == pa.timestamp("us")
+            plain = table.select(expected.column_names).cast(expected.schema)
+            assert plain.to_pylist() == expected.to_pylist(), (form, block)

@@ -80,7 +80,8 @@ SCHEMA = "CREATE STREAM S { EVENT A { d:duration, t:timestamp, n:int, x:string }
 @pytest.mark.parametrize("kind", ["csv", "ndjson", "core", "parquet", "arrow"])
 def test_files_give_back_what_they_hold(kind: str, tmp_path: Path) -> None:
     last = {**EVENTS[-1], "t": cerlab.Timestamp(1_706_695_800_800_000_001)}
-    stream, path = cerlab.Stream([*EVENTS, last]), tmp_path / f"e.{kind}"
+    stream = cerlab.Stream([*EVENTS, last], schema=cerlab.parse_schema(SCHEMA))
+    path = tmp_path / f"e.{kind}"
     write_events(stream, path, kind)
     back = cerlab.Stream.read(path, schema=SCHEMA, format=kind)
     assert list(back) == list(stream)

@@ -236,6 +236,7 @@ def check_columns(stream: Stream) -> None:
         assert list(map(repr, values_of(column, name))) == list(map(repr, values)), name
 
 
+@pytest.mark.filterwarnings("ignore:CER092")
 @pytest.mark.parametrize("kind", FORMATS)
 def test_both_ways_to_read_a_text_are_one(
     kind: str, tmp_path: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch

@@ -173,6 +173,7 @@ MUTANTS += [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:CER092")
 @each_of(MUTANTS)
 def test_the_mutant_is_killed(
     mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from cerlab.automata.labelled import PLACE, first_place, last_place
 from cerlab.automata.plan import Held, Waiting, WaitPlan
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.event import Event, is_of_streams
+from cerlab.model.event import Event, is_of_streams, with_values
 from cerlab.model.stream import Clock, Instant, Stream, TimeAxis, check_order, clock_for, promised
 from cerlab.predicates.truth import Key, partition_key
 
@@ -85,4 +84,4 @@ def _times(
 
 def with_places(event: Event, places: Mapping[str, int]) -> Event:
     """An event with places beside its values."""
-    return replace(event, attributes={**event.attributes, **places})
+    return with_values(event, places)

@@ -372,7 +372,7 @@ def _project(event: Event, attributes: frozenset[str]) -> Event:
     """Return the event with only the attributes that guards read, so more events are equal."""
     return Event(
         event.type if "type" in attributes else "",
-        {name: value for name, value in event.attributes.items() if name in attributes},
+        {name: event.attributes[name] for name in event.attributes if name in attributes},
         event.stream if "stream" in attributes else None,
     )
 

@@ -20,7 +20,7 @@ from cerlab.errors import (
     nearest,
 )
 from cerlab.logic.reading import Rule, place_at, value
-from cerlab.model.event import UNITS, Duration, Timestamp, moment_of_text
+from cerlab.model.event import UNITS, Duration, Timestamp, is_in_calendar, moment_of_text
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import SetOf, user_predicates
@@ -187,9 +187,8 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return self._moment(meta, moment)
 
     def _moment(self, meta: Meta, moment: Timestamp) -> pred.Constant:
-        if not -(2**63) <= moment.nanoseconds < 2**63:
-            message = "a moment beyond 64 bits of nanoseconds"
-            raise self._no_time(meta, message, "the years are 1678 to 2262")
+        if not is_in_calendar(moment.nanoseconds):
+            raise self._no_time(meta, "a moment outside the years 1 to 9999", "mind the zone")
         return self._record(meta, pred.Constant(moment))
 
     def _no_time(self, meta: Meta, message: str, hint: str) -> QuerySyntaxError:

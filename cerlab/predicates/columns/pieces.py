@@ -154,8 +154,8 @@ def columns_of(
 def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
     """The column from front to back; `Numbers` only where `numeric` asks for them.
 
-    Raises `BadData` for Arrow types that hold no values of events, and for moments and durations
-    outside the range of 64 bits of nanoseconds.
+    Raises `BadData` for Arrow types that hold no values of events, and for moments outside the
+    years 1 to 9999.
     """
     import pyarrow as pa
 
@@ -203,7 +203,7 @@ def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
     if types.is_null(kind):
         return DictionaryCodes(np.zeros(len(chunk), np.uint32), chunk.slice(0, 0))
     if types.is_integer(kind) or types.is_floating(kind) or is_moment(kind) or is_duration(kind):
-        return _numbers(chunk, name) if numeric else _dictionary_codes(chunk.dictionary_encode())
+        return _numbers(chunk) if numeric else _dictionary_codes(chunk.dictionary_encode())
     if types.is_string_view(kind):
         chunk = chunk.cast(pa.large_string())
     if types.is_string(chunk.type) or types.is_large_string(chunk.type) or types.is_boolean(kind):
@@ -229,13 +229,15 @@ def _nulls(chunk: Any) -> NDArray[np.bool_] | None:
     return numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
 
 
-def _numbers(chunk: Any, name: str) -> Numbers:
+def _numbers(chunk: Any) -> Numbers | DictionaryCodes:
     import pyarrow as pa
 
     of_time: OfTime = None
     if is_moment(chunk.type) or is_duration(chunk.type):
         of_time = Timestamp if is_moment(chunk.type) else Duration
-        chunk = nanoseconds(chunk, name)
+        if (whole := nanoseconds(chunk)) is None:  # beyond 64 bits: each distinct value as it is
+            return _dictionary_codes(chunk.dictionary_encode())
+        chunk = whole
     elif chunk.type == pa.float16():
         chunk = chunk.cast(pa.float32())
     values, nulls = numbers_of(chunk), _nulls(chunk)
