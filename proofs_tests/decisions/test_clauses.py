@@ -85,8 +85,6 @@ REASONS = {
     "comparison-between-labels-against-none": "search",
     "partition-against-none": "PARTITION BY differs",
     "patterns-that-contradict": "not every combination",
-    "pattern-on-the-key": "tested with more than constants",
-    "limit": "LIMIT",
     "same-consumption": "every stream",
     "consumption-against-none": "CONSUME BY differs",
     "consumption-of-different-formulas": "CONSUME BY",
@@ -94,7 +92,6 @@ REASONS = {
     "same-streams-in-another-order": "every stream",
     "stream-against-all": "FROM differs",
     "filter-on-the-time-of-the-window": "tested too",
-    "max-inside": "MAX",
 }
 """Cases of the conformance suite outside the decidable class, with words of the reasons."""
 
