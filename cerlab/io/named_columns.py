@@ -224,7 +224,7 @@ def arrow_column(column: Column, name: str) -> Any:
 
     if is_arrow(column):
         return without_views(column)
-    values = values_of(column, name)
+    values: Any = values_of(column, name)
     if {type(value) for value in values} - {NoneType} in ({Timestamp}, {Duration}):
         if (array := array_of(values)) is not None:
             return array
