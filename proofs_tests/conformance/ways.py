@@ -57,9 +57,8 @@ def by_labels(case: Case) -> Reply:
         found = cerlab.valuations(case.query, case.stream, logic=logic, evaluator="auto")
     except cerlab.CerlabError as error:
         return refusal(error)
-    if case.kind == "answers":
-        found = set(map(complex_event, found))
-    return {case.kind: list(map(answer_json, found))}
+    some = set(map(complex_event, found)) if case.kind == "answers" else found
+    return {case.kind: list(map(answer_json, some))}
 
 
 def query_of(case: Case) -> cerlab.Query:

@@ -67,14 +67,21 @@ def on_rows(is_right: Callable[[Row], bool], rows: Sequence[Row]) -> Judge:
     return Judge(case, len(rows), is_table=True)
 
 
-def on_cases(cases: Iterable[Case]) -> Judge:
-    """Return a judge with cases of the conformance suite; the reference answers them."""
-    return on_rows(is_right, [*cases])
+CRASHES = (AssertionError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
+"""Errors that a wrong version may raise, instead of an error by name."""
 
 
-def is_right(case: Case) -> bool:
-    """Return whether the reference answers a case as expected."""
-    return not difference(case, reply_of(case, "reference"))
+def on_cases(cases: Iterable[Case], evaluator: Any = "reference") -> Judge:
+    """Return a judge with cases of the conformance suite, which an evaluator answers."""
+    return on_rows(lambda case: is_right(case, evaluator), [*cases])
+
+
+def is_right(case: Case, evaluator: Any = "reference") -> bool:
+    """Return whether an evaluator replies as the case expects."""
+    try:
+        return not difference(case, reply_of(case, evaluator), codes=True)
+    except CRASHES:
+        return False
 
 
 def mutant(judge: Judge, owner: object, name: str, wrong: Any, *, id: str = "") -> Mutant:

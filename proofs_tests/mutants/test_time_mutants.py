@@ -17,11 +17,13 @@ import cerlab
 from cerlab import Duration, Timestamp
 from cerlab.automata import labelled, plan
 from cerlab.compile import correlated_to_srt as to_srt
+from cerlab.compile.pattern import any_pattern
 from cerlab.conformance import cases
 from cerlab.engine import waiting as by_columns
 from cerlab.engine.reference import driver as substreams
 from cerlab.engine.reference import places, registers, tecs
 from cerlab.engine.reference import waiting as in_steps
+from cerlab.evaluate import evaluators_for
 from cerlab.logic.cel import semantics as cel
 from cerlab.logic.ceql import condition_builder
 from cerlab.logic.ceql import semantics as ceql
@@ -34,8 +36,15 @@ from cerlab.predicates.syntax import Arithmetic
 from cerlab.rows import builder, evaluation, times
 from proofs_tests.clauses import test_times as clauses
 from proofs_tests.clauses import test_wait as waiting
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
-from proofs_tests.rows.judges import is_right
+from proofs_tests.mutants.driver import (
+    Judge,
+    Mutant,
+    check_killed,
+    each_of,
+    mutant,
+    on_cases,
+    on_rows,
+)
 from proofs_tests.suite import Suite
 
 TRUTHS = [
@@ -69,32 +78,15 @@ def has_the_class_as_said(row: Sequence[Any]) -> bool:
     return {judge.vectors[symbols[0]], own} == {int(expected)}
 
 
-def value_by(evaluator: Any) -> Any:
-    return lambda case: is_right(case, evaluator)
-
-
-def waited_by(evaluator: Any) -> Any:
-    """Whether an evaluator answers as a row of the tables of WAIT says."""
-
-    def is_right(row: Sequence[Any]) -> bool:
-        text, events, *until, expected = row
-        how: Any = {"until": until[0]} if until else {}
-        with warnings.catch_warnings(action="ignore"):  # a wait of a wait
-            try:
-                S = waiting.stream(events)
-                answers = cerlab.evaluate(text, S, time="t", unit="s", evaluator=evaluator, **how)
-            except cerlab.CerlabError:
-                return False
-        return bool(answers == expected)
-
-    return is_right
-
-
-def waits_for(evaluator: str) -> list[Any]:
-    """The rows of the tables of WAIT that an evaluator takes."""
-    all_rows: list[Any] = [*waiting.TABLE, *waiting.UNTIL]
+def waits_by(evaluator: Any) -> Judge:
+    """Return the judge by the cases of WAIT that an evaluator supports."""
     with warnings.catch_warnings(action="ignore"):  # a wait of a wait
-        return [row for row in all_rows if evaluator in waiting.takers(row[0])]
+        some = [
+            case
+            for case in cases("wait", "wait-before-other-steps", "wait-comparisons", "wait-until")
+            if case.kind == "answers" and evaluator in evaluators_for(any_pattern(case.query))
+        ]
+    return on_cases(some, evaluator)
 
 
 def goes_on_as_said(row: Sequence[Any]) -> bool:
@@ -131,13 +123,13 @@ def is_decided_so(row: Sequence[Any]) -> bool:
 
 TRUTH = on_rows(is_true_as_said, TRUTHS)
 STAGE = on_rows(has_the_class_as_said, TRUTHS)
-REFERENCE = on_rows(value_by("reference"), VALUES)
-COMPILED = on_rows(value_by("compiled"), VALUES)
-WAITS = on_rows(waited_by("reference"), waits_for("reference"))
+REFERENCE = on_cases(VALUES)
+COMPILED = on_cases(VALUES, "compiled")
+WAITS = waits_by("reference")
 SESSIONS = on_rows(goes_on_as_said, waiting.SESSIONS)
-WAITS_IN_STEPS = on_rows(waited_by("tecs"), waits_for("tecs"))
-WAITS_ON_REGISTERS = on_rows(waited_by("registers"), waits_for("registers"))
-WAITS_BY_COLUMNS = on_rows(waited_by("compiled"), waits_for("compiled"))
+WAITS_IN_STEPS = waits_by("tecs")
+WAITS_ON_REGISTERS = waits_by("registers")
+WAITS_BY_COLUMNS = waits_by("compiled")
 DECISIONS = on_rows(is_decided_so, DECIDED)
 
 
@@ -472,7 +464,7 @@ MUTANTS: list[Mutant] = [
     mutant(TRUTH, truth, "round", rounds_down, id="rounds_down"),
     mutant(TRUTH, truth, "round", rounds_half_up, id="rounds_half_up"),
     mutant(TRUTH, truth, "_fits", everything_fits),
-    mutant(TRUTH, truth, "_INT64", range(-(2**70), 2**70), id="no_64_bits"),
+    mutant(TRUTH, truth, "INT64", range(-(2**70), 2**70), id="no_64_bits"),
     mutant(TRUTH, truth, "kind_of", durations_are_numbers),
     mutant(TRUTH, truth, "negate", no_duration_is_negated),
     mutant(TRUTH, truth, "negate", moments_are_negated),
@@ -500,8 +492,8 @@ MUTANTS: list[Mutant] = [
 
 @each_of(MUTANTS)
 def test_the_table_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    if not hasattr(mutant.places[0].owner, mutant.places[0].name):  # a builtin of Python
-        monkeypatch.setattr(mutant.places[0].owner, mutant.places[0].name, round, raising=False)
+    if mutant.places[0].name == "round":  # a builtin of Python
+        monkeypatch.setattr(mutant.places[0].owner, "round", round, raising=False)
     check_killed(mutant, monkeypatch, suite)
 
 
