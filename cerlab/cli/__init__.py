@@ -100,6 +100,9 @@ def _status(words: Sequence[str]) -> int:
     except OSError as error:
         print(f"CER0807: {error.strerror or error}: {error.filename or ''}", file=sys.stderr)
         return BAD
+    except MemoryError:
+        print("CER0621: there is no more memory", file=sys.stderr)
+        return BAD
     except Exception:
         traceback.print_exc()
         print("CER0700: an internal error; please report it with the lines above", file=sys.stderr)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from cerlab.cli.options import comma_separated, in_columns, output
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import terminal
-from cerlab.errors import printable
+from cerlab.errors import UsageError, printable
 from cerlab.evaluate.labelled import (
     Recent,
     event_texts,
@@ -207,7 +207,7 @@ class TablePrinter:
         """No-op: nothing is shown before the end."""
 
     def print(self, file: TextIO) -> None:
-        """Draw the rows."""
+        """Draw the rows, or the names of the columns alone."""
         if not self._tables:
             return
         result = one_table(self._tables)
@@ -215,7 +215,7 @@ class TablePrinter:
         if self._of_positions:  # which labels and events show, too
             names = ["start", "end", names[-1]]
         columns = [_cells(result.column(name)) for name in names]
-        if result.num_rows <= RICH_ROWS:
+        if result.num_rows <= RICH_ROWS and _has_room(names, columns, file):
             _draw_by_rich(names, columns, file)
         else:
             _draw(names, columns, file)
@@ -272,6 +272,14 @@ def _cell(value: Any) -> str:
 
 def _positions(positions: Iterable[int]) -> str:
     return ", ".join(map(str, positions))
+
+
+def _has_room(names: Sequence[str], columns: Sequence[list[str]], file: TextIO) -> bool:
+    """Return whether a terminal has room for the longest words; elsewhere rich cuts them."""
+    from rich.console import Console
+
+    words = ([name, *" ".join(column).split()] for name, column in zip(names, columns, strict=True))
+    return Console(file=file).width > sum(max(map(len, some)) + 3 for some in words)
 
 
 def _draw_by_rich(names: Sequence[str], columns: Sequence[list[str]], file: TextIO) -> None:
@@ -339,6 +347,8 @@ class Answers:
         self._has_begun = False
         self.recent = Recent() if self.needs_events else None
         self.count = 0
+        if not self._with_columns and not self._in_lines:  # no answers are an empty table
+            self._out.table(arrow_table((), labels=self._labels))
         if self._left == 0 and not self._with_columns:
             raise Enough
 
@@ -434,10 +444,10 @@ class Answers:
         """Give out the rest; raises `UsageError` for a column that no event has had."""
         if self._with_columns and not self._has_begun:
             self._begin(Stream(()))
-        self.settle(final=True)
         if self._names:
             assert isinstance(self._query, Pattern)
             named_columns(self._query, self._columns, self._names)
+        self.settle(final=True)
 
     def flush(self) -> None:
         """Let readers see the answers so far."""
@@ -459,7 +469,23 @@ class Answers:
         for batch in batched_answers(some, len(some)):
             self.batch(batch)
 
+    def _lacks_names(self) -> bool:
+        """Return whether no event so far has had an attribute that a column names.
+
+        Its rows wait: an attribute that no event has at all is an error, and then there are none.
+        """
+        if not (self._types_grow and self._with_columns and self._columns):
+            return False
+        assert isinstance(self._query, Pattern)
+        try:
+            named_columns(self._query, self._columns, self._names)
+        except UsageError:
+            return True
+        return False
+
     def _give_out(self) -> None:
+        if self._pending and self._lacks_names():
+            return
         pending, self._pending, self._positions = self._pending, [], 0
         if not pending:
             return

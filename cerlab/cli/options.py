@@ -27,7 +27,7 @@ from cerlab.io.rows import Part, length
 from cerlab.io.sources import FORMATS, is_pipe
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, Schema, TypeColumn
-from cerlab.model.stream import Stream, Until
+from cerlab.model.stream import Stream, Until, name_and_unit
 
 if TYPE_CHECKING:
     from cerlab.rows.syntax import RowPattern
@@ -225,9 +225,8 @@ def comma_separated(text: str) -> list[str]:
 
 
 def time_option(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
-    """``--time column:unit``."""
-    column, _, unit = (arguments.time or "").partition(":")
-    return column or None, unit or None
+    """Return the column of ``--time``, and its unit."""
+    return name_and_unit(arguments.time or "")
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
     type_name = reading.type_name
     names = names_of(table, type_name, reading.file)
     if len(set(names)) < len(names):
-        raise duplicate_column(names, reading.file)
+        raise duplicate_column(names, reading.file, None, type_name)
     if "type" not in names and type_name is None:
         raise no_type(names, reading.place())
     row = before

@@ -76,9 +76,12 @@ class ColumnTypes:
     def settle(self) -> None:
         """Fix the types: later cells widen one only as `_WIDER` says."""
         self.kinds = {n: TEXT if kind == LARGE else kind for n, kind in self.kinds.items()}
-        if self.read_again:
-            self._rounded.clear()
         self.settled, self.read_again = True, False
+
+    def begin_again(self) -> None:
+        """Settle the types before all blocks are read once more."""
+        self.settle()
+        self._rounded.clear()
 
     def warn(self) -> None:
         """Warn of integers that were rounded, and of columns that one cell made text."""

@@ -18,6 +18,7 @@ from cerlab.model.event import (
     EventDeclaration,
     Schema,
     Timestamp,
+    TypeColumn,
     Value,
     duration_of_text,
     is_in_calendar,
@@ -340,9 +341,17 @@ def no_type_column(column: str, names: Iterable[str], place: DataPlace) -> BadDa
     return BadData("CER0736", message, place=place, hint=nearest(column, names))
 
 
-def duplicate_column(names: list[str], file: str, row: int | None = None) -> BadData:
-    """The error that two columns have one name."""
+def duplicate_column(
+    names: list[str], file: str, row: int | None = None, type_name: str | None = None
+) -> BadData:
+    """Return the error that two columns have one name, perhaps that of the type column."""
     twice = next(name for name in names if names.count(name) > 1)
+    if twice == "type" and isinstance(type_name, TypeColumn) and type_name != "type":
+        message = (
+            f"column '{type_name}' holds the event types, and there is a column 'type' as well"
+        )
+        hint = "rename or drop column 'type', or leave --type-column (type_column=) out"
+        return BadData("CER0732", message, place=DataPlace(file, row, "type"), hint=hint)
     return BadData(
         "CER0732",
         f"'{twice}' stands twice",

@@ -48,11 +48,11 @@ class Header(NamedTuple):
     delimiter: str = ","
 
 
-def read_header(lines: Iterable[str], reading: Reading) -> Header:
-    """Return the header of a CSV text; raises `BadData` with file, row and column."""
+def read_header(lines: Iterable[str], reading: Reading, *, before: int = 0) -> Header:
+    """Return the header of a CSV text after some lines; raises `BadData` with its place."""
     file, schema, type_name = reading.file, reading.schema, reading.type_name
     type_column = type_name if isinstance(type_name, TypeColumn) else "type"
-    row, first, delimiter = _header_line(lines := iter(lines), type_column)
+    row, first, delimiter = _header_line(lines := iter(lines), type_column, before + 1)
     reader = csv.reader(chain([first], lines), strict=True, delimiter=delimiter)
     try:
         names = next(reader, [])
@@ -75,16 +75,17 @@ def read_header(lines: Iterable[str], reading: Reading) -> Header:
         is_row = schema.event(names[0]) is not None
         return Header(tuple(names), True, row - 1 if is_row else below, delimiter)
     if len(set(names)) < len(names):
-        raise duplicate_column(names, file, row)
+        raise duplicate_column(names, file, row, type_name)
     return Header(tuple(names), False, below, delimiter)
 
 
-def _header_line(lines: Iterator[str], type_column: str) -> tuple[int, str, str]:
+def _header_line(lines: Iterator[str], type_column: str, start: int) -> tuple[int, str, str]:
     """Return the number of the line with the header, its text, and the delimiter.
 
-    A comment with a cell that is `type_column` is the header.
+    A comment with a cell that is `type_column` is the header. The first line has the number
+    `start`.
     """
-    for row, line in enumerate(lines, start=1):
+    for row, line in enumerate(lines, start=start):
         # the mark of the byte order, which spreadsheets write
         text = line.removeprefix("\ufeff")
         if text.startswith("#"):
@@ -96,7 +97,7 @@ def _header_line(lines: Iterator[str], type_column: str) -> tuple[int, str, str]
             counts = {each: text.count(each) for each in ";\t|"}
             separator = max(counts, key=counts.__getitem__)
             return row, text, separator if counts[separator] and "," not in text else ","
-    return 1, "", ","
+    return start, "", ","
 
 
 def _no_csv(error: csv.Error, reading: Reading, row: int) -> BadData:
@@ -166,18 +167,18 @@ def text_rows(
     Raises `BadData` with file, row and column, and `Unfinished` for a quotation that is open at the
     end, if these are not the `last` lines.
     """
-    for row, cells in _rows(lines, header.delimiter, reading, before=before, last=last):
+    for row, cells, text in _rows(lines, header.delimiter, reading, before=before, last=last):
         try:
-            reading.check("".join(cells), row)
-            yield _text_row(cells, header, reading, row)
+            reading.check(text, row)
+            yield _text_row(cells, text, header, reading, row)
         except BadData as error:
-            reading.reject(header.delimiter.join(cells), error)
+            reading.reject(text, error)
 
 
 def _rows(
     lines: Iterable[str], delimiter: str, reading: Reading, *, before: int, last: bool
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines where rows begin, and their cells; bad rows go to ``reading``."""
+) -> Iterator[tuple[int, list[str], str]]:
+    """Yield the lines where rows begin, their cells, and their text; bad rows go to ``reading``."""
     row_lines: list[str] = []
     reader = csv.reader(_recording(lines, row_lines), strict=True, delimiter=delimiter)
     line = before + 1
@@ -193,7 +194,7 @@ def _rows(
             reading.reject("".join(row_lines), _no_csv(error, reading, line))
         else:
             if cells:
-                yield line, cells
+                yield line, cells, "".join(row_lines)
         line = before + reader.line_num + 1
 
 
@@ -203,8 +204,7 @@ def _recording(lines: Iterable[str], record: list[str]) -> Iterator[str]:
         yield line
 
 
-def _text_row(cells: list[str], header: Header, reading: Reading, row: int) -> TextRow:
-    text = header.delimiter.join(cells)
+def _text_row(cells: list[str], text: str, header: Header, reading: Reading, row: int) -> TextRow:
     if header.positional:
         return _row_by_position(cells, text, reading, row)
     _check_length(cells, header.names, reading, row)

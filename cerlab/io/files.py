@@ -17,7 +17,7 @@ from dataclasses import replace
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
 from cerlab.budget import poll
 from cerlab.errors import BadData, DataPlace, UsageError
@@ -36,6 +36,7 @@ from cerlab.io.sources import (
     looks_like,
     name_of,
     open_quarantine,
+    telling_line,
 )
 from cerlab.io.text import Blocks, plain_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
@@ -135,7 +136,7 @@ def read_parts(
             error = caught
         if not keeps or types.read_again:
             kept.clear()
-            types.settle()
+            types.begin_again()
             yield from _parts(paths, options, types, on_bad_row, pipes)
             types.warn()
             return
@@ -171,8 +172,8 @@ def _parts(
             assert kind is not None
             yield from _table_parts(Path(path), kind, reading)
             continue
-        with _open(path, pipes) as raw:
-            yield from text_parts(Blocks(_reading_of(raw, reading)), kind, reading, types)
+        with _open(path, pipes) as read:
+            yield from text_parts(Blocks(read), kind, reading, types)
 
 
 def _kind(path: Source, options: FileOptions, pipes: dict[str, bytes]) -> str | None:
@@ -184,14 +185,14 @@ def _has_cells(path: Source, options: FileOptions, pipes: dict[str, bytes]) -> b
     """Whether a source is a text whose values have the types of their columns."""
     kind = _kind(path, options, pipes)
     if kind is None:
-        with _open(path, pipes) as raw:
-            kind = _kind_of_text(raw.read(_SAMPLE))
+        with _open(path, pipes) as read:
+            kind = _kind_of_text(read(_SAMPLE))
     return kind in ("csv", "core")
 
 
 def _kind_of_text(data: bytes) -> str:
     lines = data.decode("utf-8", "replace").splitlines()
-    return looks_like(next((line for line in lines if line.strip()), ""))
+    return looks_like(telling_line(lines) or next(filter(str.strip, lines), ""))
 
 
 def _length(path: Source, pipes: dict[str, bytes]) -> float:
@@ -211,28 +212,29 @@ def whole_pipe(path: Source) -> bytes:
 
 
 @contextmanager
-def _open(path: Source, pipes: dict[str, bytes]) -> Iterator[BinaryIO]:
-    """Open a source of text, decompressed by its suffix."""
+def _open(path: Source, pipes: dict[str, bytes]) -> Iterator[Callable[[int], bytes]]:
+    """Open a source of text, decompressed by its suffix, to read at most so many bytes of it.
+
+    Raises `BadData` where it cannot be decompressed.
+    """
     if (content := pipes.get(str(path))) is not None:
-        yield BytesIO(content)
+        yield BytesIO(content).read
     elif Path(path).suffix.lower() in COMPRESSED:
         import pyarrow as pa
 
         with pa.input_stream(str(path), compression="detect") as raw:
-            yield raw
+
+            def read(size: int) -> bytes:
+                try:
+                    data: bytes = raw.read(size)
+                except OSError as error:
+                    raise arrow.unreadable(path, "compressed", error) from None
+                return data
+
+            yield read
     else:
         with open(path, "rb") as raw:
-            yield raw
-
-
-def _reading_of(raw: BinaryIO, reading: Reading) -> Callable[[int], bytes]:
-    def read(size: int) -> bytes:
-        try:
-            return raw.read(size)
-        except OSError as error:  # of what is compressed
-            raise arrow.unreadable(reading.file, "compressed", error) from None
-
-    return read
+            yield raw.read
 
 
 @contextmanager
@@ -388,10 +390,7 @@ def short_events(file: Path, kind: str | None, options: FileOptions) -> list[Eve
     ):
         return None
     data = file.read_bytes()
-    first = next(
-        (line for line in data.decode("utf-8", "replace").splitlines() if line.strip()), ""
-    )
-    kind = kind or looks_like(first)
+    kind = kind or _kind_of_text(data)
     if kind not in ("csv", "core", "ndjson"):
         return None
     try:
@@ -431,8 +430,8 @@ def estimated_length(path: Source, format: str | None = None) -> int:
     """Return about how many events a file has, by its first lines; raises as `known_length`."""
     if (length := known_length(path, format)) is not None:
         return length
-    with _open(path, {}) as raw:
-        sample = raw.read(_SAMPLE)
+    with _open(path, {}) as read:
+        sample = read(_SAMPLE)
     return Path(path).stat().st_size * (sample.count(b"\n") + 1) // (len(sample) + 1)
 
 

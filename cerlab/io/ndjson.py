@@ -219,7 +219,7 @@ def begins_array(line: str) -> bool:
 def read_array(text: str, reading: Reading) -> Iterator[Event]:
     """Yield the events of a JSON array of objects; rows count its elements.
 
-    Raises `BadData` as `read_lines`, for the array as a whole without a row.
+    Raises `BadData` as `read_lines`, also for an array that is cut short.
     """
     decoder, at, row = json.JSONDecoder(), text.index("[") + 1, 0
     at = _next(text, at)
@@ -227,9 +227,9 @@ def read_array(text: str, reading: Reading) -> Iterator[Event]:
         try:
             end = decoder.raw_decode(text, at)[1]
         except (json.JSONDecodeError, RecursionError) as error:
-            raise _no_array(str(error), reading) from None
+            raise _no_array(str(error), reading, row + 1) from None
         except ValueError:  # Python reads integers of some thousands of digits only
-            raise too_large("an integer", reading.place()) from None
+            raise too_large("an integer", reading.place(row + 1)) from None
         line = text[at:end].replace("\n", " ")
         yield from read_lines([line], reading, before=row)
         at, row = _next(text, end), row + 1
@@ -239,16 +239,16 @@ def read_array(text: str, reading: Reading) -> Iterator[Event]:
                 continue
         elif text[at : at + 1] == "]":
             continue
-        raise _no_array(f"expected a comma or ] at character {at}", reading)
+        raise _no_array(f"expected a comma or ] at character {at}", reading, row)
     if text[at + 1 :].strip():
-        raise _no_array(f"more text after the array, at character {at + 1}", reading)
+        raise _no_array(f"more text after the array, at character {at + 1}", reading, row)
 
 
-def _no_array(reason: str, reading: Reading) -> BadData:
+def _no_array(reason: str, reading: Reading, row: int) -> BadData:
     return BadData(
         "CER0733",
         f"this is not JSON: {reason}",
-        place=reading.place(),
+        place=reading.place(row),
         hint="an array of objects ends with ], and has a comma between two of them",
     )
 
@@ -300,7 +300,7 @@ def _event(line: str, reading: Reading, row: int) -> Event:
             raise no_type_column(type_name, read, reading.place(row))
         names = type_name.renamed(read)
         if names.count("type") > 1:
-            raise duplicate_column(names, reading.file, row)
+            raise duplicate_column(names, reading.file, row, type_name)
         read = dict(zip(names, read.values(), strict=True))
     elif type_name is not None:
         read.setdefault("type", type_name)

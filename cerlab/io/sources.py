@@ -54,6 +54,7 @@ COLUMNAR = ("parquet", "arrow")
 
 
 _CORE_LINE = re.compile(r"\s*(?:#|--|(?:\w+\s*>\s*)?\w+\s*\()")
+_COMMENTS = ("#", "--")
 
 
 def is_pipe(path: str | PathLike[str]) -> bool:
@@ -131,6 +132,17 @@ def looks_like(line: str) -> str:
     if line.lstrip("\ufeff \t").startswith(("{", "[")):
         return "ndjson"
     return "core" if _CORE_LINE.match(line) else "csv"
+
+
+def telling_line(lines: Iterable[str]) -> str | None:
+    """Return the line that tells the format of a text; None for blank lines and comments alone.
+
+    >>> telling_line(["# prices", "", "type,price"])
+    'type,price'
+    """
+    words = ((line, line.lstrip("\ufeff \t")) for line in lines)
+    some = ((line, text) for line, text in words if text.strip())
+    return next((line for line, text in some if not text.startswith(_COMMENTS)), None)
 
 
 class HowToRead(TypedDict, total=False):

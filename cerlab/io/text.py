@@ -19,7 +19,14 @@ from cerlab.io import core_text, delimited, ndjson
 from cerlab.io.conversion import Place, Reading, check_text, convert, typed_cells, typed_event
 from cerlab.io.declared import declared_rows, declared_types
 from cerlab.io.rows import Part, Quoted, Refused, Rows, TextRow, batched, line_ends, lone_returns
-from cerlab.io.sources import FORMATS, empty, looks_like
+from cerlab.io.sources import (
+    FEATHER_1,
+    FORMATS,
+    STREAM_MAGIC,
+    empty,
+    looks_like,
+    telling_line,
+)
 from cerlab.model.columns import constant_text, decoded, encode_text, values_of
 from cerlab.model.event import AttributeType, Event, TypeColumn, Value, type_of_all
 
@@ -39,6 +46,14 @@ _MARK = b"\xef\xbb\xbf"  # of the byte order
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
+LONGEST = 1 << 26
+"""Bytes of a line, or of a row of CSV with line breaks, at most."""
+
+
+class LongLine(Exception):
+    """The next line has more than `LONGEST` bytes."""
+
+
 class Blocks:
     """Whole lines of a source, some at a time; lines end with ``\\n``, ``\\r\\n`` or ``\\r``."""
 
@@ -49,7 +64,7 @@ class Blocks:
         self._begun = self.over = False
 
     def next(self) -> bytes | None:
-        """Return the next lines, None at the end; raises `ResourceLimit`."""
+        """Return the next lines, None at the end; raises `LongLine` and `ResourceLimit`."""
         while not self.over:
             poll(len(self._rest))
             # as much as is there already: a line of many blocks is not searched anew for each
@@ -60,6 +75,10 @@ class Blocks:
                 if len(self._rest) < len(_MARK) and fresh:
                     continue
                 self._rest, self._begun = self._rest.removeprefix(_MARK), True
+            if len(self._rest) > LONGEST:
+                first = _LINE_END.search(self._rest)
+                if (len(self._rest) if first is None else first.start()) > LONGEST:
+                    raise LongLine
             # not at the last byte, which may be the first half of \r\n
             end = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r", 0, -1)) + 1
             if end and not self.over:
@@ -81,23 +100,40 @@ def text_parts(
     `types` are those of its columns. An error comes after the events before it. Raises `BadData`
     with file, row and column, `UsageError` for a `kind` that there is not, and `ResourceLimit`.
     """
-    data = b""
-    while not data.strip():
-        if (more := blocks.next()) is None:
-            raise empty(reading.file)
+    before = 0
+
+    def next_block() -> bytes | None:
+        try:
+            return blocks.next()
+        except LongLine:
+            raise _too_long(reading, before + 1) from None
+
+    data = next_block() or b""
+    if data.startswith((b"PAR1", b"ARROW1", FEATHER_1, STREAM_MAGIC)):
+        raise BadData(
+            "CER0742",
+            "Parquet and Arrow IPC are not read from a pipe, or as text",
+            place=reading.place(),
+            hint="they are read from their end: write the file to a disk, and name it",
+        )
+    while (first := telling_line(_lines(data, before, reading))) is None:
+        if not data.strip(b"\r\n"):  # which may be very many
+            before, data = before + _line_count(data), b""
+        if (more := next_block()) is None:
+            break
         data += more
-    first = next(line for line in _lines(data, 0, reading) if line.strip())
-    kind = kind or looks_like(first)
-    if kind == "ndjson" and ndjson.begins_array(first):
-        while (more := blocks.next()) is not None:
+    if not data.strip():
+        raise empty(reading.file)
+    kind = kind or looks_like(next(_lines(data, before, reading)) if first is None else first)
+    if kind == "ndjson" and first is not None and ndjson.begins_array(first):
+        while (more := next_block()) is not None:
             data += more
-        text = "".join(_lines(data, 0, reading))
+        text = "".join(_lines(data, before, reading))
         yield from batched(ndjson.read_array(text, reading), LINES)
         return
-    before = 0
     match kind:
         case "csv":
-            header, data = _header(data, blocks, reading)
+            header, data = _header(data, blocks, reading, before)
             before = header.lines
             format: _Format = _Csv(header, reading, types)
         case "core":
@@ -112,11 +148,23 @@ def text_parts(
         try:
             yield from _parts(format, block, before, last=blocks.over)
         except delimited.Unfinished as error:
-            blocks.put_back(block[_offset(block, error.lines) :])
+            rest = block[_offset(block, error.lines) :]
             before += error.lines
+            if len(rest) > LONGEST:
+                raise _too_long(reading, before + 1) from None
+            blocks.put_back(rest)
         else:
             before += _line_count(block)
-        block = blocks.next()
+        block = next_block()
+
+
+def _too_long(reading: Reading, row: int) -> BadData:
+    return BadData(
+        "CER0735",
+        f"the line has more than {LONGEST >> 20} MiB",
+        place=reading.place(row),
+        hint="is a quotation left open? Parquet and Arrow IPC hold longer texts",
+    )
 
 
 def plain_events(data: bytes, kind: str, reading: Reading) -> list[Event]:
@@ -145,22 +193,33 @@ def plain_events(data: bytes, kind: str, reading: Reading) -> list[Event]:
     return events
 
 
-def _header(data: bytes, blocks: Blocks, reading: Reading) -> tuple[delimited.Header, bytes]:
-    """Return the header of a CSV and the lines of its first blocks below."""
+def _header(
+    data: bytes, blocks: Blocks, reading: Reading, before: int
+) -> tuple[delimited.Header, bytes]:
+    """Return the header of a CSV after some lines, and the lines of its first blocks below."""
     while True:
         try:
-            header = delimited.read_header(_lines(data, 0, reading), reading)
-        except BadData:
-            if (more := blocks.next()) is None:  # perhaps a quotation goes on
+            lines = _lines(data, before, reading)
+            header = delimited.read_header(lines, reading, before=before)
+        except BadData as error:
+            if error.code != "CER0737":
+                raise
+            try:
+                more = blocks.next()
+            except LongLine:
+                raise _too_long(reading, before + 1) from None
+            if more is None:  # perhaps a quotation goes on
                 raise
             data += more
         else:
-            return header, data[_offset(data, header.lines) :]
+            return header, data[_offset(data, header.lines - before) :]
 
 
 def _parts(format: _Format, data: bytes, before: int, *, last: bool) -> Iterator[Part]:
     """Yield the events of whole lines after `before` others."""
     poll(2 * len(data))
+    if not data.strip(b"\r\n"):
+        return
     try:
         rows = format.rows(data)
     except Refused:

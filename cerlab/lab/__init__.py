@@ -23,6 +23,7 @@ from cerlab.errors import BadData, CerlabError, SourcePlace, Unsupported, UsageE
 from cerlab.io.conversion import Reading
 from cerlab.io.text import plain_events
 from cerlab.model.answer import by_end
+from cerlab.model.stream import name_and_unit
 from cerlab.rows.syntax import RowPattern
 from cerlab.viz.filmstrip import Frames
 from cerlab.viz.html import block, escape, table
@@ -116,7 +117,7 @@ def stream_of(text: str, time: str = "") -> cerlab.Stream:
 
     `time` names their time and its unit, as in ``ts:ms``.
     """
-    attribute, _, unit = time.strip().partition(":")
+    name, unit = name_and_unit(time)
     text = text.strip()
     first = text.partition("\n")[0]
     if re.fullmatch(r"[A-Za-z_]\w*(\s+[A-Za-z_]\w*)*", text) and first != "type":
@@ -125,16 +126,15 @@ def stream_of(text: str, time: str = "") -> cerlab.Stream:
     if re.match(r"\s*(\w+\s*>\s*)?\w+\s*\(", first):
         form, text = "core", "\n".join(re.split(r"(?<=\))[ \t]+", text))
     text = f"{text}\n" if text else "type\n"
-    name, measure = attribute or None, unit or None
     try:
         import pyarrow  # noqa: F401  # the readers of files need it
     except ImportError:
         events = plain_events(text.encode(), form, Reading("events"))
-        return cerlab.Stream(events, time=name, unit=measure)
+        return cerlab.Stream(events, time=name, unit=unit)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"events.{form}"
         path.write_text(text, encoding="utf-8")
-        stream = cerlab.Stream.read(path, time=name, unit=measure)
+        stream = cerlab.Stream.read(path, time=name, unit=unit)
         list(islice(stream, 1))
     return stream
 

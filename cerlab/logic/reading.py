@@ -7,6 +7,7 @@ its terminals are called and which hints it gives.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -106,6 +107,8 @@ def lark_of(language: Language) -> Lark:
         start=list(language.starts),
         propagate_positions=True,
         maybe_placeholders=True,
+        # without it ſ is an S, and every digit of Unicode one of a number
+        g_regex_flags=re.ASCII,
         cache=table_file(language.package, grammar),
     )
 
@@ -116,7 +119,7 @@ def table_file(package: str, grammar: str) -> str | bool:
     That is in the user's cache directory. Versions of cerlab beside each other have a file each;
     lark makes a table anew that it did not make itself, or cannot read.
     """
-    digest = sha256(grammar.encode()).hexdigest()[:16]
+    digest = sha256(f"ASCII {grammar}".encode()).hexdigest()[:16]
     base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     file = Path(base) / "cerlab" / "grammars" / f"{package}-{digest}.table"
     try:

@@ -7,6 +7,7 @@ never depends on rounding, and every implementation can agree on it.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -82,6 +83,21 @@ def time_axis(attribute: str, unit: str | TimeUnit | None) -> TimeAxis:
     except KeyError:
         known = ", ".join(each.name.lower() for each in TimeUnit)
         raise UsageError("CER0801", f"unknown time unit '{unit}'", hint=f"known: {known}") from None
+
+
+_MISSPELT_UNIT = re.compile(r"[^\W\d]|(?:nano|micro|milli|sec|min|hour|hr|day)\w*", re.IGNORECASE)
+
+
+def name_and_unit(text: str) -> tuple[str | None, str | None]:
+    """Split ``column:unit``; a name may have colons, as in files made of XES.
+
+    >>> name_and_unit("ts:ms"), name_and_unit("time:timestamp"), name_and_unit("time:timestamp:s")
+    (('ts', 'ms'), ('time:timestamp', None), ('time:timestamp', 's'))
+    """
+    name, colon, unit = text.strip().rpartition(":")
+    if colon and (unit.upper() in TimeUnit.__members__ or _MISSPELT_UNIT.fullmatch(unit)):
+        return name or None, unit
+    return text.strip().removesuffix(":") or None, None
 
 
 def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 from functools import partial
 from itertools import islice
 from math import log10
-from typing import TypeGuard, assert_never, get_args
+from typing import Any, TypeGuard, assert_never, get_args
 
 from cerlab import display
 from cerlab.model.answer import ComplexEvent
@@ -284,7 +284,7 @@ def event_text(event: Event, longest: int | None = 60, *, names: bool = True) ->
     return whole if longest is None else cut(whole, longest)
 
 
-def _in_event(value: Value, *, whole: bool) -> str:
+def _in_event(value: Any, *, whole: bool) -> str:
     if isinstance(value, Timestamp) or value is NO_VALUE:
         return str(value)
     return value_in_words(value) if _is_long(value) and not whole else value_text(value)

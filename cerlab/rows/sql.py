@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from cerlab.errors import CerlabError, UsageError
+from cerlab.errors import CerlabError, SourcePlace, Span, UsageError
 from cerlab.logic.reading import place_at
 from cerlab.rows.recognise import as_table, match_recognize, parse_rows
 from cerlab.rows.syntax import unsupported
@@ -86,12 +86,12 @@ class SqlSession:
 
     def run(self, text: str) -> Any:
         """Return the result of a statement, None if it has none."""
-        text = text.strip().rstrip(";")
+        original = text = text.rstrip().rstrip(";")
         # first to last: the input of a clause may use the result of an earlier one
         while (clause := first_clause(text)) is not None:
             self._matches += 1
             name = f"cerlab_match_{self._matches}"
-            self.connection.register(name, self._match_table(text, clause))
+            self.connection.register(name, self._match_table(text, clause, original))
             text = f"{text[: clause.begin]}{name}{text[clause.end :]}"
         return self._execute(text)
 
@@ -104,10 +104,33 @@ class SqlSession:
             hint = "what is around MATCH_RECOGNIZE is DuckDB's SQL"
             raise UsageError("CER0869", f"DuckDB: {message}", hint=hint) from None
 
-    def _match_table(self, text: str, clause: _Clause) -> Any:
-        """Return the result of a clause; its input is a query with the WITH that is in scope."""
+    def _match_table(self, text: str, clause: _Clause, original: str) -> Any:
+        """Return the result of a clause; its input is a query with the WITH that is in scope.
+
+        Errors have places in the `original`, whose earlier clauses the text has as names of tables.
+        """
         rows = self._execute(f"{with_before(text, clause.begin)}SELECT * FROM {clause.input}")
-        return match_recognize(f"SELECT * FROM {clause.name} {clause.clause}", rows)
+        alone = f"SELECT * FROM {clause.name} {clause.clause}"
+        try:
+            return match_recognize(alone, rows)
+        except CerlabError as error:
+            if isinstance(error.place, SourcePlace) and error.place.text == alone:
+                # the texts differ before the clause alone, so places count from the end
+                after = len(text) - clause.end
+                at = _offset(alone, error.place.span) - len(alone) + len(original) - after
+                begin = len(original) - after - len(clause.clause)
+                error.place = place_at(original, max(at, begin), _length(error.place.span))
+            raise
+
+
+def _offset(text: str, span: Span) -> int:
+    """Return where a span of a text begins."""
+    lines = text.split("\n")[: span.line - 1]
+    return sum(len(line) + 1 for line in lines) + span.column - 1
+
+
+def _length(span: Span) -> int:
+    return span.end_column - span.column if span.end_line == span.line else 1
 
 
 def first_clause(text: str) -> _Clause | None:

@@ -237,3 +237,28 @@ def test_integers_of_thousands_of_digits(text: str) -> None:
     """Python reads no text of more than 4,300 digits as an int."""
     with pytest.raises(cerlab.IllFormed, match="CER0204"):
         cerlab.evaluate(text.format("9" * 5_000), [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u017fELECT * WHERE A",  # a long s
+        "SELECT * WHERE A WITH\u0131N 3 EVENTS",  # an i without a dot
+        "SELECT * WHERE A WITHIN \u0663 EVENTS",  # an Arabic 3
+        "SELECT * WHERE A WITHIN 3 \u017fECONDS",
+        "SELECT * WHERE \u212a",  # the sign of Kelvin
+        "SELECT * WHERE A\uff11",  # a wide 1
+        "SELECT * WHERE A FILTER A[v > \u0664]",
+        "SELECT * WHERE A{\u0662}",
+    ],
+)
+def test_letters_and_digits_that_only_look_so_are_refused(text: str) -> None:
+    """Names and numbers are ASCII; other letters stand in quotes."""
+    with pytest.raises(cerlab.QuerySyntaxError):
+        cerlab.parse_query(text)
+    with pytest.raises(cerlab.QuerySyntaxError):
+        cerlab.parse_formula(text.removeprefix("SELECT * WHERE "))
+    quoted = "`\u212a` FILTER `\u212a`[`\u017f` = '\u0663']"
+    assert cerlab.count(quoted, [{"type": "\u212a", "\u017f": "\u0663"}]) == 1
+    with pytest.raises(cerlab.QuerySyntaxError):
+        cerlab.parse_sremo("<v > \u0664>^")

@@ -6,6 +6,7 @@ events, so that answers reach over many of them.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
@@ -155,3 +157,100 @@ def core_line(event: dict[str, Any]) -> str:
 def numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same rows, with doubles for all numbers."""
     return [json.loads(json.dumps(row), parse_int=float) for row in rows]
+
+
+NOTHING: dict[str, list[str]] = {
+    "positions": ["A ; Z"],
+    "labels": ["A ; Z", "--labels"],
+    "none asked for": ["A ; B", "--limit", "0"],
+    "labels, none asked for": ["A ; B", "--labels", "--limit", "0"],
+    "columns": ["SELECT * WHERE A AS a ; Z", "--columns", "a.v"],
+    "columns, none asked for": ["SELECT * WHERE A AS a ; B", "--columns", "a.v", "--limit", "0"],
+    "a SREMO": ["<type = 'Z'>^", "--language", "sremo"],
+    "the reference": ["A ; Z", "--evaluator", "reference"],
+    "totals": ["SELECT COUNT(*) WHERE A ; Z GROUP BY end"],
+}
+
+
+@pytest.mark.parametrize("source", ["file", "long file", "pipe", "no events"])
+@pytest.mark.parametrize("name", NOTHING)
+def test_no_answers_are_an_empty_table(
+    name: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In place of the file of another run, with the columns that answers have."""
+    path, out = tmp_path / "e.csv", tmp_path / "out.parquet"
+    rows = "A,1\nB,2\n" * {"long file": 5_000, "no events": 0}.get(source, 1)
+    path.write_text(f"type,v\n{rows}")
+    events = str(path)
+    if source == "pipe":
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+        events = "-"
+    query, *options = NOTHING[name]
+    if name == "the reference" and source == "long file":
+        return
+    if source == "no events" and "a.v" in options:
+        rows = "C,1\n"  # a column of no event is an error
+        path.write_text(f"type,v\n{rows}")
+    out.write_text("yesterday")
+    command = ["run", query, events, *options, "-q", "--format", "parquet", "-o", str(out)]
+    assert main(command) == 0
+    table = parquet.read_table(out)
+    assert table.num_rows == 0
+    assert table.column_names[:1] in (["start"], ["end"], ["count"])
+
+
+def test_a_narrow_terminal_cuts_no_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("type,v\nA,1234567\nB,2\n")
+    for columns in range(0, 40, 4):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        command = ["run", "SELECT * WHERE A AS a ; B", str(path), "--columns", "a.v"]
+        assert main([*command, "--format", "table", "-q"]) == 0
+        shown = capsys.readouterr().out
+        assert all(word in shown for word in ("start", "end", "a.v", "1234567")), shown
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+def test_a_pipe_gives_no_row_before_the_error_of_a_column(
+    form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An attribute that comes late is no error, and no row waits longer than for it."""
+    rows = [{"type": "A", "v": 1}, {"type": "B", "v": 2}, {"type": "A", "v": 3, "w": 4}]
+    for known, status in ((2, 2), (3, 0)):
+        lines = [json.dumps(row) for row in rows[:known]]
+        if form == "csv":
+            names = ["type", "v", "w"][:known]
+            lines = [",".join(names)]
+            lines += [",".join(str(row.get(name, "")) for name in names) for row in rows]
+        data = "".join(f"{line}\n" for line in lines).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        command = ["run", "SELECT * WHERE A AS a", "-", "--columns", "a.v,a.w"]
+        assert main(command) == status
+        output = capsys.readouterr()
+        assert ("CER0864" in output.err) == (status == 2)
+        assert output.out.count("\n") == (0 if status else 2)
+
+
+def test_a_time_whose_name_has_a_colon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As every file has that was made of XES."""
+    path = tmp_path / "e.csv"
+    path.write_text("type,time:timestamp,n:x\nA,2020-01-01T00,1\nB,2020-01-01T01,9\n")
+    for time, within in (("time:timestamp", "2 HOURS"), ("n:x:s", "8 SECONDS")):
+        command = ["run", f"SELECT * WHERE A ; B WITHIN {within}", str(path), "--time", time]
+        assert main(command) == 0
+        assert capsys.readouterr().out.count("\n") == 1
+    assert main([*command[:-1], "n:sec"]) == 2
+    assert "CER0801" in capsys.readouterr().err
+
+
+def test_a_column_type_beside_the_type_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.csv").write_text("type,kind\nx,A\n")
+    (tmp_path / "e.ndjson").write_text('{"type": "x", "kind": "A"}\n')
+    parquet.write_table(pa.table({"type": ["x"], "kind": ["A"]}), tmp_path / "e.parquet")
+    for suffix in ("csv", "ndjson", "parquet"):
+        assert main(["run", "A", str(tmp_path / f"e.{suffix}"), "--type-column", "kind"]) == 2
+        assert "column 'kind' holds the event types, and" in capsys.readouterr().err

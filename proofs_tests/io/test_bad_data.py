@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import sys
@@ -17,6 +18,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
+from cerlab.io import text
 from cerlab.io.synthetic import STOCK_SCHEMA
 from cerlab.model.event import Schema
 
@@ -59,6 +61,20 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
     ("range.core", b"A(v=1,w=1e999,n=x)\n", NUMBERS, "CER0720", "64 bits", 1, "w"),
     ("text.core", b"A(v=x,n=y)\n", NUMBERS, "CER0721", "no int", 1, "v"),
     ("missing.core", b"A(v=1)\n", NUMBERS, "CER0724", "needs 'n'", 1, "n"),
+    (
+        "cut.csv.gz",
+        gzip.compress(b"type,v\nA,1\n" * 99)[:-9],
+        None,
+        "CER0742",
+        "no compressed",
+        None,
+        None,
+    ),
+    ("no.csv.gz", b"type\nA\n", None, "CER0742", "incorrect header", None, None),
+    ("cut.json", b'[{"type": "A"},\n{"type": "B"', None, "CER0733", "line 2", 2, None),
+    ("begun.json", b"[", None, "CER0733", "not JSON", 1, None),
+    ("comma.json", b'[{"type": "A"} {"type": "B"}]', None, "CER0733", "comma", 1, None),
+    ("parquet.csv", b"PAR1\0\0", None, "CER0742", "pipe", None, None),
     ("no.parquet", b"PAR1 no", None, "CER0742", "no parquet file", None, None),
     ("no.arrow", b"ARROW1 no", None, "CER0742", "no arrow file", None, None),
 ]
@@ -160,7 +176,7 @@ RAW = [
         None,
     ),
     ("latin.core", b"A(n=x)\nB(n=" + LATIN + b")\nB(n=y)\n", "CER0745", "B(n=\udce9)"),
-    ("lines.csv", b'type,n\nA,x\nB,"1\n' + LATIN + b'2"\nB,y\n', "CER0745", "B,1\n\udce92"),
+    ("lines.csv", b'type,n\nA,x\nB,"1\n' + LATIN + b'2"\nB,y\n', "CER0745", 'B,"1\n\udce92"'),
     ("nul.csv", b"type,n\nA,x\nB,\0\nB,y\n", "CER0746", "B,\0"),
     ("nul.core", b"A(n=x)\nB(n=\0)\nB(n=y)\n", "CER0746", "B(n=\0)"),
     ("quote.csv", b'type,n\nA,x\nB,"x"y\nB,y\n', "CER0737", 'B,"x"y'),
@@ -243,7 +259,7 @@ def test_time_going_backwards_and_sort(tmp_path: Path, capsys: pytest.CaptureFix
     assert "goes backwards at position 1" in capsys.readouterr().err
     assert main([*arguments, "--time", "t:s", "--sort"]) == 0
     assert json.loads(capsys.readouterr().out)["positions"] == [0, 1]
-    assert main([*arguments, "--time", "t:fortnights"]) == 2
+    assert main([*arguments, "--time", "t:seconds"]) == 2
     assert "unknown time unit" in capsys.readouterr().err
 
 
@@ -314,3 +330,75 @@ def test_a_unit_without_its_attribute_is_refused(
 def test_the_stock_schema_is_declared_as_core_does() -> None:
     text = str(STOCK_SCHEMA)
     assert cerlab.parse_schema(text) == STOCK_SCHEMA
+
+
+LONG = {"csv": ("type,v", "A,{}"), "core": ("# v", "A(v={})")}
+LONG |= {"ndjson": ('{"type":"A"}', '{"type":"A","v":"{}"}')}
+
+
+@pytest.mark.parametrize("suffix", LONG)
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("block", [100, 5_000])
+def test_a_line_that_is_too_long_is_refused_by_its_row(
+    suffix: str, block: int, *, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line of as many bytes as are allowed is read, one of one more is not."""
+    monkeypatch.setattr(text, "LONGEST", 1_000)
+    monkeypatch.setattr(text, "BLOCK", block)
+    first, form = LONG[suffix]
+    at_most, longer = (form.replace("{}", "x" * (n + 2 - len(form))) for n in (1_000, 1_001))
+    path = tmp_path / (f"e.{suffix}.gz" if packed else f"e.{suffix}")
+    # the short file is read at once, so the long line is behind many others
+    lines = [first, *[at_most] * 9]
+    for some, row in ((lines, None), ([*lines, longer, at_most], 11)):
+        data = "\n".join([*some, ""]).encode()
+        path.write_bytes(gzip.compress(data) if packed else data)
+        if row is None:
+            assert len(cerlab.Stream.read(path)) == 9 + (suffix == "ndjson")
+            continue
+        with pytest.raises(cerlab.BadData, match="CER0735") as caught:
+            cerlab.Stream.read(path)
+        assert (caught.value.row, caught.value.file) == (row, str(path))
+
+
+def test_a_quotation_that_is_left_open_ends_at_the_longest_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "LONGEST", 1_000)
+    monkeypatch.setattr(text, "BLOCK", 100)
+    (tmp_path / "e.csv").write_text('type,v\nA,"open\n' + "A,1\n" * 10_000)
+    with pytest.raises(cerlab.BadData, match="CER0735") as caught:
+        cerlab.Stream.read(tmp_path / "e.csv")
+    assert caught.value.row == 2
+
+
+@pytest.mark.parametrize("suffix", LONG)
+def test_blank_lines_count_and_cost_nothing_else(suffix: str, tmp_path: Path) -> None:
+    """One look at a block, where single lines took a microsecond each."""
+    calls: list[int] = []
+    path = tmp_path / f"e.{suffix}.gz"
+    first, form = LONG[suffix]
+    bad = {"csv": "A", "core": "A(", "ndjson": "{"}[suffix]
+    blank = "\n" * 3_000_000
+    path.write_bytes(gzip.compress(f"{blank}{first}\n{blank}{form}\n{bad}\n".encode()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_line_count", lambda data: calls.append(1) or _LINES_OF(data))  # type: ignore[func-returns-value]
+        with pytest.raises(cerlab.BadData) as caught:
+            cerlab.Stream.read(path)
+    assert caught.value.row == 6_000_003
+    assert len(calls) < 100
+
+
+_LINES_OF = text._line_count
+
+
+def test_want_of_memory_is_said_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none(*_: object) -> None:
+        raise MemoryError
+
+    (tmp_path / "e.csv").write_text("type\nA\n" * 9_000)
+    monkeypatch.setattr(text.Blocks, "next", none)
+    assert main(["run", "A", str(tmp_path / "e.csv")]) == 2
+    assert "CER0621" in capsys.readouterr().err

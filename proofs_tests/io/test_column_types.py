@@ -7,7 +7,7 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -103,6 +103,7 @@ def test_by_hand(case: Case, kind: str, tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / f"e.{kind}"
     path.write_text(text)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    doors: list[Callable[[], Iterable[Stream]]]
     doors = [lambda: [Stream.read(path)], lambda: batches(path, size=1)]
     doors += [lambda: batches(path, size=7), lambda: batches("-")]
     for door in doors:

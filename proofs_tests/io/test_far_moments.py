@@ -135,7 +135,7 @@ def test_a_time_axis_refuses_it_by_its_row(door: str, tmp_path: Path) -> None:
         for evaluator in ("auto", *EVALUATORS):
             try:
                 with pytest.raises(cerlab.BadData, match=r"position 1.*9999-12-31") as caught:
-                    cerlab.evaluate(query, events, evaluator=evaluator)  # type: ignore[arg-type]
+                    cerlab.evaluate(query, events, evaluator=evaluator)
             except cerlab.Unsupported:
                 continue
             assert caught.value.code == "CER0740", evaluator

@@ -11,7 +11,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.errors import CerlabError, UsageError
+from cerlab.errors import CerlabError, SourcePlace, UsageError
 from cerlab.rows.sql import SqlSession, first_clause, with_before
 from cerlab.trial import Verdict
 from cerlab.trial.report import (
@@ -293,3 +293,29 @@ def test_the_files_of_an_engine() -> None:
     ]
     assert len(refusals) <= len(distinct) / 10
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "wrong", ["PATTERN (A B B\n", "PATTERN (A B)\n  DEFINE A AS n.o > 1", "PATTERN (A) DEFIN"]
+)
+@pytest.mark.parametrize(
+    "before",
+    [
+        "SELECT *\nFROM t\nMATCH_RECOGNIZE (\n  ",
+        "\n\nSELECT x.m FROM (SELECT * FROM t\n\tWHERE v > 0) AS x MATCH_RECOGNIZE (\n  ",
+        "WITH a AS (\nSELECT * FROM t MATCH_RECOGNIZE (MEASURES FIRST(v) AS v PATTERN (C) "
+        "DEFINE C AS v > 0))\nSELECT * FROM a MATCH_RECOGNIZE (\n  ",
+    ],
+)
+def test_errors_have_places_in_the_text_as_it_was_written(before: str, wrong: str) -> None:
+    pytest.importorskip("duckdb")
+    query = f"{before}{wrong}\n) AS m"
+    table = [{"v": 1}, {"v": 2}]
+    with pytest.raises(CerlabError) as caught:
+        cerlab.sql(query, {"t": table})
+    place = caught.value.place
+    assert isinstance(place, SourcePlace)
+    assert place.text.strip() == query.strip()
+    first = before.count("\n") + 1
+    assert first <= place.span.line <= first + wrong.count("\n") + 2, place
+    assert place.excerpt().split("\n")[0].strip() in query.split("\n")[place.span.line - 1].strip()

@@ -1,0 +1,197 @@
+"""Random folders, compressed files, pipes, quarantines and schemas: one stream by every door."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+from cerlab.io import Stream, batches
+from proofs_tests.io.test_text import reading, typed_events
+from proofs_tests.suite import Suite
+
+COLUMNS = {
+    "i": ["0", "7", "-12", "+5", "007", "9007199254740993"],
+    "l": ["7", "9223372036854775808", "18446744073709551617", "9007199254740992"],
+    "d": ["1.5", "1e3", "7", "nan", "9007199254740993", "9223372036854775809"],
+    "b": ["true", "FALSE", "True"],
+    "t": ["2020-01-02", "2020-01-02T10:00:00.5", "2020-01-02 10:00"],
+    "z": ["2020-01-02T10:00:00Z", "2020-01-02T10:00:00.000000001+01:00"],
+    "o": ["9999-12-31", "2020-01-02", "0001-01-01"],
+    "x": ["2020-01-02", "2020-02-30"],
+    "s": ["a", " b ", "é", "x y", "7", "TRUE"],
+    "m": ["7", "x", "1.5", "true"],
+}
+"""Columns by what they hold: integers, some beyond 64 bits, decimals, booleans, moments, text."""
+
+TYPES = {"i": "int", "d": "double", "b": "boolean", "t": "timestamp", "z": "timestamp"}
+TYPES |= {"o": "timestamp"}
+BAD = {
+    "csv": ["A", "A,1,2,3,4,5,6,7,8,9", ',"a,b"', 'A,"x"y', "A,\0", "A,\udcff"],
+    "core": ["A(v=1", "A(i=1,i=2)", "A(1)", "no event", "A(i='x)", "A(s=\udcff)"],
+    "ndjson": ['{"type": "A"', "[1]", '{"i": 1}', '{"type": "A", "i": 1, "i": 2}', "\udcff"],
+}
+
+
+class Files(NamedTuple):
+    """The lines of some files of one format; `bad` are the rows that cannot be read."""
+
+    kind: str
+    files: list[list[str]]
+    bad: list[str]
+    names: list[str]
+    schema: str | None
+
+
+def quoted(rng: Random, cell: str) -> str:
+    return f'"{cell}"' if "," in cell or '"' in cell or rng.random() < 0.1 else cell
+
+
+def line_of(rng: Random, kind: str, type: str, cells: dict[str, str]) -> str:
+    if kind == "csv":
+        return ",".join([type, *(quoted(rng, cell) for cell in cells.values())])
+    held = {name: cell for name, cell in cells.items() if cell}
+    if kind == "core":
+        pairs = (f"{n}='{c}'" if n == "s" else f"{n}={c}" for n, c in held.items())
+        return f"{type}({','.join(pairs)})"
+    values = {n: c.strip() if n in "tzo" else c for n, c in held.items()}
+    for name in values.keys() & {"i", "d", "b"}:
+        text = values[name].lower().lstrip("+")
+        if name == "b":
+            values[name] = json.loads(text)  # type: ignore[assignment]  # as JSON has it
+        elif text not in ("nan", "9223372036854775809", "007"):
+            values[name] = json.loads(text)  # type: ignore[assignment]
+        else:
+            values[name] = 7  # type: ignore[assignment]
+    return json.dumps({"type": type, **values}, ensure_ascii=rng.random() < 0.5)
+
+
+def files_of(rng: Random) -> Files:
+    kind = rng.choice(("csv", "core", "ndjson"))
+    names = rng.sample([*COLUMNS], rng.randrange(1, 5))
+    schema = None
+    if rng.random() < 0.4:
+        names = [name for name in names if name in TYPES or name in "sm"] or ["i"]
+        declared = ", ".join(f"{name}:{TYPES.get(name, 'string')}?" for name in names)
+        events = ", ".join(f"EVENT {each} {{ {declared} }}" for each in "AB")
+        schema = f"CREATE STREAM S {{ {events} }}"
+    pools = {name: rng.sample(COLUMNS[name], rng.randrange(1, 3)) for name in names}
+    empty = rng.choice((0.0, 0.2))
+    files, bad = [], []
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        head = ["# prices"] * (rng.random() < 0.2) + [""] * (rng.random() < 0.2)
+        lines = [*head, ",".join(["type", *names])] if kind == "csv" else head * (kind == "core")
+        for _ in range(rng.choice((1, 2, 5, 30))):
+            cells = {n: "" if rng.random() < empty else rng.choice(pools[n]) for n in names}
+            lines.append(line_of(rng, kind, rng.choice("AB"), cells))
+            if rng.random() < 0.05:
+                lines.append("")
+            if rng.random() < 0.05:
+                lines.append(rng.choice(BAD[kind]))
+                bad.append(lines[-1])
+        files.append(lines)
+    return Files(kind, files, bad, names, schema)
+
+
+def written(rng: Random, case: Files, folder: Path, end: str) -> list[Path]:
+    """The files, some of them compressed."""
+    paths = []
+    for path in folder.iterdir():
+        path.unlink()
+    for n, lines in enumerate(case.files):
+        last = end if case.bad or rng.random() < 0.7 else ""
+        data = (end.join(lines) + last).encode("utf-8", "surrogateescape")
+        path = folder / f"part-{n}.{case.kind}"
+        match rng.choice(("", "", ".gz", ".zst")):
+            case ".gz":
+                path = folder / f"{path.name}.gz"
+                path.write_bytes(gzip.compress(data, mtime=0))
+            case ".zst":
+                path = folder / f"{path.name}.zst"
+                path.write_bytes(pa.compress(data, codec="zstd", asbytes=True))
+            case _:
+                path.write_bytes(data)
+        paths.append(path)
+    return paths
+
+
+def outcome(read: Callable[..., Any], options: dict[str, Any], *, quarantine: bool) -> Any:
+    """The events, rows set aside and warnings of a door; or the code and the place of its error."""
+    aside: list[tuple[str, str]] = []
+    if quarantine:
+        options = {
+            **options,
+            "quarantine": lambda row, e: aside.append((row.rstrip("\r\n"), e.code)),
+        }
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            events = typed_events([event for part in read(options) for event in part])
+        except cerlab.BadData as error:
+            return error.code, error.row, error.column
+    return events, aside, sorted({str(each.message)[:60] for each in caught})
+
+
+def from_pipe(lines: Sequence[str], kind: str, end: str, whole: bool) -> Callable[..., Any]:
+    data = (end.join(lines) + end).encode("utf-8", "surrogateescape")
+
+    def read(options: dict[str, Any]) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+            return [Stream.read("-", **options)] if whole else list(batches("-", **options))
+
+    return read
+
+
+def test_the_same_events_by_every_door(suite: Suite, tmp_path: Path) -> None:
+    def case(rng: Random) -> bool:
+        files, end = files_of(rng), rng.choice(("\n", "\n", "\r\n"))
+        paths = written(rng, files, tmp_path, end)
+        quarantine = bool(files.bad) and rng.random() < 0.8
+        options: dict[str, Any] = {} if files.schema is None else {"schema": files.schema}
+        size = rng.choice((1, 3, 1 << 16))
+        doors: list[Callable[..., Any]] = [
+            lambda o: [Stream.read(paths, **o)],
+            lambda o: [Stream.read(str(tmp_path / "part-*"), **o)],
+            lambda o: batches(paths, size=size, **o),
+        ]
+        if len(paths) == 1:
+            doors += [lambda o: [Stream.read(paths[0], **o)]]
+        expected = outcome(doors[0], options, quarantine=quarantine)
+        for door in doors[1:]:
+            assert outcome(door, options, quarantine=quarantine) == expected, files
+        for at_once in (False, True):
+            with reading(rng, at_once=at_once):
+                assert outcome(doors[0], options, quarantine=quarantine) == expected, files
+        if len(paths) == 1:
+            for whole in (False, True):
+                pipe = from_pipe(files.files[0], files.kind, end, whole)
+                assert outcome(pipe, options, quarantine=quarantine) == expected, files
+        if files.bad and not quarantine:
+            assert len(expected) == 3
+            assert isinstance(expected[0], str)
+            return True
+        if isinstance(expected[0], str):
+            return False
+        assert [row for row, _ in expected[1]] == files.bad, files
+        # the rows that cannot be read count neither for types nor for positions
+        clean = files._replace(
+            files=[[line for line in lines if line not in files.bad] for lines in files.files]
+        )
+        written(rng, clean._replace(bad=[]), tmp_path, "\n")
+        glob = str(tmp_path / "part-*")
+        alone = outcome(lambda o: [Stream.read(glob, **o)], options, quarantine=False)
+        assert alone == (expected[0], [], expected[2]), files
+        return bool(expected[0])
+
+    suite.run(case, deep_count=3_300)
