@@ -12,7 +12,8 @@ import difflib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import update_wrapper
 from html import escape
@@ -239,6 +240,25 @@ class CerlabWarning(UserWarning):
 
 class AnswerWarning(CerlabWarning):
     """A warning of names that a query needs and no event has, or of a query without answers."""
+
+
+@contextmanager
+def needed(
+    package: str, hint: str = "", code: str = "CER0423", kind: type[CerlabError] = Unsupported
+) -> Iterator[None]:
+    """Import a package that is no dependency inside this block; raises `Unsupported` without it.
+
+    >>> with needed("wonderland", "follow the rabbit"):
+    ...     import wonderland
+    Traceback (most recent call last):
+    cerlab.errors.Unsupported: CER0423: wonderland is not installed
+    hint: follow the rabbit
+    """
+    try:
+        yield
+    except ImportError:
+        hint = hint or f"pip install {package}"
+        raise kind(code, f"{package} is not installed", hint=hint) from None
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:

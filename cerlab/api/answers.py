@@ -16,7 +16,7 @@ from cerlab.compile.pattern import AnyPattern, Immutable, Pattern
 from cerlab.computed import cached_property
 from cerlab.display import Drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
-from cerlab.errors import AnswerWarning, CerlabError, keywords_by_name, stacklevel_of_caller
+from cerlab.errors import AnswerWarning, CerlabError, keywords_by_name, needed, stacklevel_of_caller
 from cerlab.evaluate import AUTO, remarks_on_waits, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
@@ -218,6 +218,8 @@ class Matches(Drawable, Immutable):
 
     def to_pandas(self) -> pd.DataFrame:
         """The same as a pandas DataFrame."""
+        with needed("pandas"):
+            import pandas as pandas
         table = self.to_arrow()
         # Before pandas takes the memory, in which no limit could stop it.
         poll(_FRAME_ROW * len(table))
@@ -226,8 +228,8 @@ class Matches(Drawable, Immutable):
 
     def to_polars(self) -> pl.DataFrame:
         """The same as a polars DataFrame."""
-        import polars
-
+        with needed("polars"):
+            import polars
         frame = polars.from_arrow(self.to_arrow())
         assert isinstance(frame, polars.DataFrame)
         return frame

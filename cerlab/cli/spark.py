@@ -102,12 +102,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """``cerlab spark``."""
     from cerlab.spark import doctor
+    from cerlab.spark.launch import spark_session_class
 
     if arguments.doctor:
         able, lines = doctor()
         print("\n".join(lines))
         return OK if able else BAD
     _check(arguments)
+    spark_session_class()
     query = read_query(arguments)
     _check_query(query, arguments)
     _check_places(arguments)

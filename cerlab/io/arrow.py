@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -366,35 +368,73 @@ def _as_table(frame: Any) -> Any | None:
         return frame
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
-    # the names of a lazy frame would be computed: it has no `to_arrow`, and is refused below
-    names = frame.columns if module == "polars" and hasattr(frame, "to_arrow") else ()
-    if any("\0" in name for name in names if isinstance(name, str)):
+    try:
+        if _is_frame(frame, "pandas"):
+            return _of_pandas(frame)
+        return _of_polars(frame) if _is_frame(frame, "polars") else pa.table(frame)
+    # A lazy frame, a series; mixed types, no Unicode: these are no table, or one row by row.
+    except (TypeError, ValueError, OverflowError, pa.ArrowException):
+        return None
+
+
+def _is_frame(value: Any, library: str) -> bool:
+    """Return whether a value is a data frame of a library, which is imported then."""
+    return isinstance(value, getattr(sys.modules.get(library), "DataFrame", ()))
+
+
+def _of_pandas(frame: Any) -> Any:
+    import pyarrow as pa
+
+    if not frame.columns.is_unique:
+        raise duplicate_column([str(name) for name in frame.columns], "the table")
+    kinds = frame.dtypes.items()
+    sparse = {name: kind.subtype for name, kind in kinds if type(kind).__name__ == "SparseDtype"}
+    frame = frame.astype(sparse) if sparse else frame
+    index = index_of_values(frame)
+    if index is None:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    return pa.Table.from_pandas(frame.set_axis(index), preserve_index=True)
+
+
+def _of_polars(frame: Any) -> Any:
+    """Return a table; integers of 128 bits, which pyarrow does not have, are decimals."""
+    import pyarrow as pa
+
+    if any("\0" in name for name in frame.columns):
         raise BadData(
             "CER0746",
             "the name of a column holds a NUL byte",
             place=DataPlace("the table"),
             hint="rename it: polars cannot give such a column to others",
         )
-    if module == "pandas":
-        if not frame.columns.is_unique:
-            raise duplicate_column([str(name) for name in frame.columns], "the table")
-        try:
-            return _of_pandas(frame)
-        except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-            return None  # mixed types, or no Unicode: row by row
-    try:
-        return pa.table(frame)
-    except (TypeError, ValueError):  # a lazy frame of polars, an array
-        return None
+    wide = [name for name, kind in frame.schema.items() if str(kind) in ("Int128", "UInt128")]
+    others = frame.drop(wide) if wide else frame
+    # polars has the stream from 1.3 on
+    table = pa.table(others) if hasattr(frame, "__arrow_c_stream__") else others.to_arrow()
+    if not wide:
+        return table
+    return pa.table(
+        {name: _decimals(frame[name]) if name in wide else table[name] for name in frame.columns}
+    )
 
 
-def _of_pandas(frame: Any) -> Any:
+def _decimals(integers: Iterable[int | None]) -> Any:
     import pyarrow as pa
 
+    values = [None if value is None else Decimal(value) for value in integers]
+    return pa.array(values, pa.decimal256(39))
+
+
+def rows_of_frame(frame: Any) -> list[dict[str, Any]] | None:
+    """Return the rows of a data frame of pandas or polars as dicts; None of another value."""
+    if _is_frame(frame, "polars"):
+        rows: list[dict[str, Any]] = frame.to_dicts()
+        return rows
+    if not (hasattr(frame, "to_dict") and hasattr(frame, "columns")):
+        return None
     index = index_of_values(frame)
-    if index is None:
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    return pa.Table.from_pandas(frame.set_axis(index), preserve_index=True)
+    frame = frame if index is None else frame.set_axis(index).reset_index()
+    return [*frame.rename(columns=str).to_dict(orient="records")]
 
 
 def index_of_values(frame: Any) -> Any | None:

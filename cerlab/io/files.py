@@ -77,6 +77,9 @@ def paths_of(sources: Sources) -> list[Source]:
     ['b.csv', 'a.csv']
     """
     if not isinstance(sources, str | PathLike):
+        if not isinstance(sources, list | tuple | set | Iterator):
+            hint = "Stream.from_events and Stream.from_arrow take events that are in memory"
+            raise UsageError("CER0812", f"{type(sources).__name__} names no files", hint=hint)
         return [path for source in sources for path in paths_of(source)]
     text = os.fspath(sources)
     if not glob.has_magic(text) or os.path.exists(sources):

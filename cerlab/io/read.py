@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from cerlab.budget import poll
-from cerlab.errors import UsageError, keywords_by_name, refuse_misspelt
+from cerlab.errors import UsageError, keywords_by_name, needed, refuse_misspelt
 from cerlab.io import arrow
 from cerlab.io.conversion import Reading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
@@ -97,8 +97,7 @@ class Stream(Events):
             axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
             self._hold((other if axis is None else other.on_time(axis)).up_to(until))
             return
-        if isinstance(events, bytes | Mapping) or not isinstance(events, Iterable):
-            raise _no_events(events)
+        _check_iterable(events)
         axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
         schema = as_schema(schema)
         records = tuple(events)
@@ -171,6 +170,7 @@ class Stream(Events):
         2
         """
         type = type_option(type, type_column)
+        _check_iterable(events)
         of = cls if isinstance(events, list | tuple) else super().from_events
         stream = of(events, type=type, time=time, unit=unit)
         if schema is None:
@@ -194,13 +194,15 @@ class Stream(Events):
 
     def to_pandas(self) -> pd.DataFrame:
         """The same as a pandas DataFrame: its columns, types and index if they came from one."""
+        with needed("pandas"):
+            import pandas as pandas
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> pl.DataFrame:
         """The same as a polars DataFrame."""
-        import polars
-
+        with needed("polars"):
+            import polars
         frame = polars.from_arrow(self.to_arrow())
         assert isinstance(frame, polars.DataFrame)
         return frame
@@ -386,11 +388,15 @@ def _other_stream(
         return read(events, schema=schema, **how)
     if (table := arrow.as_table(events)) is not None:
         return _of_table(table, schema=schema, **how)
-    if hasattr(events, "to_dict") and hasattr(events, "columns"):
-        index = arrow.index_of_values(events)
-        rows = events if index is None else events.set_axis(index).reset_index()
-        return Stream(rows.to_dict(orient="records"), schema=schema, **how)
+    if (rows := arrow.rows_of_frame(events)) is not None:
+        return Stream(rows, schema=schema, **how)
     return None
+
+
+def _check_iterable(events: Any) -> None:
+    """Raise `UsageError` for values that cannot be iterated as events."""
+    if isinstance(events, bytes | Mapping) or not isinstance(events, Iterable):
+        raise _no_events(events)
 
 
 def _no_events(value: Any) -> UsageError:
@@ -432,6 +438,7 @@ def rows_of_dicts(dicts: Sequence[Any]) -> Rows | None:
             poll()
             # one check for a column: which text it is, the reader of single events finds
             "".join([value for value in values if type(value) is str]).encode()
+        "".join(names).encode()
     except UnicodeEncodeError:  # half of a surrogate pair
         return None
     numbers = {shape: n for n, shape in enumerate(shapes)}

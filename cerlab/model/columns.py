@@ -198,14 +198,19 @@ def only_used(array: Any) -> Any:
     return pa.DictionaryArray.from_arrays(indices, array.dictionary.filter(array_from(used)))
 
 
+_DTYPES = {"halffloat": "float16", "float": "float32", "double": "float64"}
+"""Arrow's names of types that NumPy has by other names."""
+
+
 def numbers_of(array: Any) -> NDArray[Any]:
     """The numbers of an Arrow array without NULL, not copied.
 
-    pyarrow's own way imports pandas where it is installed, which takes longer than most queries.
+    pyarrow's own way imports pandas where it is installed, which takes longer than most
+    queries; before pyarrow 26 its ``to_pandas_dtype`` needs pandas.
     """
     import numpy as np
 
-    dtype = np.dtype(array.type.to_pandas_dtype())
+    dtype = np.dtype(_DTYPES.get(str(array.type), str(array.type)))
     if not len(array):
         return np.zeros(0, dtype)
     buffer, begin = array.buffers()[1], array.offset * dtype.itemsize

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from numbers import Real
 from typing import Any, TypeAlias
 
 from cerlab.display import drawable, rich_display, short_repr
@@ -331,6 +332,7 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
             place=DataPlace(_EVENTS, None, "stream"),
             hint="leave it out if there is one stream only",
         )
+    check_names(row)
     attributes = {
         # most values are numbers, and a call takes longer than this look
         name: raw if type(raw) is float or type(raw) is int else to_value(raw, name)
@@ -338,6 +340,22 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
         if name not in ("type", "stream")
     }
     return Event(kind, attributes, stream)
+
+
+def check_names(row: Mapping[str, Any]) -> None:
+    """Raise `BadData` for a dict with a key that is not text, or not Unicode."""
+    try:
+        "".join(row).encode()  # one call for all names, which are right most of the time
+    except (TypeError, UnicodeEncodeError):
+        for name in row:
+            if not isinstance(name, str):
+                raise BadData(
+                    "CER0706",
+                    f"the name of an attribute is a text, not {name!r}",
+                    place=DataPlace(_EVENTS),
+                    hint=f"write it as a text: {str(name)!r}",
+                ) from None
+            _unicode(name, name)
 
 
 def to_value(raw: Any, name: str = "?") -> Value:
@@ -368,7 +386,11 @@ def to_value(raw: Any, name: str = "?") -> Value:
     if type(raw).__name__ in ("datetime64", "timedelta64"):
         return _from_numpy(raw, type(raw).__name__)
     if hasattr(raw, "item") and getattr(raw, "shape", None) == ():
-        return to_value(raw.item(), name)
+        plain = raw.item()
+        if type(plain) is not type(raw):
+            return to_value(plain, name)
+        if isinstance(plain, Real):  # numpy.longdouble, which Python has no number for
+            return _of_longdouble(plain, name)
     for kind in (bool, int, float, str):
         if isinstance(raw, kind):
             return kind(raw)
@@ -378,6 +400,12 @@ def to_value(raw: Any, name: str = "?") -> Value:
         place=DataPlace(_EVENTS, None, name),
         hint="use numbers, text, booleans, moments, durations or None",
     )
+
+
+def _of_longdouble(raw: Any, name: str) -> float:
+    if (value := float(raw)) == raw or raw != raw:
+        return value
+    raise _too_long(f"number {raw}", name)
 
 
 _MOST_DIGITS = 4_300
@@ -392,13 +420,17 @@ def _of_decimal(raw: Decimal, name: str) -> Value:
     if raw.is_finite() and not large and raw == raw.to_integral_value():
         return int(raw)
     if large or Decimal(repr(value := float(raw))) != raw:
-        raise BadData(
-            "CER0720",
-            f"the decimal {str(raw)[:40]} of attribute '{name}' needs more than 64 bits",
-            place=DataPlace(_EVENTS, None, name),
-            hint="cast the column to double to round it, or to text, when the events are read",
-        )
+        raise _too_long(f"decimal {str(raw)[:40]}", name)
     return value
+
+
+def _too_long(number: str, name: str) -> BadData:
+    return BadData(
+        "CER0720",
+        f"the {number} of attribute '{name}' needs more than 64 bits",
+        place=DataPlace(_EVENTS, None, name),
+        hint="cast the column to double to round it, or to text, when the events are read",
+    )
 
 
 def _unicode(raw: str, name: str) -> str:

@@ -17,7 +17,7 @@ from cerlab.io.conversion import duplicate_column, utf_8
 from cerlab.io.files import whole_pipe
 from cerlab.io.sources import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.model.columns import array_of, is_moment, is_text, values_of, without_views
-from cerlab.model.event import Duration, Event, Timestamp, Value, to_value
+from cerlab.model.event import Duration, Event, Timestamp, Value, check_names, to_value
 from cerlab.model.stream import Stream
 from cerlab.rows.compile import Machine, failures, machine, result_positions
 from cerlab.rows.semantics import result_rows
@@ -176,8 +176,8 @@ def as_table(rows: Any) -> Any:
     table = arrow.as_table(rows)
     if table is not None:
         return _distinct(table)
-    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):
-        rows = rows.to_dict(orient="records")
+    if (records := arrow.rows_of_frame(rows)) is not None:
+        rows = records
     if isinstance(rows, Stream):
         rows = rows.events
     if isinstance(rows, bytes | Mapping) or not isinstance(rows, Iterable):
@@ -200,6 +200,7 @@ def _as_dict(row: Any, i: int) -> Mapping[str, Any]:
         message = f"a row is a dict, not {type(row).__name__}"
         hint = 'for example {"symbol": "INTC", "price": 27.85}'
         raise BadData("CER0705", message, place=DataPlace("the table", i), hint=hint)
+    check_names(row)
     return row
 
 
@@ -375,7 +376,7 @@ def _arrow_type(measure_type: StaticType, schema: Any) -> Any:
 
     if measure_type.column is not None:
         own = schema.field(measure_type.column).type
-        if not types.is_decimal(own) and not types.is_string_view(own):
+        if not types.is_decimal(own) and not types.is_string_view(getattr(own, "value_type", own)):
             return own
     return {
         Kind.BOOLEAN: pa.bool_(),

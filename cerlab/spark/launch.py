@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cerlab.errors import UsageError, keywords_by_name
+from cerlab.errors import UsageError, keywords_by_name, needed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +82,7 @@ def session(
     or what Spark Connect needs are missing, or `master` and ``SPARK_REMOTE`` say two different
     things.
     """
-    builder = _pyspark().builder.appName("cerlab")
+    builder = spark_session_class().builder.appName("cerlab")
     settings, remote = dict(_EVERYWHERE), os.environ.get("SPARK_REMOTE")
     if remote is not None and master not in (None, remote):
         what = f"SPARK_REMOTE is {remote}, and the master {master}"
@@ -180,13 +180,10 @@ _ON_ONE_MACHINE = {
 }
 
 
-def _pyspark() -> Any:
-    try:
+def spark_session_class() -> Any:
+    """Return the class of sessions; raises `UsageError` without PySpark."""
+    with needed("PySpark", "pip install 'cerlab[spark]'", "CER0879", UsageError):
         from pyspark.sql import SparkSession
-    except ImportError:
-        raise UsageError(
-            "CER0879", "PySpark is not installed", hint="pip install 'cerlab[spark]'"
-        ) from None
     return SparkSession
 
 

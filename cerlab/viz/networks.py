@@ -12,7 +12,7 @@ from typing import Any
 
 from cerlab.automata.automaton import Automaton, EmptyMove
 from cerlab.automata.registers import EpsilonSrt, Srt
-from cerlab.errors import BadData, Unsupported
+from cerlab.errors import BadData, needed
 from cerlab.logic.gcq import Atom, Gcq
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import EdgeKind, NodeKind, graph_of
@@ -35,11 +35,8 @@ def to_networkx(value: object) -> Any:
     without networkx.
     """
     graph = graph_of(value)
-    try:
+    with needed("networkx", "pip install 'cerlab[viz]'", "CER0416"):
         from networkx import MultiDiGraph
-    except ImportError:
-        hint = "pip install 'cerlab[viz]'"
-        raise Unsupported("CER0416", "networkx is not installed", hint=hint) from None
     network = MultiDiGraph(name=graph.name, title=graph.title, **graph.parts)
     name = {node.id: node.parts.get("state", node.id) for node in graph.nodes}
     for node in graph.nodes:

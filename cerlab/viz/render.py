@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from cerlab.budget import poll
-from cerlab.errors import ResourceLimit, Unsupported, UsageError
+from cerlab.errors import ResourceLimit, UsageError, needed
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import DARK, LIGHT, ON_ITS_OWN, THEMES, Graph, ThemeName, alt_text, graph_of
 from cerlab.viz.html import shaded
@@ -87,10 +87,8 @@ def to_graphviz(value: object, theme: ThemeName = "light") -> Any:
     graphviz.
     """
     source = dot_text(value, theme)
-    try:
+    with needed("graphviz", _MISSING, "CER0416"):
         from graphviz import Source
-    except ImportError:
-        raise Unsupported("CER0416", "graphviz is not installed", hint=_MISSING) from None
 
     class Drawn(Source):  # type: ignore[misc]  # of an untyped library
         """A source that is drawn in this process."""
@@ -116,10 +114,8 @@ def _graphviz_output(graph: Graph, form: str, theme: ThemeName) -> bytes:
             f"{graph.title}: more than {MAX_NODES:,} nodes or {MAX_EDGES:,} edges are not laid out",
             hint="graph_of(value, limit=..) makes a smaller picture; DOT text has no limit",
         )
-    try:
+    with needed("pygraphviz", _MISSING, "CER0416"):
         from pygraphviz import AGraph
-    except ImportError:
-        raise Unsupported("CER0416", "pygraphviz is not installed", hint=_MISSING) from None
     size = f"-Gdpi={DPI}" if form == "png" else ""
     with _one_at_a_time, without_font_warnings():
         poll()

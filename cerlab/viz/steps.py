@@ -11,7 +11,7 @@ from typing import Any
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
 from cerlab.display import rich_display
-from cerlab.errors import CerlabError, Unsupported, UsageError
+from cerlab.errors import CerlabError, UsageError, needed
 from cerlab.io.output import whole_text
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import predicate_text
@@ -114,13 +114,9 @@ def widget(steps: StepList, theme: Look = "auto") -> Any:
     Raises `Unsupported` without anywidget (the extra ``notebooks``), and as
     `cerlab.viz.render.svg`.
     """
-    try:
+    with needed("anywidget", "pip install 'cerlab[notebooks]'", "CER0419"):
         import anywidget
         import traitlets
-    except ImportError:
-        raise Unsupported(
-            "CER0419", "anywidget is not installed", hint="pip install 'cerlab[notebooks]'"
-        ) from None
     return _widget_class(anywidget, traitlets)(frames=list(Frames(steps, theme).all()))
 
 

@@ -6,7 +6,7 @@ import math
 import re
 import string
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, assert_never
 
@@ -17,6 +17,27 @@ from cerlab.predicates import like
 from cerlab.predicates.domains import text_after
 from cerlab.predicates.like import parse
 from cerlab.predicates.truth import search
+
+
+def _forgive_the_unmade() -> None:
+    """Let values of z3 that an interrupt stopped in `__init__` be deleted without a message."""
+    for kind in vars(z3.z3).values():
+        if isinstance(kind, type) and "__del__" in vars(kind):
+            kind.__del__ = _delete_if_made(kind.__del__)  # type: ignore[attr-defined]
+
+
+def _delete_if_made(delete: Callable[[Any], None]) -> Callable[[Any], None]:
+    def quietly(value: Any) -> None:
+        # not by `suppress`: these calls are many
+        try:  # noqa: SIM105
+            delete(value)
+        except (AttributeError, RecursionError):  # the latter by `__getattr__` of an unmade value
+            pass
+
+    return quietly
+
+
+_forgive_the_unmade()
 
 
 def literal(text: str, context: Any) -> Any:

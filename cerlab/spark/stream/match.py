@@ -136,7 +136,7 @@ def stream_answers(request: StreamRequest) -> DataFrame:
     """The DataFrame of answers and late rows."""
     from pyspark.sql import functions as fn
 
-    from cerlab.spark.stream.step import BucketProcessor
+    from cerlab.spark.stream.processor import BucketProcessor
 
     warn_of_one_task(request.choice, stacklevel=3)
     rows = (

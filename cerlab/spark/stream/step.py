@@ -5,25 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.sql.streaming import StatefulProcessor
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    DataType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from cerlab.automata.plan import PlanClauses, plan_digest
 from cerlab.automata.strategy import Machine
@@ -45,13 +34,14 @@ from cerlab.spark.stream.reorder import (
     Instant,
     arrive,
     nothing,
-    pandas_column,
     schema_of,
-    table_of_frames,
     with_sequence,
 )
 from cerlab.spark.stream.state import VERSION, BucketState, state_from_bytes, state_to_bytes
 from cerlab.spark.task_outputs import RowNames, RowTables
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
 
 BUCKETS = 16
 """Keys go to so many buckets by a hash, unless asked; a bucket is in one task at a time."""
@@ -104,6 +94,8 @@ class StreamJob:
     @property
     def marks(self) -> dict[str, DataType]:
         """The columns that answers and late rows have NULL in, with their types of Spark."""
+        from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType
+
         bad = {"bad": LongType(), "file": StringType(), "why": StringType()}
         return {"waits": ArrayType(DoubleType()), **(bad if self.quarantine else {})}
 
@@ -361,151 +353,3 @@ def empty_state(job: StreamJob) -> BucketState:
     schema = schema_of(job.columns)
     keys = schema.empty_table().select([f"a{n}" for n in job.keys])
     return BucketState(nothing(schema), keys, no_events(), job.recent.empty_table())
-
-
-STATE = "cerlab"
-"""The name of the only state variable."""
-
-
-class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
-    """The engine of each bucket of keys; Spark keeps what it knows as bytes, in one value.
-
-    Frames of answers have the columns ``start``, ``end``, ``positions``, ``late`` (NULL), and with
-    a job that asks for it the key of each as ``p0``, ``p1``, ..; frames of late rows have the
-    position in ``late``, NULL in the others. Rows with names have ``n0``, ``n1``, .. instead of
-    ``positions``: the key, then their columns.
-    """
-
-    def __init__(self, job: StreamJob) -> None:
-        self._job = job
-
-    def init(self, handle: Any) -> None:
-        """Called by Spark in each task, and once on the driver."""
-        self._handle = handle
-        self._state = handle.getValueState(STATE, StructType([StructField("bytes", BinaryType())]))
-
-    def handleInputRows(
-        self,
-        key: Any,
-        rows: Iterable[Any],
-        timerValues: Any,
-    ) -> Iterator[Any]:
-        """The rows of a bucket in a micro-batch: its answers and late rows, as frames."""
-        yield from self._step(table_of_frames(rows, self._job.sent), timerValues, None)
-
-    def handleExpiredTimer(
-        self,
-        key: Any,
-        timerValues: Any,
-        expiredTimerInfo: Any,
-    ) -> Iterator[Any]:
-        """A time that all keys have passed: what it releases, and the end of keys."""
-        due = expiredTimerInfo.getExpiryTimeInMs()
-        yield from self._step(table_of_frames((), self._job.sent), timerValues, due)
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def _step(self, rows: Any, timers: Any, due: int | None) -> Iterator[Any]:
-        """One step of a bucket; `due` is the timer that called, which Spark deletes by itself."""
-        before = self._state.get()[0] if self._state.exists() else None
-        watermark = timers.getCurrentWatermarkInMs()  # 0 until there is one
-        step = BucketStep(
-            self._job, None if before is None else bytes(before), rows, max(0, watermark) or None
-        )
-        yield from (frame.assign(**dict.fromkeys(self._job.marks)) for frame in self._frames(step))
-        if step.bad.num_rows:
-            yield self._bad(step.bad)
-        if (waits := step.waits()) is not None:
-            yield self._marked(1, waits=[list(waits)])
-        after, timer = step.state()
-        if after is not None:
-            self._state.update((after,))
-        elif before is not None:
-            self._state.clear()
-        if timer != step.timer_before:
-            if step.timer_before not in (None, due):
-                self._handle.deleteTimer(step.timer_before)
-            if timer is not None:
-                self._handle.registerTimer(timer)
-
-    def _frames(self, step: BucketStep) -> Iterator[Any]:
-        """The answers and late rows of a step."""
-        if self._job.names is not None:
-            yield from map(self._frame_with_names, step.rows())
-        else:
-            for answers, ends in step.answers():
-                yield self._frame(answers, step.released_rows, ends)
-        if step.late.num_rows:
-            yield self._late(step.late)
-
-    def _bad(self, rows: Any) -> Any:
-        """Rows that have no place in the stream: their position, file and the reason."""
-        columns = {"bad": "position", "file": FILE, "why": "why"}
-        cells = {name: rows.column(of).to_pylist() for name, of in columns.items()}
-        return self._marked(rows.num_rows, **cells)
-
-    def _marked(self, rows: int, **marks: list[Any]) -> Any:
-        """A frame that has NULL in all but some of the `marks` of the job."""
-        import pandas as pd
-
-        job = self._job
-        keys = len(job.keys) if job.with_partition or job.names is not None else 0
-        if job.names is None:
-            names = ["positions", *(f"p{n}" for n in range(keys))]
-        else:
-            names = [f"n{n}" for n in range(keys + len(job.names.columns))]
-        whole = dict.fromkeys(["start", "end", *names, "late", *job.marks], [None] * rows)
-        return pd.DataFrame(whole | marks, dtype=object)
-
-    def _frame(self, answers: AnswerBatch, rows: Any, ends: Any) -> Any:
-        import pandas as pd
-
-        count = len(answers)
-        positions = np.empty(count, object)
-        for n, each in enumerate(np.split(answers.positions, answers.offsets[1:-1])):
-            positions[n] = each
-        columns = {"start": answers.start, "end": answers.end, "positions": positions}
-        return pd.DataFrame({**columns, **self._partition(rows, ends), "late": [None] * count})
-
-    def _frame_with_names(self, rows: Any) -> Any:
-        """Rows with names: ``start``, ``end``, then ``n0``, ``n1``, .., and ``late``."""
-        import pandas as pd
-
-        places = {name: rows.column(name) for name in rows.column_names[:2]}
-        others = {f"n{n}": pandas_column(rows.column(2 + n)) for n in range(rows.num_columns - 2)}
-        return pd.DataFrame(
-            {**{name: place.to_numpy() for name, place in places.items()}, **others}
-            | {"late": [None] * rows.num_rows}
-        )
-
-    def _late(self, rows: Any) -> Any:
-        import pandas as pd
-
-        none = [None] * rows.num_rows
-        if (names := self._job.names) is not None:
-            keys = {
-                f"n{n}": pandas_column(rows.column(f"a{a}")) for n, a in enumerate(self._job.keys)
-            }
-            others = {f"n{len(keys) + n}": none for n in range(len(names.columns))}
-            late = rows.column("position").to_numpy()
-            return pd.DataFrame({"start": none, "end": none, **keys, **others, "late": late})
-        columns = {"start": none, "end": none, "positions": none}
-        late = rows.column("position").to_numpy()
-        return pd.DataFrame(
-            {**columns, **self._partition(rows, np.arange(rows.num_rows)), "late": late}
-        )
-
-    def _partition(self, rows: Any, which: Any) -> dict[str, Any]:
-        """The keys of some rows as they were sent: integers with NULL, moments as integers."""
-        if not self._job.with_partition:
-            return {}
-        import pyarrow as pa
-
-        columns = {}
-        for n, attribute in enumerate(self._job.keys):
-            column = rows.column(f"a{attribute}").take(which)
-            if pa.types.is_timestamp(column.type):
-                column = column.cast(pa.int64())
-            columns[f"p{n}"] = column.to_pandas(integer_object_nulls=True)
-        return columns
