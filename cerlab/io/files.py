@@ -231,7 +231,7 @@ def _open(path: Source, pipes: dict[str, bytes]) -> Iterator[Callable[[int], byt
                 try:
                     data: bytes = raw.read(size)
                 except OSError as error:
-                    raise arrow.unreadable(path, "compressed", error) from None
+                    raise arrow.unreadable(str(path), "compressed", error) from None
                 return data
 
             yield read

@@ -68,9 +68,9 @@ def line_of(rng: Random, kind: str, type: str, cells: dict[str, str]) -> str:
     for name in values.keys() & {"i", "d", "b"}:
         text = values[name].lower().lstrip("+")
         if name == "b":
-            values[name] = json.loads(text)  # type: ignore[assignment]  # as JSON has it
+            values[name] = json.loads(text)  # as JSON has it
         elif text not in ("nan", "9223372036854775809", "007"):
-            values[name] = json.loads(text)  # type: ignore[assignment]
+            values[name] = json.loads(text)
         else:
             values[name] = 7  # type: ignore[assignment]
     return json.dumps({"type": type, **values}, ensure_ascii=rng.random() < 0.5)

@@ -246,7 +246,7 @@ def literal_only(context: Any) -> Any:
 
 def test_values_that_an_interrupt_left_unmade_are_deleted_in_silence() -> None:
     """Python prints what `__del__` raises, whoever was stopped in `__init__`."""
-    kinds = [kind for kind in vars(z3.z3).values() if isinstance(kind, type)]
+    kinds: list[Any] = [kind for kind in vars(z3.z3).values() if isinstance(kind, type)]
     with_delete = [kind for kind in kinds if hasattr(kind, "__del__")]
     assert z3.AstRef in with_delete
     for kind in with_delete:
