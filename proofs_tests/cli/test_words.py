@@ -7,6 +7,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -40,10 +41,11 @@ def codes(caught: list[warnings.WarningMessage]) -> list[str]:
     "ask",
     [
         cerlab.evaluate,
+        partial(cerlab.evaluate, limit=1),
         cerlab.count,
         lambda query, S: ceql_magic({"S": S}, "S --evaluator auto", query),
     ],
-    ids=["evaluate", "count", "magic"],
+    ids=["evaluate", "first answer", "count", "magic"],
 )
 def test_python_says_it_in_a_warning(
     query: str, expected: list[str], container: Callable[[Any], Any], ask: Callable[..., Any],
@@ -54,6 +56,16 @@ def test_python_says_it_in_a_warning(
         ask(query, container(EVENTS))
     on_stderr = [line.split()[1][:7] for line in capsys.readouterr().err.splitlines()]
     assert codes(caught) + on_stderr == expected
+
+
+@pytest.mark.parametrize(("query", "expected"), WARNINGS, ids=[query for query, _ in WARNINGS])
+def test_whether_there_are_answers_is_not_known_where_none_are_asked_for(
+    query: str, expected: list[str]
+) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert cerlab.evaluate(query, EVENTS, limit=0) == []
+    assert codes(caught) == [code for code in expected if code != "CER0910"]
 
 
 PATHS: dict[str, Callable[[Any], object]] = {
@@ -125,7 +137,7 @@ def test_rows_with_names_say_the_same(
     [("SELL ; BUY", ["CER0910"]), ("BUY ; SELL", []), ("BYU OR SELL", ["CER0904"])],
 )
 @pytest.mark.parametrize("group_by", ["", " GROUP BY end"])
-@pytest.mark.parametrize("limit", [[], ["--limit", "0"]])
+@pytest.mark.parametrize("limit", [[], ["--limit", "0"], ["--limit", "1"]])
 def test_aggregates_say_the_same(
     formula: str, expected: list[str], group_by: str, limit: list[str],
     tmp_path: Path, capsys: pytest.CaptureFixture[str],
@@ -135,7 +147,7 @@ def test_aggregates_say_the_same(
     assert main(["run", f"SELECT COUNT(*) WHERE {formula}{group_by}", str(path), *limit]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[1][:7] for line in lines] == [
-        c for c in expected if not limit or c != "CER0910"
+        c for c in expected if limit != ["--limit", "0"] or c != "CER0910"
     ]
 
 

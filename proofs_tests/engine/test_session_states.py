@@ -14,6 +14,7 @@ import pytest
 import cerlab
 from cerlab.evaluate import kept_events, running
 from cerlab.evaluate.open_runs import VERSION
+from proofs_tests.engine.hostile_states import with_digest
 
 TEXT = "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 SECONDS"
 EVENTS = [{"type": "AABB"[n % 4], "k": n % 3, "v": n / 2, "t": n} for n in range(12)]
@@ -135,13 +136,50 @@ def test_a_body_of_another_shape_is_refused_or_read(resume: Resume) -> None:
     document = json.loads(session.state().partition(b"\n")[2])
     refusals = 0
     for body in islice(other_documents(document["body"]), 0, None, 3):
-        text = json.dumps({**document, "body": body}).encode()
-        state = hashlib.sha256(text).hexdigest().encode() + b"\n" + text
         try:
-            resume(state=state)
+            resume(state=with_digest({**document, "body": body}))
         except cerlab.BadData:
             refusals += 1
     assert refusals > 15
+
+
+def totals_of(value: Any) -> Iterator[list[Any]]:
+    """Yield the totals in a document: lists that end with a number of runs, sums and extremes."""
+    if isinstance(value, list):
+        match value:
+            case [*_, {"hex": _}, [*sums], [*extremes]] if len(sums) == 3 and len(extremes) == 2:
+                yield value
+        for each in value:
+            yield from totals_of(each)
+
+
+ONE, NO_SUM = {"hex": "1"}, [{"hex": "0"}] * 3
+PARTS_OF_TOTALS: list[tuple[int, Any]] = [
+    # a part of a total from the end (number of runs, sums, extremes), and what it never is
+    *[(-3, wrong) for wrong in ({"hex": "0"}, {"hex": "-1"}, {"float": 1.0}, True, None)],
+    *[(-2, wrong) for wrong in ([], NO_SUM[:2], NO_SUM * 2, [{"hex": "-1"}, *NO_SUM[1:]])],
+    *[(-2, [*NO_SUM[:2], wrong]) for wrong in ({"float": 1.0}, True, None)],
+    *[(-1, wrong) for wrong in ([], [None], [None] * 3, [ONE, None], [None, {"float": 1.0}])],
+    *[(-1, [None, {"greatest": wrong}]) for wrong in ("x", True, None)],
+]
+
+
+@pytest.mark.parametrize("more", [{}, {"sliding": None, "group_by": "k"}], ids=["sliding", "whole"])
+@pytest.mark.parametrize(("part", "wrong"), PARTS_OF_TOTALS)
+def test_a_total_that_no_session_writes_is_refused(
+    part: int, wrong: Any, more: dict[str, Any]
+) -> None:
+    session = totals(**TIME, **more)
+    session.push(EVENTS)
+    document = json.loads(session.state().partition(b"\n")[2])
+    first_totals = [each[0] for value in document["body"] if (each := [*totals_of(value)])]
+    assert len(first_totals) == 2, "of runs that are open, and of answers"
+    for total in first_totals:
+        before, total[part] = total[part], wrong
+        with pytest.raises(cerlab.BadData, match="CER0771"):
+            totals(state=with_digest(document), **more)
+        total[part] = before
+    totals(state=with_digest(document), **more)
 
 
 TIMED = {
