@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.reading import Language, build, place_at, read, value
-from cerlab.model.event import UNITS, Duration, Timestamp, Value, moment_of_text
+from cerlab.model.event import UNITS, Duration, Timestamp, Value, is_in_calendar, moment_of_text
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import ill_formed, unsupported
@@ -337,9 +337,8 @@ class ExpressionBuilder:
         if moment is None or (is_date and len(text) > len("2024-01-31")):
             hint = "write TIMESTAMP '2024-01-31 10:00:00.5+01:00', DATE '2024-01-31'"
             raise self._no_time(node, f"'{text}' is not a {'date' if is_date else 'moment'}", hint)
-        if not -(2**63) <= moment.nanoseconds < 2**63:
-            message = "a moment beyond 64 bits of nanoseconds"
-            raise self._no_time(node, message, "the years are 1678 to 2262")
+        if not is_in_calendar(moment.nanoseconds):
+            raise self._no_time(node, "a moment outside the years 1 to 9999", "mind the zone")
         return moment
 
     def _no_time(self, node: exp.Expr, message: str, hint: str) -> QuerySyntaxError:

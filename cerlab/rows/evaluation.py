@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Any, assert_never
 
-from cerlab.model.event import UNITS, Duration, Timestamp, Value, moment_of_text
+from cerlab.model.event import UNITS, Duration, Timestamp, Value, is_in_calendar, moment_of_text
 from cerlab.rows import expressions as ex
 from cerlab.rows.expressions import CastType
 
@@ -406,7 +406,7 @@ def cast(value: Any, to: CastType) -> Value:
             return str(value).lower() if isinstance(value, bool) else str(value)
         case CastType.TIMESTAMP | CastType.DATE:
             moment = moment_of_text(value) if isinstance(value, str) else value
-            if moment is None or not -(2**63) <= moment.nanoseconds < 2**63:
+            if moment is None or not is_in_calendar(moment.nanoseconds):
                 return None
             day = UNITS["DAY"] if to is CastType.DATE else 1
             return Timestamp(moment.nanoseconds // day * day)

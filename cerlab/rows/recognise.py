@@ -16,7 +16,7 @@ from cerlab.io.column_types import typed_table
 from cerlab.io.conversion import duplicate_column, utf_8
 from cerlab.io.files import whole_pipe
 from cerlab.io.sources import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
-from cerlab.model.columns import array_of, is_moment, is_text, values_of, without_views
+from cerlab.model.columns import array_of, is_moment, is_text, nanoseconds, values_of, without_views
 from cerlab.model.event import Duration, Event, Timestamp, Value, check_names, to_value
 from cerlab.model.stream import Stream
 from cerlab.rows.compile import Machine, failures, machine, result_positions
@@ -347,6 +347,8 @@ def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any
         values = [_float(value) for value in values]
     try:
         if of_time and (array := array_of(values)) is not None:
+            if nanoseconds(array) is None and arrow_type == _in_nanoseconds(arrow_type):
+                return array  # of no column, whose unit might hold moments far away
             return array.cast(arrow_type)
         return pa.array(values, arrow_type)
     except (pa.ArrowInvalid, OverflowError) as error:

@@ -16,7 +16,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
@@ -243,14 +242,3 @@ def test_a_time_whose_name_has_a_colon(tmp_path: Path, capsys: pytest.CaptureFix
         assert capsys.readouterr().out.count("\n") == 1
     assert main([*command[:-1], "n:sec"]) == 2
     assert "CER0801" in capsys.readouterr().err
-
-
-def test_a_column_type_beside_the_type_column(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "e.csv").write_text("type,kind\nx,A\n")
-    (tmp_path / "e.ndjson").write_text('{"type": "x", "kind": "A"}\n')
-    parquet.write_table(pa.table({"type": ["x"], "kind": ["A"]}), tmp_path / "e.parquet")
-    for suffix in ("csv", "ndjson", "parquet"):
-        assert main(["run", "A", str(tmp_path / f"e.{suffix}"), "--type-column", "kind"]) == 2
-        assert "column 'kind' holds the event types, and" in capsys.readouterr().err

@@ -67,9 +67,7 @@ def line_of(rng: Random, kind: str, type: str, cells: dict[str, str]) -> str:
     values = {n: c.strip() if n in "tzo" else c for n, c in held.items()}
     for name in values.keys() & {"i", "d", "b"}:
         text = values[name].lower().lstrip("+")
-        if name == "b":
-            values[name] = json.loads(text)  # as JSON has it
-        elif text not in ("nan", "9223372036854775809", "007"):
+        if name == "b" or text not in ("nan", "9223372036854775809", "007"):
             values[name] = json.loads(text)
         else:
             values[name] = 7  # type: ignore[assignment]

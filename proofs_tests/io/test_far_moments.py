@@ -185,3 +185,32 @@ def test_durations_of_more_than_64_bits_are_compared() -> None:
     assert cerlab.Stream(table).to_arrow().equals(table)
     with pytest.raises(cerlab.BadData, match="CER0740"):
         cerlab.parse_query("SELECT * WHERE A AS a").run(table).aggregate(sum="a.d")
+
+
+ROWS = {
+    "FIRST(A.ts) AS a, LAST(B.ts) AS b PATTERN (A B) DEFINE B AS ts > A.ts": [(0, 1), (2, 3)],
+    "MAX(A.ts) AS a, MIN(A.ts) AS b PATTERN (A+) DEFINE A AS v < 5": [(1, 2)],
+    "A.ts AS a PATTERN (A) DEFINE A AS ts = TIMESTAMP '9999-12-31 00:00:00'": [(1,), (3,)],
+    "A.ts AS a PATTERN (A) DEFINE A AS ts < DATE '1000-01-01'": [(2,)],
+    "CAST('9999-12-31' AS TIMESTAMP) AS a PATTERN (A) DEFINE A AS v = 1": [(1,)],
+    "A.ts AS a PATTERN (A) DEFINE A AS ts - INTERVAL '1' DAY >= DATE '2006-01-01'": [(0,)],
+}
+
+
+@pytest.mark.parametrize("clause", ROWS)
+@pytest.mark.parametrize("evaluator", ["auto", "reference"])
+def test_in_row_patterns(clause: str, evaluator: Any) -> None:
+    """They are ordered, partitioned, compared and measured; nothing computes with them."""
+    table = TABLE.append_column("v", pa.array(range(1, 6)))
+
+    def rows(text: str) -> list[tuple[Any, ...]]:
+        query = f"SELECT * FROM t MATCH_RECOGNIZE ({text})"
+        found = cerlab.match_recognize(query, table, evaluator=evaluator).to_pylist()
+        return [tuple(map(cerlab_moment, row.values())) for row in found]
+
+    expected = [tuple(EXPECTED[n] for n in each) for each in ROWS[clause]]
+    assert rows(f"ORDER BY v MEASURES {clause}") == expected
+    pairs = "PARTITION BY ts ORDER BY v MEASURES COUNT(*) AS n PATTERN (A A) DEFINE A AS v > 0"
+    assert rows(pairs) == [(EXPECTED[1], 2)]
+    first = "ORDER BY ts, v MEASURES FIRST(A.ts) AS a PATTERN (A+) DEFINE A AS ts IS NOT NULL"
+    assert rows(first) == [(EXPECTED[2],)]

@@ -74,16 +74,16 @@ def test_an_array_of_json(indent: int | None, tmp_path: Path, suite: Suite) -> N
 @pytest.mark.parametrize(
     ("text", "code", "row"),
     [
-        ('[{"type": "A"} {"type": "B"}]', "CER0733", None),
-        ('[{"type": "A"},]', "CER0733", None),
-        ('[{"type": "A"}', "CER0733", None),
-        ('[{"type": "A"}] x', "CER0733", None),
+        ('[{"type": "A"} {"type": "B"}]', "CER0733", 1),
+        ('[{"type": "A"},]', "CER0733", 1),
+        ('[{"type": "A"}', "CER0733", 1),
+        ('[{"type": "A"}] x', "CER0733", 1),
         ('[{"type": "A"}, 3]', "CER0734", 2),
         ('[{"type": "A", "type": "B"}]', "CER0732", 1),
         ('[{"type": "A"}, {"v": 1}]', "CER0701", 2),
     ],
 )
-def test_what_is_no_array_of_events(text: str, code: str, row: int | None, tmp_path: Path) -> None:
+def test_what_is_no_array_of_events(text: str, code: str, row: int, tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text(text)
     with pytest.raises(cerlab.BadData, match=code) as caught:
         cerlab.Stream.read(tmp_path / "e.json")

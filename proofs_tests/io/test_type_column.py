@@ -99,7 +99,7 @@ def test_two_columns_that_could_be_the_type(tmp_path: Path) -> None:
         WRITERS[kind](path, [{**row, "type": "C"} for row in ROWS])
         if kind == "csv":
             path.write_text("kind,type\nA,C\n")
-        with pytest.raises(cerlab.BadData, match="'type' stands twice"):
+        with pytest.raises(cerlab.BadData, match="'kind' holds the event types, and"):
             cerlab.Stream.read(path, type=KIND)
 
 
