@@ -47,8 +47,21 @@ _SPARK_TYPES = {
     "string": "string",
     "timestamp[ns]": "timestamp_ntz",
     "timestamp[ns, tz=UTC]": "timestamp",
+    # moments far away, and integers beyond 64 bits (`cerlab.io.column_types`)
+    "timestamp[us]": "timestamp_ntz",
+    "timestamp[us, tz=UTC]": "timestamp",
+    "large_string": "string",
 }
 """The JSON names of Spark's types, by those of Arrow."""
+
+_WIDER = {
+    ("int64", "double"),
+    ("int64", "large_string"),
+    ("large_string", "double"),
+    ("timestamp[ns]", "timestamp[us]"),
+    ("timestamp[ns, tz=UTC]", "timestamp[us, tz=UTC]"),
+}
+"""The types of cells that have a wider one in common, as `cerlab.io.column_types.join` has it."""
 
 _Source: TypeAlias = "tuple[str, Callable[[], Any]]"
 """A name of a file, and a way to open it."""
@@ -95,8 +108,9 @@ def _join(before: str, kind: str, format: str, place: DataPlace) -> str:
     """Return the type that fits the values of two; CSV has text for all."""
     if kind == before or "null" in (before, kind):
         return before if kind == "null" else kind
-    if {before, kind} == {"int64", "double"}:
-        return "double"
+    for pair in ((before, kind), (kind, before)):
+        if pair in _WIDER:
+            return pair[1]
     if format == "csv":
         return "string"
     raise BadData(

@@ -30,6 +30,8 @@ CSV = {
     "a header alone": "type,v,t\n",
     "nothing": "",
     "beyond 64 bits": "type,v\nA,9223372036854775808\nB,2\n",
+    "beyond 64 bits, one with decimals": "type,v\nA,18446744073709551617\nB,0.5\n",
+    "moments far away": "type,t,z\nA,9999-12-31,0001-01-01T00Z\nB,2024-01-01,2024-01-01T00Z\n",
     "no number in 64 bits": "type,v\nA,1e400\nB,2\n",
     "NaN and infinity": "type,v\nA,1.5\nB,NaN\nB,-inf\n",
     "integers and text": "type,v\nA,1\nB,one\n",
@@ -96,6 +98,7 @@ def rows_of_here(*paths: Path) -> list[Any]:
     return [repr((e.type, e.stream, sorted(cells(dict(e.attributes)).items()))) for e in events]
 
 
+@pytest.mark.filterwarnings("ignore:CER092")
 @pytest.mark.parametrize(("kind", "text"), TEXTS)
 def test_a_text_has_the_events_and_the_errors_that_it_has_here(
     spark: Any, tmp_path: Path, kind: str, text: str | bytes
