@@ -340,7 +340,7 @@ def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any
             values = values.cast(_in_nanoseconds(arrow_type))
         return values.cast(arrow_type)
     if isinstance(values, pa.Array):
-        return pa.array(values.to_pylist(), arrow_type)
+        return _dictionary(values.to_pylist(), arrow_type)
     of_time = measure_type.kind in _OF_TIME
     # CASE and COALESCE may give an integer where the type of all results is a double
     if measure_type.kind is Kind.DOUBLE:
@@ -350,7 +350,8 @@ def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any
             if nanoseconds(array) is None and arrow_type == _in_nanoseconds(arrow_type):
                 return array  # of no column, whose unit might hold moments far away
             return array.cast(arrow_type)
-        return pa.array(values, arrow_type)
+        is_coded = pa.types.is_dictionary(arrow_type)
+        return _dictionary(values, arrow_type) if is_coded else pa.array(values, arrow_type)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise BadData(
             "CER0787",
@@ -358,6 +359,15 @@ def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any
             place=DataPlace("the result", None, name),
             hint="integers of the result have 64 bits; multiply by 1.0 for doubles",
         ) from None
+
+
+def _dictionary(values: list[Value], kind: Any) -> Any:
+    """Return values in a dictionary of any type: pyarrow's own converter lacks some."""
+    import pyarrow as pa
+
+    coded = pa.array(values, kind.value_type).dictionary_encode()
+    codes = coded.indices.cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(codes, coded.dictionary, ordered=kind.ordered)
 
 
 _OF_TIME = (Kind.MOMENT, Kind.DURATION)

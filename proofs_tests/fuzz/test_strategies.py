@@ -207,7 +207,7 @@ def test_a_failing_case_prints_as_query_events_and_answers() -> None:
     with pytest.raises(AssertionError) as failure:
         test()
     assert re.match(
-        r"""Failing test case: test\(
+        r"""(?:Failing test case|Falsifying example): test\(
     case=Case\(
         "SELECT \* WHERE A",
         \[

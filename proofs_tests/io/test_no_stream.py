@@ -38,11 +38,15 @@ def polars(*columns: Any) -> Any:
 
 FRAME = pandas(v=[1, 2])
 LARGE = 10**18 + 1
+
+INT128 = getattr(pl, "Int128", pl.Int64)
+"""The type of polars, which older versions do not have."""
+
 HOLDS: dict[str, tuple[Callable[[], Any], list[Any]]] = {
     "polars Categorical": (lambda: polars(pl.Series("v", ["x", "y"], pl.Categorical)), ["x", "y"]),
     "polars Enum": (lambda: polars(pl.Series("v", ["x", None], pl.Enum(["y", "x"]))), ["x", None]),
-    "polars Int128": (lambda: polars(pl.Series("v", [LARGE, -5], pl.Int128)), [LARGE, -5]),
-    "polars Int128, NULL": (lambda: polars(pl.Series("v", [None, -5], pl.Int128)), [None, -5]),
+    "polars Int128": (lambda: polars(pl.Series("v", [LARGE, -5], INT128)), [LARGE, -5]),
+    "polars Int128, NULL": (lambda: polars(pl.Series("v", [None, -5], INT128)), [None, -5]),
     "pandas sparse": (lambda: pandas(v=pd.arrays.SparseArray([7, 0])), [7, 0]),
     "pandas sparse doubles": (lambda: pandas(v=pd.arrays.SparseArray([0.5, 1.5])), [0.5, 1.5]),
     "pandas number as a name": (
@@ -71,9 +75,10 @@ def test_values_are_what_they_were(name: str) -> None:
         assert table.to_pylist() == [{"m": values[1]}]
 
 
+@pytest.mark.skipif(pl.Int64 == INT128, reason="this polars has no integers of 128 bits")
 def test_integers_of_128_bits_are_exact() -> None:
     values = [2**127 - 1, -(2**127)]
-    frame = polars(pl.Series("v", values, pl.Int128))
+    frame = polars(pl.Series("v", values, INT128))
     assert [event.attributes["v"] for event in Stream(frame)] == values
     assert cerlab.count("SELECT * WHERE A AS a ; B AS b FILTER a.v > b.v", frame) == 1
 
@@ -97,8 +102,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "polars LazyFrame": (lambda: polars().lazy(), "CER0812"),
     "polars struct": (lambda: polars(pl.Series("v", [{"x": 1}, {"x": 2}])), "events"),
     "polars list of Int128": (
-        lambda: polars(pl.Series("v", [[1], [2]], pl.List(pl.Int128))),
-        "CER0703",
+        lambda: polars(pl.Series("v", [[1], [2]], pl.List(INT128))),
+        "events" if pl.Int64 == INT128 else "CER0703",
     ),
     "Arrow array": (lambda: pa.array(TYPES), "CER0705"),
     "NumPy array": (lambda: np.array(TYPES), "CER0705"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -145,7 +146,8 @@ def vary_layout(rng: Random, array: Any) -> Any:
     if is_slice:  # before the encoding: pyarrow spoils dictionaries of float16 when it joins them
         array = pa.concat_arrays([array, array])
     if rng.random() < 0.3:
-        array = array.dictionary_encode()
+        with suppress(pa.ArrowNotImplementedError):  # of float16, before pyarrow 26
+            array = array.dictionary_encode()
     if is_slice:
         array = array[length:]
     if rng.random() < 0.3:

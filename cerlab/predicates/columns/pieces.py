@@ -197,6 +197,8 @@ def one_array(column: Column, name: str) -> Numbers | None:
 def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
     import pyarrow as pa
 
+    if chunk.type == pa.float16():  # which pyarrow before 26 does not encode
+        chunk = chunk.cast(pa.float32())
     types, kind = pa.types, chunk.type
     if types.is_dictionary(kind):
         return _dictionary_codes(chunk)
@@ -238,8 +240,6 @@ def _numbers(chunk: Any) -> Numbers | DictionaryCodes:
         if (whole := nanoseconds(chunk)) is None:  # beyond 64 bits: each distinct value as it is
             return _dictionary_codes(chunk.dictionary_encode())
         chunk = whole
-    elif chunk.type == pa.float16():
-        chunk = chunk.cast(pa.float32())
     values, nulls = numbers_of(chunk), _nulls(chunk)
     if nulls is not None:  # ``fill_null`` would import pandas
         values = np.where(nulls, values.dtype.type(0), values)
