@@ -143,13 +143,22 @@ def needs_of(case: Case) -> tuple[str, ...]:
 
 
 def has_file(case: Case) -> bool:
-    """Return whether a file of plain JSON holds the events: an empty one is refused."""
-    plain = (int, str, bool, type(None))
-    return bool(case.events) and all(
-        isinstance(value, plain) or (isinstance(value, float) and abs(value) < 1e300)
-        for event in case.rows
-        for value in event.values()
-    )
+    """Return whether a file of plain JSON holds the events.
+
+    An empty file is refused, and so is an integer beyond 64 bits.
+    """
+    return bool(case.events) and all(_is_plain(v) for event in case.rows for v in event.values())
+
+
+def _is_plain(value: Any) -> bool:
+    match value:
+        case None | bool() | str():
+            return True
+        case int():
+            return -(2**63) <= value < 2**63
+        case float():
+            return abs(value) < 1e300
+    return False
 
 
 def counts_of(group: Group) -> Counter[str]:

@@ -20,8 +20,8 @@ from cerlab.model.event import Event
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import random_sremo, random_sremo_events
 from cerlab.theorems import srt as runs
+from proofs_tests.sremo.tables import E1, TABLE_1
 from proofs_tests.sremo.tables import sre as parsed
-from proofs_tests.sremo.test_vectors import E1, TABLE_1
 from proofs_tests.srt.cases import SHAPE, Matches, events, step
 from proofs_tests.suite import Suite
 

@@ -13,7 +13,7 @@ from cerlab.cli import main
 from cerlab.viz.deterministic import machine_text
 from cerlab.viz.dot import dot_text
 from cerlab.viz.machines import machine_tikz, srt_graph
-from proofs_tests.sremo.test_vectors import E1
+from proofs_tests.sremo.tables import E1
 from proofs_tests.srt.figures import FIG_1, FIG_3, FIG_4, FIG_5A, FIG_5B, FIG_12, FIG_14
 
 FIGURES = {

@@ -1,6 +1,7 @@
 """The examples of the report as corrected, on transducers (SRT Thm. 27; SRT Def. 26).
 
-Positions count from 1 here, as in the papers. What expressions mean is in ``sremo/test_vectors``.
+Positions count from 1 here, as in the papers. The cases of expressions are in
+``cerlab/conformance/cases/sremo-vectors.json``.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ from cerlab.model.event import Event
 from cerlab.predicates.syntax import And, Not, all_of
 from cerlab.theorems import srt as runs
 from cerlab.theorems.srt import Configuration, star
-from proofs_tests.sremo.tables import sre
-from proofs_tests.sremo.test_vectors import E1, TABLE_1, trades
+from proofs_tests.sremo.tables import E1, TABLE_1, sre, trades
 from proofs_tests.srt.cases import Matches, events, from_one, guard, step
 from proofs_tests.srt.figures import (
     FIG_1,
