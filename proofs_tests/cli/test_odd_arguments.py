@@ -46,18 +46,6 @@ def test_text_outside_the_encoding_of_the_terminal_is_escaped(
 WIDTHS = [2**31 - 1, 2**31, 2**62, 2**63 - 1]
 
 
-@pytest.mark.parametrize("width", [*WIDTHS, 2**63])
-def test_windows_of_so_many_events(width: int) -> None:
-    for key in ("", "PARTITION BY [type] "):
-        text = f"SELECT * WHERE A ; B {key}WITHIN {width} EVENTS"
-        expected = cerlab.evaluate(text, EVENTS, evaluator="reference")
-        assert len(expected) == (not key)
-        assert cerlab.parse_query(text).open().push(EVENTS) == expected
-        for evaluator in EVALUATORS - {"lists"}:  # which takes no windows
-            assert cerlab.evaluate(text, EVENTS, evaluator=evaluator) == expected
-        assert cerlab.count(text, EVENTS) == len(expected)
-
-
 @pytest.mark.parametrize("limit", [*WIDTHS, 2**63, 2**64, 10**30])
 def test_limits_beyond_what_there_can_be(
     limit: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

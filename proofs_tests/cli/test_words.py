@@ -240,7 +240,7 @@ def test_events_and_columns_lack_the_same(suite: Suite) -> None:
 
 
 def test_every_kind_has_a_code() -> None:
-    assert len(set(CODES.values())) == len(CODES) == 7
+    assert len(set(CODES.values())) == len(CODES) == 8
 
 
 @pytest.mark.filterwarnings("default::cerlab.AnswerWarning")

@@ -94,7 +94,8 @@ def arguments_of(case: Case, path: Path) -> list[str]:
     path.write_text("".join(f"{json.dumps(row, allow_nan=False)}\n" for row in rows))
     arguments = ["run", case.query, str(path), "--language", case.language]
     if "time" in case.options:
-        arguments += ["--time", f"{case.options['time']}:{case.options['unit']}"]
+        names = [case.options[name] for name in ("time", "unit") if name in case.options]
+        arguments += ["--time", ":".join(names)]
     if "until" in case.options:
         arguments += ["--until", str(decode(case.options["until"]))]
     return arguments

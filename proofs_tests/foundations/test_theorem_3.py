@@ -15,6 +15,7 @@ import cerlab
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.compile.foundations import focel_to_cea, focel_to_epsilon_cea
+from cerlab.conformance import Case, cases
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.rewrite import lp_normal_form
@@ -163,24 +164,27 @@ def test_figure_2_is_the_automaton_of_a_formula() -> None:
         assert answers(fig_2(), S) == answers(focel_to_cea(phi), S)
 
 
-@pytest.mark.parametrize(
-    ("text", "types", "v", "expected"),
-    [
-        ("A", "AB", "00", [{(0,)}, set()]),
-        ("A AS x ; A AS x", "AA", "00", [set(), set()]),
-        ("A ; A", "AAA", "000", [set(), {(0, 1)}, {(0, 2), (1, 2)}]),
-        ("A+", "ABA", "000", [{(0,)}, set(), {(2,), (0, 2)}]),
-        ("(A ; B)+", "ABAB", "0000", [set(), {(0, 1)}, set(), {(0, 1, 2, 3), (0, 3), (2, 3)}]),
-        ("(A AS x OR B AS x) FILTER x[v = 1]", "AB", "01", [set(), {(1,)}]),
-        ("A AS x ; (B FILTER x[v = 1])", "AAB", "010", [set(), set(), {(1, 2)}]),
-        ("A AS x ; (B FILTER x[v = 1])+", "AABB", "0100", [set(), set(), {(1, 2)}, ...]),
-        ("A ; ((A AS x FILTER x[v = 1]) OR B)+", "AAB", "000", [set(), set(), {(0, 2), (1, 2)}]),
-    ],
-)
-def test_formulas_by_hand(text: str, types: str, v: str, expected: list[object]) -> None:
-    sets = answers(focel_to_cea(parse_formula(text)), stream(types, v))
-    for positions, row in zip(sets, expected, strict=True):
-        assert row is ... or positions == row
+def has_automaton(case: Case) -> bool:
+    """Return whether a formula is unary, well-formed, and one of Foundations."""
+    try:
+        focel_to_cea(parse_formula(case.query))
+    except (cerlab.Unsupported, cerlab.IllFormed):
+        return False
+    return True
+
+
+UNARY = [case for case in cases("fo-cel") if has_automaton(case)]
+
+
+def test_most_formulas_by_hand_are_unary() -> None:
+    assert len(UNARY) > 20
+
+
+@pytest.mark.parametrize("case", UNARY, ids=lambda case: case.id)
+def test_formulas_by_hand(case: Case) -> None:
+    events = case.stream.events
+    expected = by_end(frozenset(map(frozenset, case.expected)), len(events))
+    assert answers(focel_to_cea(parse_formula(case.query)), events) == expected
 
 
 def test_streams_of_atoms_are_tested() -> None:

@@ -90,17 +90,6 @@ def test_what_is_no_array_of_events(text: str, code: str, row: int, tmp_path: Pa
     assert caught.value.row == row
 
 
-@pytest.mark.parametrize("evaluator", ["reference", "automaton", "tecs", "compiled"])
-@pytest.mark.parametrize(
-    ("later", "answers"),
-    [("10:00:05", 1), ("10:00:05.000001", 0), ("10:00:05Z", 1), ("12:00:05+02:00", 1)],
-)
-def test_times_as_iso_8601_writes_them(evaluator: Any, later: str, answers: int) -> None:
-    events = [{"type": "A", "t": "2026-01-31T10:00:00"}, {"type": "B", "t": f"2026-01-31T{later}"}]
-    query = "SELECT * WHERE A ; B WITHIN 5 SECONDS"
-    assert len(cerlab.evaluate(query, events, evaluator=evaluator, time="t")) == answers
-
-
 def test_options_where_events_go_in() -> None:
     rows_of: list[dict[str, Any]] = [{"t": 1}, {"type": "B", "t": 6}]
     query = "SELECT * WHERE A ; B WITHIN 5 SECONDS"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 from random import Random
 
 import pytest
 
-import cerlab
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import last_at_most, next_at_most, valuations
 from cerlab.logic.cel.text import formula_text
@@ -22,7 +20,6 @@ from cerlab.testing import Shape, random_events, random_formula
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=2, events=5, family=True)
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def random_example(rng: Random) -> tuple[cel.Formula, tuple[Event, ...]]:
@@ -95,32 +92,3 @@ def test_text_of_the_whole_family(suite: Suite) -> None:
         return True
 
     suite.run(case, deep_count=10_000)
-
-
-@pytest.mark.parametrize(
-    ("example", "strategy", "expected"),
-    [
-        ("fire_phi1", "STRICT", [(1, 2)]),
-        ("fire_phi1", "NEXT", [(1, 2), (1, 8)]),
-        ("fire_phi1", "LAST", [(1, 2), (5, 8)]),
-        ("fire_phi1", "MAX", [(1, 2), (1, 8), (5, 8)]),
-        ("humidity_phi3", "MAX", [(3, 4, 6, 7)]),
-        ("humidity_phi3", "NEXT", [(3, 4, 6, 7)]),
-        ("humidity_phi3", "LAST", [(3, 4, 6, 7)]),
-        ("core_q3", "MAX", [(0, 1, 3, 5), (0, 1, 3, 6, 7)]),
-    ],
-)
-def test_the_strategies_on_the_papers_own_examples(
-    example: str, strategy: str, expected: list[tuple[int, ...]]
-) -> None:
-    """FOUND Sec. 4 on its Figure 1, and MAX of CORE's Q3."""
-    folder = EXAMPLES / example
-    (query_file,) = folder.glob("query.*")
-    (events_file,) = folder.glob("events.*")
-    text = query_file.read_text()
-    if text.startswith("SELECT"):
-        query = text.replace("SELECT *", f"SELECT {strategy} *")
-    else:
-        query = f"SELECT {strategy} * WHERE {text}"
-    answers = cerlab.evaluate(query, events_file, evaluator="reference")
-    assert [answer.positions for answer in answers] == expected
