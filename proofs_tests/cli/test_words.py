@@ -26,9 +26,8 @@ from cerlab.io import as_stream
 from cerlab.magic import ceql_magic
 from proofs_tests.suite import Suite
 
-CASES = list(cases("warnings-of-answers"))
-WARNINGS = [(case.query, case.expected) for case in CASES]
-EVENTS = CASES[0].rows
+EVENTS = next(cases("warnings-of-answers")).rows
+WARNINGS = [(c.query, c.expected) for c in cases("warnings-of-answers") if c.rows == EVENTS]
 
 
 def codes(caught: list[warnings.WarningMessage]) -> list[str]:
