@@ -113,26 +113,6 @@ def test_fo_cel_that_machines_do_not_take_is_refused_by_name() -> None:
     assert len(cerlab.evaluate(binary, events, logic="fo")) == 1, "auto falls back to the reference"
 
 
-OUTSIDE = [
-    "SELECT x WHERE A AS x ; B",
-    "SELECT NONE WHERE A AS x",
-    "PROJECT[x](A AS x ; B)",
-    "MAX(A AS x) ; B",
-    "A ; STRICT(B)+",
-    "A AND B",
-    "A : B",
-    "(A OR B) AS x",
-]
-
-
-@pytest.mark.parametrize("evaluator", ["reference", *FO_MACHINES, "auto"])
-@pytest.mark.parametrize("text", OUTSIDE)
-def test_what_is_outside_fo_cel_is_refused_by_all(text: str, evaluator: EvaluatorName) -> None:
-    events = [{"type": kind} for kind in "ABAB"]
-    with pytest.raises(cerlab.Unsupported):
-        cerlab.evaluate(text, events, logic="fo", evaluator=evaluator)
-
-
 @pytest.mark.parametrize("evaluator", ["reference", *FO_MACHINES, "auto"])
 def test_scopes_are_checked_where_no_event_is_read(evaluator: EvaluatorName) -> None:
     text = "SELECT * FROM S WHERE A FILTER A[v = 1]"
