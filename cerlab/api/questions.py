@@ -101,7 +101,7 @@ def equivalent(
         return decisions.equivalent(cast(What, a), cast(What, b))
     from cerlab.rows import decide  # loads columns
 
-    if patterns[0] == patterns[1]:
+    if patterns[0] == patterns[1] and (same is None or same in _SAME_WORDS):
         return Verdict(True, None, _SAME_CLAUSE)
     same = same or "labels"
     return _verdict(
@@ -123,7 +123,7 @@ def contained(
         return decisions.contained(cast(What, a), cast(What, b))
     from cerlab.rows import decide  # loads columns
 
-    if patterns[0] == patterns[1]:
+    if patterns[0] == patterns[1] and (same is None or same in _SAME_WORDS):
         return Verdict(True, None, _SAME_CLAUSE)
     same = same or "labels"
     words = "the right finds all that the left finds"

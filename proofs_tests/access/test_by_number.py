@@ -177,7 +177,7 @@ def test_a_wrong_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
             agrees_with_iteration(random_case(rng, ANY_QUERY), rng)
         except AssertionError:
             wrong += 1
-    assert wrong > 30
+    assert wrong > 20
 
 
 def test_what_only_the_reference_takes_is_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,7 +187,7 @@ def test_durations_of_more_than_64_bits_are_compared() -> None:
         cerlab.parse_query("SELECT * WHERE A AS a").run(table).aggregate(sum="a.d")
 
 
-ROWS = {
+MEASURED: dict[str, list[tuple[int, ...]]] = {
     "FIRST(A.ts) AS a, LAST(B.ts) AS b PATTERN (A B) DEFINE B AS ts > A.ts": [(0, 1), (2, 3)],
     "MAX(A.ts) AS a, MIN(A.ts) AS b PATTERN (A+) DEFINE A AS v < 5": [(1, 2)],
     "A.ts AS a PATTERN (A) DEFINE A AS ts = TIMESTAMP '9999-12-31 00:00:00'": [(1,), (3,)],
@@ -197,7 +197,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("clause", ROWS)
+@pytest.mark.parametrize("clause", MEASURED)
 @pytest.mark.parametrize("evaluator", ["auto", "reference"])
 def test_in_row_patterns(clause: str, evaluator: Any) -> None:
     """They are ordered, partitioned, compared and measured; nothing computes with them."""
@@ -208,7 +208,7 @@ def test_in_row_patterns(clause: str, evaluator: Any) -> None:
         found = cerlab.match_recognize(query, table, evaluator=evaluator).to_pylist()
         return [tuple(map(cerlab_moment, row.values())) for row in found]
 
-    expected = [tuple(EXPECTED[n] for n in each) for each in ROWS[clause]]
+    expected = [tuple(EXPECTED[n] for n in each) for each in MEASURED[clause]]
     assert rows(f"ORDER BY v MEASURES {clause}") == expected
     pairs = "PARTITION BY ts ORDER BY v MEASURES COUNT(*) AS n PATTERN (A A) DEFINE A AS v > 0"
     assert rows(pairs) == [(EXPECTED[1], 2)]
