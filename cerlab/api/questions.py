@@ -101,11 +101,12 @@ def equivalent(
         return decisions.equivalent(cast(What, a), cast(What, b))
     from cerlab.rows import decide  # loads columns
 
-    if patterns[0] == patterns[1] and (same is None or same in _SAME_WORDS):
-        return Verdict(True, None, _SAME_CLAUSE)
     same = same or "labels"
     return _verdict(
-        lambda: decide.equivalent(*patterns, same=same, rows=rows), _SAME_WORDS.get(same, ""), rows
+        lambda: decide.equivalent(*patterns, same=same, rows=rows),
+        _SAME_WORDS.get(same, ""),
+        rows,
+        is_one=patterns[0] == patterns[1],
     )
 
 
@@ -123,14 +124,13 @@ def contained(
         return decisions.contained(cast(What, a), cast(What, b))
     from cerlab.rows import decide  # loads columns
 
-    if patterns[0] == patterns[1] and (same is None or same in _SAME_WORDS):
-        return Verdict(True, None, _SAME_CLAUSE)
     same = same or "labels"
     words = "the right finds all that the left finds"
-    return _verdict(lambda: decide.contained(*patterns, same=same, rows=rows), words, rows)
+    is_one = patterns[0] == patterns[1]
+    return _verdict(
+        lambda: decide.contained(*patterns, same=same, rows=rows), words, rows, is_one=is_one
+    )
 
-
-_SAME_CLAUSE = "the same clause"
 
 _SAME_WORDS: Mapping[Same, str] = {
     "labels": "the same matches with the same labels",
@@ -156,11 +156,18 @@ def _row_patterns(
     return None
 
 
-def _verdict(decided: Callable[[], RowVerdict], claim: str, rows: Rows) -> Verdict:
-    """Return the verdict on row patterns; where it is not decided, the reason why."""
+def _verdict(
+    decided: Callable[[], RowVerdict], claim: str, rows: Rows, *, is_one: bool = False
+) -> Verdict:
+    """Return the verdict on row patterns; where it is not decided, the reason why.
+
+    `is_one` says that both are one clause, which finds what it finds.
+    """
     try:
         verdict = decided()
     except Unsupported as error:
+        if is_one:
+            return Verdict(True, None, "the same clause")
         return Verdict(None, None, f"{error.message}; {error.hint}")
     found, table = verdict.found, verdict.table
     if found is None or table is None:

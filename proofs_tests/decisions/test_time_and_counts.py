@@ -110,7 +110,11 @@ UNDECIDED = {
 def test_a_verdict_names_what_is_not_decided(formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MAX_TRIED", 200)
     for ask in UNDECIDED[formula]:
-        others = {satisfiable: [], contained: ["A ; B"], equivalent: [formula]}
+        others = {
+            satisfiable: [],
+            contained: ["A ; B"],
+            equivalent: [f"({formula}) OR ({formula})"],
+        }
         verdict = ask(formula, *others[ask])
         assert (verdict.holds, verdict.witness) == (None, None)
         assert verdict.reason.startswith("not decided: ")

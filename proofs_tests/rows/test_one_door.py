@@ -73,6 +73,15 @@ def test_a_text_and_its_value_are_one_question() -> None:
         assert cerlab.show(query) == cerlab.parse_rows(text)
 
 
+def test_a_clause_finds_what_it_finds() -> None:
+    """Also where its conditions are outside of what is decided."""
+    clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A B) DEFINE B AS x * x > 2)"
+    other = clause.replace("x * x", "x * (x)")
+    for ask in (cerlab.equivalent, cerlab.contained):
+        assert (ask(clause, clause).holds, ask(clause, clause).reason) == (True, "the same clause")
+        assert ask(clause, other.replace("2)", "3)")).holds is None
+
+
 @pytest.mark.parametrize(
     ("left", "right", "same", "says"),
     [
@@ -127,7 +136,7 @@ def test_the_witness_of_a_drawn_pair_is_one_by_the_reference(suite: Suite) -> No
 
 def test_undecided_is_a_verdict() -> None:
     clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A B) DEFINE B AS x + 1 > 2)"
-    verdict = cerlab.equivalent(clause, clause)
+    verdict = cerlab.equivalent(clause, clause.replace("x + 1 > 2", "x + 1 > 3"))
     assert (verdict.holds, verdict.witness) == (None, None)
     assert verdict.reason.startswith("this is not decided: x + 1 is not a comparison")
     assert "rows=" in verdict.reason
@@ -177,7 +186,7 @@ def test_commands_read_the_clause_without_a_language(
         ),
         (1, '  {"x": 0}', ["equivalent", str(query), FALL.format("")]),
         (0, "yes: the right finds all", ["contained", never, either("A")]),
-        (3, "this is not decided: ", ["contained", undecided, undecided]),
+        (3, "this is not decided: ", ["contained", undecided, undecided.replace("2)", "3)")]),
         (0, "a match: rows 0, 1, 2", ["why", str(query), str(table)]),
         (1, "no match: rows 0, 1", ["why", str(query), str(table), "--positions", "0,1"]),
         (0, "  PATTERN (A B+)", ["show", str(query)]),

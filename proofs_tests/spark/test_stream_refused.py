@@ -185,3 +185,19 @@ def test_waits_and_windows_in_time_inside_are_refused_by_name(
         with pytest.raises(cerlab.Unsupported, match=f"CER0403.*{part}") as refused:
             ask()
         assert refused.value.hint == "cerlab.evaluate and cerlab run take it"
+
+
+def test_a_name_that_rows_of_a_stream_have_themselves_is_refused(
+    spark: Any, tmp_path: Path
+) -> None:
+    frame = arriving(spark, tmp_path)
+    for query, columns, name in (
+        ("SELECT * WHERE A ; B PARTITION BY [late]", ["A.k"], "late"),
+        ("SELECT * WHERE A ; B PARTITION BY [waits]", ["A.k"], "waits"),
+        ("SELECT * WHERE A AS late ; B PARTITION BY [k]", ["late"], "late"),
+    ):
+        named = frame.withColumnRenamed("long", name)
+        with pytest.raises(cerlab.UsageError, match=f"CER0862.*'{name}'"):
+            cerlab.spark.match_stream(
+                named, query, position="id", lateness=LATENESS, columns=columns
+            )
