@@ -102,7 +102,7 @@ SHOWS = {
     "why json": ["why", f"A AS `{HOSTILE}`", "e.ndjson", "--positions", "0", "--format", "json"],
     "why none": ["why", f"A ; `{HOSTILE}`", "e.ndjson"],
     "fuzz": ["fuzz", f"{sys.executable} engine.py {{query}} {{events}}", "--cases", "1"],
-    "conformance": ["conformance", f"{sys.executable} engine.py", "--only", "unless"],
+    "conformance": ["conformance", "--only", HOSTILE],
     "trial": ["trial", "--engine", HOSTILE],
     "sql": [
         "sql",
