@@ -189,10 +189,19 @@ def counts_of(group: Group) -> Counter[str]:
                 assert encode(int(totals["count"][0].as_py())) == case.expected, case.id
             if "session" in ways_of(case):
                 assert cerlab.count(case.query, case.stream) == len(case.answers), case.id
+                assert count_by_engine(case) in (None, len(case.answers)), case.id
                 if " LIMIT " not in case.query:  # totals are of all answers
                     totals = query_of(case).run(case.stream).aggregate(count=True)
                     assert totals.column("count").to_pylist() == [len(case.answers)], case.id
     return counts
+
+
+def count_by_engine(case: Case) -> int | None:
+    """Return the number of answers by the compiled engine; None if it does not take the case."""
+    try:
+        return EVALUATORS["compiled"].count(query_of(case), case.stream)
+    except cerlab.Unsupported:
+        return None
 
 
 COLUMNS = (*WAYS, "command", "own")
