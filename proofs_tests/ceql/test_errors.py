@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 
 import pytest
 
@@ -119,6 +120,30 @@ def test_comparisons_that_may_hold_by_type_are_taken(where: str) -> None:
 
 def test_an_attribute_of_one_of_several_types_is_known() -> None:
     cerlab.parse_query("SELECT * WHERE (BUY OR SELL) AS x FILTER x[open = TRUE]", SCHEMA)
+
+
+TWO_STREAMS = "CREATE STREAM S { EVENT A { v:int } } CREATE STREAM T { EVENT B { w:int } }"
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("SELECT S>A, T>B WHERE A ; B", None),
+        ("SELECT T>A WHERE A ; B", "CER0301"),
+        ("SELECT S>A[v] WHERE A", None),
+        ("SELECT T>A[v] WHERE A", "CER0301"),
+        ("SELECT S>x[v] WHERE (A OR B) AS x", None),
+        ("SELECT S>x[w] WHERE (A OR B) AS x", "CER0302"),
+        ("SELECT * WHERE PROJECT[S>A](A ; B)", None),
+        ("SELECT * WHERE PROJECT[T>A](A ; B)", "CER0301"),
+        ("SELECT * WHERE A FILTER S>A[v > 1]", None),
+        ("SELECT * WHERE A FILTER T>A[v > 1]", "CER0301"),
+    ],
+)
+def test_the_stream_of_a_label_declares_a_type_of_it(query: str, code: str | None) -> None:
+    expected = nullcontext() if code is None else pytest.raises(TypeMismatch, match=code)
+    with expected:
+        cerlab.parse_query(query, TWO_STREAMS)
 
 
 def test_without_a_schema_from_names_any_stream() -> None:

@@ -516,6 +516,10 @@ def test_records_that_stay_are_read_once_and_others_are_let_go(
         assert run(*values) == records.sums.py_func(*values)
         assert [*run._records] == [id(stays), id(values[2])]
         assert records_read.count(id(stays)) == 1
+        read_before = len(records_read)
+        again = (*values[:2], (7 + n, True), *values[3:])
+        assert run(*again) == records.sums.py_func(*again)
+        assert len(records_read) == read_before, "a pair of equal integers is the same record"
     assert len(records_read) == 3 + 1 + 3, "all arguments, the record that stays, the pairs"
 
 

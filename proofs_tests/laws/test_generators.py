@@ -20,6 +20,7 @@ from cerlab.testing import (
     ATTRIBUTES,
     LANGUAGES,
     Shape,
+    _case,
     cases,
     formulas,
     predicates,
@@ -29,6 +30,7 @@ from cerlab.testing import (
     random_query,
     streams,
 )
+from cerlab.testing.cel import columns_of
 
 SMALL = Shape(depth=2, events=4)
 
@@ -106,6 +108,17 @@ def test_so_formulas_have_no_contiguity_and_no_negation(phi: cel.Formula) -> Non
 def test_predicates_are_printed_and_read_back(P: Predicate) -> None:
     text = f"A FILTER A[{predicate_text(P)}]"
     assert str(cerlab.parse_formula(text)) == text
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+def test_columns_that_no_part_of_a_query_reads_are_mostly_kept() -> None:
+    """A tenth of all cases have every column, so that engines meet columns they do not need."""
+    with_others = 0
+    for seed in range(150):
+        text, rows = _case(Random(seed), ATTRIBUTES, times=False)
+        names = {name for row in rows for name in row} - {"type", "stream"}
+        with_others += bool(names - columns_of(cerlab.parse_query(text).ast))
+    assert with_others > 10
 
 
 def test_most_streams_have_an_answer() -> None:

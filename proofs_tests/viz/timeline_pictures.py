@@ -11,6 +11,9 @@ from cerlab import ComplexEvent
 from cerlab.viz.timeline import Timeline
 from cerlab.viz.timeline_value import FEW
 
+WITHOUT_RULES = ("cerlab-timeline", "event", "row", "answer", "differs", "key", "break")
+"""Classes that name a part of the picture and do not change how it looks."""
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -40,6 +43,7 @@ def read_back(svg: str) -> Picture:
     assert root.get("role") == "img"
     assert root[0].tag == f"{SVG}title"
     assert root[1].tag == f"{SVG}desc"
+    _check_classes(root)
     groups = list(root.iter(f"{SVG}g"))
     events = {
         int(g.attrib["data-position"]): _places(g)[0][0]
@@ -53,6 +57,16 @@ def read_back(svg: str) -> Picture:
     ]
     words = " ".join(node.text or "" for node in root.iter(f"{SVG}text"))
     return Picture(events, rows, words)
+
+
+def _check_classes(root: Any) -> None:
+    """Check that the style sheet knows each class, and that the row names have theirs."""
+    rules = re.findall(r"\.([a-z]\w*)", root.find(f"{SVG}style").text)
+    classes = [node.get("class").split() for node in root.iter() if "class" in node.attrib]
+    assert all(classes), "an empty class has no rule"
+    assert {name for names in classes for name in names} <= {*rules, *WITHOUT_RULES}
+    for row in root.iterfind(f"{SVG}g[@class='row']"):
+        assert [text.get("class") for text in row.iterfind(f"{SVG}text")] == ["name", "small"]
 
 
 def _is_answer(g: Any) -> bool:
