@@ -108,20 +108,24 @@ def text_parts(
         except LongLine:
             raise _too_long(reading, before + 1) from None
 
-    data = next_block() or b""
-    if data.startswith((b"PAR1", b"ARROW1", FEATHER_1, STREAM_MAGIC)):
-        raise BadData(
-            "CER0742",
-            "Parquet and Arrow IPC are not read from a pipe, or as text",
-            place=reading.place(),
-            hint="they are read from their end: write the file to a disk, and name it",
-        )
-    while (first := telling_line(_lines(data, before, reading))) is None:
-        if not data.strip(b"\r\n"):  # which may be very many
-            before, data = before + _line_count(data), b""
-        if (more := next_block()) is None:
-            break
-        data += more
+    some: list[bytes] = []
+    lines, first = 0, None
+    while first is None and (fresh := next_block()) is not None:
+        if not some and fresh.startswith((b"PAR1", b"ARROW1", FEATHER_1, STREAM_MAGIC)):
+            raise BadData(
+                "CER0742",
+                "Parquet and Arrow IPC are not read from a pipe, or as text",
+                place=reading.place(),
+                hint="they are read from their end: write the file to a disk, and name it",
+            )
+        if fresh.strip(b"\r\n"):
+            first = telling_line(_lines(fresh, before + lines, reading))
+        elif not some:  # blank lines may be very many
+            before += _line_count(fresh)
+            continue
+        some.append(fresh)
+        lines += _line_count(fresh)
+    data = b"".join(some)
     if not data.strip():
         raise empty(reading.file)
     kind = kind or looks_like(next(_lines(data, before, reading)) if first is None else first)

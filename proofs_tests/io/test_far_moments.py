@@ -205,7 +205,7 @@ def test_in_row_patterns(clause: str, evaluator: Any) -> None:
 
     def rows(text: str) -> list[tuple[Any, ...]]:
         query = f"SELECT * FROM t MATCH_RECOGNIZE ({text})"
-        found = cerlab.match_recognize(query, table, evaluator=evaluator).to_pylist()
+        found: Any = cerlab.match_recognize(query, table, evaluator=evaluator).to_pylist()
         return [tuple(map(cerlab_moment, row.values())) for row in found]
 
     expected = [tuple(EXPECTED[n] for n in each) for each in MEASURED[clause]]
