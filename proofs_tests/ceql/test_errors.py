@@ -141,7 +141,7 @@ TWO_STREAMS = "CREATE STREAM S { EVENT A { v:int } } CREATE STREAM T { EVENT B {
     ],
 )
 def test_the_stream_of_a_label_declares_a_type_of_it(query: str, code: str | None) -> None:
-    expected = nullcontext() if code is None else pytest.raises(TypeMismatch, match=code)
+    expected = nullcontext() if code is None else pytest.raises(cerlab.TypeMismatch, match=code)
     with expected:
         cerlab.parse_query(query, TWO_STREAMS)
 
