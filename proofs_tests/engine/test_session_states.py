@@ -182,6 +182,40 @@ def test_a_total_that_no_session_writes_is_refused(
     totals(state=with_digest(document), **more)
 
 
+def stored_events(value: Any) -> Iterator[list[Any]]:
+    """Yield the events that registers of a document hold: a register, type, stream, attributes."""
+    if isinstance(value, list):
+        match value:
+            case ["a", str(), None | str(), [*_]]:
+                yield value
+        for each in value:
+            yield from stored_events(each)
+
+
+NOT_TEXTS: tuple[Any, ...] = ({"hex": "1"}, {"float": 0.5}, True, [])
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        *[(1, wrong) for wrong in (*NOT_TEXTS, None)],
+        *[(2, wrong) for wrong in NOT_TEXTS],
+        *[(3, [[wrong, {"float": 0.5}]]) for wrong in (*NOT_TEXTS[:3], None)],
+        *[(3, [["v", wrong]]) for wrong in ([], [None])],
+    ],
+)
+def test_an_event_of_a_register_that_no_session_writes_is_refused(part: int, wrong: Any) -> None:
+    text = "SELECT * WHERE (A AS a ; B AS b FILTER a.v < b.v) WAIT 9 [t]"
+    session = compared(text)
+    session.push(EVENTS[:5])
+    document = json.loads(session.state().partition(b"\n")[2])
+    event = next(stored_events(document["body"]))
+    compared(text, state=with_digest(document))
+    event[part] = wrong
+    with pytest.raises(cerlab.BadData, match="CER0771"):
+        compared(text, state=with_digest(document))
+
+
 TIMED = {
     "windowed": "SELECT * WHERE A ; B WITHIN 9 SECONDS",
     "general": "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 SECONDS",

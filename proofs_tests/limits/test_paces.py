@@ -68,6 +68,8 @@ KERNELS: dict[str, tuple[Callable[[str, list[dict[str, Any]]], object], str]] = 
     "counts that consume": (count_answers, "SELECT * WHERE A ; B+ ; A WITHIN 9 [t] CONSUME BY ANY"),
     "labels": (list_labels, "SELECT * WHERE (A AS x OR A AS y) ; B ; A WITHIN 4 EVENTS"),
     "totals": (sum_answers, "SELECT * WHERE A AS x ; B+ ; A WITHIN 6 EVENTS"),
+    "answers that wait": (list_answers, "SELECT * WHERE (A ; B ; A) WAIT 3 [t]"),
+    "answers that wait, counted": (count_answers, "SELECT * WHERE (A ; B ; A) WAIT 3 [t]"),
     "registers": (
         by_registers,
         "SELECT * WHERE (A AS x ; B AS y) FILTER x.k = y.k WITHIN 9 EVENTS",

@@ -138,3 +138,19 @@ def test_a_column_of_lists_has_no_value() -> None:
 def test_a_column_of_mixed_values_is_named() -> None:
     with pytest.raises(TypeMismatch, match="type: column 'x'"):
         match_recognize(CLAUSE, [{"x": 1}, {"x": "a"}])
+
+
+WRONG_COUNTS = [
+    *((name, n) for name in ("ABS", "CHAR_LENGTH", "LENGTH", "LOWER", "UPPER") for n in (0, 2)),
+    *((name, n) for name in ("MOD", "NULLIF") for n in (0, 1, 3)),
+    *(("ROUND", 0), ("ROUND", 3), ("COALESCE", 0), ("MATCH_NUMBER", 1), ("CLASSIFIER", 2)),
+    *((name, n) for name in ("PREV", "NEXT", "FIRST", "LAST") for n in (0, 3)),
+    *((name, n) for name in ("SUM", "AVG", "MIN", "MAX", "COUNT") for n in (0, 2)),
+]
+"""Functions, and numbers of arguments that they do not accept."""
+
+
+@pytest.mark.parametrize(("name", "count"), WRONG_COUNTS)
+def test_a_function_refuses_a_wrong_number_of_arguments(name: str, count: int) -> None:
+    with pytest.raises(IllFormed):
+        parse_rows(f"MATCH_RECOGNIZE (MEASURES {name}({', '.join('x' * count)}) AS m PATTERN (A))")
