@@ -65,6 +65,10 @@ class Inside:
                 rows = [row for row in rows if row["end"] - row["start"] < 2]
             case "extra":
                 rows += [{"start": 0, "end": 0, "positions": [0]}] if len(events) > 1 else []
+            case "extra positions" | "no positions":
+                extra = [{"positions": [0] if self.wrong == "extra positions" else []}]
+                rows = [{"positions": row["positions"]} for row in rows]
+                rows += extra if len(events) > 1 else []
             case "twice":
                 rows += rows[:1]
             case "positions":
@@ -100,12 +104,20 @@ def test_what_differs_is_made_small_and_explained() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-def test_an_answer_too_many_is_explained() -> None:
-    difference = fuzz(Inside("extra"), takes=TAKES).difference
+@pytest.mark.parametrize(
+    ("wrong", "row", "reasons"),
+    [
+        ("extra", '{"start": 0, "end": 0, "positions": [0]}', 1),
+        ("extra positions", '{"positions": [0]}', 1),
+        ("no positions", '{"positions": []}', 0),
+    ],
+)
+def test_an_answer_too_many_is_explained(wrong: str, row: str, reasons: int) -> None:
+    difference = fuzz(Inside(wrong), takes=TAKES).difference
     assert difference is not None
     assert len(difference.events) == 2
-    assert 'too many: {"start": 0, "end": 0, "positions": [0]}' in str(difference)
-    assert "no match: {0}" in str(difference)
+    assert f"too many: {row}" in str(difference)
+    assert str(difference).count("no match: {0}") == reasons
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
