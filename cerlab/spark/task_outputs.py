@@ -56,12 +56,10 @@ class EventBuffer:
     def __init__(self) -> None:
         self._tables: deque[Any] = deque()
         self._first = 0
-        self._end = 0
 
     def append(self, rows: Any) -> None:
         """Add the next events of the run."""
         self._tables.append(rows)
-        self._end += rows.num_rows
 
     def forget(self, before: int) -> None:
         """Give up tables all of whose events have a number below this."""
