@@ -231,7 +231,7 @@ def read_file(path: Path, kind: str, *, coded: bool = True) -> Any:
             _parquet_batches(path, _ROWS, None, texts) if kind == "parquet" else _ipc_batches(path)
         )
         for batch in read:
-            poll(batch.nbytes)
+            poll(batch.get_total_buffer_size())  # `nbytes` lacks views before pyarrow 26
             batches.append(batch)
         table = pa.Table.from_batches(batches, None if batches else fields)
         return sound_table(table, str(path))
