@@ -7,6 +7,7 @@ import re
 import pyarrow as pa
 import pytest
 
+import cerlab
 from cerlab import match_recognize, parse_rows
 from cerlab.conformance import Case, cases
 from cerlab.conformance.replies import reply_of
@@ -152,5 +153,5 @@ WRONG_COUNTS = [
 
 @pytest.mark.parametrize(("name", "count"), WRONG_COUNTS)
 def test_a_function_refuses_a_wrong_number_of_arguments(name: str, count: int) -> None:
-    with pytest.raises(IllFormed):
+    with pytest.raises(cerlab.IllFormed):
         parse_rows(f"MATCH_RECOGNIZE (MEASURES {name}({', '.join('x' * count)}) AS m PATTERN (A))")
