@@ -222,17 +222,24 @@ def _from_iso_text(text: str, axis: TimeAxis, position: int) -> Timestamp:
     )
 
 
+def is_far(moment: Timestamp) -> bool:
+    """Return whether 64 bits of nanoseconds do not hold a moment."""
+    return not -(2**63) <= moment.nanoseconds < 2**63
+
+
+def far_time(what: str, name: str, moment: Timestamp, place: DataPlace | None = None) -> BadData:
+    """Return the error that the time of an event or row, `what`, is a moment far away."""
+    message = f"the time of {what} is outside the years 1678 to 2262: '{name}' is {moment}"
+    hint = "such a moment may be compared, but windows and waits compute with the time"
+    return BadData("CER0740", message, place=place, hint=hint)
+
+
 def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
     value = value_of(event, axis.attribute)
     if isinstance(value, Timestamp | str):
         moment = _from_iso_text(value, axis, position) if isinstance(value, str) else value
-        if not -(2**63) <= moment.nanoseconds < 2**63:
-            raise BadData(
-                "CER0740",
-                f"the time of the event at position {position} is outside the years 1678 to 2262: "
-                f"'{axis.attribute}' is {moment}",
-                hint="such a moment may be compared, but windows and waits compute with the time",
-            )
+        if is_far(moment):
+            raise far_time(f"the event at position {position}", axis.attribute, moment)
         return moment.nanoseconds
     if axis.unit is None and isinstance(value, (int, float)) and not isinstance(value, bool):
         raise UsageError(

@@ -16,9 +16,10 @@ from cerlab.io.column_types import typed_table
 from cerlab.io.conversion import duplicate_column, utf_8
 from cerlab.io.files import whole_pipe
 from cerlab.io.sources import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
+from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import array_of, is_moment, is_text, nanoseconds, values_of, without_views
 from cerlab.model.event import Duration, Event, Timestamp, Value, check_names, to_value
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, far_time, is_far
 from cerlab.rows.compile import Machine, failures, machine, result_positions
 from cerlab.rows.semantics import result_rows
 from cerlab.rows.syntax import RowPattern, mismatch
@@ -82,7 +83,7 @@ def match_recognize(
     pattern = parse_rows(query) if isinstance(query, str) else query
     rows = as_table(table)
     if evaluator == "reference":
-        binding = bind(pattern, column_kinds(rows))
+        binding = bound(pattern, rows)
         result = result_rows(pattern, binding, value_rows(rows, binding.names.values()))
         measures = [[row.measures[i] for row in result] for i in range(len(pattern.measures))]
         return result_table(rows, binding, [row.row for row in result], measures)
@@ -104,7 +105,7 @@ def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
     """
     pattern = parse_rows(query) if isinstance(query, str) else query
     rows = as_table(table)
-    binding = bind(pattern, column_kinds(rows))
+    binding = bound(pattern, rows)
     M = machine(pattern, binding)
     scan = compiled_scan(M, binding, rows)
     if isinstance(scan, str):
@@ -125,7 +126,7 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
 
     Whether it is to be `compiled`; None for what is sooner done.
     """
-    binding = bind(pattern, column_kinds(rows))
+    binding = bound(pattern, rows)
     M = machine(pattern, binding)
     if compiled or (compiled is None and rows.num_rows >= SHORT):
         result = _compiled_result(M, binding, rows, is_needed=bool(compiled))
@@ -134,6 +135,22 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
     columns = value_columns(rows, binding.names.values())
     positions, values = result_positions(M, columns, rows.num_rows)
     return result_table(rows, binding, positions, values)
+
+
+def bound(pattern: RowPattern, rows: Any) -> Binding:
+    """Return the binding of a row pattern to the columns of a table.
+
+    Raises as `bind`, and `BadData` for a row whose time WITHIN cannot compute with.
+    """
+    binding = bind(pattern, column_kinds(rows))
+    if not isinstance(pattern.within, TimeWindow):
+        return binding
+    name = binding.names[pattern.order_by[0].column.name]
+    if nanoseconds(rows.column(name)) is None:
+        for row, moment in enumerate(values_of(rows.column(name), name), 1):
+            if isinstance(moment, Timestamp) and is_far(moment):
+                raise far_time("the row", name, moment, DataPlace("the table", row, name))
+    return binding
 
 
 def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool) -> Result | None:
@@ -218,15 +235,14 @@ def _column(name: str, values: list[Value]) -> Any:
     import pyarrow as pa
 
     try:
-        for of_time, kind in ((Timestamp, pa.timestamp("ns")), (Duration, pa.duration("ns"))):
+        for of_time in (Timestamp, Duration):
             if any(isinstance(value, of_time) for value in values):
                 if not all(isinstance(value, of_time | NoneType) for value in values):
                     what = "moments" if of_time is Timestamp else "durations"
                     raise mismatch(f"column '{name}' mixes {what} with other values")
-                whole = [
-                    value.nanoseconds if isinstance(value, of_time) else None for value in values
-                ]
-                return pa.array(whole, pa.int64()).cast(kind)
+                if (times := array_of(values)) is None:
+                    raise mismatch(f"column '{name}': no unit of Arrow holds all of its times")
+                return times
         # beside floats pyarrow refuses an integer that a double does not hold exactly
         if any(isinstance(value, float) for value in values):
             return pa.array([_float(value) for value in values])

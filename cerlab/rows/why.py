@@ -17,10 +17,10 @@ from cerlab.rows import syntax as rp
 from cerlab.rows.compile import Machine, machine, partitions, prioritised_automaton, search_of
 from cerlab.rows.evaluation import Context, Partition, value
 from cerlab.rows.machine import Accept, PrioritisedAutomaton, Step
-from cerlab.rows.recognise import as_table, column_kinds, value_columns
+from cerlab.rows.recognise import as_table, bound, value_columns
 from cerlab.rows.syntax import RowPattern
 from cerlab.rows.text import expression_text, name_text, skip_text
-from cerlab.rows.types import Binding, bind
+from cerlab.rows.types import Binding
 
 
 def why_rows(query: RowPattern, table: Any, rows: Iterable[int] | None = None) -> WhyRows:
@@ -73,7 +73,7 @@ class _Scope:
 
     @staticmethod
     def of(query: RowPattern, table: Any) -> _Scope:
-        M = machine(query, bind(query, column_kinds(table)))
+        M = machine(query, bound(query, table))
         columns = value_columns(table, M.names.values())
         return _Scope(M, columns, table.num_rows, partitions(M, columns, table.num_rows))
 

@@ -17,6 +17,8 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.evaluate import EvaluatorName
+from cerlab.rows.recognise import RowEvaluator, explain_rows, parse_rows
+from cerlab.rows.why import why_rows
 
 TYPES = ["A", "B", "A", "B", "A"]
 DAYS: list[date | None] = [date(2006, 1, 2), date(9999, 12, 31), date(1, 1, 1), date(9999, 12, 31)]
@@ -83,6 +85,10 @@ QUERIES = {
     "B FILTER B[ts - 1 DAY < DATE '9999-12-31']": [],
     "SELECT * WHERE B ; B PARTITION BY [ts]": [(1, 3)],
 }
+
+
+ROWS_OF_OTHERS = ("CORE's form",)
+"""Doors that row patterns do not have."""
 
 
 QUERY = "SELECT * WHERE A AS a ; B AS b FILTER a.ts < b.ts"
@@ -214,3 +220,39 @@ def test_in_row_patterns(clause: str, evaluator: Any) -> None:
     assert rows(pairs) == [(EXPECTED[1], 2)]
     first = "ORDER BY ts, v MEASURES FIRST(A.ts) AS a PATTERN (A+) DEFINE A AS ts IS NOT NULL"
     assert rows(first) == [(EXPECTED[2],)]
+
+
+ROWS_WITHIN = """MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n
+    PATTERN (A+) WITHIN INTERVAL '2' DAY)"""
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if door not in ROWS_OF_OTHERS])
+@pytest.mark.parametrize("how", ["auto", "search", "compiled", "reference", "why", "explain"])
+def test_within_of_row_patterns_refuses_it_by_its_row(door: str, how: Any, tmp_path: Path) -> None:
+    table = DOORS[door](tmp_path)
+
+    def ask() -> object:
+        if how == "why":
+            return why_rows(parse_rows(ROWS_WITHIN), table)
+        if how == "explain":
+            return explain_rows(ROWS_WITHIN, table)
+        return cerlab.match_recognize(ROWS_WITHIN, table, evaluator=how)
+
+    with pytest.raises(
+        cerlab.BadData, match=r"time of the row is outside .* 'ts' is 9999"
+    ) as caught:
+        ask()
+    assert (caught.value.code, caught.value.row, caught.value.column) == ("CER0740", 2, "ts")
+
+
+def test_within_of_row_patterns_reads_no_other_column() -> None:
+    """Another column may hold it, and a time may be NULL; so may one at each end of 64 bits."""
+    ends = pa.array([None, -(2**63), 2**63 - 1], pa.int64()).cast(pa.timestamp("ns"))
+    table = pa.table({"ts": ends, "other": TABLE.column("ts").slice(0, 3)})
+    evaluators: tuple[RowEvaluator, ...] = ("auto", "search", "reference")
+    for evaluator in evaluators:
+        found: Any = cerlab.match_recognize(ROWS_WITHIN, table, evaluator=evaluator).to_pylist()
+        assert found == [{"n": 1}, {"n": 1}]
+    by_number = ROWS_WITHIN.replace("INTERVAL '2' DAY", "2").replace("ts", "v")
+    table = TABLE.append_column("v", pa.array(range(5)))
+    assert cerlab.match_recognize(by_number, table).to_pylist() == [{"n": 2}, {"n": 2}, {"n": 1}]
