@@ -15,7 +15,8 @@ from cerlab.spark.stream.request import Length, length_in
     ("unit", "length", "expected"),
     [
         (1_000, "10 seconds", 10_000_000),
-        (10**6, "2 min", None),
+        (10**6, "2 min", 120_000),
+        (10**6, "2 mins", None),
         (10**6, "2 minutes", 120_000),
         (10**6, "90", 90),
         (None, 7, 7),
