@@ -229,9 +229,12 @@ def is_far(moment: Timestamp) -> bool:
 
 def far_time(what: str, name: str, moment: Timestamp, place: DataPlace | None = None) -> BadData:
     """Return the error that the time of an event or row, `what`, is a moment far away."""
-    message = f"the time of {what} is outside the years 1678 to 2262: '{name}' is {moment}"
-    hint = "such a moment may be compared, but windows and waits compute with the time"
-    return BadData("CER0740", message, place=place, hint=hint)
+    message = f"the time of {what} is {OF_FAR}: '{name}' is {moment}"
+    return BadData("CER0740", message, place=place, hint=HINT_OF_FAR)
+
+
+OF_FAR = "outside the years 1678 to 2262"
+HINT_OF_FAR = "such a moment may be compared, but windows and waits compute with the time"
 
 
 def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:

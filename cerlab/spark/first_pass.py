@@ -86,7 +86,7 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ..
 
 
 def lying_runs(request: Request) -> tuple[Run, ...] | None:
-    """Return the runs that the rows lie in; None if rows need a sort or break the order."""
+    """Return the runs that the rows lie in; None if rows need a sort or are no stream."""
     from pyspark.sql import functions as fn
 
     positions = request.position is not None
@@ -95,7 +95,8 @@ def lying_runs(request: Request) -> tuple[Run, ...] | None:
     rows = rows.withColumn("k0", fn.when(fn.col("named"), fn.col("k0"))).drop("named")
     batches = map_batches(rows, partial(runs_of, positions=positions), _schema(request))
     runs = runs_in(batches.toArrow().to_pylist(), len(request.keys))
-    return None if runs is None else in_order(runs, positions=positions)
+    moments = request.labels.moments
+    return None if runs is None else in_order(runs, positions=positions, moments=moments)
 
 
 def surveyed_runs(request: Request) -> tuple[Run, ...]:

@@ -183,6 +183,7 @@ def _row_groups(file: Any, path: str, columns: Columns) -> Iterator[RowGroup]:
     """The row groups of a file; raises `NoProof` for one whose statistics do not tell enough."""
     metadata = file.metadata
     index = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
+    unit = _unit(file, columns)
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if not group.num_rows:
@@ -194,6 +195,8 @@ def _row_groups(file: Any, path: str, columns: Columns) -> Iterator[RowGroup]:
 
         first, last = zip(*map(ends, columns.keys), strict=True)
         time = (0, 0) if columns.time is None else ends(columns.time)
+        if unit > 1 and max(map(abs, time)) * unit >= 2**63:
+            raise NoProof(f"'{columns.time}' has a moment far away, which a row shows best")
         yield RowGroup(path, number, group.num_rows, first, last, *time)
 
 

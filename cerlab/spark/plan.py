@@ -16,7 +16,8 @@ from cerlab.automata.strategy import machine_of
 from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
 from cerlab.model.columns import engine_moments, is_moment
-from cerlab.model.stream import TimeAxis
+from cerlab.model.event import Timestamp
+from cerlab.model.stream import TimeAxis, far_time
 from cerlab.predicates.syntax import atoms, attributes_of
 
 
@@ -121,6 +122,8 @@ class Labels:
 
     keys: tuple[str, ...]
     time: str | None = None
+    moments: bool = False
+    """Whether times are moments, as integers of microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +187,8 @@ def _checks(before: Any | None, rows: Any, labels: Labels) -> Iterator[_Check]:
     if labels.time is not None:
         times = rows.column("time").take(indices_in_from(rows)).combine_chunks()
         yield _missing_time(rows, times, labels.time)
+        if labels.moments:
+            yield _far_time(rows, times, labels.time)
         yield _goes_back(rows, times)
 
 
@@ -237,6 +242,24 @@ def _missing_time(rows: Any, times: Any, label: str) -> _Check:
     return _Check(missing, "CER0712", lambda row: f"{what} {_cell_text(rows, 'time', row)}")
 
 
+def _far_time(rows: Any, times: Any, label: str) -> _Check:
+    far = np.zeros(rows.num_rows, bool)
+    far[indices_in_from(rows)] = mask(are_far(times))
+
+    def what(row: int) -> str:
+        moment = Timestamp(rows.column("time")[row].as_py() * MICROSECOND)
+        return far_time("the event", label, moment).message
+
+    return _Check(far, "CER0740", what)
+
+
+def are_far(times: Any) -> Any:
+    """Return for each of some moments whether 64 bits of nanoseconds do not hold it."""
+    import pyarrow.compute as pc
+
+    return pc.or_(pc.less(times, -LAST_MOMENT), pc.greater(times, LAST_MOMENT))
+
+
 def _goes_back(rows: Any, times: Any) -> _Check:
     """Rows in FROM whose time is before that of the one in FROM before, in this table."""
     import pyarrow.compute as pc
@@ -270,6 +293,9 @@ def _cell_text(rows: Any, name: str, row: int) -> str:
 
 MICROSECOND = 1_000
 """Moments that Spark moves are integers of so many nanoseconds."""
+
+LAST_MOMENT = (2**63 - 1) // MICROSECOND
+"""The last moment of a time axis, in microseconds; the first is as far before 1970."""
 
 
 def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:

@@ -145,7 +145,11 @@ def request_of(
         choice=choose_mode(plan, options.get("mode")),
         time=time,
         keys=tuple(keys),
-        labels=Labels((*order_by, *(() if position is None else (position,))), label_of_time),
+        labels=Labels(
+            (*order_by, *(() if position is None else (position,))),
+            label_of_time,
+            label_of_time is not None and source.kind(label_of_time) in frame.MOMENTS,
+        ),
         position=places,
         from_filter=frame.from_filter(source, plan.streams),
         clock=clock,

@@ -11,12 +11,23 @@ import numpy as np
 
 from cerlab.errors import BadData
 from cerlab.model.columns import numbers_of
-from cerlab.spark.plan import Labels, backwards, first_problem, indices_in_from, is_stream, mask
+from cerlab.model.stream import HINT_OF_FAR
+from cerlab.spark.plan import (
+    LAST_MOMENT,
+    Labels,
+    are_far,
+    backwards,
+    first_problem,
+    indices_in_from,
+    is_stream,
+    mask,
+)
 
 HINTS = {
     "CER0701": "give type= (on the command line: --type) if no column has it",
     "CER0712": "every event that is matched needs a finite number or a moment there",
     "CER0714": "order the stream by its time",
+    "CER0740": HINT_OF_FAR,
     "CER0780": "every event needs a place in the stream",
     "CER0781": "add a column to order_by that tells them apart, or name a position",
     "CER0782": "a position is a different integer for each event, increasing along the stream",
@@ -53,7 +64,7 @@ def survey_run(number: int, rows: Any, labels: Labels, *, positions: bool) -> An
     import pyarrow as pa
 
     problem = None
-    if not _is_plainly_a_stream(rows, positions=positions):
+    if not _is_plainly_a_stream(rows, labels, positions=positions):
         problem = first_problem(None, _order_table(rows, positions=positions), labels)
 
     def place(row: int) -> int | None:
@@ -75,11 +86,13 @@ def survey_run(number: int, rows: Any, labels: Labels, *, positions: bool) -> An
     )
 
 
-def _is_plainly_a_stream(rows: Any, *, positions: bool) -> bool:
+def _is_plainly_a_stream(rows: Any, labels: Labels, *, positions: bool) -> bool:
     """Whether all that orders the rows are whole numbers, and nothing is wrong with them."""
     times = [rows.column("time")] if "time" in rows.schema.names else []
     keys = [*map(rows.column, keys_in(rows))]
     if "kept" in rows.schema.names or not all(map(is_whole, [*keys, *times])):
+        return False
+    if times and labels.moments and mask(are_far(times[0])).any():
         return False
     numbers = [*map(numbers_of, [*keys, *times])]
     time = numbers[-1] if times else None
@@ -236,13 +249,20 @@ def run_in(row: dict[str, Any], keys: int) -> Run:
     return Run(first, last, row["rows"], row["kept"], row["first_time"], row["last_time"])
 
 
-def in_order(runs: Iterable[Run], *, positions: bool) -> tuple[Run, ...] | None:
-    """The runs in the order of the stream; None if two overlap, or a position or time goes back."""
+def in_order(
+    runs: Iterable[Run], *, positions: bool, moments: bool = False
+) -> tuple[Run, ...] | None:
+    """Return the runs in the order of the stream.
+
+    None if two overlap, a position or time goes back, or a time is a moment far away (`moments`).
+    """
     sorted_runs = tuple(sorted(runs, key=lambda run: run.first))
     if not all(_follows(run, after, positions=positions) for run, after in pairwise(sorted_runs)):
         return None
     ends = (time for run in sorted_runs for time in (run.first_time, run.last_time))
     times = [time for time in ends if time is not None]
+    if moments and any(abs(time) > LAST_MOMENT for time in times):
+        return None
     return sorted_runs if all(time <= after for time, after in pairwise(times)) else None
 
 

@@ -10,12 +10,17 @@ import pytest
 
 import cerlab
 from cerlab.spark.plan import Labels, increase, is_stream
-from cerlab.spark.runs import Run, quantiles, runs_of_survey
+from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of, runs_of_survey
 from cerlab.spark.shuffle_units import survey_units, units_of_cuts
 
 
 def survey(
-    columns: dict[str, Any], cuts: list[int], *, positions: bool = False, size: int = 2
+    columns: dict[str, Any],
+    cuts: list[int],
+    *,
+    positions: bool = False,
+    size: int = 2,
+    moments: bool = False,
 ) -> tuple[Run, ...]:
     """The runs between some cuts of rows that tasks read two at a time."""
     table = pa.table(columns)
@@ -23,7 +28,7 @@ def survey(
     units = list(units_of_cuts(table.to_batches(max_chunksize=1), places, 1, size))
     runs = pa.Table.from_batches(units).sort_by("run").to_batches(max_chunksize=1) if units else []
     names = ("ts", "at")[: 1 + ("k1" in columns)]
-    labels = Labels(names, "t" if "time" in columns else None)
+    labels = Labels(names, "t" if "time" in columns else None, moments)
     reports = survey_units(runs, labels, positions=positions)
     rows = [row for batch in reports for row in batch.to_pylist()]
     return runs_of_survey(rows, labels, positions=positions)
@@ -86,6 +91,55 @@ def test_what_is_no_stream_is_refused_with_its_place(
         survey(columns, cuts, positions=positions, size=size)
     assert caught.value.code == code
     assert caught.value.hint
+
+
+DAY = 86_400_000_000
+OPEN_END = 2_932_896 * DAY
+LAST = (2**63 - 1) // 1_000
+"""The last microsecond that 64 bits of nanoseconds hold; the first is as far before 1970."""
+
+
+@pytest.mark.parametrize(
+    ("times", "place", "text"),
+    [
+        ([0, 1, OPEN_END], 2, "9999-12-31T00:00:00Z"),
+        ([-719_162 * DAY, 0, 1], 0, "0001-01-01T00:00:00Z"),
+        ([0, LAST + 1, OPEN_END], 1, "2262-04-11T23:47:16.854776Z"),
+        ([-LAST - 1, -LAST, LAST], 0, "1677-09-21T00:12:43.145224Z"),
+    ],
+)
+@pytest.mark.parametrize("cuts", [[], [1], [1, 2]])
+@pytest.mark.parametrize("more", [{}, {"kept": [True] * 3}])
+def test_a_moment_far_away_is_no_time(
+    times: list[int], place: int, text: str, cuts: list[int], more: dict[str, Any]
+) -> None:
+    columns = base([0, 1, 2], time=times, **more)
+    message = rf"CER0740: at position {place}: .* outside the years 1678 to 2262: 't' is {text}"
+    with pytest.raises(cerlab.BadData, match=message) as caught:
+        survey(columns, cuts, moments=True)
+    assert caught.value.hint
+    assert survey(columns, cuts)  # integers may be of any size
+    if more:
+        far = abs(np.array(times)) > LAST
+        assert survey({**columns, "kept": ~far}, cuts, moments=True)
+    # the way of rows in order finds the same
+    table = pa.table(columns)
+    rows = [
+        row for batch in runs_of(table.to_batches(), positions=False) for row in batch.to_pylist()
+    ]
+    assert in_order(runs_in(rows, 1) or [], positions=False) is not None
+    assert in_order(runs_in(rows, 1) or [], positions=False, moments=True) is None
+
+
+def test_the_first_and_the_last_moment_are_times() -> None:
+    columns = base([0, 1, 2], time=[-LAST, 0, LAST])
+    assert survey(columns, [1], moments=True) == survey(columns, [1])
+    rows = [
+        row
+        for batch in runs_of(pa.table(columns).to_batches(), positions=False)
+        for row in batch.to_pylist()
+    ]
+    assert in_order(runs_in(rows, 1) or [], positions=False, moments=True)
 
 
 def test_of_several_keys_the_first_that_differs_decides() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -255,6 +255,35 @@ def test_what_are_no_events_is_refused_at_once(
     with pytest.raises(cerlab.CerlabError) as caught:
         cerlab.spark.match(spark.createDataFrame(pa.table(table)), text, position="id")
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("kind", ["timestamp_ntz", "timestamp", "date"])
+@pytest.mark.parametrize("options", [{"position": "id"}, {"order_by": "id", "parts": 3}])
+def test_a_moment_far_away_is_refused_by_its_row(
+    spark: Any, kind: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """Of a DataFrame, of files, of some rows of files; also at an event that no query reads."""
+    days = [date(2006, 1, 2)] * 20 + [date(9999, 12, 31)]
+    rows = spark.createDataFrame(
+        [(n, "AB"[n % 2] if n < 20 else "C", day) for n, day in enumerate(days)],
+        "id bigint, type string, day date",
+    ).selectExpr("id", "type", f"CAST(day AS {kind}) AS ts")
+    rows.coalesce(1).write.parquet(str(tmp_path / "in"))
+    files = spark.read.parquet(str(tmp_path / "in"))
+    for frame in (rows, files, files.where("id > -1")):
+        for text in (
+            "SELECT * WHERE A ; B WITHIN 1 DAY",
+            "SELECT * WHERE A ; B PARTITION BY [type] WITHIN 1 DAY",
+        ):
+            with pytest.raises(
+                cerlab.BadData, match=r"position 20: .*'ts' is 9999-12-31"
+            ) as caught:
+                cerlab.spark.match(frame, text, time="ts", **options)
+            assert caught.value.code == "CER0740"
+    same(
+        rows_of(cerlab.spark.match(files, "SELECT * WHERE A ; C", time="ts", **options)),
+        [(n, 20, (n, 20)) for n in range(0, 20, 2)],
+    )
 
 
 def test_another_number_of_rows_the_second_time_is_seen(spark: Any) -> None:

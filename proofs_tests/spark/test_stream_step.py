@@ -171,6 +171,23 @@ def test_a_bad_row_is_set_apart_or_said_with_its_file(
     assert sorted(got, key=str) == bad
 
 
+def test_a_row_with_a_moment_far_away_is_a_bad_row() -> None:
+    rows = [("A", 1, 1), ("A", 2_932_896 * 86_400_000_000, 2)]
+    for quarantine in (False, True):
+        job, arriving = line(rows, quarantine=quarantine)
+        assert (
+            BucketStep(job, None, arriving).bad.num_rows == 0
+        )  # an integer of this size is a time
+        of_moments = replace(job, labels=replace(job.labels, moments=True))
+        if quarantine:
+            bad = BucketStep(of_moments, None, arriving).bad
+            assert positions_of(bad) == [2]
+            assert bad.column("why").to_pylist() == ["'t' is outside the years 1678 to 2262"]
+            continue
+        with pytest.raises(cerlab.BadData, match=r"CER0740.*position 2: .*'t' is 9999-12-31"):
+            BucketStep(of_moments, None, arriving)
+
+
 def test_what_waits_is_counted() -> None:
     job, arriving = line([("A", 1, 1), ("B", 2, 2), ("A", 9, 3)], quarantine=False)
     assert BucketStep(job, None, arriving).waits() == (1.0, 1.0, 0.0)

@@ -11,8 +11,9 @@ import numpy as np
 
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.columns import order_of
+from cerlab.model.stream import OF_FAR
 from cerlab.spark.frame import MOMENTS, Source, order_key
-from cerlab.spark.plan import Labels, first_problem
+from cerlab.spark.plan import Labels, are_far, first_problem
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -118,9 +119,9 @@ def arrive(
 ) -> Arrival:
     """Take in some more rows of known sequences, perhaps none.
 
-    Rows without position, time or type, repeated rows, and rows whose position does not increase
-    along the times are set apart under `quarantine`; else they raise `BadData`. `labels` are the
-    names of time and position.
+    Rows without position, time or type, with a time far away, repeated rows, and rows whose
+    position does not increase along the times are set apart under `quarantine`; else they raise
+    `BadData`. `labels` are the names of time and position.
     """
     import pyarrow as pa
 
@@ -201,9 +202,11 @@ def _without_place(rows: Any, labels: Labels) -> Any:
     time, position = labels.keys
     types = rows.column("a0")
     why: Any = pa.nulls(rows.num_rows, pa.string())
+    far = pc.fill_null(are_far(rows.column("time")), False) if labels.moments else pa.scalar(False)
     for wrong, what in (
         (pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), False)), "it has no type"),
         (pc.invert(pc.fill_null(pc.is_finite(rows.column("time")), False)), f"'{time}' is missing"),
+        (far, f"'{time}' is {OF_FAR}"),
         (pc.is_null(rows.column("position")), f"'{position}' is missing"),
     ):
         why = pc.if_else(wrong, what, why)

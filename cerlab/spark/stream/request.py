@@ -126,7 +126,7 @@ def stream_request_of(
         attributes=attributes,
         kinds=tuple(kind_of(source, name) for name in attributes),
         time_kind=kind,
-        labels=_labels(axis, position),
+        labels=_labels(source, axis, position),
         lateness=_in_kind(tolerance, kind),
         keys=tuple(attributes.index(name) for name in dict.fromkeys(plan.partition)),
         by_key=choice.mode is Mode.KEYS,
@@ -228,9 +228,9 @@ def _clock(source: Source, plan: PlanClauses, axis: TimeAxis) -> tuple[Column, s
     return column, "int64"
 
 
-def _labels(axis: TimeAxis | None, position: str) -> Labels:
+def _labels(source: Source, axis: TimeAxis | None, position: str) -> Labels:
     time = position if axis is None else axis.attribute
-    return Labels((time, position), time)
+    return Labels((time, position), time, source.kind(time) in MOMENTS)
 
 
 def _in_kind(length: Fraction, kind: str) -> Instant:
