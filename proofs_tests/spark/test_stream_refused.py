@@ -201,3 +201,24 @@ def test_a_name_that_rows_of_a_stream_have_themselves_is_refused(
             cerlab.spark.match_stream(
                 named, query, position="id", lateness=LATENESS, columns=columns
             )
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz", "date"])
+def test_a_time_far_away_stops_a_stream_by_its_row(spark: Any, tmp_path: Path, kind: str) -> None:
+    schema = f"id bigint, type string, ts {kind}"
+    days = ["2006-01-02", "2006-01-02", "9999-12-31"]
+    rows = spark.createDataFrame(
+        [(n, "ABC"[n], d) for n, d in enumerate(days)], "id int, type string, d string"
+    )
+    rows.selectExpr("CAST(id AS bigint)", "type", f"CAST(d AS {kind}) AS ts").write.parquet(
+        str(tmp_path / "in")
+    )
+    frame = spark.readStream.schema(schema).parquet(str(tmp_path / "in"))
+    query = "SELECT * WHERE A ; B WITHIN 1 DAY"
+    answers = cerlab.spark.match_stream(frame, query, position="id", lateness="1 day", mode="one")
+    with pytest.raises(Exception) as caught:  # noqa: PT011  of Spark
+        stream_result(spark, answers, tmp_path)
+    error = cerlab.spark.error_of(caught.value)
+    assert error.code == "CER0740"
+    assert "position 2: " in str(error)
+    assert "'ts' is 9999-12-31" in str(error)
