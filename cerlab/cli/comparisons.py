@@ -238,7 +238,7 @@ def _print_judged(judged: Sequence[Judged], command: Sequence[str] | None) -> No
         by_group.setdefault(each.case.id.partition("/")[0], Counter())[each.mark] += 1
     print(f"{'group':32}" + "".join(f"{mark.value:>10}" for mark in Mark))
     total = sum(by_group.values(), Counter[Mark]())
-    for name, counts in (*by_group.items(), ("all", total)):
+    for name, counts in (*by_group.items(), ("total", total)):
         print(f"{name:32}" + "".join(f"{counts[mark]:>10}" for mark in Mark))
     for each in judged:
         if each.mark is Mark.WRONG:

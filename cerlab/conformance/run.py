@@ -122,7 +122,7 @@ def request_of(case: Case) -> dict[str, Any]:
         "events": list(case.events),
         "language": case.language,
         "options": dict(case.options),
-        "reply": REPLIES[case.language] if case.kind in ("error", "warnings") else case.kind,
+        "reply": REPLIES[case.language] if case.kind == "error" else case.kind,
     }
     if case.question:
         request["question"] = dict(case.question)

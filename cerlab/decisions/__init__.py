@@ -15,7 +15,6 @@ from cerlab import io
 from cerlab.automata.decide import Side
 from cerlab.budget import poll, step_budget
 from cerlab.compile.pattern import Pattern, What, as_pattern
-from cerlab.decisions.plain_labels import with_plain_labels
 from cerlab.decisions.question import Question, Verdict, Witness, keys_of, outside
 from cerlab.decisions.search import bounded_search
 from cerlab.engine.reference import driver
@@ -133,21 +132,7 @@ def _consuming(left: Pattern, right: Pattern, sides: tuple[Side, ...], claim: st
     if verdict.holds:
         return verdict
     reason = "CONSUME BY may hide where the queries differ without it"
-    return _searched(left, right, sides, reason, first=verdict.witness)
-
-
-def _searched(
-    left: Pattern,
-    right: Pattern | None,
-    sides: tuple[Side, ...],
-    reason: str,
-    first: Witness | None = None,
-) -> Verdict:
-    """Search small streams, unless the two are one query, up to the names of labels."""
-    has_one_schema = right is not None and left.schema == right.schema
-    if has_one_schema and len({with_plain_labels(q.ast) for q in (left, right) if q}) == 1:
-        return Verdict(True, None, "the same query, up to the names of labels")
-    return bounded_search(left, right, sides, reason, first=first)
+    return bounded_search(left, right, sides, reason, first=verdict.witness)
 
 
 def _without_consumption(query: Pattern) -> Pattern:
@@ -167,7 +152,7 @@ def _decide(
     """Decide by the product of the machines, or say why not and search small streams."""
     queries = [left] if right is None else [left, right]
     if (reason := outside(queries)) is not None:
-        return _searched(left_query, right_query, sides, reason)
+        return bounded_search(left_query, right_query, sides, reason)
     question = Question(queries, sides)
     is_open = False
     shortest: Witness | None = None
@@ -189,7 +174,7 @@ def _decide(
             return confirm(shortest, left_query, right_query)
         return Verdict(False, shortest, "they differ before CONSUME BY")
     if is_open:
-        return _searched(
+        return bounded_search(
             left_query, right_query, sides, "not every combination of the tests is decided"
         )
     holds = right is not None

@@ -11,6 +11,7 @@ from cerlab import io
 from cerlab.automata.decide import Side
 from cerlab.budget import poll, step_budget
 from cerlab.compile.pattern import Pattern
+from cerlab.decisions.plain_labels import with_plain_labels
 from cerlab.decisions.question import Verdict, Witness, as_row, is_of, schema_of, timestamp_of
 from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.evaluate import answers_of
@@ -38,11 +39,15 @@ def bounded_search(
     reason: str,
     first: Witness | None = None,
 ) -> Verdict:
-    """Small streams, by the reference, shortest first; a witness is made as short as it goes.
+    """Search small streams, by the reference, shortest first, unless the two are one query.
+
+    A witness is made as short as it goes.
 
     `first` is a shortest stream on which the queries differ without their consumption, so that a
     shorter one cannot differ with it.
     """
+    if right is not None and _is_one_query(left, right):
+        return Verdict(True, None, "the same query, up to the names of labels")
     question = _Question(left, right, sides)
     count = 0
     try:
@@ -56,6 +61,13 @@ def bounded_search(
         poll()
         return Verdict(None, None, f"not decided: {reason}; {error.message}")
     return Verdict(None, None, f"not decided: {reason}; {count} small streams show nothing")
+
+
+def _is_one_query(left: Pattern, right: Pattern) -> bool:
+    of_left, of_right = (
+        (with_plain_labels(query.ast), query.schema, query.logic) for query in (left, right)
+    )
+    return of_left == of_right
 
 
 def _by_example(witness: Witness, right: Pattern | None, reason: str) -> Verdict:

@@ -135,6 +135,7 @@ class Requirements:
             self.numbers[name] = next(odd, None)
 
     def _observe(self, event: Event) -> None:
+        values = readable(event)
         self.names["type"][event.type] = None
         self.types.pop(event.type, None)
         if event.stream is None:  # an event of every stream
@@ -142,23 +143,23 @@ class Requirements:
         elif self.streams:
             self.names["stream"][event.stream] = None
             self.streams.pop(event.stream, None)
-        for name, value in readable(event).items():
+        for name, value in values.items():
             if value is not None:
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
         # over a copy: needs that are met are struck out
         for name, kind in [*self.kinds]:
-            if (kind_here := kind_of(readable(event).get(name))) is not None:
+            if (kind_here := kind_of(values.get(name))) is not None:
                 self.value_kinds.setdefault(name, set()).add(kind_here)
                 if kind_here == kind:
                     del self.kinds[name, kind]
         if self.computed:
-            present = {n: kind_of(value) for n, value in readable(event).items()}
+            present = {n: kind_of(value) for n, value in values.items()}
             self._compute({n: {kind} for n, kind in present.items() if kind is not None})
         for name, text in [*self.texts]:
-            self._text(name, text, readable(event).get(name))
+            self._text(name, text, values.get(name))
         if self.axis is not None:
-            of_time = kind_of(readable(event).get(self.axis.attribute))
+            of_time = kind_of(values.get(self.axis.attribute))
             self._look_at_time(set() if of_time is None else {of_time})
 
     def _text(self, name: str, text: str, value: Value) -> None:

@@ -8,7 +8,7 @@ from warnings import warn
 from cerlab.compile.pattern import AnyPattern, has_waits
 from cerlab.errors import AnswerWarning, stacklevel_of_caller
 from cerlab.evaluate import protocol
-from cerlab.model.columns import is_arrow, is_duration, is_moment, is_text
+from cerlab.model.columns import is_arrow, is_duration, is_moment, is_text, nanoseconds
 from cerlab.model.stream import Stream
 from cerlab.predicates.separation import NOTHING, Range, agree
 from cerlab.predicates.text import predicate_text
@@ -68,28 +68,16 @@ def _range_of(column: Any) -> Range | None:
     if pa.types.is_boolean(kind):
         return Range("boolean")
     if pa.types.is_integer(kind):
-        return Range("number", _ends(pc.min_max(column), 1))
+        return Range("number", _ends(pc.min_max(column)))
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Range("number")
     if not (is_moment(kind) or is_duration(kind)):
         return None
-    word = "timestamp" if is_moment(kind) else "duration"
-    whole = column.cast(pa.int32() if pa.types.is_date32(kind) else pa.int64())
-    return Range(word, _ends(pc.min_max(whole), _nanoseconds(kind)))
+    whole = nanoseconds(column)
+    bounds = None if whole is None else _ends(pc.min_max(whole))
+    return Range("timestamp" if is_moment(kind) else "duration", bounds)
 
 
-def _ends(least_and_greatest: Any, unit: int) -> tuple[int, int]:
-    least, greatest = (x.as_py() * unit for x in least_and_greatest.values())
+def _ends(least_and_greatest: Any) -> tuple[int, int]:
+    least, greatest = (each.as_py() for each in least_and_greatest.values())
     return least, greatest
-
-
-_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-
-
-def _nanoseconds(kind: Any) -> int:
-    """Return the nanoseconds of one unit of a type of moments or durations."""
-    from pyarrow import types
-
-    if types.is_date32(kind):
-        return 86_400 * 10**9
-    return 10**6 if types.is_date64(kind) else _UNITS[kind.unit]

@@ -230,12 +230,11 @@ def arrow_column(column: Column, name: str) -> Any:
             return array
         message = f"column '{name}' holds times that are far away and times that are too fine"
         raise BadData("CER0740", message, hint="no unit of Arrow holds all of them in 64 bits")
-    integers = [value for value in values if type(value) is int]
-    if len(integers) + sum(value is None for value in values) == len(values):
+    if all(value is None or type(value) is int for value in values):
+        integers = [value for value in values if value is not None]
         if integers and min(integers) >= 0 and 1 << 63 <= max(integers) < 1 << 64:
             return pa.array(values, pa.uint64())
-        array = integers_of([value if type(value) is int else None for value in values])
-        if array is not None:
+        if (array := integers_of(values)) is not None:
             return array
     numbers = {type(value) for value in values} <= {int, float, NoneType}
     if numbers and all(type(v) is not int or _is_double(v) for v in values):

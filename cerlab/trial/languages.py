@@ -219,14 +219,13 @@ class Case:
 def case_of_suite(case: SuiteCase) -> Case | None:
     """Return a case of the conformance suite as one of a trial; None if it has no such form.
 
-    Events of a trial have all of its attributes as integers. One that the query does not name has
-    no bearing on the answers and is filled in.
+    Tables of a trial have some of `COLUMNS`. Events have v, w, k, t as integers; one that the query
+    does not name has no bearing on the answers and is filled in.
     """
-    values = [value for row in case.events for value in row.values()]
-    if case.options or case.question or case.kind not in _SUITE_KINDS or _has_objects(values):
+    if case.options or case.question or case.kind not in ("answers", "valuations", "rows"):
         return None
     if case.language == "rows":
-        return Case("rows", parse_rows(case.query), tuple(map(dict, case.events)))
+        return Case("rows", parse_rows(case.query), case.events) if _is_table(case) else None
     if case.language not in ("cel", "ceql"):
         return None
     text = case.query if case.language == "ceql" else f"SELECT * WHERE {case.query}"
@@ -234,20 +233,25 @@ def case_of_suite(case: SuiteCase) -> Case | None:
     named = {name for event in case.events for name in event} | {*re.findall(r"\w+", text)}
     if (
         missing & named
-        or not {e["type"] for e in case.events} <= {*"ABC"}
-        or not all(type(value) in (int, str) for value in values)
+        or not {event["type"] for event in case.events} <= {*"ABC"}
+        or not all(type(value) in (int, str) for event in case.events for value in event.values())
     ):
         return None
     events = (event_from_dict({**dict.fromkeys(missing, 0), **event}) for event in case.events)
-    query = parse_ceql(text)[0]
-    return Case("ceql", query, tuple(events))
+    return Case("ceql", parse_ceql(text)[0], tuple(events))
 
 
-_SUITE_KINDS = ("answers", "valuations", "rows")
-
-
-def _has_objects(values: Sequence[Any]) -> bool:
-    return any(isinstance(value, dict) for value in values)
+def _is_table(case: SuiteCase) -> bool:
+    """Return whether the rows of a case are a table of a trial, and its result has no times."""
+    kinds = {name: str if kind == pa.string() else int for name, kind in COLUMNS.items()}
+    cells = [(name, value) for row in case.events for name, value in row.items()]
+    result = [value for row in case.expected["values"] for value in row]
+    return (
+        len({tuple(row) for row in case.events}) == 1
+        and {name for name, _ in cells} <= kinds.keys()
+        and all(value is None or type(value) is kinds[name] for name, value in cells)
+        and not any(isinstance(v, dict) and v.keys() & {"moment", "duration"} for v in result)
+    )
 
 
 class Language(Protocol):
