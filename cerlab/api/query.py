@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cerlab import io
 from cerlab.api.answers import Matches
 from cerlab.api.sessions import AggregateSession, RowSession, Session
-from cerlab.compile.pattern import Language, Logic, Pattern, What, as_pattern, waits_of
+from cerlab.compile.pattern import Language, Logic, Pattern, What, as_pattern
 from cerlab.computed import cached_property
 from cerlab.errors import keywords_by_name, refuse_misspelt
 from cerlab.evaluate.aggregates import Aggregates, request_of
-from cerlab.logic.cel.text import window_text
+from cerlab.evaluate.physical import compiled
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.event import Schema
 from cerlab.model.stream import TimeAxis, axis_of_options
@@ -79,17 +79,9 @@ class Query(Pattern):
         phase one: the latest start in each of 1 states tells which events end an answer
         phase two: chains of records, as runs only gather
         """
-        from cerlab.engine.whole_stream import explain, explain_runs, explain_waits
-
         refuse_misspelt(how, io.HowToRead.__optional_keys__)
-        if (waiting := waits_of(self)) is not None:
-            return explain_waits(waiting.plan, waiting.machines, window_text)
-        if not self.has_automaton:
-            return explain_runs(self.registers)
-        if events is not None:
-            stream = io.as_stream(events, **how)
-            self.learned.symbols(stream.columns, len(stream))
-        return explain(self.plan, self.learned)
+        by = compiled(self)
+        return by.explain(None if events is None else io.as_stream(events, **how))
 
     @property
     def srt(self) -> Srt:

@@ -14,16 +14,16 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 from cerlab import io
-from cerlab.compile.pattern import AnyPattern, Pattern, waits_of
+from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import rich_display
 from cerlab.errors import BadData, TypeMismatch, Unsupported, UsageError
 from cerlab.evaluate.labelled import answer_columns, has_labels, rows_of_part
+from cerlab.evaluate.physical import compiled
 from cerlab.evaluate.requirements import Requirements, warn_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream, TimeAxis, Until, events_of_dicts
 
 if TYPE_CHECKING:
-    from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
     from cerlab.engine.answers import AnswerBatch
     from cerlab.evaluate.aggregates import Request
     from cerlab.evaluate.kept_events import RunWithEvents
@@ -207,14 +207,13 @@ class Session(_Session[list[ComplexEvent]]):
     _counted = ("_before", "answered")
 
     def __init__(self, query: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
-        from cerlab.evaluate.open_runs import open_run
-
         over, state = _opened(state)
         super().__init__(time, over=over)
         self._query = query
-        self._run: OpenRun = open_run(query, time, state)
+        by = compiled(query)
+        self._run: OpenRun = by.open(time, state)
         self._before = self._run.position
-        self.plan = _plan_of(query)
+        self.plan = by.plan
         self.answered = 0
 
     def _reopened(self, state: bytes) -> tuple[Any, ...]:
@@ -285,12 +284,6 @@ class Session(_Session[list[ComplexEvent]]):
         return f"<Session: {self.pushed:,} events pushed, {self.answered:,} answers>"
 
 
-def _plan_of(query: AnyPattern) -> Plan | CorrelatedPlan | RegisterPlan | WaitPlan:
-    if (waiting := waits_of(query)) is not None:
-        return waiting.plan
-    return query.plan if isinstance(query, Pattern) and query.has_automaton else query.registers
-
-
 class RowSession(_Session[Any]):
     """Rows with names on a stream that is still arriving; made by ``Query.tabulating``.
 
@@ -310,7 +303,7 @@ class RowSession(_Session[Any]):
 
         over, state = _opened(state)
         super().__init__(time, over=over)
-        if waits_of(query) is not None and not has_labels(query, live=True):
+        if query.waits is not None and not has_labels(query, live=True):
             raise Unsupported(
                 "CER0408",
                 "answers that wait may come of two parts, or ends, of this formula",

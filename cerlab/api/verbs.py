@@ -10,7 +10,7 @@ from cerlab.api.answers import warn_about_answers
 from cerlab.api.sessions import Session
 from cerlab.compile.pattern import AnyWhat, Language, Logic, any_pattern
 from cerlab.errors import UsageError, keywords_by_name
-from cerlab.evaluate import AUTO, EvaluatorName, answers_of, quickest, valuations_of
+from cerlab.evaluate import EvaluatorName, answers_of, physical, valuations_of
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.sremo import semantics as sremo_semantics
@@ -51,8 +51,7 @@ def evaluate(
         raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
     pattern = any_pattern(what, language, logic=logic)
     stream = io.as_stream(events, **how)
-    by = quickest(pattern, stream).name if evaluator == AUTO.name else evaluator
-    every = answers_of(pattern, stream, by)
+    every = answers_of(pattern, stream, evaluator, any_order=True)
     answers = in_order(every, None if limit is None else min(limit, sys.maxsize))
     warn_about_answers(pattern, stream, None if limit == 0 else len(answers))
     return answers
@@ -90,7 +89,7 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     True
     """
     pattern, stream = any_pattern(query), io.as_stream(events, **how)
-    total = AUTO.count(pattern, stream)
+    total = physical(pattern).count(stream)
     warn_about_answers(pattern, stream, total, as_list=False)
     return total
 

@@ -13,7 +13,7 @@ from cerlab.cli.options import add_query, read_query_or_rows
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.decisions import Verdict, contained, dead_branches, equivalent, satisfiable
 from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.evaluate import evaluators_for
+from cerlab.evaluate import names_that_take
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.focel.rewrite import describe_fo
 from cerlab.predicates.minterms import minterms
@@ -44,7 +44,7 @@ def check(arguments: argparse.Namespace) -> int:
         ]
     except Unsupported as error:
         lines += [("automaton", error.message), ("transducer", _transducer(query))]
-    lines.append(("evaluators", ", ".join(evaluators_for(query))))
+    lines.append(("evaluators", ", ".join(names_that_take(query))))
     lines.append(("fo-cel", describe_fo(query.formula)))
     try:
         verdict = satisfiable(query)

@@ -13,13 +13,22 @@ from warnings import warn
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, Writer
 from cerlab.cli.options import in_columns, input_options, time_option
-from cerlab.compile.pattern import AnyPattern, Pattern, waits_live
+from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning, BadData, CerlabError, TypeMismatch
-from cerlab.evaluate import evaluator_of, remark_on_waiting, remarks_on_waits, valuations_of
+from cerlab.evaluate import (
+    AUTO,
+    answers_of,
+    names_that_take,
+    physical,
+    remark_on_waiting,
+    remarks_on_waits,
+    valuations_of,
+)
 from cerlab.evaluate.labelled import has_labels
-from cerlab.evaluate.protocol import SHORT, check_clock
+from cerlab.evaluate.physical import compiled
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.evaluate.separation import warn_of_pairs
+from cerlab.evaluate.thresholds import SHORT
 from cerlab.io.sources import is_pipe
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.event import Event, TypeColumn
@@ -27,6 +36,7 @@ from cerlab.model.stream import Stream, TimeAxis, Until, axis_of_options
 
 if TYPE_CHECKING:
     from cerlab.evaluate.aggregates import Request
+    from cerlab.evaluate.evaluators import Compiled
     from cerlab.evaluate.open_runs import OpenRun
 
 LONGEST_BACKLOG = 1 << 14
@@ -117,9 +127,12 @@ def _holds_events(query: AnyPattern) -> bool:
     """Return whether an unfinished answer may wait for ever: it has no window, and a loop."""
     if not isinstance(query, Pattern) or query.ast.window is not None:
         return False
-    if query.has_automaton:
-        return any(t.source == t.target for t in query.plan.vcea.Delta)
-    return query.has_registers and any(t.source == t.target for t in query.registers.srt.Delta)
+    match query.machine_kind:
+        case "automaton":
+            return any(t.source == t.target for t in query.plan.vcea.Delta)
+        case "registers":
+            return any(t.source == t.target for t in query.registers.srt.Delta)
+    return False
 
 
 MACHINES = ("auto", "compiled", "registers")
@@ -148,29 +161,38 @@ def live_run(
     axis, name = axis or io.time_of_schema(query.schema), arguments.evaluator
     options = {"path": arguments.events, **input_options(arguments, query)}
     options["watch"] = warnings.arriving
-    by = evaluator_of(name)
     if answers.recent is not None:
         answers.recent.time = axis
     if in_columns(arguments) and isinstance(query, Pattern) and not _labels_as_they_come(query):
         return None
-    has_machine = query.has_automaton or query.has_registers
+    has_machine = query.machine_kind in ("automaton", "registers")
     if arguments.labels and not (has_machine and name in MACHINES):
-        if isinstance(query, Pattern) and query.has_automaton and name == "automaton":
-            check_clock(query.plan, axis)
-            return _one_by_one(lambda S: by.valuations(query, S, axis), options, answers)
+        if query.machine_kind == "automaton" and name == "automaton":
+            by = physical(query, name)
+            by.live((), axis)  # raises for a window without a time
+            return _one_by_one(lambda S: by.valuations(S, axis), options, answers)
         return _again(query, lambda S: valuations_of(query, S, name), axis, options, answers)
-    if name in WAITING and waits_live(query) and by.takes(query):
+    if waits_live(query, name):
         return _waiting(query, until, axis, options, answers)
     if name in ("auto", "compiled") and has_machine:
         return _compiled(query, name, axis, options, answers)
-    if name == "reference" or (name == "auto" and not query.has_registers):
-        return _again(query, lambda S: by.answers(query, S), axis, options, answers)
-    return _one_by_one(lambda S: by.live(query, S, axis), options, answers)
+    if name in ("auto", "reference"):
+        return _again(query, lambda S: answers_of(query, S, name), axis, options, answers)
+    return _one_by_one(lambda S: physical(query, name).live(S, axis), options, answers)
+
+
+def waits_live(query: AnyPattern, name: str) -> bool:
+    """Whether an evaluator gives each answer when the clock makes it known."""
+    if query.machine_kind != "waits" or query.waits is None or not query.waits.is_live:
+        return False
+    return name == AUTO or (name in WAITING and name in names_that_take(query))
 
 
 def _labels_as_they_come(query: Pattern) -> bool:
     """Whether the events up to the end of an answer tell its labels."""
-    return not waits(query.ast.formula) or (waits_live(query) and has_labels(query, live=True))
+    if not waits(query.ast.formula):
+        return True
+    return waits_live(query, AUTO) and has_labels(query, live=True)
 
 
 def _waiting(
@@ -181,9 +203,9 @@ def _waiting(
     answers: Answers,
 ) -> Callable[[], None]:
     """Answers that wait, each when the clock has passed its wait."""
-    from cerlab.evaluate.open_runs import OpenWaits, open_run, promised_answers
+    from cerlab.evaluate.open_runs import OpenWaits, promised_answers
 
-    run = open_run(query, axis)
+    run = compiled(query).open(axis)
     assert isinstance(run, OpenWaits), "the query waits"
     backlog: list[Event] = []
 
@@ -297,11 +319,10 @@ def _compiled(
     exact: answers are given by whole ends, and what is kept after an event depends on the events
     and the query alone.
     """
-    if isinstance(query, Pattern):
-        check_clock(query.plan if query.has_automaton else query.registers, axis)
-    if name == "compiled" and not is_taken(query):
+    engine, by = compiled(query), physical(query)
+    by.live((), axis)  # raises for a window without a time
+    if name == "compiled" and not engine.takes_batches:
         return None
-    by = evaluator_of("tecs" if query.has_automaton else "registers")
     run: OpenRun | None = None
     backlog: list[Event] = []
 
@@ -321,11 +342,11 @@ def _compiled(
         try:
             if name == "auto":
                 first = list[Event]()
-                for answer in by.live(query, _until_long(_noted(events, answers), first), axis):
+                for answer in by.live(_until_long(_noted(events, answers), first), axis):
                     answers.one(answer)
             # A pipe that ended before is answered, and Numba was never loaded.
-            if name == "compiled" or (len(first) == SHORT and is_taken(query)):
-                run = _started(query, axis, first if name == "auto" else [])
+            if name == "compiled" or (len(first) == SHORT and engine.takes_batches):
+                run = _started(engine, axis, first if name == "auto" else [])
             for event in events:
                 backlog.append(event)
                 if len(backlog) >= LONGEST_BACKLOG:
@@ -343,27 +364,16 @@ def _compiled(
             first.append(event)
             yield event
             if len(first) == SHORT:
-                if is_taken(query):
+                if engine.takes_batches:
                     return
                 warn_of_pairs(query)
 
     return read
 
 
-def is_taken(query: AnyPattern) -> bool:
-    """Whether the engine takes a query batch by batch."""
-    if query.has_automaton:
-        return True
-    from cerlab.engine.registers.evaluation import why_not  # Numba loads here
-
-    return why_not(query.registers) is None
-
-
-def _started(query: AnyPattern, axis: TimeAxis | None, events: list[Event]) -> OpenRun:
+def _started(engine: Compiled, axis: TimeAxis | None, events: list[Event]) -> OpenRun:
     """The engine after some events, whose answers have been given."""
-    from cerlab.evaluate.open_runs import open_run
-
-    run = open_run(query, axis)
+    run = engine.open(axis)
     for _ in run.push_stream(Stream(events)):
         pass
     return run

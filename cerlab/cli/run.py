@@ -12,7 +12,7 @@ from warnings import warn
 from cerlab import io
 from cerlab.cli.answers import Answers, Enough, write_tables, writer
 from cerlab.cli.command import OK
-from cerlab.cli.live import MACHINES, WAITING, AnswerWarnings, is_taken, live_run, live_totals
+from cerlab.cli.live import MACHINES, AnswerWarnings, live_run, live_totals, waits_live
 from cerlab.cli.options import (
     WatchedStream,
     about,
@@ -36,21 +36,19 @@ from cerlab.compile.pattern import (
     AnyPattern,
     Pattern,
     SremoPattern,
-    waits_live,
-    waits_of,
 )
 from cerlab.errors import AnswerWarning, BadData, Unsupported, UsageError
 from cerlab.evaluate import (
     EVALUATORS,
     answers_of,
-    evaluator_for,
-    evaluator_of,
+    physical,
     remarks_on_waits,
     valuations_of,
 )
 from cerlab.evaluate.labelled import in_batches, named_columns
-from cerlab.evaluate.protocol import SHORT
+from cerlab.evaluate.physical import compiled
 from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.thresholds import SHORT
 from cerlab.io.sources import is_pipe
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.stream import Stream, TimeAxis, axis_of_options
@@ -141,12 +139,10 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
 
 def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None) -> bool:
     """Whether answers of a pipe wait, and their time is known before the first event."""
-    waiting = waits_of(query) if waits_live(query) else None
-    name = arguments.evaluator
-    if waiting is None or arguments.labels or name not in WAITING:
+    if arguments.labels or not waits_live(query, arguments.evaluator):
         return False
-    if not evaluator_of(name).takes(query):
-        return False
+    waiting = query.waits
+    assert waiting is not None, "the query waits"
     return axis is not None or not any(isinstance(w, TimeWindow) for w in waiting.plan.windows)
 
 
@@ -180,15 +176,13 @@ def _in_batches(query: AnyPattern, arguments: argparse.Namespace) -> Evaluation 
     """
     if is_pipe(arguments.events) or arguments.evaluator not in ("auto", "compiled"):
         return None
-    if not (query.has_automaton or query.has_registers):
+    if query.machine_kind not in ("automaton", "registers"):
         return None
     if arguments.evaluator == "auto" and io.estimated_length(arguments.events) <= SHORT:
         return None
-    from cerlab.evaluate.open_runs import file_run  # NumPy loads here
-
     options = input_options(arguments, query)
     axis = _axis(arguments) or io.time_of_file(arguments.events, options["schema"])
-    return file_run(query, axis)
+    return compiled(query).of_file(axis)
 
 
 def _run_in_batches(
@@ -252,14 +246,14 @@ def _run_on_all(
     stream = whole_stream(query, arguments)
     answers.read(stream)
     evaluator = arguments.evaluator
-    by_name: Any = evaluator_for(query, stream).name if evaluator == "auto" else evaluator
+    by_name = physical(query).on(stream).name if evaluator == "auto" else evaluator
     passing: Stream = stream
     if by_name != "compiled":  # which reads whole columns
         passing = WatchedStream(
             stream.events, time=stream.time, schema=stream.schema, until=stream.until
         )
     some: Iterable[Any] = answers_of(query, passing, by_name)
-    has_machine = query.has_automaton or query.has_registers
+    has_machine = query.machine_kind in ("automaton", "registers")
     if arguments.labels and not (has_machine and evaluator in MACHINES):
         some = valuations_of(query, passing, evaluator)
     elif by_name == "compiled":
@@ -295,7 +289,8 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
     request, warnings = selected_request(query), AnswerWarnings(query, arguments)
     comes = is_pipe(arguments.events) and not arguments.sort and "end" in request.groups
     # without a machine answers are listed, of the whole stream
-    comes = comes and (query.has_automaton or query.has_registers) and is_taken(query)
+    comes = comes and query.machine_kind in ("automaton", "registers")
+    comes = comes and compiled(query).takes_batches
     if comes and arguments.format in ("ndjson", "csv"):
         with writer(arguments) as out:
             live_totals(query, request, arguments, _axis(arguments), out, warnings)

@@ -174,7 +174,7 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
     from cerlab.spark.plan import Mode, why_not
 
     is_parquet = (arguments.input_format or format_of(arguments.input)) == "parquet"
-    if arguments.stream or not is_parquet or not query.has_automaton:
+    if arguments.stream or not is_parquet or query.machine_kind != "automaton":
         return False
     if (place := local_path(arguments.input)) is None:
         return True  # footers on another file system are read once, later
@@ -326,9 +326,9 @@ def _check_query(query: Pattern, arguments: argparse.Namespace) -> None:
         return
     if not (arguments.order_by or arguments.position):
         raise no_order()
-    plan = query.plan if query.has_automaton else query.registers
+    plan = query.plan if query.machine_kind == "automaton" else query.registers
     check_partition(plan, with_partition=arguments.partition)
-    if query.has_automaton:
+    if query.machine_kind == "automaton":
         choose_mode(plan, arguments.mode)
 
 

@@ -66,14 +66,17 @@ if TYPE_CHECKING:
 Logic: TypeAlias = Literal["so", "fo"]
 """The reading of the variables of a formula: sets of events (so), or one event each (fo)."""
 
+MachineKind: TypeAlias = Literal["automaton", "registers", "waits"]
+"""What gives the answers: an automaton, a transducer, or stages that wait for those of some."""
+
 LabelledMachine = TypeVar("LabelledMachine", Vcea, LabelledSrt)
 
 
-def _has_registers(pattern: AnyPattern) -> bool:
-    """Return whether a pattern compiles to a transducer."""
+def _is_there(stage: Callable[[], object]) -> bool:
+    """Return whether a stage of a pattern compiles: not where it is too large either."""
     try:
-        return pattern.registers is not None
-    except (Unsupported, ResourceLimit):
+        return stage() is not None
+    except (Unsupported, ResourceLimit, IllFormed):
         poll()
         return False
 
@@ -97,6 +100,11 @@ class WaitStages:
         """Raises as `wait_plan`."""
         self._query = query
         self.plan = wait_plan(query, on_registers=on_registers)
+
+    @cached_property
+    def on_registers(self) -> WaitStages:
+        """The same where all answers that wait are those of transducers."""
+        return WaitStages(self._query, on_registers=True)
 
     @cached_property
     def machines(self) -> tuple[Machine | CorrelatedPlan, ...]:
@@ -249,20 +257,31 @@ class Pattern(Drawable, Immutable):
         return Plan(vcea=vcea, cea=cea, **plan_clauses(ast))
 
     @cached_property
-    def has_automaton(self) -> bool:
-        """Whether the query compiles to an automaton; what does not may have `registers`."""
+    def machine_kind(self) -> MachineKind | None:
+        """Say which machine gives the answers; None where the reference alone does.
+
+        Raises `ResourceLimit` for an automaton that is too large.
+        """
         try:
-            return self.plan is not None
+            return "automaton" if self.plan is not None else None
         except Unsupported:
-            return False
+            pass
+        if self._is_timed:
+            return "waits" if _is_there(lambda: self.waits) else None
+        return "registers" if _is_there(lambda: self.registers) else None
+
+    @property
+    def _is_timed(self) -> bool:
+        return self.logic == "so" and is_timed(self.ast.formula)
 
     @cached_property
-    def _waits(self) -> WaitStages:
-        return WaitStages(self.ast)
+    def waits(self) -> WaitStages | None:
+        """The stages of a query that waits, or has a window in time inside; None for others.
 
-    @cached_property
-    def _waits_on_registers(self) -> WaitStages:
-        return WaitStages(self.ast, on_registers=True)
+        Raises `Unsupported`, with what is in the way, where machines do not take the query,
+        `ResourceLimit` for too large ones.
+        """
+        return WaitStages(self.ast) if self._is_timed else None
 
     @cached_property
     def labelled(self) -> Vcea:
@@ -326,7 +345,10 @@ class Pattern(Drawable, Immutable):
         Raises `Unsupported` for what has no transducer, `ResourceLimit` for one too large.
         """
         if self.logic == "so":
-            known = self.plan.vcea if self.has_automaton else None
+            try:
+                known = self.plan.vcea
+            except Unsupported:
+                known = None
             return correlated_plan(self.ast, known)
         formula = _without_variables(selected_formula(self.ast))
         return correlated_plan(replace(self.ast, formula=formula, items=None))
@@ -337,8 +359,6 @@ class Pattern(Drawable, Immutable):
         if self.logic == "so":
             return correlated_to_labelled_srt(strategy_and_body(self.ast)[1])
         return self._first_order_labels(correlated_to_labelled_srt)
-
-    has_registers = cached_property(_has_registers)
 
     def __repr__(self) -> str:
         return self.text
@@ -358,8 +378,7 @@ class SremoPattern(Immutable):
     """A SREMO with its transducer, the one stage that it has."""
 
     schema = None
-    has_automaton = False
-    separated = None
+    separated = waits = None
 
     ast: Sremo
 
@@ -375,44 +394,13 @@ class SremoPattern(Immutable):
         """The plan of streaming detection; raises `Unsupported` and `ResourceLimit`."""
         return register_plan(self.ast)
 
-    has_registers = cached_property(_has_registers)
+    @cached_property
+    def machine_kind(self) -> MachineKind | None:
+        """Say that a transducer gives the answers, or None."""
+        return "registers" if _is_there(lambda: self.registers) else None
 
 
 AnyPattern: TypeAlias = Pattern | SremoPattern
-
-
-def waits_of(pattern: AnyPattern, *, on_registers: bool = False) -> WaitStages | None:
-    """Return the stages of a query that waits, or has a window in time inside; None for others.
-
-    With `on_registers` all answers that wait are those of transducers. Raises `Unsupported`, with
-    what is in the way, where machines do not take the query, `ResourceLimit` for too large ones.
-    """
-    if not isinstance(pattern, Pattern) or pattern.logic != "so":
-        return None
-    if not is_timed(pattern.ast.formula):
-        return None
-    return pattern._waits_on_registers if on_registers else pattern._waits
-
-
-def has_waits(pattern: AnyPattern) -> bool:
-    """Return whether a query has stages that wait, which give its answers."""
-    try:
-        return waits_of(pattern) is not None
-    except (Unsupported, ResourceLimit, IllFormed):
-        poll()
-        return False
-
-
-def waits_live(pattern: AnyPattern) -> bool:
-    """Return whether such stages give each answer when the clock makes it known."""
-    stages = waits_of(pattern) if has_waits(pattern) else None
-    return stages is not None and stages.is_live
-
-
-def compares_waits(pattern: AnyPattern) -> bool:
-    """Return whether answers that wait are those of a transducer."""
-    stages = waits_of(pattern) if has_waits(pattern) else None
-    return stages is not None and stages.plan.compares
 
 
 def _without_variables(phi: Formula) -> Formula:

@@ -196,7 +196,7 @@ def _measures(function: str, columns: Iterable[str]) -> Iterator[Measure]:
 
 def check_running(pattern: Pattern) -> None:
     """Raise `Unsupported` for a query whose totals do not grow from event to event."""
-    if not (pattern.has_automaton or pattern.has_registers):
+    if pattern.machine_kind not in ("automaton", "registers"):
         raise Unsupported(
             "CER0418",
             "running aggregates are those of an automaton or a transducer, and this query has none",
@@ -264,7 +264,7 @@ def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTot
     from cerlab.evaluate import answers_of  # which imports the tables of answers
 
     check_attributes(request, pattern, names_in(stream))
-    if pattern.has_automaton:
+    if pattern.machine_kind == "automaton":
         return GroupTotals(request, pattern.plan, pattern.machine, stream)
     answers = answers_of(pattern, stream)
     by_start = "start" in request.groups

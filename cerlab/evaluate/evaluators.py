@@ -1,4 +1,4 @@
-"""The evaluators: reference, runs, tECS, lists and registers in pure Python, and the compiled.
+"""The ways to evaluate a pattern: reference, runs, tECS, lists and registers in Python; compiled.
 
 ``"registers"`` follows the runs of a transducer (SRT Alg. 1); ``"compiled"`` is the engine of
 kernels.
@@ -7,19 +7,12 @@ kernels.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import assert_never
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
-from cerlab.automata.plan import CorrelatedPlan, RegisterPlan
-from cerlab.compile.pattern import (
-    AnyPattern,
-    Pattern,
-    SremoPattern,
-    WaitStages,
-    compares_waits,
-    has_waits,
-    waits_of,
-)
-from cerlab.engine.by_number import Access, BatchAccess, ListAccess, TecsAccess, WaitAccess
+from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
+from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern, WaitStages
+from cerlab.display import Explanation
+from cerlab.engine.by_number import Access, BatchAccess, TecsAccess, WaitAccess
 from cerlab.engine.reference import driver, registers
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.registers import IntervalRuns
@@ -27,11 +20,11 @@ from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.engine.reference.waiting import Waits, waited_answers, waited_count
 from cerlab.errors import Unsupported
-from cerlab.evaluate import protocol
 from cerlab.evaluate.labelled import LabelsOfAnswers
-from cerlab.evaluate.protocol import Evaluator, Recognition, StepByStep, check_clock, query
+from cerlab.evaluate.protocol import Evaluator, StepByStep, check_clock, query
 from cerlab.evaluate.separation import fast_form
 from cerlab.logic.cel.semantics import valuations as so_valuations
+from cerlab.logic.cel.text import window_text
 from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.logic.focel.semantics import check_first_order, fo_valuations
@@ -40,51 +33,49 @@ from cerlab.model.answer import ComplexEvent, Valuation, by_end
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, axis_for, axis_of_windows
 
+if TYPE_CHECKING:
+    from cerlab.evaluate.open_runs import Evaluation, OpenRun
+
 
 class Reference(Evaluator):
-    """The semantics, evaluated literally."""
+    """The semantics, evaluated literally: of everything, on small streams."""
 
     name = "reference"
 
-    def takes(self, pattern: AnyPattern) -> bool:
-        """Everything, on small streams."""
-        return True
+    def __init__(self, pattern: AnyPattern) -> None:
+        self.pattern = pattern
 
-    def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """The complex events of a query, or what a stream shows of a SREMO (SRT Def. 32)."""
-        match pattern:
+        match self.pattern:
             case Pattern():
-                return iter(query_answers(pattern.ast, stream, _meaning(pattern)))
+                return iter(query_answers(self.pattern.ast, stream, _meaning(self.pattern)))
             case SremoPattern():
-                return iter(sremo.detections(pattern.ast, stream.events))
+                return iter(sremo.detections(self.pattern.ast, stream.events))
             case _:
-                assert_never(pattern)
+                assert_never(self.pattern)
 
-    def live(
-        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-    ) -> Iterator[ComplexEvent]:
+    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
         """The same after each event: an answer that is given stays one whatever comes."""
         read: list[Event] = []
         given: set[ComplexEvent] = set()
         for event in events:
             read.append(event)
-            for answer in self.answers(pattern, Stream(read, time=time)):
+            for answer in self.answers(Stream(read, time=time)):
                 if answer not in given:
                     given.add(answer)
                     yield answer
 
-    def valuations(
-        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-    ) -> Iterator[Valuation]:
+    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
         """Return the valuations; under ``"fo"`` a variable has the positions of its atoms only."""
-        if isinstance(pattern, SremoPattern):
+        if isinstance(self.pattern, SremoPattern):
             raise Unsupported(
                 "CER0482",
                 "a SREMO marks positions and has no labels",
                 hint="cerlab.evaluate and cerlab.matches give the positions",
             )
         stream = events if isinstance(events, Stream) else Stream(events, time=time)
-        return iter(query_valuations(pattern.ast, stream, _meaning(pattern)))
+        return iter(query_valuations(self.pattern.ast, stream, _meaning(self.pattern)))
 
 
 def _meaning(pattern: Pattern) -> Meaning:
@@ -99,88 +90,36 @@ class Automaton(StepByStep):
 
     name = "automaton"
 
-    def recogniser(self, pattern: Pattern) -> Recognition:
-        """The runs of the CEA."""
-        plan = pattern.plan
-        return plan, lambda: CeaRuns(plan.cea, plan.strategy)
+    def __init__(self, pattern: AnyPattern) -> None:
+        """Raises `Unsupported` without an automaton."""
+        self.pattern = query(pattern, self.name)
+        plan = self.pattern.plan
+        self.recognition = plan, lambda: CeaRuns(plan.cea, plan.strategy)
 
-    def valuations(
-        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-    ) -> Iterator[Valuation]:
+    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
         """The valuations by the runs of the VCEA, each when its last event is read."""
-        plan, vcea = query(pattern, self.name).plan, query(pattern, self.name).labelled
+        plan, vcea = self.pattern.plan, self.pattern.labelled
         return driver.run(plan, lambda: VceaRuns(vcea, plan.strategy), events, time)
 
 
-class TecsEvaluator(StepByStep):
-    """One tECS for each partition."""
+class Tecs(StepByStep):
+    """One tECS for each partition: Algorithm 1 on the determinised automaton.
+
+    Under a strategy on that of the strategy.
+    """
 
     name = "tecs"
 
-    def takes(self, pattern: AnyPattern) -> bool:
-        """Whether the pattern compiles to an automaton, or waits for the answers of some."""
-        return pattern.has_automaton or (has_waits(pattern) and not compares_waits(pattern))
+    def __init__(self, pattern: AnyPattern) -> None:
+        """Raises `Unsupported` without an automaton."""
+        self.pattern = query(pattern, self.name)
+        plan, machine = self.pattern.plan, self.pattern.machine
+        latest_first = plan.limit is not None
+        self.recognition = plan, lambda: TecsEvaluation(machine, latest_first=latest_first)
 
-    def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers on a stream."""
-        if (waiting := _of_automata(pattern)) is None:
-            return super().answers(pattern, stream)
-        return _waited(waiting, stream)
-
-    def live(
-        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-    ) -> Iterator[ComplexEvent]:
-        """The answers on events that are still arriving, each when it is known."""
-        if (waiting := _of_automata(pattern)) is None:
-            return super().live(pattern, events, time)
-        return _waited_live(waiting, events, time)
-
-    def count(self, pattern: AnyPattern, stream: Stream) -> int:
-        """Return the number of answers, without listing them."""
-        if (waiting := _of_automata(pattern)) is None:
-            return super().count(pattern, stream)
-        plan, machines = waiting.plan, waiting.machines
-        return waited_count(plan, machines, stream, axis_of_windows(plan.windows, stream))
-
-    def recogniser(self, pattern: Pattern) -> Recognition:
-        """Algorithm 1 on the determinised automaton, or on that of the strategy."""
-        plan, machine = pattern.plan, pattern.machine
-        return plan, lambda: TecsEvaluation(machine, latest_first=plan.limit is not None)
-
-    def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
-        """Return random access by counts at the nodes of the tECS, or by a list if answers wait."""
-        if _of_automata(pattern) is not None:
-            return ListAccess([*self.answers(pattern, stream)])
-        cea_query = query(pattern, self.name)
-        return TecsAccess(cea_query.plan, cea_query.machine, stream)
-
-
-def _of_automata(pattern: AnyPattern) -> WaitStages | None:
-    """The stages that wait, as `waits_of`; raises `Unsupported` where they compare labels."""
-    waiting = waits_of(pattern)
-    if waiting is not None and waiting.plan.compares:
-        raise Unsupported(
-            "CER0403",
-            "there is no automaton for a comparison of labels, nor for waits and windows in time "
-            "before other steps or under a clause that selects, limits or consumes",
-            hint='evaluator="registers" takes them',
-        )
-    return waiting
-
-
-def _waited(waiting: WaitStages, stream: Stream) -> Iterator[ComplexEvent]:
-    """The answers on a stream, event by event."""
-    plan, machines = waiting.plan, waiting.machines
-    return iter(waited_answers(plan, machines, stream, axis_of_windows(plan.windows, stream)))
-
-
-def _waited_live(
-    waiting: WaitStages, events: Iterable[Event], time: TimeAxis | None
-) -> Iterator[ComplexEvent]:
-    """The same on events that are still arriving, each when it is known."""
-    waiting.check_live()
-    run = Waits[ComplexEvent](waiting.plan, waiting.machines, time)
-    return (answer for event in events for answer in sorted(run.read(event), key=by_end))
+    def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
+        """Return random access by counts at the nodes of the tECS."""
+        return TecsAccess(self.pattern.plan, self.pattern.machine, stream)
 
 
 class Lists(StepByStep):
@@ -188,161 +127,260 @@ class Lists(StepByStep):
 
     name = "lists"
 
-    def takes(self, pattern: AnyPattern) -> bool:
-        """Whether the formula is one of Foundations', and nothing is around it."""
-        try:
-            return isinstance(pattern, Pattern) and pattern.anchored is not None
-        except Unsupported:
-            return False
-
-    def recogniser(self, pattern: Pattern) -> Recognition:
-        """The algorithm of the strategy."""
-        cea, strategy = pattern.anchored
-        return pattern.plan, lambda: lists_recogniser(cea, strategy)
+    def __init__(self, pattern: AnyPattern) -> None:
+        """Raises `Unsupported` for a formula that is not one of Foundations', or has clauses."""
+        self.pattern = query(pattern, self.name)
+        cea, strategy = self.pattern.anchored
+        self.recognition = self.pattern.plan, lambda: lists_recogniser(cea, strategy)
 
 
-class Registers(LabelsOfAnswers):
-    """As written on streams of up to `SHORT` events, in the compiled engine on longer ones."""
+def _stages(pattern: AnyPattern, *, on_registers: bool) -> WaitStages:
+    stages = pattern.waits
+    assert stages is not None, "the query waits"
+    return stages.on_registers if on_registers else stages
+
+
+class WaitsByStep(LabelsOfAnswers):
+    """Stages that wait, event by event; as ``"registers"`` all of them on transducers."""
+
+    def __init__(self, pattern: AnyPattern, name: str) -> None:
+        """Raises `Unsupported` as ``"tecs"`` where the stages compare labels."""
+        self.pattern, self.name = pattern, name
+        self._stages = _stages(pattern, on_registers=name == "registers")
+        if name == "tecs" and self._stages.plan.compares:
+            raise Unsupported(
+                "CER0403",
+                "there is no automaton for a comparison of labels, nor for waits and windows in "
+                "time before other steps or under a clause that selects, limits or consumes",
+                hint='evaluator="registers" takes them',
+            )
+
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers on a stream, event by event."""
+        plan = self._stages.plan
+        time = axis_of_windows(plan.windows, stream)
+        return iter(waited_answers(plan, self._stages.machines, stream, time))
+
+    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
+        """The same on events that are still arriving, each when it is known."""
+        self._stages.check_live()
+        run = Waits[ComplexEvent](self._stages.plan, self._stages.machines, time)
+        return (answer for event in events for answer in sorted(run.read(event), key=by_end))
+
+    def count(self, stream: Stream) -> int:
+        """Return the number of answers, without listing them."""
+        plan = self._stages.plan
+        time = axis_of_windows(plan.windows, stream)
+        return waited_count(plan, self._stages.machines, stream, time)
+
+    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
+        """The answers with their labels; raises `Unsupported` as ``"tecs"``."""
+        if self.name == "tecs":
+            return Evaluator.valuations(self, events, time)
+        return super().valuations(events, time)
+
+
+class RegisterRuns(LabelsOfAnswers):
+    """The runs of a transducer as written, one by one."""
 
     name = "registers"
 
-    def takes(self, pattern: AnyPattern) -> bool:
-        """Whether the pattern compiles to a transducer, or waits for the answers of some."""
-        return pattern.has_registers or _on_registers(pattern) is not None
+    def __init__(self, pattern: AnyPattern) -> None:
+        """Raises `Unsupported` without a transducer, `ResourceLimit` for one too large."""
+        self.pattern, self.plan = pattern, pattern.registers
 
-    def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        if len(stream) > protocol.SHORT:
-            pattern = fast_form(pattern, stream)
-        if (waiting := waits_of(pattern, on_registers=True)) is not None:
-            if len(stream) > protocol.SHORT:
-                return _batched(_access(waiting, stream))
-            return _waited(waiting, stream)
-        if len(stream) > protocol.SHORT:
-            return compiled_runs(pattern, stream)
-        return _runs(pattern, stream, stream.time)
+        return self._runs(stream, stream.time)
 
-    def live(
-        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-    ) -> Iterator[ComplexEvent]:
-        """The answers on events that are still arriving, by the runs as written."""
-        if (waiting := waits_of(pattern, on_registers=True)) is not None:
-            return _waited_live(waiting, events, time)
-        plan = pattern.registers
-        if not isinstance(plan, RegisterPlan):
-            check_clock(plan, time)
-        return _runs(pattern, events, time)
+    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
+        """The answers on events that are still arriving."""
+        if not isinstance(self.plan, RegisterPlan):
+            check_clock(self.plan, time)
+        return self._runs(events, time)
 
-    def count(self, pattern: AnyPattern, stream: Stream) -> int:
-        """Return the number of answers; raises `ResourceLimit` for 2^53 and more."""
-        pattern = fast_form(pattern, stream)
-        if (waiting := waits_of(pattern, on_registers=True)) is not None:
-            return _access(waiting, stream).total
-        from cerlab.engine.registers.evaluation import register_count  # Numba loads here
-
-        plan = pattern.registers
-        return register_count(
-            plan, stream, lambda: _runs(pattern, stream, stream.time), _time(plan, stream)
-        )
+    def _runs(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
+        plan = self.plan
+        if isinstance(plan, RegisterPlan):
+            return registers.answers(plan, events)
+        return driver.run(plan, lambda: IntervalRuns(plan), events, time)
 
 
-def compiled_runs(pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
-    """The answers by the compiled engine; what it does not take runs as written."""
-    from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
+class Compiled(LabelsOfAnswers, Protocol):
+    """The compiled engine: on streams as a whole, in batches of files, and in sessions."""
 
-    plan = pattern.registers
-    return register_answers(
-        plan, stream, lambda: _runs(pattern, stream, stream.time), _time(plan, stream)
-    )
+    name: str = "compiled"
+    plan: Plan | CorrelatedPlan | RegisterPlan | WaitPlan
+
+    def open(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+        """The evaluation of events that arrive; with a `state` it goes on from there.
+
+        Raises `Unsupported` for what the engine does not take, `UsageError` for a window in time
+        without `time`, `BadData` for other bytes.
+        """
+
+    def of_file(self, time: TimeAxis | None) -> Evaluation | None:
+        """The fastest evaluation of a stream that is read to its end, batch by batch.
+
+        None for what has to be read as a whole. Raises as `open`.
+        """
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether events are read batch by batch."""
+
+    def explain(self, stream: Stream | None = None) -> Explanation:
+        """Describe how the engine reads a stream."""
 
 
-def _time(plan: RegisterPlan | CorrelatedPlan, stream: Stream) -> TimeAxis | None:
-    window = None if isinstance(plan, RegisterPlan) else plan.window
-    return axis_for(window, stream, stream.time)
+class CompiledTecs(Compiled):
+    """The tECS of an automaton in kernels."""
 
+    takes_batches = True
 
-def _runs(
-    pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-) -> Iterator[ComplexEvent]:
-    """The runs as written."""
-    plan = pattern.registers
-    if isinstance(plan, RegisterPlan):
-        return registers.answers(plan, events)
-    return driver.run(plan, lambda: IntervalRuns(plan), events, time)
+    def __init__(self, pattern: AnyPattern) -> None:
+        """Raises `Unsupported` without an automaton."""
+        self.pattern = query(pattern, self.name)
+        self.plan: Plan = self.pattern.plan
 
-
-class CompiledEvaluator(LabelsOfAnswers):
-    """The compiled engines: the tECS of automata, else the runs of transducers."""
-
-    name = "compiled"
-
-    def takes(self, pattern: AnyPattern) -> bool:
-        """Whether the pattern compiles to a machine of either kind, or waits for automata."""
-        return pattern.has_automaton or pattern.has_registers or has_waits(pattern)
-
-    def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        pattern = fast_form(pattern, stream)
-        if (waiting := waits_of(pattern)) is not None:
-            return _batched(_access(waiting, stream))
-        if (cea_query := with_automaton(pattern)) is None:
-            return compiled_runs(pattern, stream)
         from cerlab.engine.answers import BatchedAnswers
-        from cerlab.engine.whole_stream import compiled_answers
+        from cerlab.engine.whole_stream import compiled_answers  # Numba loads here
 
-        time = axis_for(cea_query.plan.window, stream, stream.time)
-        return BatchedAnswers(compiled_answers(cea_query.plan, cea_query.learned, stream, time))
+        time = axis_for(self.plan.window, stream, stream.time)
+        return BatchedAnswers(compiled_answers(self.plan, self.pattern.learned, stream, time))
 
-    def live(
-        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-    ) -> Iterator[ComplexEvent]:
-        """The answers on events that are still arriving, read one by one; runs as written."""
-        if (waiting := waits_of(pattern)) is not None:
-            return _waited_live(waiting, events, time)
-        if (cea_query := with_automaton(pattern)) is None:
-            return Registers().live(pattern, events, time)
-        check_clock(cea_query.plan, time)
-        from cerlab.engine.general import GeneralEvaluation
-
-        run = GeneralEvaluation(cea_query.plan, cea_query.learned, time)
+    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
+        """The answers on events that are still arriving, read one by one."""
+        check_clock(self.plan, time)
+        run: Any = self.open(time)
         return (
             answer for event in events for batch in run.push_events([event]) for answer in batch
         )
 
-    def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
+    def by_number(self, stream: Stream, *, workers: int = 1) -> BatchAccess:
         """By whole batches of the engine."""
-        pattern = fast_form(pattern, stream, quietly=True)
-        if (waiting := waits_of(pattern)) is not None:
-            return _access(waiting, stream)
-        if (cea_query := with_automaton(pattern)) is None:
-            return super().by_number(pattern, stream)
-        return BatchAccess(cea_query.plan, cea_query.learned, stream, workers=workers)
+        return BatchAccess(self.plan, self.pattern.learned, stream, workers=workers)
 
-    def count(self, pattern: AnyPattern, stream: Stream) -> int:
-        """Return the number of answers; on registers as `Registers.count`."""
-        if waits_of(pattern) is None and with_automaton(pattern) is None:
-            return Registers().count(pattern, stream)
-        return super().count(pattern, stream)
+    def open(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+        """The evaluation of events that arrive, by the general tECS."""
+        from cerlab.engine.general import GeneralEvaluation  # Numba loads here
 
+        return GeneralEvaluation(self.plan, self.pattern.learned, time, state=state)
 
-def _access(waiting: WaitStages, stream: Stream) -> WaitAccess:
-    """The answers of a query that waits."""
-    return WaitAccess(waiting.plan, waiting.tables, stream)
+    def of_file(self, time: TimeAxis | None) -> Evaluation:
+        """The evaluation of a file: in two phases, where the plan allows it."""
+        from cerlab.engine.whole_stream import stream_evaluation  # Numba loads here
 
+        return stream_evaluation(self.plan, self.pattern.learned, time)
 
-def _batched(access: BatchAccess) -> Iterator[ComplexEvent]:
-    from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
+    def explain(self, stream: Stream | None = None) -> Explanation:
+        """Describe the machine over the events that it has seen, and those of a stream."""
+        from cerlab.engine.whole_stream import explain
 
-    return BatchedAnswers(access.batches())
+        if stream is not None:
+            self.pattern.learned.symbols(stream.columns, len(stream))
+        return explain(self.plan, self.pattern.learned)
 
 
-def _on_registers(pattern: AnyPattern) -> WaitStages | None:
-    """The stages that wait on registers; None without any."""
-    return waits_of(pattern, on_registers=True) if has_waits(pattern) else None
+class CompiledRuns(Compiled):
+    """The runs of a transducer in kernels; what these do not take runs as written."""
+
+    def __init__(self, pattern: AnyPattern) -> None:
+        """Raises `Unsupported` without a transducer, `ResourceLimit` for one too large."""
+        self.pattern, self.plan = pattern, pattern.registers
+
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers on a stream."""
+        from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
+
+        by = RegisterRuns(fast_form(self.pattern, stream))
+        return register_answers(by.plan, stream, lambda: by.answers(stream), _time(by, stream))
+
+    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
+        """The answers on events that are still arriving, as written."""
+        return RegisterRuns(self.pattern).live(events, time)
+
+    def count(self, stream: Stream) -> int:
+        """Return the number of answers; raises `ResourceLimit` for 2^53 and more."""
+        from cerlab.engine.registers.evaluation import register_count  # Numba loads here
+
+        by = RegisterRuns(fast_form(self.pattern, stream))
+        return register_count(by.plan, stream, lambda: by.answers(stream), _time(by, stream))
+
+    def open(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+        """The evaluation of events that arrive."""
+        from cerlab.evaluate.open_runs import OpenRegisters
+
+        return OpenRegisters(self.pattern, time, state)
+
+    def of_file(self, time: TimeAxis | None) -> Evaluation | None:
+        """The same; None where the kernels do not take the transducer."""
+        from cerlab.evaluate.open_runs import OpenRegisters
+
+        return OpenRegisters(self.pattern, time, None) if self.takes_batches else None
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether kernels take the transducer; Numba loads here."""
+        from cerlab.engine.registers.evaluation import why_not
+
+        return why_not(self.plan) is None
+
+    def explain(self, stream: Stream | None = None) -> Explanation:
+        """Describe the transducer."""
+        from cerlab.engine.whole_stream import explain_runs
+
+        return explain_runs(self.plan)
 
 
-def with_automaton(pattern: AnyPattern) -> Pattern | None:
-    """The query, None where its transducer runs; raises `Unsupported` for a SREMO without one."""
-    if pattern.has_automaton and isinstance(pattern, Pattern):
-        return pattern
-    return None if pattern.has_registers else query(pattern, "compiled")
+def _time(by: RegisterRuns, stream: Stream) -> TimeAxis | None:
+    window = None if isinstance(by.plan, RegisterPlan) else by.plan.window
+    return axis_for(window, stream, stream.time)
+
+
+class CompiledWaits(Compiled):
+    """Stages that wait, over arrays of the events that end an answer."""
+
+    takes_batches = False
+
+    def __init__(self, pattern: AnyPattern, *, on_registers: bool = False) -> None:
+        """Raises `Unsupported` for what does not wait by machines."""
+        self.pattern, self._on_registers = pattern, on_registers
+        self._stages = _stages(pattern, on_registers=on_registers)
+        self.plan = self._stages.plan
+
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers on a stream."""
+        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
+
+        return BatchedAnswers(self._access(fast_form(self.pattern, stream), stream).batches())
+
+    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
+        """The answers on events that are still arriving, event by event."""
+        return WaitsByStep(self.pattern, self.name).live(events, time)
+
+    def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
+        """By whole batches of the engine."""
+        return self._access(fast_form(self.pattern, stream, quietly=True), stream)
+
+    def _access(self, pattern: AnyPattern, stream: Stream) -> WaitAccess:
+        stages = _stages(pattern, on_registers=self._on_registers)
+        return WaitAccess(stages.plan, stages.tables, stream)
+
+    def open(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+        """The evaluation of events that arrive, event by event."""
+        from cerlab.evaluate.open_runs import OpenWaits
+
+        return OpenWaits(self.pattern, self._stages, time, state)
+
+    def of_file(self, time: TimeAxis | None) -> Evaluation | None:
+        """None: a stream is read as a whole."""
+        return None
+
+    def explain(self, stream: Stream | None = None) -> Explanation:
+        """Describe what the answers of each machine go through."""
+        from cerlab.engine.whole_stream import explain_waits
+
+        return explain_waits(self.plan, self._stages.machines, window_text)

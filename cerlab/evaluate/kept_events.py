@@ -12,12 +12,12 @@ from cerlab.evaluate.labelled import Recent, labelled_answers
 from cerlab.evaluate.open_runs import (
     UNREADABLE,
     OpenWaits,
-    open_run,
     pattern_digest,
     promised_answers,
     state_from_bytes,
     state_to_bytes,
 )
+from cerlab.evaluate.physical import compiled
 from cerlab.model.columns import take_rows, values_of
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, Until
@@ -45,11 +45,11 @@ class RunWithEvents:
     """
 
     def __init__(self, pattern: Pattern, time: TimeAxis | None, state: bytes | None) -> None:
-        """With a `state` it goes on from there; raises as `open_run`."""
+        """With a `state` it goes on from there; raises as `Compiled.open`."""
         self._pattern = pattern
         self.recent = Recent()
         inner = None if state is None else self._resume(state)
-        self._run = open_run(pattern, time, inner)
+        self._run = compiled(pattern).open(time, inner)
         if isinstance(self._run, OpenWaits):
             self.recent.time = self._run.time
         expect(self.recent.length == self._run.position, "how many events were read")
@@ -127,7 +127,7 @@ class ListedTotals:
         codes: GroupCodes,
         state: bytes | None,
     ) -> None:
-        """With a `state` it goes on from there; raises as `open_run`."""
+        """With a `state` it goes on from there; raises as `Compiled.open`."""
         self._pattern = pattern
         self._request = request
         self._codes = codes

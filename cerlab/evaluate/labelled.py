@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cerlab.automata.automaton import Vcea
 from cerlab.automata.labelled import LabelledSrt, repeated_labels
 from cerlab.automata.plan import PlanClauses
-from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages, has_waits, waits_of
+from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages
 from cerlab.compile.waiting import Labels
 from cerlab.engine.reference.registers import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
@@ -61,28 +61,26 @@ _SOME = 1 << 12
 class LabelsOfAnswers(Evaluator, Protocol):
     """An evaluator whose valuations are its answers, each with its labels."""
 
-    def valuations(
-        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-    ) -> Iterator[Valuation]:
+    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
         """The answers, and each with its labels."""
-        if not isinstance(pattern, Pattern) or not has_labels(pattern):
-            return super().valuations(pattern, events, time)
+        if not isinstance(self.pattern, Pattern) or not has_labels(self.pattern):
+            return super().valuations(events, time)
         stream = events if isinstance(events, Stream) else Stream(events, time=time)
-        return labelled_valuations(pattern, stream, self.answers(pattern, stream))
+        return labelled_valuations(self.pattern, stream, self.answers(stream))
 
 
 def has_labels(pattern: Pattern, *, live: bool = False) -> bool:
     """Whether a machine labels the answers; if `live`, without the events that come later."""
-    if pattern.has_automaton or pattern.has_registers:
-        return True
-    if (waiting := waits_of(pattern) if has_waits(pattern) else None) is None:
-        return False
+    if pattern.machine_kind != "waits":
+        return pattern.machine_kind is not None
+    waiting = pattern.waits
+    assert waiting is not None, "the query waits"
     return waiting.labels_of_body is not None or (not live and waiting.labels is not None)
 
 
 def _labelled_waits(pattern: Pattern) -> tuple[WaitStages, Labels] | None:
     """Return the stages of a query that waits, and the machine that labels its answers, if any."""
-    waiting = waits_of(pattern) if has_waits(pattern) else None
+    waiting = pattern.waits if pattern.machine_kind == "waits" else None
     labels = None if waiting is None else waiting.labels_of_body or waiting.labels
     return None if waiting is None or labels is None else (waiting, labels)
 
@@ -103,9 +101,9 @@ def labelled_answers(
         rows_of_ways,  # loads Numba
     )
 
-    if pattern.has_automaton:
+    if pattern.machine_kind == "automaton":
         yield from map(Labelling(pattern.labelled, pattern.plan, stream, labels).of, batches)
-    elif pattern.has_registers:
+    elif pattern.machine_kind == "registers":
         yield from map(label_by_registers(pattern, stream, labels), batches)
     elif (labelled := _labelled_waits(pattern)) is not None:
         yield from _labels_of_waits(*labelled, stream, batches, labels)
@@ -289,7 +287,7 @@ class Recent:
 
     def part_of(self, pattern: AnyPattern, answers: AnswerBatch) -> tuple[Stream, int]:
         """The events of some answers; without a machine that labels them all before these too."""
-        has_machine = pattern.has_automaton or pattern.has_registers
+        has_machine = pattern.machine_kind in ("automaton", "registers")
         first = int(answers.start.min()) if has_machine else 0
         return self.part(first, int(answers.end.max()) + 1)
 
@@ -426,9 +424,9 @@ def selected_labels(pattern: Pattern) -> frozenset[str]:
 
 def repeatable_labels(pattern: Pattern) -> frozenset[str]:
     """The labels that may hold several events."""
-    if pattern.has_automaton:
+    if pattern.machine_kind == "automaton":
         return repeated_labels(pattern.labelled)
-    if pattern.has_registers:
+    if pattern.machine_kind == "registers":
         return repeated_labels(pattern.labelled_registers)
     if (labelled := _labelled_waits(pattern)) is not None:
         _, labels = labelled

@@ -20,14 +20,12 @@ from typing import Any, Protocol
 from warnings import warn
 
 from cerlab.automata.plan import RegisterPlan, plan_digest
-from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages, waits_of
+from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages
 from cerlab.engine.answers import AnswerBatch, batched_answers
-from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.reference.totals import Greatest
 from cerlab.engine.reference.waiting import Waits
 from cerlab.engine.state import axis_from_json, axis_of_state, axis_to_json
 from cerlab.engine.state_checks import bad_state, expect
-from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.errors import (
     AnswerWarning,
     BadData,
@@ -35,7 +33,6 @@ from cerlab.errors import (
     Unsupported,
     stacklevel_of_caller,
 )
-from cerlab.evaluate.evaluators import with_automaton
 from cerlab.evaluate.protocol import check_clock
 from cerlab.evaluate.separation import written_fast
 from cerlab.logic.sremo.parser import sremo_text
@@ -140,7 +137,7 @@ def pattern_digest(pattern: AnyPattern) -> str:
     """A name for all that decides what a state of a pattern means."""
     if not isinstance(pattern, Pattern):
         text = sremo_text(pattern.ast)
-    elif pattern.has_automaton:
+    elif pattern.machine_kind == "automaton":
         return plan_digest(pattern.plan)
     else:
         text = f"{pattern.logic} {pattern.text}"
@@ -165,21 +162,6 @@ class OpenRun(Protocol):
         """All that has to be known to go on."""
 
 
-def open_run(
-    pattern: AnyPattern, time: TimeAxis | None = None, state: bytes | None = None
-) -> OpenRun:
-    """The evaluation of a pattern whose answers come with the event that completes them.
-
-    With a `state` it goes on from there. Raises `Unsupported` for what the engine does not take,
-    `UsageError` for a window in time without `time`, `BadData` for other bytes.
-    """
-    if (waiting := waits_of(pattern)) is not None:
-        return OpenWaits(pattern, waiting, time, state)
-    if (cea_query := with_automaton(pattern)) is None:
-        return OpenRegisters(pattern, time, state)
-    return GeneralEvaluation(cea_query.plan, cea_query.learned, time, state=state)
-
-
 class Evaluation(Protocol):
     """The compiled evaluation of a pattern on a stream that is read to its end, batch by batch."""
 
@@ -192,20 +174,6 @@ class Evaluation(Protocol):
 
     def finish(self) -> Iterator[AnswerBatch]:
         """The answers that were held back."""
-
-
-def file_run(pattern: AnyPattern, time: TimeAxis | None) -> Evaluation | None:
-    """The fastest evaluation of a pattern on a stream that is read to its end.
-
-    None for a transducer that the engine does not take batch by batch. Raises as `open_run`.
-    """
-    if (cea_query := with_automaton(pattern)) is not None:
-        return stream_evaluation(cea_query.plan, cea_query.learned, time)
-    from cerlab.engine.registers.evaluation import why_not  # Numba loads here
-
-    if why_not(pattern.registers) is not None:
-        return None
-    return OpenRegisters(pattern, time, None)
 
 
 class OpenRegisters:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.automata.plan import plan_digest
 from cerlab.budget import polled
-from cerlab.compile.pattern import Pattern, waits_of
+from cerlab.compile.pattern import Pattern
 from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer
 from cerlab.engine.reference.totals import (
@@ -111,15 +111,16 @@ class RunningTotals:
         """With a `state` it goes on from there; raises `BadData` for other bytes.
 
         Where filters compare labels, or answers wait, they are listed. Raises `Unsupported` for
-        queries that have neither an automaton nor a transducer, and as `open_run`.
+        queries that have neither an automaton nor a transducer, and as `Compiled.open`.
         """
-        self._waits = waits_of(pattern) is not None
+        self._waits = pattern.waits is not None
         """Whether an answer may come after one with a later end, so that no end is ever final."""
         if self._waits:
             _check_waits(pattern, request)
         else:
             check_running(pattern)
-        digest = plan_digest(pattern.plan) if pattern.has_automaton else pattern_digest(pattern)
+        self._has_runs = pattern.machine_kind == "automaton"
+        digest = plan_digest(pattern.plan) if self._has_runs else pattern_digest(pattern)
         self._digest, body = digest, None
         if state is not None:
             stored_time, body = state_from_bytes("totals", digest, state, request=repr(request))
@@ -131,7 +132,7 @@ class RunningTotals:
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
         self._ends = _Ends(request.window, pattern.ast.streams, time)
         self._listed: ListedTotals | None = None
-        if pattern.has_automaton:
+        if self._has_runs:
             self._begin_runs(pattern, request, time)
         self._codes: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
         self._kinds: dict[str, str] = {}
@@ -142,7 +143,7 @@ class RunningTotals:
         """Number of events read."""
         if body is not None:
             self._resume(body)
-        elif not pattern.has_automaton:
+        elif not self._has_runs:
             self._list(None)
 
     def _begin_runs(self, pattern: Pattern, request: Request, time: TimeAxis | None) -> None:
@@ -196,7 +197,7 @@ class RunningTotals:
                 expect(len(names) == len(self._request.key), "the values of a key")
                 expect(all(map(is_value, names)), "the values of a key")
             total = self._read_total
-            if self.asked[0].has_automaton:
+            if self._has_runs:
                 into = partial(RunTotals.resume, place=self._read_place, total=total)
                 self._driver.resume(driver, into, self.position)
             else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from warnings import warn
 
-from cerlab.compile.pattern import AnyPattern, has_waits
+from cerlab.compile.pattern import AnyPattern
 from cerlab.errors import AnswerWarning, stacklevel_of_caller
-from cerlab.evaluate import protocol
+from cerlab.evaluate import thresholds
 from cerlab.model.columns import is_arrow, is_duration, is_moment, is_text, nanoseconds
 from cerlab.model.stream import Stream
 from cerlab.predicates.separation import NOTHING, Range, agree
@@ -21,7 +21,7 @@ def fast_form(pattern: AnyPattern, stream: Stream, *, quietly: bool = False) -> 
     is the pattern itself, with a warning for a long stream, unless `quietly`.
     """
     # what registers refuse is refused whatever the data, so support depends on the query alone
-    if pattern.separated is None or not (pattern.has_registers or has_waits(pattern)):
+    if pattern.separated is None or pattern.machine_kind is None:
         return pattern
     names = {x.attribute for C in pattern.separated.changed for x in C.attributes}
     found = {name: _range_of(stream.columns.get(name)) for name in names}
@@ -29,7 +29,7 @@ def fast_form(pattern: AnyPattern, stream: Stream, *, quietly: bool = False) -> 
     pairs = pattern.separated.changed.items()
     if len(ranges) == len(names) and all(agree(*pair, ranges) for pair in pairs):
         return pattern.separated.query
-    if not quietly and len(stream) > protocol.SHORT:
+    if not quietly and len(stream) > thresholds.SHORT:
         warn_of_pairs(pattern)
     return pattern
 

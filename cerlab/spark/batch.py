@@ -83,7 +83,7 @@ def match(
     refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
     warn_about_attributes(pattern, df.columns)
-    if pattern.has_automaton or not pattern.has_registers or pattern.ast.aggregates:
+    if pattern.machine_kind != "registers" or pattern.ast.aggregates:
         with failures():
             return answers(request_of(df, pattern, order_by, position, **options))
     source = source_of(df, options.get("type"))

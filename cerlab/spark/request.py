@@ -398,7 +398,7 @@ def refuse_aggregates(pattern: Pattern) -> None:
 
 def refuse_correlated(pattern: Pattern, why: str = "they run by key, in batches") -> None:
     """Raise `Unsupported` for a query that compares labels."""
-    if pattern.has_automaton or not pattern.has_registers:
+    if pattern.machine_kind != "registers":
         return
     raise Unsupported(
         "CER0496",

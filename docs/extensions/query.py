@@ -22,7 +22,7 @@ from docutils.parsers.rst import Directive, directives
 
 import cerlab
 from cerlab.compile.pattern import any_pattern
-from cerlab.evaluate import EVALUATORS
+from cerlab.evaluate import names_that_take
 from cerlab.io.files import text_events
 
 LISTED = 8
@@ -114,7 +114,7 @@ def _timeline(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
 
 def _automaton(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
     pattern = _read(what, logic)
-    if pattern.has_automaton:
+    if pattern.machine_kind == "automaton":
         return _picture(cerlab.show(pattern, what="cea"), "Its automaton")
     return _picture(cerlab.show(pattern, what="srt"), "Its register transducer")
 
@@ -130,7 +130,7 @@ def _formula(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
 
 def _takes(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
     pattern = _read(what, logic)
-    names = [name for name, evaluator in EVALUATORS.items() if evaluator.takes(pattern)]
+    names = names_that_take(pattern)
     return [nodes.paragraph("", "Evaluators: " + ", ".join(names) + ".")]
 
 

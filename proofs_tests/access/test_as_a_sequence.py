@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.evaluate import AUTO
+from cerlab.evaluate.physical import BySize
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 
@@ -93,7 +93,7 @@ def test_a_list_of_the_answers_does_not_count_them_first(monkeypatch: pytest.Mon
     def count(*_: object) -> int:
         raise AssertionError("the answers are counted")
 
-    monkeypatch.setattr(type(AUTO), "count", count)
+    monkeypatch.setattr(BySize, "count", count)
     assert len(list(cerlab.parse_query("SELECT * WHERE A").run(EVENTS))) == 6
 
 

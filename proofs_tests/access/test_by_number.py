@@ -10,10 +10,9 @@ import pytest
 
 import cerlab
 from cerlab.api import as_query
-from cerlab.compile.pattern import AnyPattern
 from cerlab.engine import weights
 from cerlab.engine.weights import CountedNode
-from cerlab.evaluate import evaluator_for, protocol
+from cerlab.evaluate import physical, thresholds
 from cerlab.evaluate.evaluators import Reference
 from cerlab.io.answers import arrow_schema, arrow_table
 from cerlab.model.answer import ComplexEvent
@@ -63,10 +62,10 @@ def test_longer_streams(suite: Suite) -> None:
 def test_streams_that_the_compiled_engine_iterates(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "SHORT", -1)
+    monkeypatch.setattr(thresholds, "SHORT", -1)
 
     def case(rng: Random) -> bool:
-        monkeypatch.setattr(protocol, "FEW_ANSWERS", rng.choice((0, 3, 1 << 20)))
+        monkeypatch.setattr(thresholds, "FEW_ANSWERS", rng.choice((0, 3, 1 << 20)))
         return agrees_with_iteration(random_case(rng, ANY_QUERY), rng)
 
     suite.run(case, deep_count=1_000)
@@ -80,19 +79,19 @@ def test_the_order_is_of_the_engine_where_it_lists_all(monkeypatch: pytest.Monke
         (5, 4, "tecs"),
         (9, 0, "compiled"),
     ):
-        monkeypatch.setattr(protocol, "SHORT", 4)
-        monkeypatch.setattr(protocol, "TECS_ORDER", 8)
-        monkeypatch.setattr(protocol, "FEW_ANSWERS", few)
+        monkeypatch.setattr(thresholds, "SHORT", 4)
+        monkeypatch.setattr(thresholds, "TECS_ORDER", 8)
+        monkeypatch.setattr(thresholds, "FEW_ANSWERS", few)
         matches = as_query("SELECT * WHERE A WITHIN 0 EVENTS").run(all_of("A" * length))
-        assert evaluator_for(matches.query, matches.stream).name == by
+        assert physical(matches.query).on(matches.stream).name == by
     backwards = [{"type": "A", "t": -t} for t in range(6)]
     matches = as_query("SELECT * WHERE A WITHIN 1 [t]").run(backwards)
-    assert evaluator_for(matches.query, matches.stream).name == "tecs"
+    assert physical(matches.query).on(matches.stream).name == "tecs"
 
 
 def test_a_long_stream_of_the_compiled_engine() -> None:
     rng = Random(4)
-    types = "".join(rng.choices("AABC", k=protocol.TECS_ORDER + 10_000))
+    types = "".join(rng.choices("AABC", k=thresholds.TECS_ORDER + 10_000))
     matches = as_query("SELECT * WHERE A ; B+ ; C WITHIN 8 EVENTS").run(all_of(types))
     every = list(matches)
     assert matches.count() == len(every) > 1 << 15, "more than one batch"
@@ -108,7 +107,7 @@ def test_a_long_stream_of_the_compiled_engine() -> None:
 def test_arrow_from_batches_is_arrow_from_answers(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "SHORT", -1)
+    monkeypatch.setattr(thresholds, "SHORT", -1)
 
     def case(rng: Random) -> bool:
         matches = matches_of(random_case(rng, ANY_QUERY))
@@ -125,7 +124,7 @@ def test_what_is_no_number_of_an_answer() -> None:
     matches = as_query("SELECT * WHERE A").run(all_of("ABA"))
     none = as_query("SELECT * WHERE C").run(all_of("ABA"))
     pairs = as_query("A AS x ; A AS y FILTER x.v = y.v").run([{"type": "A", "v": 1}] * 3)
-    assert not pairs.query.has_automaton
+    assert pairs.query.machine_kind != "automaton"
     assert [pairs[k] for k in range(pairs.count())] == list(pairs)
     assert set(pairs.sample(20, seed=0)) == set(pairs)
     for each, last in ((matches, 1), (pairs, 2)):
@@ -144,10 +143,10 @@ def test_what_is_no_number_of_an_answer() -> None:
         matches["0"]  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("short", [protocol.SHORT, -1])
+@pytest.mark.parametrize("short", [thresholds.SHORT, -1])
 def test_an_interrupted_pass_starts_again(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream whose time goes back at its end: known answers stay, the error does too."""
-    monkeypatch.setattr(protocol, "SHORT", short)
+    monkeypatch.setattr(thresholds, "SHORT", short)
     events = [{"type": "A", "t": t} for t in (1, 2, 3, 0)]
     matches = as_query("SELECT * WHERE A WITHIN 0 [t]").run(events)
     for _ in range(2):
@@ -184,9 +183,9 @@ def test_what_only_the_reference_takes_is_listed_once(monkeypatch: pytest.Monkey
     names: list[str] = []
     answers = Reference.answers
 
-    def record(self: Reference, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+    def record(self: Reference, stream: Stream) -> Iterator[ComplexEvent]:
         names.append(self.name)
-        return answers(self, pattern, stream)
+        return answers(self, stream)
 
     monkeypatch.setattr(Reference, "answers", record)
     text = "SELECT * WHERE MAX(A AS x) ; B AS y FILTER x.v <= y.v"

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab import Event, Query, Stream, count, parse_query
-from cerlab.evaluate import EVALUATORS
-from cerlab.evaluate.open_runs import file_run
+from cerlab.evaluate.physical import compiled
 from proofs_tests.benchmarks.timing import Row, medians, pairs, rounds
 
 ABSENCE = "SELECT * WHERE (A WAIT 10 MINUTES) UNLESS B PARTITION BY [k]"
@@ -98,13 +97,13 @@ def measure_absence(events: int, runs: int) -> Row:
 
 def waited(query: Query, stream: Stream) -> int:
     """Count the answers of a query that waits, as the compiled engine lists them."""
-    access: Any = EVALUATORS["compiled"].by_number(query, stream)
+    access: Any = compiled(query).by_number(stream)
     return sum(map(len, access.batches()))
 
 
 def listed(query: Query, stream: Stream) -> int:
     """Count the answers of an automaton or a transducer, as the compiled engine lists them."""
-    run = file_run(query, stream.time)
+    run = compiled(query).of_file(stream.time)
     assert run is not None, "the engine takes it"
     answers = sum(map(len, run.push(stream.columns, len(stream))))
     return answers + sum(map(len, run.finish()))

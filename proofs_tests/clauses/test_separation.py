@@ -16,7 +16,7 @@ import pytest
 import cerlab
 from cerlab import Duration, Timestamp
 from cerlab.cli import main
-from cerlab.evaluate import evaluators, protocol
+from cerlab.evaluate import evaluators, thresholds
 from cerlab.evaluate.separation import fast_form
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.model.event import Event, Value
@@ -184,8 +184,8 @@ def long_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> Any:
         raise AssertionError("runs as written")
 
-    monkeypatch.setattr(protocol, "SHORT", 20)
-    monkeypatch.setattr(evaluators, "_runs", refuse)
+    monkeypatch.setattr(thresholds, "SHORT", 20)
+    monkeypatch.setattr(evaluators.RegisterRuns, "_runs", refuse)
 
 
 QUERY = f"SELECT * WHERE {PAIR}b.v - a.v <= 1 PARTITION BY [k]"
@@ -222,7 +222,7 @@ def test_a_warning_and_hints_name_the_fast_form(
 ) -> None:
     table = long_table([float(n) for n in range(40)])
     assert cerlab.count(QUERY, table) == 20, "a short stream is not warned of"
-    monkeypatch.setattr(protocol, "SHORT", 20)
+    monkeypatch.setattr(thresholds, "SHORT", 20)
     for ask in (cerlab.count, cerlab.evaluate):
         with pytest.warns(
             cerlab.AnswerWarning, match=r"CER0931: b\.v - a\.v <= 1 .*: b\.v <= a\.v \+ 1"

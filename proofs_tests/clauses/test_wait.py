@@ -23,7 +23,7 @@ import cerlab
 from cerlab import ComplexEvent, Event, Stream, Unsupported
 from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
-from cerlab.evaluate import evaluators_for
+from cerlab.evaluate import names_that_take
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
@@ -334,7 +334,7 @@ def test_a_time_that_is_bad_is_an_error_under_every_clause(
     for code, streams in BAD_TIMES.items():
         for times in streams:
             events = [{"type": x, "t": t} for x, t in zip("ABAB", times, strict=True)]
-            if evaluator not in ("auto", *evaluators_for(any_pattern(query))):
+            if evaluator not in ("auto", *names_that_take(any_pattern(query))):
                 continue  # it refuses the query by name
             with pytest.raises(cerlab.BadData, match=code):
                 cerlab.evaluate(query, events, evaluator=evaluator, until="end")

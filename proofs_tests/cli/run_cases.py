@@ -20,7 +20,7 @@ def answers_of_lines(text: str) -> list[ComplexEvent]:
 
 
 def compilable(rng: Random) -> Case:
-    while not (case := random_case(rng, SHAPE)).query.has_automaton:
+    while (case := random_case(rng, SHAPE)).query.machine_kind != "automaton":
         pass
     return case
 

@@ -20,7 +20,7 @@ import cerlab
 from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.conformance import cases
-from cerlab.evaluate import protocol
+from cerlab.evaluate import thresholds
 from cerlab.evaluate.requirements import CODES, requirements_of
 from cerlab.io import as_stream
 from cerlab.magic import ceql_magic
@@ -86,8 +86,8 @@ def test_matches_say_it_once_whatever_they_are_asked_for(
     query: str, most: int, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = dict(WARNINGS)[query]
-    monkeypatch.setattr(protocol, "TECS_ORDER", most)
-    monkeypatch.setattr(protocol, "SHORT", min(most, protocol.SHORT))
+    monkeypatch.setattr(thresholds, "TECS_ORDER", most)
+    monkeypatch.setattr(thresholds, "SHORT", min(most, thresholds.SHORT))
     matches = cerlab.parse_query(f"SELECT * WHERE {query}").run(EVENTS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -28,7 +28,7 @@ from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import answer_json, refusal, reply_of
 from cerlab.conformance.values import decode, encode
 from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
-from cerlab.evaluate import EVALUATORS
+from cerlab.evaluate import EVALUATORS, physical
 from cerlab.fuzz import features
 from cerlab.logic import gcq
 from cerlab.model.answer import complex_event
@@ -184,7 +184,8 @@ def counts_of(group: Group) -> Counter[str]:
                     values = case.expected["values"]
                     assert reply["rows"]["values"] == values, f"{case.id} by {name}: types"
                 counts[name] += 1
-            if case.kind == "count" and query_of(case).has_automaton:  # others list the answers
+            # other queries list the answers
+            if case.kind == "count" and query_of(case).machine_kind == "automaton":
                 totals = query_of(case).run(case.stream).aggregate(count=True)
                 assert encode(int(totals["count"][0].as_py())) == case.expected, case.id
             if "session" in ways_of(case):
@@ -199,7 +200,7 @@ def counts_of(group: Group) -> Counter[str]:
 def count_by_engine(case: Case) -> int | None:
     """Return the number of answers by the compiled engine; None if it does not take the case."""
     try:
-        return EVALUATORS["compiled"].count(query_of(case), case.stream)
+        return physical(query_of(case), "compiled").count(case.stream)
     except cerlab.Unsupported:
         return None
 

@@ -10,11 +10,10 @@ import pytest
 
 import cerlab
 from cerlab import ComplexEvent, Event, Stream
-from cerlab.compile.pattern import compares_waits, waits_live
 from cerlab.engine import answers
 from cerlab.engine import waiting as waiting_by_columns
 from cerlab.engine.registers import evaluation
-from cerlab.evaluate import EVALUATORS, evaluators_for
+from cerlab.evaluate import names_that_take, physical
 from cerlab.evaluate.labelled import has_labels
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
@@ -167,8 +166,11 @@ def taken_query(rng: Random, body: Body, *, live: bool = False) -> cerlab.Query:
     """A query that has stages that wait, on registers where its body is; for sessions if `live`."""
     while True:
         pattern = cerlab.Query(waiting_query(rng, body))
-        if "compiled" in evaluators_for(pattern) and (not live or waits_live(pattern)):
-            assert compares_waits(pattern) >= (body is not plain)
+        if "compiled" not in names_that_take(pattern):
+            continue
+        assert pattern.waits is not None
+        if pattern.waits.is_live or not live:
+            assert pattern.waits.plan.compares >= (body is not plain)
             return pattern
 
 
@@ -215,17 +217,17 @@ def test_evaluators_agree_with_the_reference(suite: Suite, body: Body) -> None:
         pattern = taken_query(rng, body)
         query, events = pattern.ast, timed_events(rng, many(rng, body))
         stream = Stream(events, time=AXIS, until=promise(rng, events, query))
-        takers = [name for name in evaluators_for(pattern) if name != "reference"]
+        takers = [name for name in names_that_take(pattern) if name != "reference"]
         assert {"compiled", "registers"} <= {*takers}
         expected = query_answers(query, stream)
         for name in takers:
-            got = [*EVALUATORS[name].answers(pattern, stream)]
+            got = [*physical(pattern, name).answers(stream)]
             about = (name, str(pattern), events, stream.until)
             assert sorted(got, key=by_end) == expected, about
             assert [answer.end for answer in got] == [answer.end for answer in expected], about
-            assert EVALUATORS[name].count(pattern, stream) == len(expected), about
+            assert physical(pattern, name).count(stream) == len(expected), about
         if has_labels(pattern):
-            labelled = {*EVALUATORS["compiled"].valuations(pattern, stream, AXIS)}
+            labelled = {*physical(pattern, "compiled").valuations(stream, AXIS)}
             assert labelled == {*query_valuations(query, stream)}, (str(pattern), events)
         return bool(expected)
 
@@ -245,11 +247,11 @@ def test_longer_streams_in_small_batches(
         pattern = query.replaced(window=TimeWindow(rng.randint(6, 9) * 10**9))
         events = timed_events(rng, rng.randint(30, 60))
         stream = Stream(events, time=AXIS, until=promise(rng, events, pattern.ast))
-        written = [*EVALUATORS["registers"].answers(pattern, stream)]
-        got = [*EVALUATORS["compiled"].answers(pattern, stream)]
+        written = [*physical(pattern, "registers").answers(stream)]
+        got = [*physical(pattern, "compiled").answers(stream)]
         assert sorted(got, key=by_end) == written, (str(pattern), events, stream.until)
         assert [answer.end for answer in got] == [answer.end for answer in written], str(pattern)
-        assert EVALUATORS["compiled"].count(pattern, stream) == len(written), str(pattern)
+        assert physical(pattern, "compiled").count(stream) == len(written), str(pattern)
         return bool(written)
 
     suite.run(case, deep_count=1_000)

@@ -163,7 +163,7 @@ def cases(rng: Random, shape: Shape | None = None) -> Iterator[Case]:
     shape = shape or rng.choice((Shape(), Shape(depth=3, events=7), ATTRIBUTES))
     while True:
         case = random_case(rng, shape)
-        if case.ast.limit is None and case.query.has_automaton:
+        if case.ast.limit is None and case.query.machine_kind == "automaton":
             yield case
 
 
@@ -227,7 +227,7 @@ def test_aggregates_are_those_of_the_listed_rows(
 def comparing(rng: Random) -> Case:
     while True:
         case = rng.choice((directed_case, under_clauses))(rng)
-        if case.ast.limit is None and not case.query.has_automaton:
+        if case.ast.limit is None and case.query.machine_kind != "automaton":
             return with_doubles(case, rng)
 
 
@@ -248,7 +248,7 @@ def test_aggregates_where_filters_compare_labels(
 def compares_labels_in_a_session(rng: Random) -> bool | None:
     """The same of events that arrive, of queries that sessions take."""
     drawn = comparing(rng)
-    if not drawn.query.has_registers:
+    if drawn.query.machine_kind != "registers":
         return None
     try:
         drawn.query.open(time="t", unit="s")

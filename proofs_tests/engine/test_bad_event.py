@@ -14,7 +14,7 @@ from cerlab.compile.pattern import as_pattern
 from cerlab.engine import general as evaluation
 from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.windowed import EndCounts, WindowedEvaluation
-from cerlab.evaluate import evaluator_of
+from cerlab.evaluate import physical
 from cerlab.io import Stream
 from cerlab.model.answer import by_end
 
@@ -144,7 +144,7 @@ def test_evaluators_of_single_events_give_the_answers_before_a_bad_event(
         events = Stream.from_events([*GOOD[:at], BAD[bad], *GOOD[at:]])
         matches: list[cerlab.ComplexEvent] = []
         with pytest.raises(cerlab.BadData):
-            matches.extend(evaluator_of(evaluator).live(as_pattern(TEXT), events, None))
+            matches.extend(physical(as_pattern(TEXT), evaluator).live(events, None))
         assert by_end_sorted(matches) == answers(GOOD[:at])
 
 

@@ -34,7 +34,7 @@ for seed in range(int(sys.argv[1])):
         except cerlab.CerlabError as error:
             answers = [error.code]
         found.update(repr(answers).encode())
-    if case.query.has_automaton:
+    if case.query.machine_kind == "automaton":
         found.update(plan_digest(case.query.plan).encode())
 for path in sys.argv[2:]:
     stream = cerlab.Stream.read(path, schema=sys.stdin.read() or None, time="t")

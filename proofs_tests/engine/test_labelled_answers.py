@@ -18,7 +18,7 @@ from cerlab.engine.answers import batched_answers
 from cerlab.engine.labels import RegisterLabelling
 from cerlab.engine.reference.registers import labels_of_answer
 from cerlab.engine.registers.program import mixes
-from cerlab.evaluate import EvaluatorName
+from cerlab.evaluate import EvaluatorName, names_that_take
 from cerlab.evaluate.labelled import labelled_valuations
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import defined_labels
@@ -100,7 +100,7 @@ def test_rows_of_a_session_are_those_of_the_whole_stream(suite: Suite) -> None:
             case = random_case(rng, rng.choice((Shape(events=9), ATTRIBUTES)))
             query, stream = case.query, case.stream
             keys = {a for a in partition_attributes(case.ast) if a in stream.columns}
-            if query.has_automaton and keys <= set(usable(stream)):
+            if query.machine_kind == "automaton" and keys <= set(usable(stream)):
                 break
         plain = [a for a in usable(stream) if a not in partition_attributes(case.ast)]
         every = sorted(defined_labels(selected_formula(case.ast)))
@@ -163,7 +163,9 @@ def test_valuations_where_filters_compare_labels(suite: Suite) -> None:
         except cerlab.ResourceLimit:  # one in two hundred, which took most of the time
             return None
         query = Query(ast)
-        machines = ("registers", "compiled") if query.has_registers else ()
+        machines: tuple[EvaluatorName, ...] = ()
+        if "registers" in names_that_take(query):
+            machines = ("registers", "compiled")
         for evaluator in ("auto", *machines):
             assert cerlab.valuations(query, stream, evaluator=evaluator) == expected, query
         assert len(query.run(stream).table([])) == len({complex_event(V) for V in expected})
@@ -180,7 +182,7 @@ def correlated_answers(rng: Random) -> Iterator[tuple[Query, Stream, list[Comple
         stream = Stream(random_correlated_events(rng, phi, shape))
         keys = rng.choice(((), ((sorted(stream.columns)[0],),))) if stream.columns else ()
         query = Query(CeqlQuery(phi, partition=keys))
-        if query.has_registers:
+        if "registers" in names_that_take(query):
             answers = list(query.run(stream))
             if answers or rng.random() < 0.1:
                 yield query, stream, answers

@@ -41,7 +41,7 @@ SHAPE = Shape(depth=3, events=8, family=True, rich=True)
 
 def random_plan(rng: Random) -> tuple[Case, Plan]:
     """A query with an automaton, sometimes with LIMIT, and its plan."""
-    while not (case := random_case(rng, SHAPE)).query.has_automaton:
+    while (case := random_case(rng, SHAPE)).query.machine_kind != "automaton":
         pass
     limit = Limit(rng.choice((1, 2, 100))) if rng.random() < 0.3 else None
     return case, replace(case.query.plan, limit=limit)

@@ -17,7 +17,7 @@ import cerlab
 from cerlab.api import Query
 from cerlab.computed import cached_property
 from cerlab.engine.learned import LearnedTables
-from cerlab.evaluate import AUTO
+from cerlab.evaluate.physical import BySize
 from cerlab.kernel_cache import CompiledKernel
 from cerlab.model.answer import ComplexEvent, by_end
 from proofs_tests.suite import Suite
@@ -126,15 +126,15 @@ def test_each_thread_has_tables_of_its_own() -> None:
 @pytest.fixture
 def long_count(monkeypatch: pytest.MonkeyPatch) -> Iterator[cerlab.Matches]:
     """Let another thread count the answers of these matches, and not come to an end."""
-    count, began, go_on = AUTO.count, Event(), Event()
+    count, began, go_on = BySize.count, Event(), Event()
 
-    def slow_count(pattern: Any, stream: Any) -> int:
+    def slow_count(by: BySize, stream: Any) -> int:
         if len(stream) == 3:
             began.set()
             go_on.wait()
-        return count(pattern, stream)
+        return count(by, stream)
 
-    monkeypatch.setattr(AUTO, "count", slow_count)
+    monkeypatch.setattr(BySize, "count", slow_count)
     matches = cerlab.parse_query("SELECT * WHERE A+").run([{"type": "A"}] * 3)
     thread = Thread(target=matches.count, daemon=True)
     thread.start()

@@ -25,7 +25,7 @@ MANY = 20_000
 def lookable(rng: Random, shape: Shape) -> Case:
     while True:
         case = random_case(rng, shape)
-        if case.query.has_automaton and why_not_windowed(case.query.plan) is None:
+        if case.query.machine_kind == "automaton" and why_not_windowed(case.query.plan) is None:
             return case
 
 

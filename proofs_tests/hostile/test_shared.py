@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.evaluate import protocol
+from cerlab.evaluate import thresholds
 from proofs_tests.suite import Suite
 
 THREADS = 8
@@ -90,7 +90,7 @@ def query_case(rng: Random) -> Case:
         lambda q: q.tabulating(["a.v"]).push(events).to_pylist(),
         lambda q: q.text,
         lambda q: q.first_order.text,
-        lambda q: q.has_registers,
+        lambda q: q.machine_kind,
         lambda q: [str(each) for each in q.remarks],
     ]
     if text in DECIDED:
@@ -162,8 +162,8 @@ def test_what_threads_share_answers_as_it_does_alone(
     name: str, by_engine: bool, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if by_engine:  # as long streams are: answers are numbered by the batches of the engine
-        monkeypatch.setattr(protocol, "SHORT", 0)
-        monkeypatch.setattr(protocol, "TECS_ORDER", 0)
+        monkeypatch.setattr(thresholds, "SHORT", 0)
+        monkeypatch.setattr(thresholds, "TECS_ORDER", 0)
 
     def case(rng: Random) -> bool:
         make, calls = CASES[name](rng)

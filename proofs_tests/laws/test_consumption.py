@@ -49,7 +49,7 @@ def test_p16_any(suite: Suite) -> None:
         sample = replace(sample, ast=ast)
         expected = by_suffixes(sample)
         assert set(query_answers(ast, sample.stream)) == expected, sample.describe()
-        if sample.query.has_automaton:
+        if sample.query.machine_kind == "automaton":
             answers = list(answers_of(sample.query, sample.stream, "tecs"))
             assert set(answers) == expected, sample.describe()
             assert len(answers) == len(expected)

@@ -12,7 +12,7 @@ import cerlab
 from cerlab.engine import answers as batches
 from cerlab.engine import totals
 from cerlab.engine.answers import paces
-from cerlab.evaluate import protocol
+from cerlab.evaluate import thresholds
 from proofs_tests.dials import Dial
 
 
@@ -84,7 +84,7 @@ def test_every_kernel_reads_in_parts(name: str, monkeypatch: pytest.MonkeyPatch)
     run, query = KERNELS[name]
     monkeypatch.setattr(totals, "SHORT", 0)
     for name_of_bound in ("SHORT", "TECS_ORDER", "WORTH_A_KERNEL"):
-        monkeypatch.setattr(protocol, name_of_bound, 0)
+        monkeypatch.setattr(thresholds, name_of_bound, 0)
     events = [{"type": "ABAAB"[n % 5], "k": n % 3, "t": n} for n in range(300)]
     whole = run(query, events)
     assert whole

@@ -23,7 +23,7 @@ from cerlab.engine import waiting as by_columns
 from cerlab.engine.reference import driver as substreams
 from cerlab.engine.reference import places, registers, tecs
 from cerlab.engine.reference import waiting as in_steps
-from cerlab.evaluate import evaluators_for
+from cerlab.evaluate import names_that_take
 from cerlab.logic.cel import semantics as cel
 from cerlab.logic.ceql import condition_builder
 from cerlab.logic.ceql import semantics as ceql
@@ -84,7 +84,7 @@ def waits_by(evaluator: Any) -> Judge:
         some = [
             case
             for case in cases("wait", "wait-before-other-steps", "wait-comparisons", "wait-until")
-            if case.kind == "answers" and evaluator in evaluators_for(any_pattern(case.query))
+            if case.kind == "answers" and evaluator in names_that_take(any_pattern(case.query))
         ]
     return on_cases(some, evaluator)
 

@@ -13,7 +13,7 @@ from random import Random
 from traceback import format_exception
 
 from cerlab.errors import CerlabError, CerlabWarning
-from cerlab.evaluate import AUTO
+from cerlab.evaluate import physical
 from cerlab.fuzz import features
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, Consume, Strategy, TimeWindow
@@ -85,7 +85,7 @@ def draw_cases(rng: Random) -> Iterator[Case]:
     case = Case(ast, Stream((), time=TIME))
     for _ in range(STREAMS):
         events = random_events(rng, ast.formula, shape)
-        if is_typed and case.query.has_automaton:
+        if is_typed and case.query.machine_kind == "automaton":
             yield TypedCase.of(case, typed_table(rng, events))
         else:
             yield case.on(Stream(events, time=TIME))
@@ -119,8 +119,8 @@ def search(
 def compare(case: Case, name: str, folder: Path, tally: Tally, ways: Mapping[str, Way]) -> None:
     """All ways on a case; where one differs from the first that takes it, that is a file."""
     try:
-        large = len(case.stream) > FEW and case.query.has_automaton
-        if large and AUTO.count(case.query, case.stream) > MANY:
+        large = len(case.stream) > FEW and case.query.machine_kind == "automaton"
+        if large and physical(case.query).count(case.stream) > MANY:
             return
     except CerlabError:
         pass  # the ways will say so

@@ -46,7 +46,7 @@ class BucketResults:
 
 def plan_of(case: SparkCase) -> PlanClauses:
     """The plan of a query, with an automaton or with registers."""
-    return case.query.plan if case.query.has_automaton else case.query.registers
+    return case.query.plan if case.query.machine_kind == "automaton" else case.query.registers
 
 
 def job_of(

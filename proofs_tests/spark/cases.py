@@ -73,7 +73,7 @@ def _place(answer: ComplexEvent) -> tuple[int, int, tuple[int, ...]]:
 def _compiles(case: Case) -> bool:
     """Whether it is an automaton; a formula with too many copies is about the compiler."""
     try:
-        return case.query.has_automaton
+        return case.query.machine_kind == "automaton"
     except ResourceLimit:
         return False
 
@@ -96,7 +96,7 @@ def register_case(rng: Random, shape: Shape = SHAPE) -> SparkCase:
         case = under_clauses(rng, shape)
         if by_k := rng.random() < 0.7:
             case = Case(replace(case.ast, partition=(("k",),)), case.stream)
-        if case.query.has_automaton or not case.query.has_registers:
+        if case.query.machine_kind != "registers":
             continue
         by_key = why_not(case.query.registers, Mode.KEYS) is None
         try:

@@ -39,7 +39,7 @@ def has_frame(case: Case) -> bool:
 
 
 def modes_of(query: cerlab.Query) -> list[Mode]:
-    if not query.has_automaton:
+    if query.machine_kind != "automaton":
         return []
     return [mode for mode in Mode if why_not(query.plan, mode) is None][:2]
 

@@ -47,7 +47,7 @@ def random_query(rng: Random) -> tuple[Pattern, Any]:
         window = rng.choice((None, EventWindow(4), AttributeWindow(6, "t")))
         text = query_text(CeqlQuery(formula, partition=(("k",),), window=window))
         query = as_pattern(text)
-        if not query.has_automaton and query.has_registers:
+        if query.machine_kind == "registers":
             return query, random_table(rng, formula)
 
 

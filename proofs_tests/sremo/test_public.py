@@ -12,7 +12,7 @@ from cerlab import BadData, ComplexEvent, QuerySyntaxError, Unsupported, UsageEr
 from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.compile.sremo_to_srt import register_plan, sremo_to_srt
-from cerlab.evaluate import EVALUATORS, evaluators_for
+from cerlab.evaluate import EVALUATORS, names_that_take
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import SpanWindow
 from proofs_tests.clauses.tables import c, word
@@ -33,7 +33,7 @@ def test_evaluate_shows_what_ends_at_each_event_in_order() -> None:
     expected = [c(1, 3, 1, 3), c(0, 3, 0, 3), c(1, 4, 1, 4), c(0, 4, 0, 4)]
     expected.sort(key=lambda C: (C.end, C.start, C.positions))
     for pattern in (PAIR, cerlab.parse_sremo(PAIR)):
-        for evaluator in ("auto", *evaluators_for(any_pattern(pattern))):
+        for evaluator in ("auto", *names_that_take(any_pattern(pattern))):
             answers = cerlab.evaluate(pattern, TRADES, evaluator=evaluator)  # type: ignore[arg-type]  # names
             assert answers == expected
     assert cerlab.evaluate(PAIR, cerlab.Stream.from_events(TRADES)) == expected
@@ -97,7 +97,7 @@ def test_other_texts_are_read_as_before() -> None:
 
 
 def test_what_takes_no_sremo_says_so() -> None:
-    taking = evaluators_for(any_pattern(PAIR))
+    taking = names_that_take(any_pattern(PAIR))
     assert taking == ("reference", "compiled", "registers")
     for evaluator in EVALUATORS.keys() - set(taking):
         with pytest.raises(Unsupported, match=f'evaluator="{evaluator}" takes no SREMO') as caught:

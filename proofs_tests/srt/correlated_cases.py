@@ -55,7 +55,7 @@ def correlated_case(rng: Random, shape: Shape = SHAPE, *, computing: bool = Fals
         compared = [side for each in comparisons(phi) for side in (each.left, each.right)]
         if computing and all(isinstance(side, LabelAttribute) for side in compared):
             continue
-        if compared and (case := _on_stream(rng, CeqlQuery(phi))).query.has_registers:
+        if compared and (case := _on_stream(rng, CeqlQuery(phi))).query.machine_kind == "registers":
             return case
 
 

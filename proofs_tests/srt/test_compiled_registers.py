@@ -30,7 +30,7 @@ from cerlab.engine.registers.evaluation import (
 )
 from cerlab.engine.registers.program import NotTaken, clauses, residual
 from cerlab.engine.registers.rules import OPERATORS
-from cerlab.evaluate import protocol
+from cerlab.evaluate import thresholds
 from cerlab.logic.sremo import detections
 from cerlab.model.answer import ComplexEvent, Registers, by_end
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy
@@ -294,7 +294,7 @@ def test_arrow_columns_with_dictionaries_nulls_and_moments() -> None:
 @pytest.mark.parametrize("short", [0, 100])
 def test_the_evaluators_by_name(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond `SHORT` events "registers" is the engine; the answers are those of the reference."""
-    monkeypatch.setattr(protocol, "SHORT", short)
+    monkeypatch.setattr(thresholds, "SHORT", short)
     e = "(<TRUE>^ -> r . <TRUE>* . <v > r.v>^)[1..4]"
     S = [{"type": "A", "v": v} for v in (3, 1, 2, 2.5, 0, 7)]
     reference = cerlab.evaluate(e, S, evaluator="reference")

@@ -19,7 +19,7 @@ from cerlab.cli import main
 from cerlab.compile.correlated_to_srt import correlated_to_srt
 from cerlab.compile.pattern import Logic, as_pattern
 from cerlab.engine.reference.registers import IntervalRuns
-from cerlab.evaluate import AUTO, protocol
+from cerlab.evaluate import physical, thresholds
 from cerlab.logic.cel.syntax import ConcatPlus, Plus, subformulas
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.focel.semantics import fo_valuations
@@ -46,7 +46,7 @@ from proofs_tests.suite import Suite
 
 
 def agree(
-    case: Case, logic: Logic = "so", *, lengths: tuple[int, ...] = (protocol.SHORT,)
+    case: Case, logic: Logic = "so", *, lengths: tuple[int, ...] = (thresholds.SHORT,)
 ) -> bool | None:
     """The transducer against the reference; ``"auto"`` is one of the two.
 
@@ -60,7 +60,7 @@ def agree(
         return None
     for length in lengths:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(protocol, "SHORT", length)
+            patch.setattr(thresholds, "SHORT", length)
             if by_registers(case, logic) != expected:
                 raise AssertionError(f"registers differ\n{case.describe()}")
             assert cerlab.evaluate(case.query, case.stream, logic=logic) == expected
@@ -92,7 +92,7 @@ def test_queries_with_all_clauses(suite: Suite) -> None:
 
     def case(rng: Random) -> bool | None:
         example = under_clauses(rng)
-        if (has_answers := agree(example, lengths=(protocol.SHORT, 0))) is None:
+        if (has_answers := agree(example, lengths=(thresholds.SHORT, 0))) is None:
             return None
         matches = example.query.run(example.stream)
         answers = list(matches)
@@ -110,7 +110,7 @@ def test_arithmetic_between_labels_under_all_clauses(suite: Suite) -> None:
         example = under_clauses(rng, computing=True)
         if rng.random() < 0.1:
             example = Case(with_limit(example.ast, rng.choice((1, 2))), example.stream)
-        if (has_answers := agree(example, lengths=(protocol.SHORT, 0))) is None:
+        if (has_answers := agree(example, lengths=(thresholds.SHORT, 0))) is None:
             return None
         expected = query_answers(example.ast, example.stream)
         assert cerlab.count(example.query, example.stream) == len(expected), example.describe()
@@ -210,7 +210,7 @@ def test_the_register_holds_the_greatest_so_far(capsys: pytest.CaptureFixture[st
 
 def test_answers_come_while_events_arrive() -> None:
     events = iter([Event("A", {"v": 1}), Event("B", {"v": 2}), Event("B", {"v": 3})])
-    answers = AUTO.live(as_pattern("A AS a ; B AS b FILTER a.v < b.v"), events, None)
+    answers = physical(as_pattern("A AS a ; B AS b FILTER a.v < b.v")).live(events, None)
     assert next(answers).end == 1
     assert next(events).attributes == {"v": 3}, "not read before the first answer was given"
 

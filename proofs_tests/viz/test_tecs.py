@@ -121,7 +121,7 @@ def test_a_snapshot_holds_the_answers_that_end_there(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         sample = random_case(rng)
         query = sample.query
-        if not query.has_automaton:
+        if query.machine_kind != "automaton":
             return False
         plan = replace(query.plan, limit=None)
         machine = query.machine
@@ -156,7 +156,7 @@ def test_numbers_stay_and_nodes_are_whole(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         sample = random_case(rng)
         query = sample.query
-        if not query.has_automaton or query.plan.partition:
+        if query.machine_kind != "automaton" or query.plan.partition:
             return False
         before: dict[int, Any] = {}
         numbers: set[int] = set()

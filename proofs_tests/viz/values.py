@@ -43,7 +43,7 @@ def snapshot(rng: Random) -> Any:
     """Return a tECS after a random stream; partitions, windows and consumption included."""
     while True:
         case = random_case(rng)
-        if case.query.has_automaton and len(case.stream):
+        if case.query.machine_kind == "automaton" and len(case.stream):
             query = case.query
             return tecs_snapshot(query.plan, query.machine, case.stream)
 

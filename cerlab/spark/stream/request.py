@@ -94,7 +94,7 @@ def stream_request_of(
     """The request of `match_stream` with the same arguments. Raises as it does."""
     pattern, with_partition = as_pattern(query), options.get("partition", False)
     refuse_aggregates(pattern)
-    plan: PlanClauses = pattern.plan if pattern.has_automaton else pattern.registers
+    plan: PlanClauses = pattern.plan if pattern.machine_kind == "automaton" else pattern.registers
     columns = options.get("columns")
     names = row_names(pattern, sdf.columns, columns, with_partition=with_partition)
     source = _source(sdf, options.get("type"))

@@ -1,0 +1,240 @@
+"""The one choice of a way to evaluate: of a pattern by its machine, of a stream by its length."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, TypeAlias
+
+from cerlab.budget import poll
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.engine.by_number import Access, BatchAccess
+from cerlab.engine.weights import shown_number
+from cerlab.errors import BadData, IllFormed, ResourceLimit, Unsupported, UsageError, nearest
+from cerlab.evaluate import thresholds
+from cerlab.evaluate.evaluators import (
+    Automaton,
+    Compiled,
+    CompiledRuns,
+    CompiledTecs,
+    CompiledWaits,
+    Lists,
+    Reference,
+    RegisterRuns,
+    Tecs,
+    WaitsByStep,
+)
+from cerlab.evaluate.labelled import has_labels, labelled_valuations
+from cerlab.evaluate.protocol import Evaluator
+from cerlab.logic.cel.syntax import waits
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream, TimeAxis
+
+EvaluatorName: TypeAlias = Literal[
+    "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
+]
+
+AUTO = "auto"
+
+
+def physical(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
+    """Return the way to evaluate a pattern by an evaluator; nothing is compiled that it needs not.
+
+    ``"auto"`` is the best one: where there is an automaton the tECS on short streams, and the
+    compiled engine on long ones and where it counts few answers on others; where there is none, as
+    where filters compare labels, the transducer's runs; else the reference. Raises `Unsupported`
+    where the evaluator does not take the pattern, `ResourceLimit` where its machine is too large,
+    `UsageError` for another name.
+
+    >>> from cerlab.compile.pattern import any_pattern
+    >>> streams = [Stream.from_events([{"type": "A"}] * n) for n in (10, 5_000)]
+    >>> few = physical(any_pattern("SELECT * WHERE A WITHIN 1 EVENTS"))
+    >>> [few.on(stream).name for stream in streams]
+    ['tecs', 'compiled']
+    >>> physical(any_pattern("A+")).on(streams[1]).name
+    'tecs'
+    >>> texts = "<type = 'A'>^", "MAX(A+) ; B"
+    >>> [physical(any_pattern(text)).on(streams[0]).name for text in texts]
+    ['registers', 'reference']
+    """
+    if evaluator not in _WAYS:
+        hint = nearest(evaluator, (*EVALUATORS, AUTO))
+        raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
+    return _WAYS[evaluator](pattern)
+
+
+def compiled(pattern: AnyPattern) -> Compiled:
+    """Return the compiled engine for the machine of a pattern; raises as `physical`."""
+    if pattern.waits is not None:
+        return CompiledWaits(pattern)
+    return CompiledRuns(pattern) if pattern.machine_kind == "registers" else CompiledTecs(pattern)
+
+
+def _tecs(pattern: AnyPattern) -> Evaluator:
+    return Tecs(pattern) if pattern.waits is None else WaitsByStep(pattern, "tecs")
+
+
+class BySize(Evaluator):
+    """A way for streams of up to `SHORT` events, and one for longer ones."""
+
+    def __init__(self, name: str, short: Evaluator, long: Evaluator) -> None:
+        self.name, self.pattern = name, short.pattern
+        self.short, self.long = short, long
+
+    def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
+        """The way for streams of a length."""
+        by = self.long if len(stream) > thresholds.SHORT else self.short
+        return by.on(stream, any_order=any_order)
+
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers, in an order that query and stream fix."""
+        return self.on(stream).answers(stream)
+
+    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
+        """The answers of the way for a short stream."""
+        return self.short.live(events, time)
+
+    def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
+        """The access by number, in the order of `answers`."""
+        return self.on(stream).by_number(stream, workers=workers)
+
+    def count(self, stream: Stream) -> int:
+        """The count of the quickest way."""
+        return self.on(stream, any_order=True).count(stream)
+
+    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
+        """The valuations of the way for a stream."""
+        stream = events if isinstance(events, Stream) else Stream(events, time=time)
+        return self.on(stream).valuations(stream, time)
+
+
+class _Registers(BySize):
+    """``"registers"``: kernels count on streams of any length."""
+
+    def count(self, stream: Stream) -> int:
+        """The count of the kernels."""
+        return self.long.count(stream)
+
+
+def _registers(pattern: AnyPattern) -> Evaluator:
+    if pattern.waits is None:
+        return _Registers("registers", RegisterRuns(pattern), CompiledRuns(pattern))
+    long = CompiledWaits(pattern, on_registers=True)
+    return _Registers("registers", WaitsByStep(pattern, "registers"), long)
+
+
+class _Auto(BySize):
+    """The best way; labels are those of a machine where one gives them."""
+
+    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
+        """The answers of a stream with their labels, by the reference where no machine has them.
+
+        Of events that still arrive by the automaton, if there is one.
+        """
+        pattern, is_stream = self.pattern, isinstance(events, Stream)
+        if isinstance(events, Stream) and isinstance(pattern, Pattern) and has_labels(pattern):
+            return labelled_valuations(pattern, events, self.answers(events))
+        by_runs = not is_stream and pattern.machine_kind == "automaton"
+        return (Automaton if by_runs else Reference)(pattern).valuations(events, time)
+
+
+class _AutoOfAutomaton(_Auto):
+    """The same of an automaton, where to count and to sort asks for no order."""
+
+    def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
+        """The way for a stream; in any order it depends on the kernels that are loaded, too."""
+        is_short = self._is_short(stream) if any_order else not self._is_in_order_of_engine(stream)
+        return self.short if is_short else self.long
+
+    def _is_in_order_of_engine(self, stream: Stream) -> bool:
+        """Whether answers are iterated, and numbered, as the compiled engine lists them."""
+        if not thresholds.SHORT < len(stream) <= thresholds.TECS_ORDER:
+            return len(stream) > thresholds.TECS_ORDER
+        access = self.long.by_number(stream)
+        assert isinstance(access, BatchAccess), "the compiled engine lists batches"
+        try:
+            count = access.count_by_kernel()
+        except BadData:  # at some event, up to which there may be answers
+            return False
+        return count is not None and count <= thresholds.FEW_ANSWERS
+
+    def _is_short(self, stream: Stream) -> bool:
+        """Whether the tECS is done before the kernels, which may have to be loaded."""
+        if "cerlab.engine.whole_stream" in sys.modules:
+            worth = thresholds.WORTH_COLUMNS if stream.is_columnar else thresholds.WORTH_A_KERNEL
+            return len(stream) <= worth
+        if not thresholds.SHORT < len(stream) <= thresholds.COLD:
+            return len(stream) <= thresholds.SHORT
+        # kernels that are on disk only load; without any the first run would compile them
+        from cerlab.kernel_cache.entries import some_are_kept
+
+        return not some_are_kept()
+
+
+def _auto(pattern: AnyPattern) -> Evaluator:
+    match pattern.machine_kind:
+        case "automaton":
+            return _AutoOfAutomaton(AUTO, Tecs(pattern), CompiledTecs(pattern))
+        case "waits":
+            stages = pattern.waits
+            by_runs = stages is not None and stages.plan.compares
+            short = WaitsByStep(pattern, "registers" if by_runs else "tecs")
+            return _Auto(AUTO, short, CompiledWaits(pattern))
+        case "registers":
+            return _Auto(AUTO, by := _registers(pattern), by)
+        case None:
+            return _Auto(AUTO, by := Reference(pattern), by)
+
+
+EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {
+    "reference": Reference,
+    "automaton": Automaton,
+    "tecs": _tecs,
+    "lists": Lists,
+    "compiled": compiled,
+    "registers": _registers,
+}
+"""What makes the way of each evaluator but ``"auto"``, by name; raises as `physical`."""
+
+_WAYS = {**EVALUATORS, AUTO: _auto}
+
+
+def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
+    """The names of the evaluators that take a pattern; the reference does, on small streams.
+
+    >>> from cerlab.compile.pattern import any_pattern
+    >>> names_that_take(any_pattern("MAX(A+) ; B"))
+    ('reference',)
+    >>> names_that_take(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))
+    ('reference', 'compiled', 'registers')
+    """
+    return tuple(name for name in EVALUATORS if _takes(name, pattern))
+
+
+def _takes(name: str, pattern: AnyPattern) -> bool:
+    try:
+        physical(pattern, name)
+    except (Unsupported, ResourceLimit, IllFormed):
+        poll()
+        return False
+    return True
+
+
+def remarks_on_waits(pattern: AnyPattern, stream: Stream) -> Iterator[str]:
+    """Yield that answers wait, and that nothing does though the stream says until when it is."""
+    if isinstance(pattern, Pattern) and waits(pattern.ast.formula):
+        if stream.until == "end":
+            return
+        by = physical(pattern).on(stream, any_order=True)
+        # an answer that is given stays one, so those that wait are as many as the end adds
+        yield from remark_on_waiting(by.count(stream.up_to("end")) - by.count(stream))
+    elif stream.until is not None:
+        yield "CER0916: nothing in the pattern waits, so until= changes nothing"
+
+
+def remark_on_waiting(many: int) -> Iterator[str]:
+    """Yield that so many answers wait, unless none does."""
+    if many:
+        answers = "1 answer waits" if many == 1 else f"{shown_number(many)} answers wait"
+        yield f'CER0915: {answers} for the clock; until="end" (--until end) gives what waits'
