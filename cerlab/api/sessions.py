@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from itertools import chain
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
@@ -25,9 +26,9 @@ from cerlab.model.stream import Stream, TimeAxis, Until, events_of_dicts
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.run import OpenRun
     from cerlab.evaluate.aggregates import Request
     from cerlab.evaluate.kept_events import RunWithEvents
-    from cerlab.evaluate.open_runs import OpenRun
     from cerlab.evaluate.running import RunningTotals
 
 Result = TypeVar("Result")
@@ -211,7 +212,7 @@ class Session(_Session[list[ComplexEvent]]):
         super().__init__(time, over=over)
         self._query = query
         by = compiled(query)
-        self._run: OpenRun = by.open(time, state)
+        self._run: OpenRun = by.run(time, state)
         self._before = self._run.position
         self.plan = by.plan
         self.answered = 0
@@ -250,10 +251,9 @@ class Session(_Session[list[ComplexEvent]]):
         >>> session.advance("end")
         [ComplexEvent(start=1, end=1, positions=(1,))]
         """
-        from cerlab.evaluate.open_runs import promised_answers
 
         def known() -> list[ComplexEvent]:
-            return self._counted_answers([*promised_answers(self._run, until)])
+            return self._counted_answers([*chain.from_iterable(self._run.advance(until))])
 
         return self._promise(until, known)
 
@@ -264,7 +264,7 @@ class Session(_Session[list[ComplexEvent]]):
     def _read(self, stream: Stream) -> list[ComplexEvent]:
         matches: list[ComplexEvent] = []
         try:
-            for answers in self._run.push_stream(stream):
+            for answers in self._run.push(stream):
                 matches += answers
         except BadData as error:
             error.matches = matches

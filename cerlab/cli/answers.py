@@ -409,6 +409,15 @@ class Answers:
             fields["events"] = [json.loads(text) for text in objects]
         return json.dumps(fields, ensure_ascii=False) + "\n"
 
+    def take(self, answers: Iterable[Any]) -> None:
+        """Take what a run gives: a batch of the compiled engine, or answers one by one."""
+        if isinstance(answers, list | Iterator):
+            for answer in answers:
+                self.one(answer)
+        else:
+            batch: Any = answers
+            self.batch(batch)
+
     def batch(self, answers: AnswerBatch) -> None:
         """Take some answers of the compiled engine."""
         self._gather()

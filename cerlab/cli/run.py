@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from cerlab import io
-from cerlab.cli.answers import Answers, Enough, write_tables, writer
+from cerlab.cli.answer_warnings import AnswerWarnings
+from cerlab.cli.answers import Answers, Enough, Writer, write_tables, writer
 from cerlab.cli.command import OK
-from cerlab.cli.live import MACHINES, AnswerWarnings, live_run, live_totals, waits_live
 from cerlab.cli.options import (
     WatchedStream,
     about,
@@ -37,24 +37,29 @@ from cerlab.compile.pattern import (
     Pattern,
     SremoPattern,
 )
-from cerlab.errors import AnswerWarning, BadData, Unsupported, UsageError
+from cerlab.errors import AnswerWarning, BadData, TypeMismatch, Unsupported, UsageError
 from cerlab.evaluate import (
     EVALUATORS,
     answers_of,
     physical,
+    remark_on_waiting,
     remarks_on_waits,
+    thresholds,
     valuations_of,
 )
-from cerlab.evaluate.labelled import in_batches, named_columns
-from cerlab.evaluate.physical import compiled
+from cerlab.evaluate.evaluators import CompiledRuns
+from cerlab.evaluate.labelled import has_labels, in_batches, named_columns
+from cerlab.evaluate.physical import compiled, gives_when_known, labels_by_machine
 from cerlab.evaluate.requirements import requirements_of
-from cerlab.evaluate.thresholds import SHORT
 from cerlab.io.sources import is_pipe
+from cerlab.logic.cel.syntax import waits
 from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
-    from cerlab.evaluate.open_runs import Evaluation
+    from cerlab.engine.run import Run
+    from cerlab.evaluate.aggregates import Request
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -119,27 +124,25 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
         whole = not _names_columns(query, arguments)
     of_positions = not with_columns
     with writer(arguments, types_grow=vary, of_positions=of_positions) as out, suppress(Enough):
-        if is_pipe(arguments.events) and not whole:
-            answers = Answers(query, arguments, out, types_grow=vary)
-            live = live_run(query, arguments, axis, answers, warnings, until)
-            if live is not None:
-                live()
-                answers.finish()
-                warnings.finish(answers.count)
-                return OK
-        evaluation = None if whole else _in_batches(query, arguments)
-        if evaluation is not None:
-            by_columns = io.known_length(arguments.events) is not None
-            answers = Answers(query, arguments, out, by_columns=by_columns, types_grow=vary)
-            _run_in_batches(query, arguments, evaluation, answers, warnings)
-        else:
+        open_run = _run_of_pipe if is_pipe(arguments.events) else _run_of_file
+        run = None if whole else open_run(query, arguments)
+        by_columns = not is_pipe(arguments.events) and io.known_length(arguments.events) is not None
+        if run is None:
             _run_on_all(query, arguments, Answers(query, arguments, out), warnings)
+            return OK
+        answers = Answers(query, arguments, out, by_columns=by_columns, types_grow=vary)
+        if is_pipe(arguments.events):
+            _feed_pipe(query, arguments, run, answers, warnings)
+        else:
+            _feed_file(query, arguments, run, answers, warnings)
+        answers.finish()
+        warnings.finish(answers.count)
     return OK
 
 
 def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None) -> bool:
     """Whether answers of a pipe wait, and their time is known before the first event."""
-    if arguments.labels or not waits_live(query, arguments.evaluator):
+    if arguments.labels or not gives_when_known(query, arguments.evaluator):
         return False
     waiting = query.waits
     assert waiting is not None, "the query waits"
@@ -168,31 +171,31 @@ def _names_columns(query: AnyPattern, arguments: argparse.Namespace) -> bool:
     return bool(items) and all(item.attributes for item in items or ())
 
 
-def _in_batches(query: AnyPattern, arguments: argparse.Namespace) -> Evaluation | None:
-    """The evaluation by the compiled engine, where it is asked for, or best; None where it is not.
+def _run_of_file(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] | None:
+    """The run of the compiled engine on a file, where it is asked for, or best; None where not.
 
     Best on files that are not known to be short: a file is not read for this, text is judged by its
     bytes.
     """
-    if is_pipe(arguments.events) or arguments.evaluator not in ("auto", "compiled"):
+    if arguments.evaluator not in ("auto", "compiled"):
         return None
     if query.machine_kind not in ("automaton", "registers"):
         return None
-    if arguments.evaluator == "auto" and io.estimated_length(arguments.events) <= SHORT:
+    if arguments.evaluator == "auto" and io.estimated_length(arguments.events) <= thresholds.SHORT:
         return None
     options = input_options(arguments, query)
     axis = _axis(arguments) or io.time_of_file(arguments.events, options["schema"])
-    return compiled(query).of_file(axis)
+    return compiled(query).run_of_file(axis)
 
 
-def _run_in_batches(
+def _feed_file(
     query: AnyPattern,
     arguments: argparse.Namespace,
-    run: Evaluation,
+    run: Run[Any],
     answers: Answers,
     warnings: AnswerWarnings,
 ) -> None:
-    """Answers on a file that is read in batches: one of them, and the window, is in memory."""
+    """Read a file in batches: one of them, and the window, is in memory."""
     options = input_options(arguments, query)
     axis = _axis(arguments) or io.time_of_file(arguments.events, options["schema"])
     attributes = _attributes(query, arguments, axis)
@@ -200,22 +203,109 @@ def _run_in_batches(
     watched = warnings.batches(bar(parts, "evaluating", about(arguments.events), len))
     try:
         for part in watched:
-            answers.read(part)
-            for batch in run.push(part.columns, len(part)):
-                answers.batch(batch)
+            _push(run, part, answers)
             answers.settle(run.lowest)
     except BadData:
         _finish(run, answers)
         raise
     _finish(run, answers)
-    answers.finish()
-    warnings.finish(answers.count)
 
 
-def _finish(run: Evaluation, answers: Answers) -> None:
+def _finish(run: Run[Any], answers: Answers) -> None:
     for batch in run.finish():
-        answers.batch(batch)
+        answers.take(batch)
     answers.settle(final=True)
+
+
+def _push(run: Run[Any], part: Stream, answers: Answers) -> None:
+    answers.read(part)
+    for batch in run.push(part):
+        answers.take(batch)
+
+
+LONGEST_BACKLOG = 1 << 14
+"""Events that have arrived are pushed at once up to this many, so answers are not late."""
+
+
+def _axis_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> TimeAxis | None:
+    return _axis(arguments) or io.time_of_schema(query.schema)
+
+
+def _run_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] | None:
+    """The run that gives answers of a pipe when they are known; None for what has to be read first.
+
+    That is a transducer that the engine does not take batch by batch, where it was asked for by
+    name, and columns of answers that no machine labels. Raises `Unsupported` and `UsageError` as
+    `answers_of`, before anything is read.
+    """
+    name, axis = arguments.evaluator, _axis_of_pipe(query, arguments)
+    if in_columns(arguments) and isinstance(query, Pattern) and not _labels_as_they_come(query):
+        return None
+    by = physical(query, name)
+    if isinstance(by, CompiledRuns) and not by.takes_batches:
+        return None
+    if arguments.labels and not labels_by_machine(query, name):
+        return by.labelled_run(axis)
+    return by.run(axis)
+
+
+def _labels_as_they_come(query: Pattern) -> bool:
+    """Whether the events up to the end of an answer tell its labels."""
+    if not waits(query.ast.formula):
+        return True
+    return gives_when_known(query) and has_labels(query, live=True)
+
+
+def _feed_pipe(
+    query: AnyPattern,
+    arguments: argparse.Namespace,
+    run: Run[Any],
+    answers: Answers,
+    warnings: AnswerWarnings,
+) -> None:
+    """Read a pipe as it comes: an answer is out before the event after its last is waited for."""
+    if answers.recent is not None:
+        answers.recent.time = _axis_of_pipe(query, arguments)
+    backlog: list[Event] = []
+
+    def give_out() -> None:
+        if backlog:
+            part = Stream(backlog)
+            backlog.clear()
+            _push(run, part, answers)
+        answers.flush()
+
+    _read_pipe(query, arguments, backlog, give_out, warnings)
+    if (until := until_of(arguments)) is not None:
+        for batch in run.advance(until):
+            answers.take(batch)
+        answers.flush()
+    if until != "end":
+        for remark in remark_on_waiting(run.waiting()):
+            warn(AnswerWarning(remark), stacklevel=2)
+
+
+def _read_pipe(
+    query: AnyPattern,
+    arguments: argparse.Namespace,
+    backlog: list[Event],
+    give_out: Callable[[], None],
+    warnings: AnswerWarnings,
+) -> None:
+    """Put the events of a pipe into a backlog, which is given out before each wait, and at the end.
+
+    At a bad event, too, before its error.
+    """
+    options: dict[str, Any] = {"path": arguments.events, **input_options(arguments, query)}
+    try:
+        for event in io.read_events(before_reading=give_out, watch=warnings.arriving, **options):
+            backlog.append(event)
+            if len(backlog) >= LONGEST_BACKLOG:
+                give_out()
+    except BadData:
+        give_out()
+        raise
+    give_out()
 
 
 def _attributes(
@@ -253,8 +343,7 @@ def _run_on_all(
             stream.events, time=stream.time, schema=stream.schema, until=stream.until
         )
     some: Iterable[Any] = answers_of(query, passing, by_name)
-    has_machine = query.machine_kind in ("automaton", "registers")
-    if arguments.labels and not (has_machine and evaluator in MACHINES):
+    if arguments.labels and not labels_by_machine(query, evaluator):
         some = valuations_of(query, passing, evaluator)
     elif by_name == "compiled":
         for batch in in_batches(some):
@@ -293,7 +382,7 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
     comes = comes and compiled(query).takes_batches
     if comes and arguments.format in ("ndjson", "csv"):
         with writer(arguments) as out:
-            live_totals(query, request, arguments, _axis(arguments), out, warnings)
+            _totals_of_pipe(query, request, arguments, out, warnings)
         return
     stream = whole_stream(query, arguments)
     warnings.read(stream)
@@ -301,3 +390,56 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
     write_tables([totals.table().slice(0, arguments.limit)], arguments)
     _say_what_waits(query, stream)
     warnings.finish(None if totals.some or arguments.limit == 0 else 0)
+
+
+def _totals_of_pipe(
+    query: Pattern,
+    request: Request,
+    arguments: argparse.Namespace,
+    out: Writer,
+    warnings: AnswerWarnings,
+) -> None:
+    """Write aggregates by end of a pipe: the row of an end is out before the next wait.
+
+    Raises `BadData` after the rows of what came before it. An attribute that no event has had is a
+    `UsageError` after all rows.
+    """
+    from cerlab.evaluate.aggregates import check_attributes
+    from cerlab.evaluate.running import RunningTotals
+
+    totals = RunningTotals(query, request, _axis_of_pipe(query, arguments))
+    backlog: list[Event] = []
+    names: set[str] = set()
+    left, count = arguments.limit, 0
+
+    def write(table: Any) -> None:
+        nonlocal left, count
+        table = table.slice(0, left)
+        out.table(table)
+        out.flush()
+        count += table.num_rows
+        if left is not None:
+            left -= table.num_rows
+            if not left:
+                raise Enough
+
+    def give_out() -> None:
+        events = list(backlog)
+        backlog.clear()
+        names.update(*(event.attributes for event in events))
+        before = totals.position
+        try:
+            write(totals.push(Stream(events)))
+        except (BadData, TypeMismatch) as error:
+            if isinstance(error, BadData) and totals.position != before:
+                write(error.matches)
+                raise
+            for event in events:  # up to the one that has no total, none was read
+                write(totals.push(Stream([event])))
+
+    with suppress(Enough):
+        write(totals.push(Stream(())))
+        _read_pipe(query, arguments, backlog, give_out, warnings)
+        if names:
+            check_attributes(request, query, names)
+        warnings.finish(count)

@@ -143,7 +143,7 @@ SECONDS_OF_PACE = 0.3
 class Evaluation(Protocol[Result_co]):
     """A plan on one stream, batch by batch."""
 
-    def push(self, columns: EventColumns, length: int) -> Iterator[Result_co]:
+    def push_columns(self, columns: EventColumns, length: int) -> Iterator[Result_co]:
         """Read `length` more events: what they complete, to be exhausted before the next call.
 
         Where a batch has an event that cannot be read, what the events before it complete comes
@@ -161,7 +161,7 @@ def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
         poll()
         size = min(BATCH, length - start)
         part = columns if size == length else slice_columns(columns, start, size)
-        yield from evaluation.push(part, size)
+        yield from evaluation.push_columns(part, size)
     yield from evaluation.finish()
 
 
@@ -301,6 +301,14 @@ def batched_answers(answers: Iterable[ComplexEvent], size: int) -> Iterator[Answ
             np.cumsum([0, *(len(answer.positions) for answer in some)], dtype=np.int32),
             np.array([p for answer in some for p in answer.positions], np.int64),
         )
+
+
+def one_batch(answers: Iterable[ComplexEvent]) -> AnswerBatch:
+    """Complex events in one batch, which they may be already."""
+    if isinstance(answers, AnswerBatch):
+        return answers
+    some = list(answers)
+    return next(batched_answers(some, len(some)), join_answers(()))
 
 
 def join_answers(batches: Sequence[AnswerBatch]) -> AnswerBatch:

@@ -28,6 +28,7 @@ from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.enumeration import collect, move_together
 from cerlab.engine.kernels.tecs import Events, read_batch
 from cerlab.engine.learned import LearnedTables, learned_tables
+from cerlab.engine.run import AtOnce
 from cerlab.engine.state import axis_of_state, state_from_bytes, state_to_bytes
 from cerlab.engine.state_checks import bad_state
 from cerlab.kernel_cache import RepeatedCalls
@@ -320,7 +321,7 @@ FEW = 32
 """Up to this many events cost less one by one than as columns."""
 
 
-class GeneralEvaluation:
+class GeneralEvaluation(AtOnce[AnswerBatch]):
     """The evaluation of a plan on one stream, batch by batch, by the general engine.
 
     Each answer comes with the batch that completes it, and the state can be kept. `arena` nodes,
@@ -402,7 +403,7 @@ class GeneralEvaluation:
                 raise bad_state("equal keys")
         self._tecs.resume(arrays)
 
-    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
+    def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
         """Read `length` more events; yields their answers, each as soon as a buffer is full.
 
         To be exhausted before the next call. `columns` are as `SymbolStage.symbols` takes them.
@@ -411,11 +412,11 @@ class GeneralEvaluation:
         """
         return until_bad(self._push, columns, length, slice_columns)
 
-    def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
+    def push(self, events: Stream) -> Iterator[AnswerBatch]:
         """The same for the events of a stream, in the way that costs less."""
-        if not stream.is_columnar and len(stream) <= FEW:
-            return self.push_events(stream.events)
-        return self.push(stream.columns, len(stream))
+        if not events.is_columnar and len(events) <= FEW:
+            return self.push_events(events.events)
+        return self.push_columns(events.columns, len(events))
 
     def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
         """The same for a few events: what they are is decided one by one, without columns."""
@@ -494,7 +495,3 @@ class GeneralEvaluation:
         self._tecs.keep(live)
         # forgetting reads every partition, so it waits until there are twice as many again
         self._enough_keys = KEYS_KEPT + 2 * len(live)
-
-    def finish(self) -> Iterator[AnswerBatch]:
-        """Nothing is ever held back."""
-        return iter(())

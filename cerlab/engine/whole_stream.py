@@ -139,7 +139,7 @@ def _range(
     try:
         first = _first(plan, columns, time, start)
         run.begin(first, start)
-        answers += run.push(slice_columns(columns, first, end - first), end - first)
+        answers += run.push_columns(slice_columns(columns, first, end - first), end - first)
         answers += run.finish()
     except BadData as error:
         return _RangeAnswers(answers, error)
@@ -213,7 +213,7 @@ def compiled_answers(
         return
     evaluation = stream_evaluation(plan, machine, time)
     if isinstance(evaluation, GeneralEvaluation) and len(stream) <= FEW:
-        yield from evaluation.push_stream(stream)
+        yield from evaluation.push(stream)
     else:
         yield from whole(evaluation, stream)
 

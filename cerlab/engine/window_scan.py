@@ -32,11 +32,12 @@ from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed import idle_after, relevant, relevant_once
 from cerlab.engine.learned import LearnedTables
+from cerlab.engine.run import AtOnce
 from cerlab.engine.window_program import Program, Read
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.columns import room, take_columns, take_rows
-from cerlab.model.stream import Instant, TimeAxis
+from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 Result = TypeVar("Result")
@@ -62,7 +63,7 @@ class ScanResult(NamedTuple):
     ends: k.Int32s  # indices of the events that ended answers
 
 
-class WindowScan(ABC, Generic[Result]):
+class WindowScan(AtOnce[Result], ABC, Generic[Result]):
     """A plan on one stream, batch by batch, where `why_not_windowed` has no objection.
 
     Results may be held back until as much has been read as one window has; `finish` gives the
@@ -100,7 +101,7 @@ class WindowScan(ABC, Generic[Result]):
         if self._clock is not None:
             self._clock.last = None
 
-    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
+    def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
         """Read `length` more events: what they complete; exhaust it before the next call.
 
         `columns` are as `SymbolStage.symbols` takes them. Raises `BadData` for a time that is
@@ -112,6 +113,10 @@ class WindowScan(ABC, Generic[Result]):
         except BadData:
             yield from self.finish()
             raise
+
+    def push(self, events: Stream) -> Iterator[Result]:
+        """The same for the events of a stream."""
+        return self.push_columns(events.columns, len(events))
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
         """Return the results of a batch; raises at once for a bad event in it."""
@@ -151,6 +156,11 @@ class WindowScan(ABC, Generic[Result]):
     def _batches(self) -> list[Batch]:
         """The window carried over, and the batches that were not read with it yet."""
         return [*([self._window_before] if self._window_before else []), *self._pending]
+
+    @property
+    def position(self) -> int:
+        """The number of events read: the position of the next one."""
+        return self._position
 
     @property
     def lowest(self) -> int:

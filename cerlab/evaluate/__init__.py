@@ -70,7 +70,7 @@ def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iter
         return [each for each in names_that_take(pattern) if each in _LABELLING]
 
     try:
-        answers = physical(pattern, name).valuations(stream, stream.time)
+        answers = physical(pattern, name).valuations(stream)
     except Unsupported as error:
         if isinstance(pattern, Pattern) and name not in givers():
             error.hint = f"evaluators that give its labels: {', '.join(givers())}"

@@ -6,22 +6,25 @@ kernels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, assert_never
+from collections.abc import Callable, Iterator
+from typing import Protocol, assert_never
 
 from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern, WaitStages
 from cerlab.display import Explanation
 from cerlab.engine.by_number import Access, BatchAccess, TecsAccess, WaitAccess
 from cerlab.engine.reference import driver, registers
+from cerlab.engine.reference.driver import Recogniser
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
-from cerlab.engine.reference.waiting import Waits, waited_answers, waited_count
+from cerlab.engine.reference.waiting import waited_answers, waited_count
+from cerlab.engine.run import OpenRun, Run
 from cerlab.errors import Unsupported
 from cerlab.evaluate.labelled import LabelsOfAnswers
-from cerlab.evaluate.protocol import Evaluator, StepByStep, check_clock, query
+from cerlab.evaluate.protocol import Evaluator, StepByStep, query
+from cerlab.evaluate.runs import OpenRegisters, OpenWaits, Steps, StepsOfSremo
 from cerlab.evaluate.separation import fast_form
 from cerlab.logic.cel.semantics import valuations as so_valuations
 from cerlab.logic.cel.text import window_text
@@ -29,12 +32,8 @@ from cerlab.logic.ceql.semantics import Meaning, query_answers, query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.logic.focel.semantics import check_first_order, fo_valuations
 from cerlab.logic.sremo import semantics as sremo
-from cerlab.model.answer import ComplexEvent, Valuation, by_end
-from cerlab.model.event import Event
+from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.stream import Stream, TimeAxis, axis_for, axis_of_windows
-
-if TYPE_CHECKING:
-    from cerlab.evaluate.open_runs import Evaluation, OpenRun
 
 
 class Reference(Evaluator):
@@ -55,18 +54,7 @@ class Reference(Evaluator):
             case _:
                 assert_never(self.pattern)
 
-    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
-        """The same after each event: an answer that is given stays one whatever comes."""
-        read: list[Event] = []
-        given: set[ComplexEvent] = set()
-        for event in events:
-            read.append(event)
-            for answer in self.answers(Stream(read, time=time)):
-                if answer not in given:
-                    given.add(answer)
-                    yield answer
-
-    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
         """Return the valuations; under ``"fo"`` a variable has the positions of its atoms only."""
         if isinstance(self.pattern, SremoPattern):
             raise Unsupported(
@@ -74,7 +62,6 @@ class Reference(Evaluator):
                 "a SREMO marks positions and has no labels",
                 hint="cerlab.evaluate and cerlab.matches give the positions",
             )
-        stream = events if isinstance(events, Stream) else Stream(events, time=time)
         return iter(query_valuations(self.pattern.ast, stream, _meaning(self.pattern)))
 
 
@@ -96,10 +83,17 @@ class Automaton(StepByStep):
         plan = self.pattern.plan
         self.recognition = plan, lambda: CeaRuns(plan.cea, plan.strategy)
 
-    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
-        """The valuations by the runs of the VCEA, each when its last event is read."""
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
+        """The valuations by the runs of the VCEA."""
+        return driver.run(*self._labelled(), stream, stream.time)
+
+    def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
+        """The same of events that arrive, each when its last event is read."""
+        return Steps(*self._labelled(), time)
+
+    def _labelled(self) -> tuple[Plan, Callable[[], Recogniser[Valuation]]]:
         plan, vcea = self.pattern.plan, self.pattern.labelled
-        return driver.run(plan, lambda: VceaRuns(vcea, plan.strategy), events, time)
+        return plan, lambda: VceaRuns(vcea, plan.strategy)
 
 
 class Tecs(StepByStep):
@@ -161,11 +155,9 @@ class WaitsByStep(LabelsOfAnswers):
         time = axis_of_windows(plan.windows, stream)
         return iter(waited_answers(plan, self._stages.machines, stream, time))
 
-    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
-        """The same on events that are still arriving, each when it is known."""
-        self._stages.check_live()
-        run = Waits[ComplexEvent](self._stages.plan, self._stages.machines, time)
-        return (answer for event in events for answer in sorted(run.read(event), key=by_end))
+    def run(self, time: TimeAxis | None) -> OpenWaits:
+        """The same on events that arrive, each when it is known."""
+        return OpenWaits(self.pattern, self._stages, time, None)
 
     def count(self, stream: Stream) -> int:
         """Return the number of answers, without listing them."""
@@ -173,11 +165,11 @@ class WaitsByStep(LabelsOfAnswers):
         time = axis_of_windows(plan.windows, stream)
         return waited_count(plan, self._stages.machines, stream, time)
 
-    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
         """The answers with their labels; raises `Unsupported` as ``"tecs"``."""
         if self.name == "tecs":
-            return Evaluator.valuations(self, events, time)
-        return super().valuations(events, time)
+            return Evaluator.valuations(self, stream)
+        return super().valuations(stream)
 
 
 class RegisterRuns(LabelsOfAnswers):
@@ -191,19 +183,17 @@ class RegisterRuns(LabelsOfAnswers):
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        return self._runs(stream, stream.time)
-
-    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
-        """The answers on events that are still arriving."""
-        if not isinstance(self.plan, RegisterPlan):
-            check_clock(self.plan, time)
-        return self._runs(events, time)
-
-    def _runs(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
         plan = self.plan
         if isinstance(plan, RegisterPlan):
-            return registers.answers(plan, events)
-        return driver.run(plan, lambda: IntervalRuns(plan), events, time)
+            return registers.answers(plan, stream)
+        return driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
+
+    def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
+        """The answers on events that arrive, one by one."""
+        plan = self.plan
+        if isinstance(plan, RegisterPlan):
+            return StepsOfSremo(plan)
+        return Steps(plan, lambda: IntervalRuns(plan), time)
 
 
 class Compiled(LabelsOfAnswers, Protocol):
@@ -212,17 +202,17 @@ class Compiled(LabelsOfAnswers, Protocol):
     name: str = "compiled"
     plan: Plan | CorrelatedPlan | RegisterPlan | WaitPlan
 
-    def open(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+    def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
         """The evaluation of events that arrive; with a `state` it goes on from there.
 
         Raises `Unsupported` for what the engine does not take, `UsageError` for a window in time
         without `time`, `BadData` for other bytes.
         """
 
-    def of_file(self, time: TimeAxis | None) -> Evaluation | None:
+    def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
         """The fastest evaluation of a stream that is read to its end, batch by batch.
 
-        None for what has to be read as a whole. Raises as `open`.
+        None for what has to be read as a whole. Raises as `run`.
         """
 
     @property
@@ -251,25 +241,17 @@ class CompiledTecs(Compiled):
         time = axis_for(self.plan.window, stream, stream.time)
         return BatchedAnswers(compiled_answers(self.plan, self.pattern.learned, stream, time))
 
-    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
-        """The answers on events that are still arriving, read one by one."""
-        check_clock(self.plan, time)
-        run: Any = self.open(time)
-        return (
-            answer for event in events for batch in run.push_events([event]) for answer in batch
-        )
-
     def by_number(self, stream: Stream, *, workers: int = 1) -> BatchAccess:
         """By whole batches of the engine."""
         return BatchAccess(self.plan, self.pattern.learned, stream, workers=workers)
 
-    def open(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+    def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
         """The evaluation of events that arrive, by the general tECS."""
         from cerlab.engine.general import GeneralEvaluation  # Numba loads here
 
         return GeneralEvaluation(self.plan, self.pattern.learned, time, state=state)
 
-    def of_file(self, time: TimeAxis | None) -> Evaluation:
+    def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent]:
         """The evaluation of a file: in two phases, where the plan allows it."""
         from cerlab.engine.whole_stream import stream_evaluation  # Numba loads here
 
@@ -298,10 +280,6 @@ class CompiledRuns(Compiled):
         by = RegisterRuns(fast_form(self.pattern, stream))
         return register_answers(by.plan, stream, lambda: by.answers(stream), _time(by, stream))
 
-    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
-        """The answers on events that are still arriving, as written."""
-        return RegisterRuns(self.pattern).live(events, time)
-
     def count(self, stream: Stream) -> int:
         """Return the number of answers; raises `ResourceLimit` for 2^53 and more."""
         from cerlab.engine.registers.evaluation import register_count  # Numba loads here
@@ -309,16 +287,12 @@ class CompiledRuns(Compiled):
         by = RegisterRuns(fast_form(self.pattern, stream))
         return register_count(by.plan, stream, lambda: by.answers(stream), _time(by, stream))
 
-    def open(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+    def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
         """The evaluation of events that arrive."""
-        from cerlab.evaluate.open_runs import OpenRegisters
-
         return OpenRegisters(self.pattern, time, state)
 
-    def of_file(self, time: TimeAxis | None) -> Evaluation | None:
+    def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
         """The same; None where the kernels do not take the transducer."""
-        from cerlab.evaluate.open_runs import OpenRegisters
-
         return OpenRegisters(self.pattern, time, None) if self.takes_batches else None
 
     @property
@@ -357,10 +331,6 @@ class CompiledWaits(Compiled):
 
         return BatchedAnswers(self._access(fast_form(self.pattern, stream), stream).batches())
 
-    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
-        """The answers on events that are still arriving, event by event."""
-        return WaitsByStep(self.pattern, self.name).live(events, time)
-
     def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
         """By whole batches of the engine."""
         return self._access(fast_form(self.pattern, stream, quietly=True), stream)
@@ -369,13 +339,11 @@ class CompiledWaits(Compiled):
         stages = _stages(pattern, on_registers=self._on_registers)
         return WaitAccess(stages.plan, stages.tables, stream)
 
-    def open(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+    def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
         """The evaluation of events that arrive, event by event."""
-        from cerlab.evaluate.open_runs import OpenWaits
-
         return OpenWaits(self.pattern, self._stages, time, state)
 
-    def of_file(self, time: TimeAxis | None) -> Evaluation | None:
+    def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
         """None: a stream is read as a whole."""
         return None
 

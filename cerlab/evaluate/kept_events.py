@@ -9,15 +9,14 @@ from cerlab.compile.pattern import Pattern
 from cerlab.engine.state_checks import bad_state, expect, is_value, is_whole
 from cerlab.errors import BadData
 from cerlab.evaluate.labelled import Recent, labelled_answers
-from cerlab.evaluate.open_runs import (
+from cerlab.evaluate.physical import compiled
+from cerlab.evaluate.runs import OpenWaits
+from cerlab.evaluate.states import (
     UNREADABLE,
-    OpenWaits,
     pattern_digest,
-    promised_answers,
     state_from_bytes,
     state_to_bytes,
 )
-from cerlab.evaluate.physical import compiled
 from cerlab.model.columns import take_rows, values_of
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, Until
@@ -33,10 +32,6 @@ SHORT = 128
 """Shorter batches are kept as events: to join their columns would cost more than it saves."""
 
 
-SOME = 1 << 12
-"""Answers that a promise makes known are put into batches of so many."""
-
-
 class RunWithEvents:
     """The compiled evaluation of a pattern, and the events that answers to come may have.
 
@@ -49,7 +44,7 @@ class RunWithEvents:
         self._pattern = pattern
         self.recent = Recent()
         inner = None if state is None else self._resume(state)
-        self._run = compiled(pattern).open(time, inner)
+        self._run = compiled(pattern).run(time, inner)
         if isinstance(self._run, OpenWaits):
             self.recent.time = self._run.time
         expect(self.recent.length == self._run.position, "how many events were read")
@@ -64,12 +59,12 @@ class RunWithEvents:
 
         None of the events are forgotten before `forget`, and no answer is listed later.
         """
-        from cerlab.engine.answers import join_answers  # NumPy loads here
+        from cerlab.engine.answers import join_answers, one_batch  # NumPy loads here
 
         before, batches, error = self._run.position, list[Any](), None
         try:
-            for batch in self._run.push_stream(stream):
-                batches.append(batch)
+            for batch in self._run.push(stream):
+                batches.append(one_batch(batch))
         except BadData as caught:
             error = caught
         count = self._run.position - before
@@ -80,9 +75,9 @@ class RunWithEvents:
 
     def advance(self, until: Until) -> AnswerBatch:
         """The answers that a promise makes known; raises as `Waits.advance`."""
-        from cerlab.engine.answers import batched_answers, join_answers  # NumPy loads here
+        from cerlab.engine.answers import join_answers, one_batch  # NumPy loads here
 
-        return join_answers([*batched_answers(promised_answers(self._run, until), SOME)])
+        return join_answers([*map(one_batch, self._run.advance(until))])
 
     def forget(self) -> None:
         """Drop the batches before the events of all answers to come."""

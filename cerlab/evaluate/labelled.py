@@ -61,11 +61,10 @@ _SOME = 1 << 12
 class LabelsOfAnswers(Evaluator, Protocol):
     """An evaluator whose valuations are its answers, each with its labels."""
 
-    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
         """The answers, and each with its labels."""
         if not isinstance(self.pattern, Pattern) or not has_labels(self.pattern):
-            return super().valuations(events, time)
-        stream = events if isinstance(events, Stream) else Stream(events, time=time)
+            return super().valuations(stream)
         return labelled_valuations(self.pattern, stream, self.answers(stream))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
 from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.by_number import Access, BatchAccess
+from cerlab.engine.run import Run
 from cerlab.engine.weights import shown_number
 from cerlab.errors import BadData, IllFormed, ResourceLimit, Unsupported, UsageError, nearest
 from cerlab.evaluate import thresholds
@@ -26,9 +27,10 @@ from cerlab.evaluate.evaluators import (
 )
 from cerlab.evaluate.labelled import has_labels, labelled_valuations
 from cerlab.evaluate.protocol import Evaluator
+from cerlab.evaluate.runs import Growing, Replay
+from cerlab.evaluate.separation import warn_of_pairs
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis
 
 EvaluatorName: TypeAlias = Literal[
@@ -84,16 +86,15 @@ class BySize(Evaluator):
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
         """The way for streams of a length."""
-        by = self.long if len(stream) > thresholds.SHORT else self.short
-        return by.on(stream, any_order=any_order)
+        return self.long if len(stream) > thresholds.SHORT else self.short
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers, in an order that query and stream fix."""
         return self.on(stream).answers(stream)
 
-    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
-        """The answers of the way for a short stream."""
-        return self.short.live(events, time)
+    def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
+        """The answers on events that arrive, by the way for a short stream."""
+        return self.short.run(time)
 
     def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
         """The access by number, in the order of `answers`."""
@@ -103,10 +104,9 @@ class BySize(Evaluator):
         """The count of the quickest way."""
         return self.on(stream, any_order=True).count(stream)
 
-    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
         """The valuations of the way for a stream."""
-        stream = events if isinstance(events, Stream) else Stream(events, time=time)
-        return self.on(stream).valuations(stream, time)
+        return self.on(stream).valuations(stream)
 
 
 class _Registers(BySize):
@@ -127,16 +127,29 @@ def _registers(pattern: AnyPattern) -> Evaluator:
 class _Auto(BySize):
     """The best way; labels are those of a machine where one gives them."""
 
-    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
-        """The answers of a stream with their labels, by the reference where no machine has them.
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
+        """The answers with their labels, by the reference where no machine has them."""
+        if isinstance(self.pattern, Pattern) and has_labels(self.pattern):
+            return labelled_valuations(self.pattern, stream, self.answers(stream))
+        return Reference(self.pattern).valuations(stream)
 
-        Of events that still arrive by the automaton, if there is one.
-        """
-        pattern, is_stream = self.pattern, isinstance(events, Stream)
-        if isinstance(events, Stream) and isinstance(pattern, Pattern) and has_labels(pattern):
-            return labelled_valuations(pattern, events, self.answers(events))
-        by_runs = not is_stream and pattern.machine_kind == "automaton"
-        return (Automaton if by_runs else Reference)(pattern).valuations(events, time)
+    def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
+        """The answers on events that arrive: in Python at first, where the engine goes on."""
+        match self.pattern.machine_kind:
+            case "automaton" | "registers":
+                return Growing(self.short.run(time), lambda: _engine(self.pattern, time))
+            case "waits" if self.pattern.waits is not None and self.pattern.waits.is_live:
+                return self.short.run(time)
+        return Replay(self.answers, self._count_of_waits(), time)
+
+
+def _engine(pattern: AnyPattern, time: TimeAxis | None) -> Run[ComplexEvent] | None:
+    """The run of the engine; None, with a warning, where it takes no batches of the pattern."""
+    by = compiled(pattern)
+    if by.takes_batches:
+        return by.run(time)
+    warn_of_pairs(pattern)
+    return None
 
 
 class _AutoOfAutomaton(_Auto):
@@ -219,6 +232,19 @@ def _takes(name: str, pattern: AnyPattern) -> bool:
         poll()
         return False
     return True
+
+
+def gives_when_known(pattern: AnyPattern, evaluator: str = AUTO) -> bool:
+    """Whether an evaluator gives each answer that waits when the clock makes it known."""
+    if pattern.machine_kind != "waits" or pattern.waits is None or not pattern.waits.is_live:
+        return False
+    return evaluator == AUTO or (evaluator != "reference" and evaluator in names_that_take(pattern))
+
+
+def labels_by_machine(pattern: AnyPattern, evaluator: str) -> bool:
+    """Whether a machine finds the labels of the answers of an evaluator, from their events."""
+    has_machine = pattern.machine_kind in ("automaton", "registers")
+    return has_machine and evaluator in (AUTO, "compiled", "registers")
 
 
 def remarks_on_waits(pattern: AnyPattern, stream: Stream) -> Iterator[str]:

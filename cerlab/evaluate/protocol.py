@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.by_number import Access, ListAccess
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import Clauses, Recogniser
+from cerlab.engine.run import Run
 from cerlab.errors import Unsupported
+from cerlab.evaluate.runs import Replay, Steps
+from cerlab.logic.cel.syntax import waits
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.clauses import TimeWindow
-from cerlab.model.event import Event
-from cerlab.model.stream import Stream, TimeAxis, clock_for
+from cerlab.model.stream import Stream, TimeAxis
 
 Recognition: TypeAlias = tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]
 """The clauses of a query, and what makes the recogniser of a substream."""
@@ -38,12 +39,22 @@ class Evaluator(Protocol):
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream, each once, by end, as they are found."""
 
-    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
-        """The answers on events that are still arriving, each when its last event is there.
+    def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
+        """The answers on events that arrive, each when its last event is there, or its wait over.
 
         A window in hours, minutes or seconds needs `time`: it cannot be looked for in what has not
-        come yet; without it raises `UsageError`.
+        come yet; without it raises `UsageError`. Raises `Unsupported` for a query that has to see
+        a stream as a whole.
         """
+        return Replay(self.answers, self._count_of_waits(), time)
+
+    def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
+        """The valuations in the same way; raises `Unsupported` where no labels are kept."""
+        return Replay(self.valuations, self._count_of_waits(), time)
+
+    def _count_of_waits(self) -> Callable[[Stream], int] | None:
+        pattern = self.pattern
+        return self.count if isinstance(pattern, Pattern) and waits(pattern.formula) else None
 
     def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
         """The answers by number, in the order of `answers`."""
@@ -53,7 +64,7 @@ class Evaluator(Protocol):
         """Return the number of answers, without a list if the evaluator can."""
         return self.by_number(stream).total
 
-    def valuations(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[Valuation]:
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
         """The valuations, each once, by end; raises `Unsupported` where no labels are kept."""
         raise Unsupported(
             "CER0408",
@@ -71,10 +82,9 @@ class StepByStep(Evaluator, Protocol):
         """The answers on a stream."""
         return driver.run(*self.recognition, stream, stream.time)
 
-    def live(self, events: Iterable[Event], time: TimeAxis | None) -> Iterator[ComplexEvent]:
-        """The answers on events that are still arriving."""
-        check_clock(self.recognition[0], time)
-        return driver.run(*self.recognition, events, time)
+    def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
+        """The answers on events that arrive, one by one."""
+        return Steps(*self.recognition, time)
 
 
 def query(pattern: AnyPattern, evaluator: str) -> Pattern:
@@ -86,9 +96,3 @@ def query(pattern: AnyPattern, evaluator: str) -> Pattern:
             hint='use "reference", "registers" or "compiled"',
         )
     return pattern
-
-
-def check_clock(clauses: Clauses, time: TimeAxis | None) -> None:
-    """Raise `UsageError` for a window in time without a time axis."""
-    if isinstance(clauses.window, TimeWindow):
-        clock_for(clauses.window, time)

@@ -31,6 +31,7 @@ from cerlab.engine.reference.totals import (
     Total,
     add_totals,
 )
+from cerlab.engine.run import warn_of_no_wait
 from cerlab.engine.state import axis_of_state
 from cerlab.engine.state_checks import (
     bad_state,
@@ -52,12 +53,11 @@ from cerlab.evaluate.aggregates import (
     sum_column,
 )
 from cerlab.evaluate.labelled import has_labels
-from cerlab.evaluate.open_runs import (
+from cerlab.evaluate.states import (
     UNREADABLE,
     pattern_digest,
     state_from_bytes,
     state_to_bytes,
-    warn_of_no_wait,
 )
 from cerlab.io.named_columns import arrow_column, one_array, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window

@@ -108,7 +108,7 @@ class Evaluation:
             for n, name in enumerate(self._job.attributes)
             if name in self._engine_attributes
         }
-        for answers in self._run.push(columns, rows.num_rows):
+        for answers in self._run.push_columns(columns, rows.num_rows):
             yield from self._own_batches(answers, rows, begins)
         if self._buffer is not None:
             self._buffer.forget(self._run.lowest)

@@ -141,7 +141,7 @@ def halves(name: str, query: Query, stream: Stream, count: int) -> Row:
             start: int, run: Evaluation[AnswerBatch] = run, totals: list[int] = totals
         ) -> None:
             parts = (_batch(stream, n, start + half) for n in range(start, start + half, BATCH))
-            some = sum(len(batch) for part in parts for batch in run.push(*part))
+            some = sum(len(batch) for part in parts for batch in run.push_columns(*part))
             totals.append(some + sum(map(len, run.finish())))
 
         for start, samples in seconds.items():

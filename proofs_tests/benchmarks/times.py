@@ -103,9 +103,9 @@ def waited(query: Query, stream: Stream) -> int:
 
 def listed(query: Query, stream: Stream) -> int:
     """Count the answers of an automaton or a transducer, as the compiled engine lists them."""
-    run = compiled(query).of_file(stream.time)
+    run: Any = compiled(query).run_of_file(stream.time)
     assert run is not None, "the engine takes it"
-    answers = sum(map(len, run.push(stream.columns, len(stream))))
+    answers = sum(map(len, run.push(stream)))
     return answers + sum(map(len, run.finish()))
 
 

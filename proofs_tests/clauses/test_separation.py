@@ -185,7 +185,7 @@ def long_streams(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("runs as written")
 
     monkeypatch.setattr(thresholds, "SHORT", 20)
-    monkeypatch.setattr(evaluators.RegisterRuns, "_runs", refuse)
+    monkeypatch.setattr(evaluators.RegisterRuns, "answers", refuse)
 
 
 QUERY = f"SELECT * WHERE {PAIR}b.v - a.v <= 1 PARTITION BY [k]"
@@ -233,7 +233,7 @@ def test_a_warning_and_hints_name_the_fast_form(
     assert refused.value.hint == "write b.v <= a.v + 1"
     with pytest.raises(cerlab.Unsupported, match="CER0491") as refused:
         cerlab.evaluate("A:+ AS a : B AS b FILTER b.v - a.v > 2", table, evaluator="registers")
-    monkeypatch.setattr("cerlab.cli.live.SHORT", 20)
+    monkeypatch.setattr(thresholds, "SHORT", 20)
     lines = "".join(json.dumps(row) + "\n" for row in table.to_pylist())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
     assert main(["run", QUERY, "-"]) == 0

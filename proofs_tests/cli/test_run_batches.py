@@ -17,8 +17,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.cli import main, run
+from cerlab.cli import main
 from cerlab.cli import options as progress
+from cerlab.evaluate import thresholds
 from cerlab.io.answers import table_of_batches
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import ComplexEvent
@@ -132,7 +133,7 @@ class TestOneTable:
     ) -> None:
         assert main(["run", "A", file]) == 70
         assert "the whole file was read" in capsys.readouterr().err
-        monkeypatch.setattr(run, "SHORT", 999)
+        monkeypatch.setattr(thresholds, "SHORT", 999)
         assert main(["run", "A", file]) == 0
         assert len(capsys.readouterr().out.splitlines()) == 500
 

@@ -20,7 +20,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.cli import live, main
+from cerlab.cli import main
+from cerlab.evaluate import thresholds
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -130,7 +131,7 @@ def test_rows_with_names(
                 path.write_bytes(data)
         cuts = sorted({0, len(data), *(rng.randrange(len(data) + 1) for _ in range(4))})
         pieces = [data[i:j] for i, j in pairwise(cuts)]
-        monkeypatch.setattr(live, "SHORT", rng.randrange(1, 30))
+        monkeypatch.setattr(thresholds, "SHORT", rng.randrange(1, 30))
         source = "-" if form == "pipe" else str(path)
         how = ["--columns", ",".join(columns)]
         how += ["--evaluator", rng.choice(["auto", "compiled"]) if form == "pipe" else "compiled"]

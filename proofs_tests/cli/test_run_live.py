@@ -222,15 +222,16 @@ def test_an_answer_arrives_while_the_pipe_is_open_and_an_interrupt_is_130(
 
 
 @pytest.mark.parametrize(
-    ("options", "code"),
+    ("query", "options", "code"),
     [
-        (["--labels", "--evaluator", "tecs"], "CER0408"),
-        (["--evaluator", "no"], "CER0805"),
-        (["--evaluator", "automaton"], "CER0403"),
-        (["--evaluator", "reference", "--labels", "--limit", "-1"], "CER0804"),
+        ("A ; B", ["--labels", "--evaluator", "tecs"], "CER0408"),
+        ("MAX(A) ; B", ["--evaluator", "no"], "CER0805"),
+        ("MAX(A) ; B", ["--evaluator", "automaton"], "CER0403"),
+        ("MAX(A) ; B", ["--evaluator", "reference", "--labels", "--limit", "-1"], "CER0804"),
     ],
 )
 def test_what_cannot_be_run_on_a_pipe_leaves_the_output_alone(
+    query: str,
     options: list[str],
     code: str,
     tmp_path: Any,
@@ -242,7 +243,7 @@ def test_what_cannot_be_run_on_a_pipe_leaves_the_output_alone(
 
     (tmp_path / "out").write_text("kept")
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"], fail))
-    assert main(["run", "MAX(A) ; B", "-", *options, "-o", str(tmp_path / "out")]) == 2
+    assert main(["run", query, "-", *options, "-o", str(tmp_path / "out")]) == 2
     assert code in capsys.readouterr().err
     assert (tmp_path / "out").read_text() == "kept"
 

@@ -22,7 +22,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.cli import live, main
+from cerlab.cli import answer_warnings, main
+from cerlab.evaluate import thresholds
 from cerlab.logic.ceql.syntax import Aggregate, query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
@@ -58,7 +59,7 @@ def test_answers_are_out_before_the_next_wait(
 
         pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], check)
         with monkeypatch.context() as patch:
-            patch.setattr(live, "SHORT", rng.randrange(1, len(lines) + 2))
+            patch.setattr(thresholds, "SHORT", rng.randrange(1, len(lines) + 2))
             patch.setattr(sys, "stdin", pieces)
             patch.setattr(sys, "stdout", out)
             text = query_text(example.ast)
@@ -158,7 +159,7 @@ def test_an_attribute_that_no_event_of_a_pipe_has_is_said_at_its_end(
 @pytest.mark.parametrize("by_tecs", [1, 5, 9, 100])
 def test_a_pipe_into_parquet(by_tecs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One answer at a time from the tECS, batches from the engine, in the order of the ends."""
-    monkeypatch.setattr(live, "SHORT", by_tecs)
+    monkeypatch.setattr(thresholds, "SHORT", by_tecs)
     monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"] * 10, lambda piece: None))
     out = tmp_path / "out.parquet"
     assert main(["run", "A : A", "-", "--format", "parquet", "-o", str(out)]) == 0
@@ -283,7 +284,7 @@ def test_a_query_that_holds_all_events_is_warned_of_once_after_many(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(live, "MANY", 4)
+    monkeypatch.setattr(answer_warnings, "MANY", 4)
     for count in (4, 9):
         lines = "".join(f'{{"type": "A", "v": {n}}}\n' for n in range(count))
         (path := tmp_path / "e.ndjson").write_text(lines)

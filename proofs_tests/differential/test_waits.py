@@ -227,7 +227,7 @@ def test_evaluators_agree_with_the_reference(suite: Suite, body: Body) -> None:
             assert [answer.end for answer in got] == [answer.end for answer in expected], about
             assert physical(pattern, name).count(stream) == len(expected), about
         if has_labels(pattern):
-            labelled = {*physical(pattern, "compiled").valuations(stream, AXIS)}
+            labelled = {*physical(pattern, "compiled").valuations(stream)}
             assert labelled == {*query_valuations(query, stream)}, (str(pattern), events)
         return bool(expected)
 

@@ -109,7 +109,7 @@ def outcome_of_resume(query: Query, state: bytes, events: list[dict[str, Any]]) 
         return "refused"
     first = run.position
     try:
-        batches = list(islice(run.push(Stream.from_events(events).columns, len(events)), BATCHES))
+        batches = list(islice(run.push(Stream.from_events(events)), BATCHES))
     except cerlab.BadData:  # the time that the state claims is after that of the events
         return "answers"
     for answer in (answer for batch in batches for answer in batch):

@@ -68,7 +68,7 @@ def main(name: str, count: int) -> None:
     steps, sizes, held_bytes = [0], list[int](), list[int]()
     for columns in batches(count):
         length = len(columns["type"])
-        answers += sum(map(len, run.push(columns, length)))
+        answers += sum(map(len, run.push_columns(columns, length)))
         events_read += length
         if events_read * 10 >= count * (len(sizes) + 1):
             steps.append(run.steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from typing import Any
 
 import pytest
@@ -102,7 +102,7 @@ def by_columns(run: Any, events: list[dict[str, Any]], cuts: tuple[int, ...]) ->
 
 def push_all(run: Any, parts: list[list[dict[str, Any]]]) -> Iterator[Any]:
     for part in parts:
-        yield from run.push(Stream.from_events(part).columns, len(part))
+        yield from run.push_columns(Stream.from_events(part).columns, len(part))
 
 
 def all_answers(parts: list[Any]) -> list[cerlab.ComplexEvent]:
@@ -143,8 +143,9 @@ def test_evaluators_of_single_events_give_the_answers_before_a_bad_event(
     for at in range(1, len(GOOD) + 1):
         events = Stream.from_events([*GOOD[:at], BAD[bad], *GOOD[at:]])
         matches: list[cerlab.ComplexEvent] = []
+        pushed = physical(as_pattern(TEXT), evaluator).run(None).push(events)
         with pytest.raises(cerlab.BadData):
-            matches.extend(physical(as_pattern(TEXT), evaluator).live(events, None))
+            matches.extend(chain.from_iterable(pushed))
         assert by_end_sorted(matches) == answers(GOOD[:at])
 
 
@@ -163,7 +164,7 @@ def test_a_bad_event_in_a_long_batch_costs_a_few_times_the_batch() -> None:
     query.learned.symbols = count_events  # type: ignore
     times = [*range(length - 3), 0, length, length + 1]
     with pytest.raises(cerlab.BadData):
-        for _ in run.push({"type": ["A"] * length, "t": times}, length):
+        for _ in run.push_columns({"type": ["A"] * length, "t": times}, length):
             pass
     assert run.position == length - 3
     assert events_read <= 4 * length

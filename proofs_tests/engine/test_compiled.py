@@ -51,7 +51,7 @@ def in_batches(
         part = {name: column[start:end] for name, column in columns.items()}
         by_event = (n + len(cuts)) % 2
         events = case.stream.events[start:end]
-        for batch in run.push_events(events) if by_event else run.push(part, end - start):
+        for batch in run.push_events(events) if by_event else run.push_columns(part, end - start):
             matches += batch
     return matches
 
@@ -164,7 +164,7 @@ def test_answers_before_a_bad_time_are_given(ahead: bool, wrong: int | None) -> 
     )
     answers: list[ComplexEvent] = []
     with pytest.raises(cerlab.BadData) as caught:
-        answers.extend(answer for batch in run.push(columns, 5) for answer in batch)
+        answers.extend(answer for batch in run.push_columns(columns, 5) for answer in batch)
     assert caught.value.code == ("CER0712" if wrong is None else "CER0714")
     assert "position 3" in str(caught.value)
     for batch in run.finish():
@@ -186,7 +186,7 @@ def test_times_by_columns_and_by_events_are_one() -> None:
     run = GeneralEvaluation(query.plan, query.machine)
     answers: list[ComplexEvent] = []
     for part in parts:
-        for batch in run.push({"type": ["A"] * len(part), "t": part}, len(part)):
+        for batch in run.push_columns({"type": ["A"] * len(part), "t": part}, len(part)):
             answers += batch
     assert set(answers) == set(expected)
 
@@ -215,7 +215,7 @@ def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
         rng = Random(1)
         for _ in range(length // 1_000):
             types = rng.choices("ABC", k=1_000)
-            for _batch in run.push({"type": types}, 1_000):
+            for _batch in run.push_columns({"type": types}, 1_000):
                 pass
         return run.nodes, run.steps / length
 
@@ -301,7 +301,7 @@ def test_dead_keys_are_forgotten(
         columns = {
             name: [event[name] for event in events[n : n + 2]] for name in ("type", "k", "t")
         }
-        for batch in run.push(columns, 2):
+        for batch in run.push_columns(columns, 2):
             answers += batch
         assert run._keys is not None
         most = max(most, run._keys.count)

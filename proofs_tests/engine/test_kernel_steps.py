@@ -63,7 +63,7 @@ def lines_of(make: Callable[[], Any], length: int, kinds: str = "ABC") -> tuple[
     for _ in range(length // 50):
         column = {"type": [rng.choice(kinds) for _ in range(50)]}
         with count_lines(lines):
-            for batch in run.push(column, 50):
+            for batch in run.push_columns(column, 50):
                 size += len(batch.positions) + len(batch)
     with count_lines(lines):
         size += sum(len(batch.positions) + len(batch) for batch in run.finish())

@@ -111,7 +111,7 @@ def test_an_answer_that_begins_and_ends_at_once_waits_for_room() -> None:
     query = cerlab.parse_query(f"SELECT * WHERE ({'A ; ' * 15} B) OR C WITHIN 99 EVENTS")
     types = "A" * 15 + "BC"
     run = WindowedEvaluation(query.plan, learned_tables(query.machine), None, answers=2)
-    batches = [*run.push({"type": list(types)}, len(types)), *run.finish()]
+    batches = [*run.push_columns({"type": list(types)}, len(types)), *run.finish()]
     answers = [answer for batch in batches for answer in batch]
     assert [answer.positions for answer in answers] == [tuple(range(16)), (16,)]
 
@@ -121,7 +121,7 @@ def test_what_comes_late_is_put_among_those_that_start_later_and_earlier() -> No
     query = cerlab.parse_query("SELECT * WHERE (B ALL B ALL C) ; A WITHIN 4 [t]")
     columns = {"type": list("CBCBBCA"), "t": [2, 3, 4, 5, 6, 6, 8]}
     run = GeneralEvaluation(query.plan, query.machine, None)
-    answers = [answer.positions for batch in run.push(columns, 7) for answer in batch]
+    answers = [answer.positions for batch in run.push_columns(columns, 7) for answer in batch]
     expected = [(2, 3, 6), (2, 4, 6), (2, 3, 4, 6), (3, 5, 6), (4, 5, 6), (3, 4, 5, 6)]
     assert sorted(answers) == sorted(expected)
 

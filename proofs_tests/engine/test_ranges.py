@@ -49,10 +49,10 @@ def test_an_evaluation_that_begins_anew_remembers_nothing() -> None:
     query = as_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 100 [t]")
     run = WindowedEvaluation(query.plan, learned_tables(query.machine))
     for n in range(3):
-        assert not list(run.push({"type": ["A"], "k": [n], "t": [50 + n]}, 1))
+        assert not list(run.push_columns({"type": ["A"], "k": [n], "t": [50 + n]}, 1))
     run.begin(10, 12)
     columns = {"type": ["B", "A", "B", "B"], "k": [2, 2, 0, 2], "t": [1, 2, 3, 4]}
-    answers = [answer for batch in run.push(columns, 4) for answer in batch]
+    answers = [answer for batch in run.push_columns(columns, 4) for answer in batch]
     assert [(a.start, a.end) for a in answers] == [(11, 13)]
     assert run._keys is not None
     assert run._keys.count == 2

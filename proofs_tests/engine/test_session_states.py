@@ -13,7 +13,7 @@ import pytest
 
 import cerlab
 from cerlab.evaluate import kept_events, running
-from cerlab.evaluate.open_runs import VERSION
+from cerlab.evaluate.states import VERSION
 from proofs_tests.engine.hostile_states import with_digest
 
 TEXT = "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 SECONDS"

@@ -48,7 +48,7 @@ def with_stops(case: Case, cuts: list[int]) -> list[ComplexEvent]:
         part = {name: column[start:end] for name, column in columns.items()}
         by_event = (start + len(cuts)) % 2
         events = case.stream.events[start:end]
-        for batch in run.push_events(events) if by_event else run.push(part, end - start):
+        for batch in run.push_events(events) if by_event else run.push_columns(part, end - start):
             answers += batch
         state = run.state()
     return answers

@@ -128,7 +128,7 @@ def test_answers_wait_until_a_window_has_been_read() -> None:
     counts = []
     for n in range(400):
         kind = "AB"[n % 2]
-        counts.append(sum(map(len, run.push({"type": [kind]}, 1))))
+        counts.append(sum(map(len, run.push_columns({"type": [kind]}, 1))))
     rest = sum(map(len, run.finish()))
     times_last_scan = sum(1 for n in counts if n)
     expected = cerlab.count(query, events("AB" * 200))
@@ -145,7 +145,7 @@ def test_a_batch_has_no_more_positions_than_its_offsets_count(
         WindowedEvaluation(query.plan, query.learned, answers=16),
         GeneralEvaluation(query.plan, query.learned, answers=16),
     ):
-        batches = [*run.push({"type": ["A"] * 20}, 20), *run.finish()]
+        batches = [*run.push_columns({"type": ["A"] * 20}, 20), *run.finish()]
         assert sum(map(len, batches)) == cerlab.count(query, events("A" * 20))
         assert max(len(batch.positions) for batch in batches) in range(30, 41)
         assert {batch.offsets.dtype for batch in batches} == {np.dtype(np.int32)}
@@ -164,7 +164,7 @@ def test_keys_that_left_the_window_are_forgotten(
     most = 0
     for n in range(300):
         columns = {"type": ["A", "B"], "k": [n // 2, (n - 1) // 2], "t": [n, n]}
-        for batch in run.push(columns, 2):
+        for batch in run.push_columns(columns, 2):
             matches += batch
         assert run._keys is not None
         most = max(most, run._keys.count)
@@ -241,7 +241,7 @@ def test_a_machine_that_outgrows_its_program_goes_on_alone(
         columns = trial.stream.columns
         for start, end in ((0, half), (half, len(trial.stream) - 1), (len(trial.stream) - 1, None)):
             part = {name: column[start:end] for name, column in columns.items()}
-            for batch in run.push(part, len(part["type"])):
+            for batch in run.push_columns(part, len(part["type"])):
                 matches += batch
             monkeypatch.setattr(program, "BUDGET", 0)
         for batch in run.finish():
@@ -269,14 +269,14 @@ def test_many_idle_states_survive_a_resumed_run() -> None:
     stream = "ABACBABCABDACBDABCABACBD"
     run = GeneralEvaluation(query.plan, query.machine)
     for n in range(len(stream) - 4):
-        list(run.push({"type": [stream[n]]}, 1))
+        list(run.push_columns({"type": [stream[n]]}, 1))
     table = run._tables.take_table(1)
     assert len(table.arrays.wait) > 4
     run._tables.give_back(table)
     rest = {"type": list(stream[-4:])}
     run_again = GeneralEvaluation(other.plan, other.machine, state=run.state())
-    again = [answer for batch in run_again.push(rest, 4) for answer in batch]
-    assert again == [answer for batch in run.push(rest, 4) for answer in batch]
+    again = [answer for batch in run_again.push_columns(rest, 4) for answer in batch]
+    assert again == [answer for batch in run.push_columns(rest, 4) for answer in batch]
     assert again
 
 
@@ -287,7 +287,7 @@ def test_steps_of_listing_are_linear_in_the_answers() -> None:
         run = WindowedEvaluation(query.plan, learned_tables(query.machine))
         rng = Random(7)
         stream = [rng.choice("ABC") for _ in range(length)]
-        batches = list(run.push({"type": stream}, length))
+        batches = list(run.push_columns({"type": stream}, length))
         size = sum(len(batch.positions) + len(batch) for batch in batches)
         assert size
         assert run.steps <= 3 * size
@@ -296,5 +296,5 @@ def test_steps_of_listing_are_linear_in_the_answers() -> None:
 def test_the_counting_ring_grows_and_keeps_its_window() -> None:
     query = as_query("SELECT * WHERE A ; B WITHIN 50 EVENTS")
     run = EndCounts(query.plan, learned_tables(query.machine), starts=2)
-    list(run.push({"type": ["A"] * 200 + ["B"]}, 201))
+    list(run.push_columns({"type": ["A"] * 200 + ["B"]}, 201))
     assert run._starts == 64

@@ -63,7 +63,7 @@ def by_phases(
     )
     result: list[ComplexEvent] = []
     for columns, length in pieces(case, cut):
-        for batch in run.push(columns, length):
+        for batch in run.push_columns(columns, length):
             result += batch
     for batch in run.finish():
         result += batch
@@ -74,7 +74,7 @@ def by_counting(case: Case, cut: Sequence[int]) -> Counter[int]:
     query, time = case.query, case.stream.time
     run = EndCounts(query.plan, learned_tables(query.machine), time, starts=2)
     result: Counter[int] = Counter()
-    parts = [part for columns, n in pieces(case, cut) for part in run.push(columns, n)]
+    parts = [part for columns, n in pieces(case, cut) for part in run.push_columns(columns, n)]
     for ends, counts in [*parts, *run.finish()]:
         result.update(dict(zip(ends.tolist(), counts.tolist(), strict=True)))
     return result

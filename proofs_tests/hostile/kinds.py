@@ -135,7 +135,7 @@ def plan(rng: Random, folder: Path) -> None:
     read: Plan = plan_from_json(document)
     run = GeneralEvaluation(read, LearnedTables(machine_of(read)))
     events = cerlab.Stream.from_events(hostile_states.random_events(rng, 8, 0))
-    for batch in islice(run.push(events.columns, len(events)), 20):
+    for batch in islice(run.push_columns(events.columns, len(events)), 20):
         list(islice(batch, 20))
 
 

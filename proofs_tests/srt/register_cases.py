@@ -77,7 +77,7 @@ def pushed_answers(rng: Random, plan: AnyPlan, stream: Stream) -> list[ComplexEv
             state, run = run.state(), fresh_run()
             run.resume(state)
         before, lowest = run.position, run.lowest
-        by_columns = run.push(some.columns, len(some))
+        by_columns = run.push_columns(some.columns, len(some))
         pushed = by_columns if rng.random() < 0.5 else run.push_events(some.events)
         fresh = [answer for batch in pushed for answer in batch]
         assert all(answer.end >= before and answer.start >= lowest for answer in fresh)

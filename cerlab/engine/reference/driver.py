@@ -239,6 +239,12 @@ class Driver(Generic[R]):
                 assert_never(self.plan.consume)
 
 
+def check_clock(clauses: Clauses, time: TimeAxis | None) -> None:
+    """Raise `UsageError` for a window in time without a time axis."""
+    if isinstance(clauses.window, TimeWindow):
+        clock_for(clauses.window, time)
+
+
 def run(
     plan: Clauses,
     recogniser: Callable[[], Recogniser[Answer]],
@@ -246,13 +252,25 @@ def run(
     time: TimeAxis | None = None,
 ) -> Iterator[Answer]:
     """All answers of a plan on a stream, lazily, by end; events are read only as needed."""
-    per_end = min(plan.limit.per_end, sys.maxsize) if plan.limit else None
     for driver, _, reader, lowest in _readings(plan, recogniser, events, time):
-        answer = None
-        for answer in spend_over(islice(reader.answers(lowest), per_end)):
-            yield answer
-        if answer is not None:
-            driver.consume(reader)
+        yield from _answers(driver, reader, lowest)
+
+
+def answers_at(driver: Driver[Recogniser[Answer]], event: Event, position: int) -> Iterator[Answer]:
+    """Read the event at a position: the answers that it ends, to be exhausted before the next."""
+    if (read := driver.read(event, position)) is not None:
+        yield from _answers(driver, *read)
+
+
+def _answers(
+    driver: Driver[Recogniser[Answer]], reader: Recogniser[Answer], lowest: int
+) -> Iterator[Answer]:
+    limit, answer = driver.plan.limit, None
+    per_end = min(limit.per_end, sys.maxsize) if limit else None
+    for answer in spend_over(islice(reader.answers(lowest), per_end)):
+        yield answer
+    if answer is not None:
+        driver.consume(reader)
 
 
 def ends(

@@ -227,7 +227,7 @@ class RegisterRun:
         self._codes.take_moves()
         self.configurations.resume({**arrays, "slots": contents})
 
-    def push(
+    def push_columns(
         self, columns: Mapping[str, Any], length: int, total: Any = None
     ) -> Iterator[AnswerBatch]:
         """Read `length` more events; yields their answers, each as soon as a buffer is full.
@@ -240,11 +240,11 @@ class RegisterRun:
             lambda some, count: self._push(some, count, total), columns, length, slice_columns
         )
 
-    def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
+    def push(self, events: Stream) -> Iterator[AnswerBatch]:
         """The same for the events of a stream, in the way that costs less."""
-        if not stream.is_columnar and len(stream) <= FEW:
-            return self.push_events(stream.events)
-        return self.push(stream.columns, len(stream))
+        if not events.is_columnar and len(events) <= FEW:
+            return self.push_events(events.events)
+        return self.push_columns(events.columns, len(events))
 
     def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
         """The same for a few events, without columns."""
@@ -407,7 +407,7 @@ class RegisterEvaluation:
     def answers(self) -> Iterator[AnswerBatch]:
         """The answers, each once, by end; to be asked for once."""
         if len(self._stream) <= BATCH:
-            return self._run.push(self._stream.columns, len(self._stream))
+            return self._run.push_columns(self._stream.columns, len(self._stream))
         return whole(self._run, self._stream)
 
     def count(self) -> int:
@@ -429,7 +429,7 @@ class RegisterEvaluation:
         """The same as a float, exact below 2^53, where each answer has one run."""
         assert self.is_unambiguous
         total = np.zeros(1, np.float64)
-        for _ in self._run.push(self._stream.columns, len(self._stream), total):
+        for _ in self._run.push_columns(self._stream.columns, len(self._stream), total):
             raise AssertionError("what is counted is not listed")
         return float(total[0])
 

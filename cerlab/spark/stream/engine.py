@@ -24,7 +24,7 @@ from cerlab.engine.kernels.tecs import Events
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.registers.evaluation import FEW, RegisterRun
 from cerlab.engine.state_checks import bad_state, expect
-from cerlab.evaluate.open_runs import (
+from cerlab.evaluate.states import (
     UNREADABLE,
     pattern_digest,
     state_from_bytes,
@@ -248,7 +248,7 @@ class RegisterSequences:
         except UNREADABLE as error:
             raise bad_state(str(error)) from None
         run.position = number
-        yield from run.push_stream(events)
+        yield from run.push(events)
         self._states[sequence] = state_to_bytes("registers", self._digest, self._time, run.state())
         self._named[sequence] = run.named()
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
-from cerlab.evaluate.open_runs import not_taken
 from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.runs import not_taken
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.stream import TimeAxis, clock_for, time_axis

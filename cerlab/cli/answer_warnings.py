@@ -1,0 +1,109 @@
+"""Warnings of ``cerlab run``: what the events of a run lack, found while they pass."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from warnings import warn
+
+from cerlab import io
+from cerlab.cli.options import time_option
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.errors import AnswerWarning, CerlabError
+from cerlab.evaluate.requirements import requirements_of
+from cerlab.io.sources import is_pipe
+from cerlab.model.event import Event, TypeColumn
+from cerlab.model.stream import Stream, axis_of_options
+
+_WHY_OPTIONS = ("language", "schema", "type", "time", "until")
+"""Options that the question why is to be asked with too."""
+
+MANY = 1 << 20
+"""From this many events a query without a window holds much: 270 bytes each, measured for A ; B."""
+
+
+class AnswerWarnings:
+    """Looks at the events of a run as they pass; silent before their end."""
+
+    def __init__(self, query: AnyPattern, arguments: argparse.Namespace) -> None:
+        self._query = query
+        self._arguments = arguments
+        self._requirements = requirements_of(query, axis_of_options(*time_option(arguments)))
+        self._some = False
+        self._read = 0 if _holds_events(query) else None
+
+    def batches(self, batches: Iterable[Stream]) -> Iterator[Stream]:
+        """The same batches."""
+        for batch in batches:
+            self.read(batch)
+            yield batch
+
+    def read(self, stream: Stream) -> None:
+        """Read a part of the stream, or all of it."""
+        self._some = self._some or bool(len(stream))
+        self._requirements.read(stream)
+        self._count(len(stream))
+
+    def arriving(self, events: Iterator[Event]) -> Iterator[Event]:
+        """The same events, one by one."""
+        observed = self._requirements.observing(events)
+        for event in observed:
+            self._some = True
+            yield event
+            break
+        yield from islice(observed, MANY - 1)
+        for event in observed:
+            self._count(MANY + 1)
+            yield event
+            break
+        yield from observed
+
+    def _count(self, events: int) -> None:
+        if self._read is None:
+            return
+        self._read += events
+        if self._read > MANY:
+            self._read = None  # said once
+            text = "CER0914: without WITHIN the events of all unfinished answers stay in memory"
+            warn(AnswerWarning(f"{text}, and {MANY:,} were read"), stacklevel=2)
+
+    def finish(self, answers: int | None) -> None:
+        """Say what there is to say; all events were read. None for answers that nobody counted."""
+        arguments = self._arguments
+        if (self._requirements.attributes or self._requirements.types) and not is_pipe(
+            arguments.events
+        ):
+            self._all_names(arguments.events)
+        values = {name: value for name in _WHY_OPTIONS if (value := getattr(arguments, name))}
+        if isinstance(values.get("type"), TypeColumn):
+            values["type-column"] = values.pop("type")
+        options = [f"--{name}={value}" for name, value in values.items()]
+        events = "EVENTS" if arguments.events == "-" else arguments.events
+        command = shlex.join(["cerlab", "why", arguments.query, events, *options])
+        if not isinstance(self._query, Pattern):
+            command += " --positions .."
+        self._requirements.warn(self._some, answers, f"{command} says why")
+
+    def _all_names(self, path: str) -> None:
+        """Note the names of all columns, of which the needed ones alone may have been read."""
+        try:
+            # One row tells the columns of a table; of NDJSON it tells its own names.
+            first = next(io.batches(path, type=self._arguments.type, size=1), None)
+        except CerlabError:
+            return  # the rows that could be read were
+        if first is not None:
+            self._requirements.note(first.columns)
+
+
+def _holds_events(query: AnyPattern) -> bool:
+    """Return whether an unfinished answer may wait for ever: it has no window, and a loop."""
+    if not isinstance(query, Pattern) or query.ast.window is not None:
+        return False
+    match query.machine_kind:
+        case "automaton":
+            return any(t.source == t.target for t in query.plan.vcea.Delta)
+        case "registers":
+            return any(t.source == t.target for t in query.registers.srt.Delta)
+    return False

@@ -1,0 +1,297 @@
+"""Runs of every evaluator: events are pushed, and the answers that they complete come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Generic
+
+from cerlab.automata.plan import RegisterPlan
+from cerlab.compile.pattern import AnyPattern, WaitStages
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.driver import Clauses, Recogniser, check_clock
+from cerlab.engine.reference.registers import SharedRuns
+from cerlab.engine.reference.waiting import Waits
+from cerlab.engine.run import Answer, AtOnce, Run, warn_of_no_wait
+from cerlab.engine.state import axis_of_state
+from cerlab.engine.state_checks import bad_state
+from cerlab.errors import BadData, Unsupported
+from cerlab.evaluate import thresholds
+from cerlab.evaluate.separation import written_fast
+from cerlab.evaluate.states import UNREADABLE, pattern_digest, state_from_bytes, state_to_bytes
+from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream, TimeAxis, Until
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+
+
+class Steps(AtOnce[Iterator[Answer]], Generic[Answer]):
+    """A recogniser for each substream, event by event, inside the clauses."""
+
+    def __init__(
+        self,
+        clauses: Clauses,
+        recogniser: Callable[[], Recogniser[Answer]],
+        time: TimeAxis | None,
+    ) -> None:
+        """Raises `UsageError` for a window in time without a time axis."""
+        check_clock(clauses, time)
+        self._driver: driver.Driver[Recogniser[Answer]]
+        self._driver = driver.Driver(clauses, recogniser, time)
+        self.position = 0
+
+    def push(self, events: Stream) -> Iterator[Iterator[Answer]]:
+        """Read events one by one: the answers of each, to be exhausted before the next."""
+        for event in events:
+            yield driver.answers_at(self._driver, event, self.position)
+            self.position += 1
+
+
+class StepsOfSremo(AtOnce[list[ComplexEvent]]):
+    """The runs of a SREMO by configuration, event by event (SRT Alg. 1)."""
+
+    def __init__(self, plan: RegisterPlan) -> None:
+        self._runs = SharedRuns(plan)
+        self.position = 0
+
+    def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
+        """Read events one by one: the answers of each, by positions."""
+        for event in events:
+            at = self.position
+            yield [ComplexEvent(M[0], at, M) for M in sorted(self._runs.advance(event, at))]
+            self.position += 1
+
+
+class Replay(Generic[Answer]):
+    """An evaluation that wants the stream as a whole, done anew at each push.
+
+    Exact, since an answer that is given stays one whatever comes. It is for short streams only.
+    """
+
+    lowest = 0
+
+    def __init__(
+        self,
+        evaluate: Callable[[Stream], Iterable[Answer]],
+        count: Callable[[Stream], int] | None,
+        time: TimeAxis | None,
+    ) -> None:
+        """`count` is None where nothing waits; raises as `evaluate` for no events."""
+        self._evaluate: Callable[[Stream], Iterable[Answer]] = evaluate
+        self._count, self._time = count, time
+        self._read: list[Event] = []
+        self._given: set[Answer] = set()
+        evaluate(Stream((), time=time))
+
+    @property
+    def position(self) -> int:
+        """The number of events read."""
+        return len(self._read)
+
+    def push(self, events: Stream) -> Iterator[Iterator[Answer]]:
+        """Read more events: the answers that are not given yet."""
+        self._read += events.events
+        yield self._fresh(Stream(self._read, time=self._time))
+
+    def _fresh(self, stream: Stream) -> Iterator[Answer]:
+        for answer in self._evaluate(stream):
+            if answer not in self._given:
+                self._given.add(answer)
+                yield answer
+
+    def advance(self, until: Until) -> Iterator[Iterator[Answer]]:
+        """Give the answers of the stream up to a time."""
+        if self._count is None:
+            warn_of_no_wait()
+            return
+        yield self._fresh(Stream(self._read, time=self._time).up_to(until))
+
+    def finish(self) -> Iterator[Iterator[Answer]]:
+        """Give nothing: no answer is held back."""
+        return iter(())
+
+    def waiting(self) -> int:
+        """The number of answers that the end of the stream would add."""
+        if self._count is None:
+            return 0
+        stream = Stream(self._read, time=self._time)
+        return self._count(stream.up_to("end")) - self._count(stream)
+
+
+class Growing(AtOnce[Iterable[ComplexEvent]]):
+    """A run in Python for the first `SHORT` events, then the compiled engine.
+
+    A short or slow stream never wants what takes a second to load. If more events come the engine
+    reads the first ones again, from memory, and goes on. That is exact: answers are given by whole
+    ends, and what is kept after an event depends on the events and the query alone.
+    """
+
+    def __init__(
+        self, short: Run[ComplexEvent], grow: Callable[[], Run[ComplexEvent] | None]
+    ) -> None:
+        """`grow` gives the run that goes on, None where there is no other one."""
+        self._run, self._long = short, grow
+        self._first: list[Event] | None = []
+        """The events so far; None where the run stays as it is."""
+
+    @property
+    def position(self) -> int:
+        """The number of events read."""
+        return self._run.position
+
+    @property
+    def lowest(self) -> int:
+        """Least start of answers to come; 0 if unknown."""
+        return self._run.lowest
+
+    def push(self, events: Stream) -> Iterator[Iterable[ComplexEvent]]:
+        """Read more events: the answers that they complete."""
+        if self._first is not None and self._run.position + len(events) > thresholds.SHORT:
+            room = thresholds.SHORT - self._run.position
+            yield from self._push(events[:room])
+            self._grow()
+            events = events[room:]
+        yield from self._push(events)
+
+    def _push(self, events: Stream) -> Iterator[Iterable[ComplexEvent]]:
+        if self._first is not None:
+            self._first += events
+        yield from self._run.push(events)
+
+    def _grow(self) -> None:
+        first, self._first = self._first or [], None
+        if (long := self._long()) is None:
+            return
+        for answers in long.push(Stream(first)):  # which were given
+            for _ in answers:
+                pass
+        self._run = long
+
+
+class OpenRegisters(AtOnce["AnswerBatch"]):
+    """The runs of a transducer on a stream that arrives; their state as bytes."""
+
+    def __init__(self, pattern: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
+        from cerlab.engine.registers.evaluation import RegisterRun  # Numba loads here
+        from cerlab.engine.registers.program import NotTaken
+
+        self._digest, plan = pattern_digest(pattern), pattern.registers
+        body = None
+        if state is not None:
+            stored_time, body = state_from_bytes("registers", self._digest, state)
+            time = axis_of_state(time, stored_time)
+        if not isinstance(plan, RegisterPlan):
+            check_clock(plan, time)
+        self._time = time if isinstance(getattr(plan, "window", None), TimeWindow) else None
+        try:
+            self._run = RegisterRun(plan, time)
+        except NotTaken as refusal:
+            raise not_taken(refusal, pattern) from None
+        if body is not None:
+            try:
+                self._run.resume(body)
+            except UNREADABLE as error:
+                raise bad_state(str(error)) from None
+
+    @property
+    def position(self) -> int:
+        """The number of events read."""
+        return self._run.position
+
+    @property
+    def lowest(self) -> int:
+        """Answers to come start here or later."""
+        return self._run.lowest
+
+    def push(self, events: Stream) -> Iterator[AnswerBatch]:
+        """Read more events."""
+        return _all_taken(self._run.push(events))
+
+    def state(self) -> bytes:
+        """All that has to be known to go on, as this module writes it."""
+        return state_to_bytes("registers", self._digest, self._time, self._run.state())
+
+
+class OpenWaits:
+    """Answers that wait, on a stream that arrives; their state as bytes."""
+
+    lowest = 0
+
+    def __init__(
+        self,
+        pattern: AnyPattern,
+        stages: WaitStages,
+        time: TimeAxis | None,
+        state: bytes | None,
+    ) -> None:
+        stages.check_live()
+        self._digest, body = pattern_digest(pattern), None
+        if state is not None:
+            stored_time, body = state_from_bytes("waits", self._digest, state)
+            time = axis_of_state(time, stored_time)
+        self.waits = stages.plan.waits
+        in_time = any(isinstance(window, TimeWindow) for window in stages.plan.windows)
+        self.time = time if in_time else None
+        self._run = Waits[ComplexEvent](stages.plan, stages.machines, time)
+        if body is not None:
+            try:
+                self._run.resume(body)
+            except UNREADABLE as error:
+                raise bad_state(str(error)) from None
+
+    @property
+    def position(self) -> int:
+        """The number of events read."""
+        return self._run.position
+
+    def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
+        """Read more events: what they make known, by end."""
+        known: list[ComplexEvent] = []
+        try:
+            for event in events:
+                known += self._run.read(event)
+        except BadData:
+            yield sorted(known, key=by_end)
+            raise
+        yield sorted(known, key=by_end)
+
+    def advance(self, until: Until) -> Iterator[list[ComplexEvent]]:
+        """The answers that a promise makes known, by end; raises as `Waits.advance`."""
+        if not self.waits:
+            warn_of_no_wait()
+        else:
+            yield sorted(self._run.advance(until), key=by_end)
+
+    def finish(self) -> Iterator[list[ComplexEvent]]:
+        """Give nothing: what waits does so for a promise."""
+        return iter(())
+
+    def waiting(self) -> int:
+        """The number of answers that the end of the stream makes known."""
+        return len(self._run.advance("end")) if self.waits else 0
+
+    def state(self) -> bytes:
+        """All that has to be known to go on, as this module writes it."""
+        return state_to_bytes("waits", self._digest, self.time, self._run.state())
+
+
+def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:
+    """The same batches; raises `Unsupported` for events of too many kinds."""
+    from cerlab.engine.registers.program import NotTaken
+
+    try:
+        yield from batches
+    except NotTaken as refusal:
+        raise not_taken(refusal) from None
+
+
+def not_taken(refusal: Exception | str, pattern: AnyPattern | None = None) -> Unsupported:
+    """The error for the transducer of a pattern that the engine does not run."""
+    fast = None if pattern is None else written_fast(pattern)
+    return Unsupported(
+        "CER0403",
+        f"registers are not run batch by batch here: {refusal}",
+        hint=fast or "cerlab.evaluate takes the events as a whole",
+    )
