@@ -17,7 +17,7 @@ from cerlab.computed import cached_property
 from cerlab.display import Drawable, rich_display
 from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
 from cerlab.errors import AnswerWarning, CerlabError, keywords_by_name, needed, stacklevel_of_caller
-from cerlab.evaluate import physical, remarks_on_waits, requirements
+from cerlab.evaluate import choose, remarks_on_waits, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.answers import ROWS, table_of_batches
@@ -74,7 +74,7 @@ class Matches(Drawable, Immutable):
         elif isinstance(access, ListAccess):
             answers = iter(access)
         else:
-            answers = physical(self.query).answers(self.stream)
+            answers = choose(self.query).answers(self.stream)
         first = next(answers, None)
         if first is not None:
             yield first
@@ -89,7 +89,7 @@ class Matches(Drawable, Immutable):
 
     @cached_property
     def _access(self) -> Access:
-        return physical(self.query).by_number(self.stream, workers=self._workers)
+        return choose(self.query).by_number(self.stream, workers=self._workers)
 
     @overload
     def __getitem__(self, k: int) -> ComplexEvent: ...
@@ -180,7 +180,7 @@ class Matches(Drawable, Immutable):
 
     @cached_property
     def _count(self) -> int:
-        return physical(self.query).count(self.stream)
+        return choose(self.query).count(self.stream)
 
     @keywords_by_name
     def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
@@ -314,7 +314,7 @@ class Matches(Drawable, Immutable):
         """Return the first answers, as far as the first events have some."""
         read = self.stream[:_SEEN]
         try:
-            first = list(islice(physical(self.query).answers(read), _SHOWN + 1))
+            first = list(islice(choose(self.query).answers(read), _SHOWN + 1))
         except CerlabError as error:
             return f"matches on {len(self.stream):,} events: {error.code}"
         lines = [f"  {each}" for each in first[:_SHOWN]]

@@ -25,7 +25,7 @@ from cerlab.compile.pattern import (
 )
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
-from cerlab.evaluate import EvaluatorName, answers_of, physical
+from cerlab.evaluate import EvaluatorName, answers_of, choose
 from cerlab.logic.ceql.syntax import strategy_and_body
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Valuation, by_end
@@ -185,7 +185,7 @@ def _row(name: str, pattern: AnyPattern, stream: Stream, evaluator: EvaluatorNam
     answers = list(islice(answers_of(pattern, stream, evaluator), MOST_ANSWERS + 1))
     if len(answers) <= MOST_ANSWERS:
         return Row(name, tuple(sorted(answers, key=by_end)), len(answers))
-    total = physical(pattern).count(stream) if pattern.machine_kind == "automaton" else None
+    total = choose(pattern).count(stream) if pattern.machine_kind == "automaton" else None
     return Row(name, tuple(sorted(answers, key=by_end)), total, answers[-1].end)
 
 

@@ -10,7 +10,7 @@ from cerlab.api.answers import warn_about_answers
 from cerlab.api.sessions import Session
 from cerlab.compile.pattern import AnyWhat, Language, Logic, any_pattern
 from cerlab.errors import UsageError, keywords_by_name
-from cerlab.evaluate import EvaluatorName, answers_of, physical, valuations_of
+from cerlab.evaluate import EvaluatorName, answers_of, choose, valuations_of
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.sremo import semantics as sremo_semantics
@@ -89,7 +89,7 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     True
     """
     pattern, stream = any_pattern(query), io.as_stream(events, **how)
-    total = physical(pattern).count(stream)
+    total = choose(pattern).count(stream)
     warn_about_answers(pattern, stream, total, as_list=False)
     return total
 

@@ -39,15 +39,16 @@ from cerlab.compile.pattern import (
 )
 from cerlab.errors import AnswerWarning, BadData, TypeMismatch, Unsupported, UsageError
 from cerlab.evaluate import (
+    AUTO,
     EVALUATORS,
     answers_of,
-    physical,
+    choose,
     remark_on_waiting,
     remarks_on_waits,
     thresholds,
     valuations_of,
 )
-from cerlab.evaluate.evaluators import CompiledRuns
+from cerlab.evaluate.evaluators import Compiled, CompiledRuns
 from cerlab.evaluate.labelled import has_labels, in_batches, named_columns
 from cerlab.evaluate.physical import compiled, gives_when_known, labels_by_machine
 from cerlab.evaluate.requirements import requirements_of
@@ -241,7 +242,7 @@ def _run_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] |
     name, axis = arguments.evaluator, _axis_of_pipe(query, arguments)
     if in_columns(arguments) and isinstance(query, Pattern) and not _labels_as_they_come(query):
         return None
-    by = physical(query, name)
+    by = choose(query, name)
     if isinstance(by, CompiledRuns) and not by.takes_batches:
         return None
     if arguments.labels and not labels_by_machine(query, name):
@@ -336,16 +337,17 @@ def _run_on_all(
     stream = whole_stream(query, arguments)
     answers.read(stream)
     evaluator = arguments.evaluator
-    by_name = physical(query).on(stream).name if evaluator == "auto" else evaluator
+    way = choose(query).on(stream) if evaluator == AUTO else evaluator
+    by_columns = evaluator == "compiled" or isinstance(way, Compiled)
     passing: Stream = stream
-    if by_name != "compiled":  # which reads whole columns
+    if not by_columns:
         passing = WatchedStream(
             stream.events, time=stream.time, schema=stream.schema, until=stream.until
         )
-    some: Iterable[Any] = answers_of(query, passing, by_name)
+    some: Iterable[Any] = answers_of(query, passing, way)
     if arguments.labels and not labels_by_machine(query, evaluator):
         some = valuations_of(query, passing, evaluator)
-    elif by_name == "compiled":
+    elif by_columns:
         for batch in in_batches(some):
             answers.batch(batch)
         some = ()

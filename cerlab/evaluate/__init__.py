@@ -1,4 +1,4 @@
-"""Answers and valuations by one evaluator; `physical` chooses the way."""
+"""Answers and valuations by one evaluator; `choose` chooses the way."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from cerlab.evaluate.physical import (
     AUTO,
     EVALUATORS,
     EvaluatorName,
+    choose,
     names_that_take,
-    physical,
     remark_on_waiting,
     remarks_on_waits,
 )
+from cerlab.evaluate.protocol import Evaluator
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.stream import Stream
 
@@ -25,8 +26,8 @@ __all__ = [
     "EVALUATORS",
     "EvaluatorName",
     "answers_of",
+    "choose",
     "names_that_take",
-    "physical",
     "remark_on_waiting",
     "remarks_on_waits",
     "valuations_of",
@@ -36,18 +37,20 @@ T = TypeVar("T")
 
 
 def answers_of(
-    pattern: AnyPattern, stream: Stream, name: str = AUTO, *, any_order: bool = False
+    pattern: AnyPattern, stream: Stream, way: str | Evaluator = AUTO, *, any_order: bool = False
 ) -> Iterator[ComplexEvent]:
     """Yield the answers by one evaluator, by end, as they are found; in `any_order` the quickest.
 
-    Raises `Unsupported`, with the names of those that take the pattern, for one that does not.
+    The `way` is the name of the evaluator, or what `choose` chose before. Raises `Unsupported`,
+    with the names of those that take the pattern, for one that does not.
     """
 
     def takers() -> Sequence[str]:
         return names_that_take(pattern)
 
+    name = way if isinstance(way, str) else way.name
     try:
-        by = physical(pattern, name).on(stream, any_order=any_order)
+        by = choose(pattern, way).on(stream, any_order=any_order) if isinstance(way, str) else way
         answers = by.answers(stream)
         name = by.name if name == AUTO else name
     except Unsupported as error:
@@ -70,7 +73,7 @@ def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iter
         return [each for each in names_that_take(pattern) if each in _LABELLING]
 
     try:
-        answers = physical(pattern, name).valuations(stream)
+        answers = choose(pattern, name).valuations(stream)
     except Unsupported as error:
         if isinstance(pattern, Pattern) and name not in givers():
             error.hint = f"evaluators that give its labels: {', '.join(givers())}"

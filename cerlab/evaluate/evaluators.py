@@ -7,7 +7,7 @@ kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, assert_never
+from typing import Protocol, assert_never, runtime_checkable
 
 from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern, WaitStages
@@ -196,6 +196,7 @@ class RegisterRuns(LabelsOfAnswers):
         return Steps(plan, lambda: IntervalRuns(plan), time)
 
 
+@runtime_checkable
 class Compiled(LabelsOfAnswers, Protocol):
     """The compiled engine: on streams as a whole, in batches of files, and in sessions."""
 

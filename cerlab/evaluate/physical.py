@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal, TypeAlias
 
 from cerlab.budget import poll
@@ -40,7 +41,7 @@ EvaluatorName: TypeAlias = Literal[
 AUTO = "auto"
 
 
-def physical(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
+def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
     """Return the way to evaluate a pattern by an evaluator; nothing is compiled that it needs not.
 
     ``"auto"`` is the best one: where there is an automaton the tECS on short streams, and the
@@ -51,23 +52,38 @@ def physical(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
 
     >>> from cerlab.compile.pattern import any_pattern
     >>> streams = [Stream.from_events([{"type": "A"}] * n) for n in (10, 5_000)]
-    >>> few = physical(any_pattern("SELECT * WHERE A WITHIN 1 EVENTS"))
+    >>> few = choose(any_pattern("SELECT * WHERE A WITHIN 1 EVENTS"))
     >>> [few.on(stream).name for stream in streams]
     ['tecs', 'compiled']
-    >>> physical(any_pattern("A+")).on(streams[1]).name
+    >>> choose(any_pattern("A+")).on(streams[1]).name
     'tecs'
     >>> texts = "<type = 'A'>^", "MAX(A+) ; B"
-    >>> [physical(any_pattern(text)).on(streams[0]).name for text in texts]
+    >>> [choose(any_pattern(text)).on(streams[0]).name for text in texts]
     ['registers', 'reference']
     """
+    # kept with the pattern, so that it is decided once
+    ways: dict[str, Evaluator] = vars(pattern).setdefault("_ways", {})
+    if evaluator not in ways:
+        ways[evaluator] = decide(pattern, evaluator)
+    return ways[evaluator]
+
+
+def compiled(pattern: AnyPattern) -> Compiled:
+    """Return the compiled engine for a pattern; raises as `choose`."""
+    by = choose(pattern, "compiled")
+    assert isinstance(by, Compiled)
+    return by
+
+
+def decide(pattern: AnyPattern, evaluator: str) -> Evaluator:
+    """Make the way of an evaluator, by the machine that a pattern has; raises as `choose`."""
     if evaluator not in _WAYS:
         hint = nearest(evaluator, (*EVALUATORS, AUTO))
         raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
     return _WAYS[evaluator](pattern)
 
 
-def compiled(pattern: AnyPattern) -> Compiled:
-    """Return the compiled engine for the machine of a pattern; raises as `physical`."""
+def _compiled(pattern: AnyPattern) -> Compiled:
     if pattern.waits is not None:
         return CompiledWaits(pattern)
     return CompiledRuns(pattern) if pattern.machine_kind == "registers" else CompiledTecs(pattern)
@@ -127,6 +143,11 @@ def _registers(pattern: AnyPattern) -> Evaluator:
 class _Auto(BySize):
     """The best way; labels are those of a machine where one gives them."""
 
+    def __init__(self, short: Evaluator, long: Evaluator, engine: Compiled | None = None) -> None:
+        """`engine` reads events that arrive, after the first ones."""
+        super().__init__(AUTO, short, long)
+        self._engine = engine
+
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
         """The answers with their labels, by the reference where no machine has them."""
         if isinstance(self.pattern, Pattern) and has_labels(self.pattern):
@@ -135,21 +156,18 @@ class _Auto(BySize):
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
         """The answers on events that arrive: in Python at first, where the engine goes on."""
-        match self.pattern.machine_kind:
-            case "automaton" | "registers":
-                return Growing(self.short.run(time), lambda: _engine(self.pattern, time))
-            case "waits" if self.pattern.waits is not None and self.pattern.waits.is_live:
-                return self.short.run(time)
+        if self._engine is not None:
+            return Growing(self.short.run(time), partial(self._grown, self._engine, time))
+        if gives_when_known(self.pattern):
+            return self.short.run(time)
         return Replay(self.answers, self._count_of_waits(), time)
 
-
-def _engine(pattern: AnyPattern, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-    """The run of the engine; None, with a warning, where it takes no batches of the pattern."""
-    by = compiled(pattern)
-    if by.takes_batches:
-        return by.run(time)
-    warn_of_pairs(pattern)
-    return None
+    def _grown(self, engine: Compiled, time: TimeAxis | None) -> Run[ComplexEvent] | None:
+        """The run of the engine; None, with a warning, where it takes no batches."""
+        if engine.takes_batches:
+            return engine.run(time)
+        warn_of_pairs(self.pattern)
+        return None
 
 
 class _AutoOfAutomaton(_Auto):
@@ -188,16 +206,19 @@ class _AutoOfAutomaton(_Auto):
 def _auto(pattern: AnyPattern) -> Evaluator:
     match pattern.machine_kind:
         case "automaton":
-            return _AutoOfAutomaton(AUTO, Tecs(pattern), CompiledTecs(pattern))
+            engine = CompiledTecs(pattern)
+            return _AutoOfAutomaton(Tecs(pattern), engine, engine)
         case "waits":
             stages = pattern.waits
             by_runs = stages is not None and stages.plan.compares
             short = WaitsByStep(pattern, "registers" if by_runs else "tecs")
-            return _Auto(AUTO, short, CompiledWaits(pattern))
+            return _Auto(short, CompiledWaits(pattern))
         case "registers":
-            return _Auto(AUTO, by := _registers(pattern), by)
+            runs = _registers(pattern)
+            return _Auto(runs, runs, CompiledRuns(pattern))
         case None:
-            return _Auto(AUTO, by := Reference(pattern), by)
+            reference = Reference(pattern)
+            return _Auto(reference, reference)
 
 
 EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {
@@ -205,10 +226,10 @@ EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {
     "automaton": Automaton,
     "tecs": _tecs,
     "lists": Lists,
-    "compiled": compiled,
+    "compiled": _compiled,
     "registers": _registers,
 }
-"""What makes the way of each evaluator but ``"auto"``, by name; raises as `physical`."""
+"""What makes the way of each evaluator but ``"auto"``, by name; raises as `choose`."""
 
 _WAYS = {**EVALUATORS, AUTO: _auto}
 
@@ -227,7 +248,7 @@ def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
 
 def _takes(name: str, pattern: AnyPattern) -> bool:
     try:
-        physical(pattern, name)
+        choose(pattern, name)
     except (Unsupported, ResourceLimit, IllFormed):
         poll()
         return False
@@ -252,7 +273,7 @@ def remarks_on_waits(pattern: AnyPattern, stream: Stream) -> Iterator[str]:
     if isinstance(pattern, Pattern) and waits(pattern.ast.formula):
         if stream.until == "end":
             return
-        by = physical(pattern).on(stream, any_order=True)
+        by = choose(pattern).on(stream, any_order=True)
         # an answer that is given stays one, so those that wait are as many as the end adds
         yield from remark_on_waiting(by.count(stream.up_to("end")) - by.count(stream))
     elif stream.until is not None:

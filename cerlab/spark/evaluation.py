@@ -18,7 +18,7 @@ from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.evaluate.labelled import answer_tables
-from cerlab.evaluate.physical import physical
+from cerlab.evaluate.physical import choose
 from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.columns import order_of
@@ -290,7 +290,7 @@ def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
     stream = io.as_stream(pa.table(columns))
     stream = stream if job.time is None else stream.on_time(job.time)
     pattern = pattern_of(job.query)
-    batches = batched_answers(physical(pattern, "compiled").answers(stream), ROWS)
+    batches = batched_answers(choose(pattern, "compiled").answers(stream), ROWS)
     if job.names is None:
         yield from table_of_batches(
             _with_positions(batch, positions) for batch in batches

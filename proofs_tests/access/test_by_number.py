@@ -12,7 +12,7 @@ import cerlab
 from cerlab.api import as_query
 from cerlab.engine import weights
 from cerlab.engine.weights import CountedNode
-from cerlab.evaluate import physical, thresholds
+from cerlab.evaluate import choose, thresholds
 from cerlab.evaluate.evaluators import Reference
 from cerlab.io.answers import arrow_schema, arrow_table
 from cerlab.model.answer import ComplexEvent
@@ -83,10 +83,10 @@ def test_the_order_is_of_the_engine_where_it_lists_all(monkeypatch: pytest.Monke
         monkeypatch.setattr(thresholds, "TECS_ORDER", 8)
         monkeypatch.setattr(thresholds, "FEW_ANSWERS", few)
         matches = as_query("SELECT * WHERE A WITHIN 0 EVENTS").run(all_of("A" * length))
-        assert physical(matches.query).on(matches.stream).name == by
+        assert choose(matches.query).on(matches.stream).name == by
     backwards = [{"type": "A", "t": -t} for t in range(6)]
     matches = as_query("SELECT * WHERE A WITHIN 1 [t]").run(backwards)
-    assert physical(matches.query).on(matches.stream).name == "tecs"
+    assert choose(matches.query).on(matches.stream).name == "tecs"
 
 
 def test_a_long_stream_of_the_compiled_engine() -> None:

@@ -28,7 +28,7 @@ from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import answer_json, refusal, reply_of
 from cerlab.conformance.values import decode, encode
 from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
-from cerlab.evaluate import EVALUATORS, physical
+from cerlab.evaluate import EVALUATORS, choose
 from cerlab.fuzz import features
 from cerlab.logic import gcq
 from cerlab.model.answer import complex_event
@@ -200,7 +200,7 @@ def counts_of(group: Group) -> Counter[str]:
 def count_by_engine(case: Case) -> int | None:
     """Return the number of answers by the compiled engine; None if it does not take the case."""
     try:
-        return physical(query_of(case), "compiled").count(case.stream)
+        return choose(query_of(case), "compiled").count(case.stream)
     except cerlab.Unsupported:
         return None
 

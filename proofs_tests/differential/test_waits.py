@@ -13,7 +13,7 @@ from cerlab import ComplexEvent, Event, Stream
 from cerlab.engine import answers
 from cerlab.engine import waiting as waiting_by_columns
 from cerlab.engine.registers import evaluation
-from cerlab.evaluate import names_that_take, physical
+from cerlab.evaluate import choose, names_that_take
 from cerlab.evaluate.labelled import has_labels
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
@@ -221,13 +221,13 @@ def test_evaluators_agree_with_the_reference(suite: Suite, body: Body) -> None:
         assert {"compiled", "registers"} <= {*takers}
         expected = query_answers(query, stream)
         for name in takers:
-            got = [*physical(pattern, name).answers(stream)]
+            got = [*choose(pattern, name).answers(stream)]
             about = (name, str(pattern), events, stream.until)
             assert sorted(got, key=by_end) == expected, about
             assert [answer.end for answer in got] == [answer.end for answer in expected], about
-            assert physical(pattern, name).count(stream) == len(expected), about
+            assert choose(pattern, name).count(stream) == len(expected), about
         if has_labels(pattern):
-            labelled = {*physical(pattern, "compiled").valuations(stream)}
+            labelled = {*choose(pattern, "compiled").valuations(stream)}
             assert labelled == {*query_valuations(query, stream)}, (str(pattern), events)
         return bool(expected)
 
@@ -247,11 +247,11 @@ def test_longer_streams_in_small_batches(
         pattern = query.replaced(window=TimeWindow(rng.randint(6, 9) * 10**9))
         events = timed_events(rng, rng.randint(30, 60))
         stream = Stream(events, time=AXIS, until=promise(rng, events, pattern.ast))
-        written = [*physical(pattern, "registers").answers(stream)]
-        got = [*physical(pattern, "compiled").answers(stream)]
+        written = [*choose(pattern, "registers").answers(stream)]
+        got = [*choose(pattern, "compiled").answers(stream)]
         assert sorted(got, key=by_end) == written, (str(pattern), events, stream.until)
         assert [answer.end for answer in got] == [answer.end for answer in written], str(pattern)
-        assert physical(pattern, "compiled").count(stream) == len(written), str(pattern)
+        assert choose(pattern, "compiled").count(stream) == len(written), str(pattern)
         return bool(written)
 
     suite.run(case, deep_count=1_000)

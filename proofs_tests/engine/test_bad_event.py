@@ -14,7 +14,7 @@ from cerlab.compile.pattern import as_pattern
 from cerlab.engine import general as evaluation
 from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.windowed import EndCounts, WindowedEvaluation
-from cerlab.evaluate import physical
+from cerlab.evaluate import choose
 from cerlab.io import Stream
 from cerlab.model.answer import by_end
 
@@ -143,7 +143,7 @@ def test_evaluators_of_single_events_give_the_answers_before_a_bad_event(
     for at in range(1, len(GOOD) + 1):
         events = Stream.from_events([*GOOD[:at], BAD[bad], *GOOD[at:]])
         matches: list[cerlab.ComplexEvent] = []
-        pushed = physical(as_pattern(TEXT), evaluator).run(None).push(events)
+        pushed = choose(as_pattern(TEXT), evaluator).run(None).push(events)
         with pytest.raises(cerlab.BadData):
             matches.extend(chain.from_iterable(pushed))
         assert by_end_sorted(matches) == answers(GOOD[:at])

@@ -22,7 +22,7 @@ from numba.core.errors import NumbaError
 import cerlab
 from cerlab import kernel_cache
 from cerlab.compile.pattern import any_pattern
-from cerlab.evaluate import physical
+from cerlab.evaluate import choose
 from cerlab.evaluate.thresholds import COLD, SHORT
 from cerlab.kernel_cache import CompiledKernel, RepeatedCalls, entries
 from proofs_tests.kernels import JIT
@@ -328,13 +328,13 @@ def test_auto_does_not_compile_for_what_python_does_in_less(
     stream = cerlab.Stream.from_events([{"type": "A"}] * (SHORT + 1))
     pattern = any_pattern("SELECT * WHERE A WITHIN 1 EVENTS")
     monkeypatch.delitem(sys.modules, "cerlab.engine.whole_stream", raising=False)
-    assert physical(pattern).on(stream, any_order=True).name == "tecs"
+    assert choose(pattern).on(stream, any_order=True).name == "tecs"
     cache.mkdir(mode=0o700)
     (cache / "cerlab.engine.kernels.chains.list_chains-0").touch()
-    assert physical(pattern).on(stream, any_order=True).name == "compiled"
+    assert choose(pattern).on(stream, any_order=True).name == "compiled"
     long = cerlab.Stream.from_events([{"type": "A"}] * (COLD + 1))
     (cache / "cerlab.engine.kernels.chains.list_chains-0").unlink()
-    assert physical(pattern).on(long, any_order=True).name == "compiled"
+    assert choose(pattern).on(long, any_order=True).name == "compiled"
 
 
 PROGRAM = """

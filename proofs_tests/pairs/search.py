@@ -13,7 +13,7 @@ from random import Random
 from traceback import format_exception
 
 from cerlab.errors import CerlabError, CerlabWarning
-from cerlab.evaluate import physical
+from cerlab.evaluate import choose
 from cerlab.fuzz import features
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, Consume, Strategy, TimeWindow
@@ -120,7 +120,7 @@ def compare(case: Case, name: str, folder: Path, tally: Tally, ways: Mapping[str
     """All ways on a case; where one differs from the first that takes it, that is a file."""
     try:
         large = len(case.stream) > FEW and case.query.machine_kind == "automaton"
-        if large and physical(case.query).count(case.stream) > MANY:
+        if large and choose(case.query).count(case.stream) > MANY:
             return
     except CerlabError:
         pass  # the ways will say so

@@ -27,7 +27,7 @@ from cerlab.cli.run import run_pattern
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.whole_stream import compiled_answers, why_not_by_ranges
 from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.evaluate import EvaluatorName, answers_of, physical
+from cerlab.evaluate import EvaluatorName, answers_of, choose
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import ComplexEvent, by_end
@@ -74,7 +74,7 @@ def _evaluator(name: EvaluatorName) -> Way:
 
 
 def _count(case: Case, rng: Random) -> Answers:
-    return physical(case.query).count(case.stream)
+    return choose(case.query).count(case.stream)
 
 
 def _session(case: Case, rng: Random) -> Answers:

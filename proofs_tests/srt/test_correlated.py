@@ -20,7 +20,7 @@ from cerlab.cli import main
 from cerlab.compile.correlated_to_srt import correlated_to_srt
 from cerlab.compile.pattern import Logic, as_pattern
 from cerlab.engine.reference.registers import IntervalRuns
-from cerlab.evaluate import physical, thresholds
+from cerlab.evaluate import choose, thresholds
 from cerlab.logic.cel.syntax import ConcatPlus, Plus, subformulas
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.focel.semantics import fo_valuations
@@ -212,7 +212,7 @@ def test_the_register_holds_the_greatest_so_far(capsys: pytest.CaptureFixture[st
 
 def test_answers_come_while_events_arrive() -> None:
     events = Stream([Event("A", {"v": 1}), Event("B", {"v": 2}), Event("B", {"v": 3})])
-    run = physical(as_pattern("A AS a ; B AS b FILTER a.v < b.v")).run(None)
+    run = choose(as_pattern("A AS a ; B AS b FILTER a.v < b.v")).run(None)
     answers = chain.from_iterable(run.push(events))
     assert next(answers).end == 1
     assert run.position == 1, "no event is read before the first answer was given"
