@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from cerlab.automata.plan import Plan
+from cerlab.engine.row_order import Labels
 from cerlab.model.clauses import EventWindow
 from cerlab.model.columns import array_from, numbers_of
 from cerlab.model.stream import TimeAxis
 from cerlab.spark.footers import Columns, Layout, RowGroup
-from cerlab.spark.plan import Labels, Mode, window_width
+from cerlab.spark.plan import Mode, window_width
 from cerlab.spark.runs import Run, is_whole
 
 

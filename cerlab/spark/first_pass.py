@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cerlab.engine.row_order import MICROSECOND
 from cerlab.errors import BadData
 from cerlab.spark.assignment import (
     BitFields,
@@ -27,7 +28,7 @@ from cerlab.spark.files import (
 )
 from cerlab.spark.footers import NoProof
 from cerlab.spark.frame import map_batches
-from cerlab.spark.plan import MICROSECOND, Mode, why_not
+from cerlab.spark.plan import Mode, why_not
 from cerlab.spark.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.request import Request, keys_of
 from cerlab.spark.runs import SURVEY, Run, in_order, quantiles, runs_in, runs_of, runs_of_survey

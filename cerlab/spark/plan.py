@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from typing import Any, NamedTuple, assert_never
+from typing import Any, assert_never
 from warnings import warn
-
-import numpy as np
 
 from cerlab.automata.plan import Plan, PlanClauses
 from cerlab.automata.strategy import machine_of
 from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
 from cerlab.model.columns import engine_moments, is_moment
-from cerlab.model.event import Timestamp
-from cerlab.model.stream import TimeAxis, far_time
+from cerlab.model.stream import TimeAxis
 from cerlab.predicates.syntax import atoms, attributes_of
 
 
@@ -114,188 +111,6 @@ def choose_mode(plan: PlanClauses, name: str | None = None) -> Choice:
             hint=f"exact for it: {', '.join(exact)}",
         )
     return Choice(modes[name], {}, is_default=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Users' names for the columns of the survey."""
-
-    keys: tuple[str, ...]
-    time: str | None = None
-    moments: bool = False
-    """Whether times are moments, as integers of microseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A fault of a row of a table: a code of `cerlab.errors`, and its text."""
-
-    row: int
-    code: str
-    what: str
-
-
-def first_problem(before: Any | None, rows: Any, labels: Labels) -> Problem | None:
-    """Return the first row that cannot follow its predecessor; `before` precedes the table."""
-    problems = [
-        Problem(int(wrong.argmax()), code, message(int(wrong.argmax())))
-        for wrong, code, message in _checks(before, rows, labels)
-        if wrong.any()
-    ]
-    return min(problems, key=lambda problem: problem.row, default=None)
-
-
-def is_stream(keys: Sequence[Any], times: Any | None, *, positions: bool) -> bool:
-    """Whether rows are a stream in the order they are in, by their keys and times: NumPy arrays.
-
-    With `positions` the last key is one. Nothing is missing and no key is NaN.
-    """
-    if not increase(keys) or (positions and not increase(keys[-1:])):
-        return False
-    return times is None or not (times[1:] < times[:-1]).any()
-
-
-def increase(keys: Sequence[Any]) -> bool:
-    """Whether each row is after the one before it, by the first of the keys that differ."""
-    after = keys[-1][1:] > keys[-1][:-1]
-    for key in keys[-2::-1]:
-        # From the last key to the first, which decides where it differs.
-        after = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & after)
-    return bool(after.all())
-
-
-def indices_in_from(rows: Any) -> Any:
-    """The indices of the rows of a stream in FROM, int64."""
-    if "kept" not in rows.column_names:
-        return np.arange(rows.num_rows)
-    return np.flatnonzero(mask(rows.column("kept")))
-
-
-class _Check(NamedTuple):
-    """Yield the faulty rows of each check, its code, and its message for one of them."""
-
-    wrong: Any
-    code: str
-    message: Callable[[int], str]
-
-
-def _checks(before: Any | None, rows: Any, labels: Labels) -> Iterator[_Check]:
-    for number, label in enumerate(labels.keys):
-        yield _missing_key(rows, f"k{number}", label)
-    yield _out_of_place(before, rows, labels)
-    yield _nameless(rows)
-    if labels.time is not None:
-        times = rows.column("time").take(indices_in_from(rows)).combine_chunks()
-        yield _missing_time(rows, times, labels.time)
-        if labels.moments:
-            yield _far_time(rows, times, labels.time)
-        yield _goes_back(rows, times)
-
-
-def _missing_key(rows: Any, key: str, label: str) -> _Check:
-    import pyarrow.compute as pc
-
-    missing = mask(pc.is_null(rows.column(key), nan_is_null=True))
-    return _Check(missing, "CER0780", lambda _: f"'{label}' is NULL or NaN")
-
-
-def _nameless(rows: Any) -> _Check:
-    import pyarrow.compute as pc
-
-    types = rows.column("type")
-    nameless = mask(pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), True)))
-    what = "an event type is a text, not"
-    return _Check(nameless, "CER0701", lambda row: f"{what} {_cell_text(rows, 'type', row)}")
-
-
-def _out_of_place(before: Any | None, rows: Any, labels: Labels) -> _Check:
-    """Rows with the place of the one before: its position or less, else all of its keys."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    both = rows if before is None else pa.concat_tables([before, rows])
-    count = both.num_rows - 1
-
-    def beside(name: str, compare: Callable[..., Any]) -> Any:
-        column = both.column(name).combine_chunks()
-        flags = mask(compare(column.slice(1), column.slice(0, count)))
-        return flags if before is not None else np.concatenate(([False], flags))
-
-    def place(row: int) -> str:
-        values = (_cell_text(rows, f"k{n}", row) for n in range(len(labels.keys)))
-        return ", ".join(f"{label} = {v}" for label, v in zip(labels.keys, values, strict=True))
-
-    if "position" in rows.column_names:
-        not_more = beside("position", pc.less_equal)
-        what = f"'{labels.keys[-1]}' does not increase along the stream"
-        return _Check(not_more, "CER0782", lambda row: f"{what}: {place(row)}")
-    same = np.logical_and.reduce([beside(f"k{n}", pc.equal) for n in range(len(labels.keys))])
-    return _Check(same, "CER0781", lambda row: f"two events have one place: {place(row)}")
-
-
-def _missing_time(rows: Any, times: Any, label: str) -> _Check:
-    import pyarrow.compute as pc
-
-    missing = np.zeros(rows.num_rows, bool)
-    missing[indices_in_from(rows)] = mask(pc.invert(pc.fill_null(pc.is_finite(times), False)))
-    what = f"the event has no time: '{label}' is"
-    return _Check(missing, "CER0712", lambda row: f"{what} {_cell_text(rows, 'time', row)}")
-
-
-def _far_time(rows: Any, times: Any, label: str) -> _Check:
-    far = np.zeros(rows.num_rows, bool)
-    far[indices_in_from(rows)] = mask(are_far(times))
-
-    def what(row: int) -> str:
-        moment = Timestamp(rows.column("time")[row].as_py() * MICROSECOND)
-        return far_time("the event", label, moment).message
-
-    return _Check(far, "CER0740", what)
-
-
-def are_far(times: Any) -> Any:
-    """Return for each of some moments whether 64 bits of nanoseconds do not hold it."""
-    import pyarrow.compute as pc
-
-    return pc.or_(pc.less(times, -LAST_MOMENT), pc.greater(times, LAST_MOMENT))
-
-
-def _goes_back(rows: Any, times: Any) -> _Check:
-    """Rows in FROM whose time is before that of the one in FROM before, in this table."""
-    import pyarrow.compute as pc
-
-    in_from = indices_in_from(rows)
-    later = times.slice(1)
-    back = np.zeros(rows.num_rows, bool)
-    back[in_from[1:]] = mask(pc.less(later, times.slice(0, len(later))))
-
-    def steps(row: int) -> str:
-        at = int(np.searchsorted(in_from, row))
-        return backwards(times[at - 1].as_py(), times[at].as_py())
-
-    return _Check(back, "CER0714", steps)
-
-
-def backwards(before: object, now: object) -> str:
-    """The text on a time after a later one."""
-    return f"time goes backwards: {before}, then {now}"
-
-
-def mask(column: Any) -> Any:
-    """Booleans of Arrow as those of NumPy; NULL is false."""
-    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    return whole.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
-
-
-def _cell_text(rows: Any, name: str, row: int) -> str:
-    return repr(rows.column(name)[row].as_py())
-
-
-MICROSECOND = 1_000
-"""Moments that Spark moves are integers of so many nanoseconds."""
-
-LAST_MOMENT = (2**63 - 1) // MICROSECOND
-"""The last moment of a time axis, in microseconds; the first is as far before 1970."""
 
 
 def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:

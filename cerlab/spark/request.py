@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.engine.measures import no_sum
+from cerlab.engine.row_order import Labels
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate.aggregates import (
     PLACES,
@@ -28,15 +29,7 @@ from cerlab.model.stream import TimeAxis, axis_of_options
 from cerlab.spark import frame
 from cerlab.spark.evaluation import GroupJob, Job, evaluate_groups
 from cerlab.spark.frame import FLOATS, WHOLE, Source, arrow_schema, source_of
-from cerlab.spark.plan import (
-    Choice,
-    Labels,
-    Mode,
-    attributes_of_job,
-    choose_mode,
-    time_attribute,
-    why_not,
-)
+from cerlab.spark.plan import Choice, Mode, attributes_of_job, choose_mode, time_attribute, why_not
 from cerlab.spark.task_outputs import GroupRows, RowNames, merge_parts
 from cerlab.spark.writer import TaskAnswers
 

@@ -9,10 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cerlab.errors import BadData
-from cerlab.model.columns import numbers_of
-from cerlab.model.stream import HINT_OF_FAR
-from cerlab.spark.plan import (
+from cerlab.engine.row_order import (
     LAST_MOMENT,
     Labels,
     are_far,
@@ -22,6 +19,9 @@ from cerlab.spark.plan import (
     is_stream,
     mask,
 )
+from cerlab.errors import BadData
+from cerlab.model.columns import numbers_of
+from cerlab.model.stream import HINT_OF_FAR
 
 HINTS = {
     "CER0701": "give type= (on the command line: --type) if no column has it",

@@ -13,6 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
+from cerlab.engine.row_order import first_problem, increase, is_stream
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import ROWS, parquet_encoding
 from cerlab.io.arrow import unreadable
@@ -22,7 +23,7 @@ from cerlab.predicates.syntax import Predicate
 from cerlab.spark.assignment import BitFields, FileRanges, UnorderedFiles
 from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.footers import Columns, RowGroup, inside, parquet_file, resolve
-from cerlab.spark.plan import engine_column, first_problem, increase, is_stream
+from cerlab.spark.plan import engine_column
 from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tables_of
 from cerlab.spark.shuffle_units import ROWS_OF_A_UNIT, change_error, units_of_cuts
 

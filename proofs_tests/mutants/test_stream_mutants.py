@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cerlab.engine import reorder
 from cerlab.spark.stream import engine as keys
-from cerlab.spark.stream import reorder
 from cerlab.spark.stream.engine import SequencesEngine
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.spark.test_stream_step import in_any_order

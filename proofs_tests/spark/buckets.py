@@ -10,12 +10,13 @@ import pyarrow as pa
 
 import cerlab
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
+from cerlab.engine.row_order import Labels
 from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
 from cerlab.predicates.truth import partition_key
-from cerlab.spark.plan import Labels, Mode, why_not
+from cerlab.spark.plan import Mode, why_not
 from cerlab.spark.stream.request import attributes_of_stream
 from cerlab.spark.stream.state import BucketState, state_from_bytes
 from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state, machine_of

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.automata.plan import plan_to_bytes
+from cerlab.engine.row_order import Labels
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.predicates.truth import partition_key, satisfies
@@ -25,7 +26,6 @@ from cerlab.spark import shuffle_units as tasks
 from cerlab.spark.assignment import BitFields, RangeAssignment, bit_fields
 from cerlab.spark.evaluation import Job
 from cerlab.spark.plan import (
-    Labels,
     Mode,
     attributes_of_job,
     attributes_tested,

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cerlab.automata.plan import plan_to_bytes
+from cerlab.engine.row_order import Labels
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.spark import assignment, shuffle_units
@@ -27,7 +28,7 @@ from cerlab.spark import tasks as task_files
 from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
 from cerlab.spark.evaluation import Evaluation, Job
 from cerlab.spark.footers import Columns, NoProof, RowGroups, layout, row_groups
-from cerlab.spark.plan import Labels, Mode, attributes_of_job, time_attribute
+from cerlab.spark.plan import Mode, attributes_of_job, time_attribute
 from cerlab.spark.relevant_events import relevant_tests, why_all_events
 from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of_survey
 from cerlab.spark.shuffle_units import Placing, survey_units

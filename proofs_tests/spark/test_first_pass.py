@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark.plan import Labels, increase, is_stream
+from cerlab.engine.row_order import Labels, increase, is_stream
 from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of, runs_of_survey
 from cerlab.spark.shuffle_units import survey_units, units_of_cuts
 

@@ -19,13 +19,14 @@ import cerlab
 from cerlab.automata.plan import plan_to_bytes
 from cerlab.cli import spark as command
 from cerlab.compile.pattern import as_pattern
+from cerlab.engine.row_order import Labels
 from cerlab.spark import footers
 from cerlab.spark import tasks as task_files
 from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
 from cerlab.spark.evaluation import Job
 from cerlab.spark.footers import Columns, Layout, NoProof, layout, row_groups
 from cerlab.spark.inputs import footer_schema
-from cerlab.spark.plan import Labels, Mode, engine_column
+from cerlab.spark.plan import Mode, engine_column
 from cerlab.spark.runs import runs_of_survey
 from cerlab.spark.shuffle_units import survey_units
 from cerlab.spark.tasks import answers_of_range, sample_of_files, units_of_files

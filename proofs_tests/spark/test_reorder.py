@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark.stream.reorder import arrive, nothing, with_sequence
+from cerlab.engine.reorder import arrive, nothing, with_sequence
 from proofs_tests.spark.buckets import LABELS, positions_of
 from proofs_tests.spark.lateness import Model
 from proofs_tests.suite import Suite

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark.plan import Labels
+from cerlab.engine.row_order import Labels
 from cerlab.spark.stream.step import BucketStep, StreamJob
 from proofs_tests.hostile.buckets import gone_on
 from proofs_tests.spark.buckets import buckets_of, job_of, read_state

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from cerlab.compile.pattern import What, as_pattern
+from cerlab.engine.reorder import FILE
 from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, refuse_misspelt
 from cerlab.model.event import Schema
 from cerlab.spark import inputs
@@ -16,13 +17,7 @@ from cerlab.spark.frame import Source, group_of
 from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS, set_batches
 from cerlab.spark.plan import Mode, warn_of_one_task
 from cerlab.spark.request import answer_types
-from cerlab.spark.stream.reorder import (
-    FILE,
-    attribute_columns,
-    column_and_mask,
-    pandas_type,
-    restore,
-)
+from cerlab.spark.stream.pandas_rows import attribute_columns, column_and_mask, pandas_type, restore
 from cerlab.spark.stream.request import Length, StreamOptions, StreamRequest, stream_request_of
 from cerlab.spark.stream.state import check_logs, claim
 from cerlab.spark.stream.step import digest

@@ -13,7 +13,8 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from cerlab.engine.answers import AnswerBatch
-from cerlab.spark.stream.reorder import FILE, pandas_column, table_of_frames
+from cerlab.engine.reorder import FILE
+from cerlab.spark.stream.pandas_rows import pandas_column, table_of_frames
 from cerlab.spark.stream.step import BucketStep, StreamJob
 
 STATE = "cerlab"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, What, as_pattern
+from cerlab.engine.reorder import Instant
+from cerlab.engine.row_order import MICROSECOND, Labels
 from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.evaluate.runs import not_taken
@@ -21,18 +23,9 @@ from cerlab.model.stream import TimeAxis, clock_for, time_axis
 from cerlab.spark import frame
 from cerlab.spark.batch import in_columns, of_plan
 from cerlab.spark.frame import FLOATS, MOMENTS, WHOLE, Source
-from cerlab.spark.plan import (
-    MICROSECOND,
-    Choice,
-    Labels,
-    Mode,
-    attributes_of_job,
-    choose_mode,
-    time_attribute,
-    why_not,
-)
+from cerlab.spark.plan import Choice, Mode, attributes_of_job, choose_mode, time_attribute, why_not
 from cerlab.spark.request import check_count, check_partition, refuse_aggregates, row_names
-from cerlab.spark.stream.reorder import Instant, kind_of
+from cerlab.spark.stream.pandas_rows import kind_of
 from cerlab.spark.stream.step import BUCKETS, StreamJob, by_sequence, reach
 from cerlab.spark.task_outputs import RowNames
 

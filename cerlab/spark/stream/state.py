@@ -15,6 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from cerlab.automata.strategy import Machine
+from cerlab.engine.reorder import Sequences
 from cerlab.engine.state import (
     check_nodes,
     check_pool,
@@ -24,7 +25,6 @@ from cerlab.engine.state import (
 from cerlab.engine.state_checks import MOST_EVENTS, expect
 from cerlab.errors import BadData, DataPlace
 from cerlab.spark.stream.engine import EventTable
-from cerlab.spark.stream.reorder import Sequences
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

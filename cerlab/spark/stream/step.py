@@ -18,10 +18,12 @@ from cerlab.automata.plan import PlanClauses, plan_digest
 from cerlab.automata.strategy import Machine
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.reorder import FILE, Instant, arrive, nothing, with_sequence
+from cerlab.engine.row_order import MICROSECOND, Labels
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.stream import TimeAxis
 from cerlab.spark.evaluation import pattern_of, plan_and_tables
-from cerlab.spark.plan import MICROSECOND, Labels, engine_column, window_width
+from cerlab.spark.plan import engine_column, window_width
 from cerlab.spark.stream.engine import (
     EventTable,
     RegisterSequences,
@@ -29,14 +31,7 @@ from cerlab.spark.stream.engine import (
     no_events,
     number_keys,
 )
-from cerlab.spark.stream.reorder import (
-    FILE,
-    Instant,
-    arrive,
-    nothing,
-    schema_of,
-    with_sequence,
-)
+from cerlab.spark.stream.pandas_rows import schema_of
 from cerlab.spark.stream.state import VERSION, BucketState, state_from_bytes, state_to_bytes
 from cerlab.spark.task_outputs import RowNames, RowTables
 
@@ -155,7 +150,7 @@ class BucketStep:
     ) -> None:
         """`rows` may be empty; `watermark` is that of Spark in milliseconds, None for none yet.
 
-        Raises `BadData` as `cerlab.spark.stream.reorder.arrive` and
+        Raises `BadData` as `cerlab.engine.reorder.arrive` and
         `cerlab.spark.stream.state.state_from_bytes`.
         """
         self.job = job
