@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cerlab.predicates.columns import key_codes
-from cerlab.predicates.columns import pieces as arrays
+from cerlab import Duration, Timestamp
+from cerlab.model.event import Event
+from cerlab.predicates.columns import kernels
 from cerlab.predicates.columns.key_codes import KeyCodes
-from cerlab.predicates.truth import partition_key
+from cerlab.predicates.truth import key_of, partition_key
 from proofs_tests.laws.random_columns import CONSTANTS, DEEP, NAN, random_batch
 from proofs_tests.suite import Suite
 
@@ -44,14 +46,6 @@ def test_partition_ids_are_equal_exactly_where_keys_are(suite: Suite) -> None:
     suite.run(check_keys, deep_count=DEEP, needs_answers=0.4)
 
 
-def test_so_they_are_where_no_table_has_a_cell_for_each_key(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(key_codes, "MAX_CELLS", 20)
-    monkeypatch.setattr(arrays, "MAX_KEY", 20)
-    suite.run(check_keys, deep_count=DEEP, needs_answers=0.4)
-
-
 def test_one_is_one_point_zero_and_not_true() -> None:
     keys = KeyCodes(["k"])
     assert keys.codes({"k": [1, 1.0, True, "1", None, NAN, -0.0, 0]}, 8).tolist() == [
@@ -63,3 +57,68 @@ def test_one_is_one_point_zero_and_not_true() -> None:
     assert keys.codes({"k": pa.array([2.0**53])}, 1).tolist() == [6]
     assert keys.codes({}, 2).tolist() == [-1, -1]
     assert keys.count == 7
+
+
+ODD: list[Any] = [
+    *(0, -0.0, 1, 1.0, True, False, 1.5, 0.1, 5e-324, 2**53 + 1, 2.0**53, math.inf, -math.inf),
+    *(2**63, 2.0**63, 2**63 - 1, -(2**63), -(2.0**63), 2**64, 2.0**64, 2**64 - 1, 2**70, 2.0**70),
+    *(2**70 + 1, 10**400, NAN, None, "", "1", "\u00e9", "a" * 100, "\ud800"),
+    *(Timestamp(1), Timestamp(2**70), Duration(1), Duration(2**70)),
+]
+COLUMNS = [
+    pa.array([2**63, 2**64 - 1, 1, None], pa.uint64()),
+    pa.array([2.0**63, math.inf, 1.0, -(2.0**63), 2.0**70, NAN, None, 0.1]),
+    pa.array([1, None, -(2**63), 2**63 - 1]),
+    pa.array(["1", None, "", "\u00e9"]).dictionary_encode(),
+    pa.array(["x", "1", "y"]).slice(1),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_odd_values_are_numbered_one_by_one_and_by_columns(seed: int) -> None:
+    """At the bounds of 64 bits and of doubles; a part of the keys keeps its values."""
+    rng, keys, ids = Random(seed), KeyCodes(["k"]), dict[Any, int]()
+
+    def expected(values: list[Any]) -> list[int]:
+        known = (key_of([value]) for value in values)
+        return [-1 if key is None else ids.setdefault(key, len(ids)) for key in known]
+
+    for _ in range(2):
+        some = rng.sample(ODD, len(ODD))
+        assert keys.codes({"k": some}, len(some)).tolist() == expected(some)
+        assert [keys.code(Event("A", {"k": value})) for value in some] == expected(some)
+        for column in rng.sample(COLUMNS, len(COLUMNS)):
+            assert keys.codes({"k": column}, len(column)).tolist() == expected(column.to_pylist())
+    every = keys.keys()
+    assert [*map(key_of, every)] == list(ids)
+    left = sorted(rng.sample(range(keys.count), keys.count // 2))
+    part = keys.only(left)
+    of_part = part.keys()
+    assert [*map(key_of, of_part)] == [list(ids)[n] for n in left]
+    assert part.codes({"k": ODD}, len(ODD)).max() == part.count - 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_many_keys_of_several_attributes(count: int) -> None:
+    """Tables grow several times, in batches of any length; equal keys have one id."""
+    rng, names = Random(count), [f"k{n}" for n in range(count)]
+    keys, ids = KeyCodes(names), dict[Any, int]()
+    for size in (1, 300, 2, 3_000):
+        rows: list[list[Any]] = [[rng.randrange(2_000) for _ in names] for _ in range(size)]
+        columns = {name: pa.array([row[n] for row in rows]) for n, name in enumerate(names)}
+        if rng.random() < 0.5:
+            columns[names[0]] = pa.array([f"user {row[0]}" for row in rows])
+            rows = [[f"user {row[0]}", *row[1:]] for row in rows]
+        expected = [ids.setdefault(tuple(row), len(ids)) for row in rows]
+        assert keys.codes(columns, size).tolist() == expected
+    part = keys.only(range(1, keys.count, 3))
+    assert part.keys() == list(ids)[1::3] == keys.keys()[1::3]
+
+
+def test_texts_whose_hashes_are_equal_are_two_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    def alike(offsets: Any, data: Any, out: Any) -> None:
+        out[:] = 7
+
+    monkeypatch.setattr(kernels, "hash_texts", alike)
+    texts = ["a", "b", "", "ab", "a", "ba", "b"]
+    assert KeyCodes(["k"]).codes({"k": texts}, 7).tolist() == [0, 1, 2, 3, 0, 4, 1]

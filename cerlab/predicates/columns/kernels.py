@@ -130,3 +130,166 @@ def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> 
         out[count] = i
         count += int(keep[symbols[i]])
     return count
+
+
+EMPTY = 0
+"""The tag of a cell without a value."""
+
+_MIX = -7046029254386353131
+"""Odd, and without a pattern in its bits: 2^64 by the golden ratio (Knuth, TAOCP 6.4)."""
+
+
+@kernel
+def words_of_doubles(
+    values: NDArray[np.float64],
+    bits: NDArray[np.int64],
+    words: NDArray[np.int64],
+    kinds: NDArray[np.uint8],
+) -> None:
+    """The word and the kind of each double, as `key_codes` has them; kind 0 for NaN."""
+    for i in range(values.size):
+        value = values[i]
+        words[i], kinds[i] = bits[i], 3
+        if value != value:
+            kinds[i] = 0
+        elif -9223372036854775808.0 <= value < 9223372036854775808.0:
+            whole = np.int64(value)
+            if np.float64(whole) == value:
+                words[i], kinds[i] = whole, 1
+        elif 9223372036854775808.0 <= value < 18446744073709551616.0:
+            words[i], kinds[i] = np.int64(value - 18446744073709551616.0), 2
+
+
+@kernel
+def number_words(
+    words: NDArray[np.int64],
+    kinds: NDArray[np.uint8],
+    cells: NDArray[np.int64],
+    most: int,
+    count: NDArray[np.int64],
+    begin: int,
+    out: NDArray[np.uint32],
+) -> int:
+    """The number of each pair of a kind and a word, in order of their first place; kind 0 has 0.
+
+    `cells`, (room, 2), is a hash table with linear probing: a word, and its number and kind as a
+    tag. ``count[0]`` values are numbered from 1. Begins at place `begin`, and stops before a value
+    that would be number `most` + 1; returns where it stopped.
+    """
+    mask = cells.shape[0] - 1
+    for i in range(begin, words.size):
+        if kinds[i] == 0:
+            out[i] = 0
+            continue
+        kind, word = np.int64(kinds[i]), words[i]
+        mixed = (word ^ (word >> 32)) * _MIX
+        at = (mixed ^ (mixed >> 29)) & mask
+        tag = cells[at, 1]
+        while tag != EMPTY and (cells[at, 0] != word or (tag & 255) != kind):
+            at = (at + 1) & mask
+            tag = cells[at, 1]
+        if tag == EMPTY:
+            if count[0] >= most:
+                return i
+            count[0] += 1
+            tag = (count[0] << 8) | kind
+            cells[at, 0], cells[at, 1] = word, tag
+        out[i] = tag >> 8
+    return words.size
+
+
+@kernel
+def hash_texts(offsets: NDArray[np.int64], data: NDArray[np.uint8], out: NDArray[np.int64]) -> None:
+    """A word for each text, which is ``data[offsets[i]:offsets[i + 1]]`` (FNV-1a)."""
+    for i in range(out.size):
+        word = np.int64(-3750763034362895579)
+        for at in range(offsets[i], offsets[i + 1]):
+            word = (word ^ np.int64(data[at])) * np.int64(1099511628211)
+        out[i] = word
+
+
+@kernel
+def number_texts(
+    words: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    cells: NDArray[np.int64],
+    most: int,
+    kind: int,
+    count: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    arena: NDArray[np.uint8],
+    begin: int,
+    out: NDArray[np.uint32],
+) -> int:
+    """The number of each text, as `number_words`; `words` are theirs of `hash_texts`.
+
+    The text of number n is ``arena[ends[n - 1]:ends[n]]``; `arena` has room for all of `data`.
+    """
+    mask = cells.shape[0] - 1
+    for i in range(begin, words.size):
+        word, start = words[i], offsets[i]
+        length = offsets[i + 1] - start
+        mixed = (word ^ (word >> 32)) * _MIX
+        at = (mixed ^ (mixed >> 29)) & mask
+        tag = cells[at, 1]
+        while tag != EMPTY:
+            n = tag >> 8
+            if cells[at, 0] == word and (tag & 255) == kind and ends[n] - ends[n - 1] == length:
+                same, first = True, ends[n - 1]
+                for j in range(length):
+                    if arena[first + j] != data[start + j]:
+                        same = False
+                        break
+                if same:
+                    break
+            at = (at + 1) & mask
+            tag = cells[at, 1]
+        if tag == EMPTY:
+            if count[0] >= most:
+                return i
+            count[0] += 1
+            n = count[0]
+            first = ends[n - 1]
+            for j in range(length):
+                arena[first + j] = data[start + j]
+            ends[n] = first + length
+            tag = (n << 8) | kind
+            cells[at, 0], cells[at, 1] = word, tag
+        out[i] = tag >> 8
+    return words.size
+
+
+@kernel
+def move_cells(cells: NDArray[np.int64], larger: NDArray[np.int64]) -> None:
+    """Put the values of a hash table into an empty one with more cells."""
+    mask = larger.shape[0] - 1
+    for i in range(cells.shape[0]):
+        if cells[i, 1] != EMPTY:
+            word = cells[i, 0]
+            mixed = (word ^ (word >> 32)) * _MIX
+            at = (mixed ^ (mixed >> 29)) & mask
+            while larger[at, 1] != EMPTY:
+                at = (at + 1) & mask
+            larger[at, 0], larger[at, 1] = word, cells[i, 1]
+
+
+@kernel
+def number_by_place(
+    numbers: NDArray[np.uint32],
+    ids: NDArray[np.int64],
+    order: NDArray[np.uint32],
+    count: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    """An id for each number, in order of their first place; -1 for number 0.
+
+    ``ids[n]`` is that of number n, -1 before it has one, and ``order[id]`` its number.
+    """
+    for i in range(numbers.size):
+        n = numbers[i]
+        if n != 0 and ids[n] < 0:
+            ids[n] = count[0]
+            order[count[0]] = n
+            count[0] += 1
+        out[i] = ids[n]

@@ -1,35 +1,40 @@
 """Partition keys of whole columns: a small number for each substream.
 
-The equality of keys is that of `cerlab.predicates.truth.partition_key`.
+The equality of keys is that of `cerlab.predicates.truth.partition_key`. A value is a kind and a
+word of 64 bits, which a hash table numbers: numbers that are equal have one kind and word, whatever
+their types. The word of a text is its number in a hash table of texts.
 """
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Mapping, Sequence
-from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.budget import poll
-from cerlab.model.columns import Column, array_from, numbers_of
-from cerlab.model.event import Event, Value, value_of
-from cerlab.predicates.columns.lookup_tables import Codes
+from cerlab.model.columns import Column, is_text, room
+from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
 from cerlab.predicates.columns.pieces import (
-    Lookup,
+    DictionaryCodes,
     Numbers,
+    ValueList,
     columns_of,
-    combinations,
     concatenate,
     look_up,
     pieces,
 )
 from cerlab.predicates.truth import kind_of
 
-MAX_CELLS = 2**22
-"""Above this many combinations of values, do not use a dense table."""
+INTEGER, UNSIGNED, FLOAT, TIMESTAMP, DURATION, TEXT, BOOLEAN, OTHER = range(1, 9)
+"""Kinds. UNSIGNED has the integers from 2^63 to 2^64, FLOAT other doubles by their bits."""
 
-_UNKNOWN = -2
+_WORD = struct.Struct("<q")
+_DOUBLE = struct.Struct("<d")
+_LEAST_CELLS = 16
 
 
 class KeyCodes:
@@ -37,30 +42,50 @@ class KeyCodes:
 
     def __init__(self, attributes: Sequence[str]) -> None:
         self.attributes = tuple(attributes)
-        self._values = [_Numbers() for _ in self.attributes]
-        self._ids: dict[tuple[int, ...], int] = {}
-        self._table: NDArray[np.int64] | None = None
+        self._values = [_Values() for _ in self.attributes]
+        self._pairs = [_HashTable() for _ in self.attributes[1:]]
+        """Numbers of the first attributes, paired with that of the next one."""
+        self._ids = np.full(1, -1, np.int64)
+        """The id of each number of all attributes, -1 where there is none yet."""
+        self._order = np.zeros(0, np.uint32)
+        """The number of each id."""
+        self._count = np.zeros(1, np.int64)
+        self._known: dict[tuple[int, ...], int] = {}
+        """The ids of the keys of single events."""
 
     @property
     def count(self) -> int:
         """The number of substreams so far."""
-        return len(self._ids)
+        return int(self._count[0])
 
     def keys(self) -> list[tuple[Value, ...]]:
         """The key of each substream, by id; reading them as a batch makes the same ids again."""
-        values = [numbers.by_number() for numbers in self._values]
-        return [
-            tuple(column[n] for column, n in zip(values, key, strict=True)) for key in self._ids
-        ]
+        columns = (
+            [values[n] for n in numbers.tolist()]
+            for values, numbers in zip(
+                (each.by_number() for each in self._values), self._numbers(), strict=True
+            )
+        )
+        return [*zip(*columns, strict=True)] if self.attributes else [()] * self.count
+
+    def _numbers(self) -> list[NDArray[np.int64]]:
+        """For each attribute the number of the value of each substream."""
+        rest = self._order[: self.count].astype(np.int64)
+        columns = []
+        for pairs in reversed(self._pairs):
+            words = pairs.words()[0][rest]
+            columns.append(words & 0xFFFF_FFFF)
+            rest = words >> 32
+        return [rest, *reversed(columns)] if self.attributes else []
 
     def only(self, ids: Sequence[int]) -> KeyCodes:
         """The substreams with these ids, which become 0, 1, .. in this order."""
-        keys = self.keys()
-        key_rows = [keys[n] for n in ids]
         result = KeyCodes(self.attributes)
-        result.codes(
-            {a: [key[n] for key in key_rows] for n, a in enumerate(self.attributes)}, len(ids)
-        )
+        parts = []
+        for n, numbers in enumerate(self._numbers()):
+            result._values[n], part = self._values[n].only(numbers[ids])
+            parts.append(part)
+        result._codes(parts, len(ids))
         return result
 
     def codes(self, columns: Mapping[str, Column], length: int) -> NDArray[np.int64]:
@@ -74,93 +99,297 @@ class KeyCodes:
         if length == 0 or len(present) < len(set(self.attributes)):
             return np.full(length, -1, np.int64)
         parts = [
-            numbers.of_column(present[name], name)
-            for name, numbers in zip(self.attributes, self._values, strict=True)
+            values.of_column(present[name], name)
+            for name, values in zip(self.attributes, self._values, strict=True)
         ]
-        if not parts:
-            return np.full(length, self._id(()), np.int64)
-        counts = [numbers.count for numbers in self._values]
-        # powers of two: a table that grows with each new value would be copied as often
-        room = tuple(1 << (count - 1).bit_length() for count in counts)
-        if len(parts) == 1 or prod(room) <= MAX_CELLS:
-            return self._by_table(parts, room)
-        first, code = combinations(parts, counts)
-        rows = np.stack([part[first].astype(np.int64) for part in parts], axis=1).tolist()
-        ids = [self._id(tuple(row)) if all(row) else -1 for row in rows]
-        return look_up(code, np.array(ids, np.int64))
+        return self._codes(parts, length)
+
+    def _codes(self, parts: Sequence[NDArray[np.uint32]], length: int) -> NDArray[np.int64]:
+        """The id of each row of numbers."""
+        numbers = parts[0] if parts else np.ones(length, np.uint32)
+        for pairs, part in zip(self._pairs, parts[1:], strict=True):
+            words = (numbers.astype(np.int64) << 32) | part
+            numbers = pairs.number(words, ((numbers > 0) & (part > 0)).view(np.uint8))
+        table = self._pairs[-1] if self._pairs else self._values[0].table if parts else None
+        count = 1 if table is None else table.count
+        if len(self._ids) <= count:
+            more = 2 * count + 1 - len(self._ids)
+            poll(12 * more)
+            self._ids = np.concatenate((self._ids, np.full(more, -1, np.int64)))
+            self._order = np.concatenate((self._order, np.zeros(more, np.uint32)))
+        out: NDArray[np.int64] = room(length, np.int64)
+        _kernels().number_by_place(numbers, self._ids, self._order, self._count, out)
+        return out
 
     def code(self, event: Event) -> int:
         """The partition id of one event, -1 where it is in no partition; without columns."""
-        key = []
-        for name, numbers in zip(self.attributes, self._values, strict=True):
-            if not (number := numbers.of_value(value_of(event, name))):
-                return -1
-            key.append(number)
-        return self._id(tuple(key))
-
-    def _id(self, key: tuple[int, ...]) -> int:
-        return self._ids.setdefault(key, len(self._ids))
-
-    def _by_table(self, parts: Sequence[Codes], room: tuple[int, ...]) -> NDArray[np.int64]:
-        """Through a table with a cell for each combination of values, filled as they occur."""
-        table = self._with_room(room)
-        cells = parts[0].astype(np.uint32)
-        for part, radix in zip(parts[1:], room[1:], strict=True):
-            cells = cells * np.uint32(radix) + part.astype(np.uint32)
-        codes: NDArray[np.int64] = look_up(cells, table)
-        unknown = codes == _UNKNOWN
-        if unknown.any():
-            fresh = numbers_of(array_from(cells[unknown]).unique()).astype(np.int64)  # as they come
-            digits = [each.tolist() for each in np.unravel_index(fresh, room)]
-            ids = self._ids
-            table[fresh] = [ids.setdefault(row, len(ids)) for row in zip(*digits, strict=True)]
-            codes = look_up(cells, table)
-        return codes
-
-    def _with_room(self, room: tuple[int, ...]) -> NDArray[np.int64]:
-        """The table, flat, after growing to that many values of each attribute."""
-        if self._table is None or self._table.shape != room:
-            table = np.full(room, _UNKNOWN, np.int64)
-            if self._table is not None:
-                table[tuple(slice(size) for size in self._table.shape)] = self._table
-            for axis in range(len(room)):
-                # number 0 is NULL or NaN, and with one of them an event is in no partition
-                np.moveaxis(table, axis, 0)[0] = -1
-            self._table = table
-        return self._table.reshape(-1)
+        key = tuple(
+            values.of_value(value_of(event, name))
+            for name, values in zip(self.attributes, self._values, strict=True)
+        )
+        if (known := self._known.get(key)) is None:
+            known = int(self._codes([np.array([n], np.uint32) for n in key], 1)[0])
+            self._known[key] = known
+        return known
 
 
-class _Numbers:
-    """Numbers of the values of one attribute, the same in all batches; 0 for NULL and NaN."""
+def _kernels() -> Any:
+    from cerlab.predicates.columns import kernels
+
+    return kernels
+
+
+class _HashTable:
+    """Numbers of pairs of a kind and a word, from 1 in order of their first place."""
 
     def __init__(self) -> None:
-        self._number: dict[tuple[str, Value], int] = {}
-        self._lookup = Lookup()
+        self._cells = np.zeros((_LEAST_CELLS, 2), np.int64)
+        self._count = np.zeros(1, np.int64)
 
     @property
     def count(self) -> int:
-        """One more than the largest number."""
-        return len(self._number) + 1
+        """The largest number."""
+        return int(self._count[0])
 
-    def by_number(self) -> list[Value]:
-        """The value of each number."""
-        return [None, *(value for _, value in self._number)]
+    def number(self, words: NDArray[np.int64], kinds: NDArray[np.uint8]) -> NDArray[np.uint32]:
+        """The numbers, 0 where the kind is 0."""
+        out: NDArray[np.uint32] = room(words.size, np.uint32)
+        done = 0
+        with np.errstate(over="ignore"):  # where kernels are not compiled, products warn
+            while True:
+                done = _kernels().number_words(
+                    words, kinds, self._cells, self._most, self._count, done, out
+                )
+                if done == words.size:
+                    return out
+                self._grow()
 
-    def _numbers_of(self, values: Sequence[Value]) -> list[int]:
-        return [self.of_value(value) for value in values]
+    def number_texts(self, texts: _Texts, offsets: Any, data: Any) -> NDArray[np.uint32]:
+        """The numbers of texts, whose words are hashes: their bytes are compared in `texts`."""
+        size, done = len(offsets) - 1, 0
+        words, out = np.empty(size, np.int64), np.empty(size, np.uint32)
+        texts.make_room(self.count, size, int(offsets[-1] - offsets[0]))
+        with np.errstate(over="ignore"):
+            _kernels().hash_texts(offsets, data, words)
+            while True:
+                done = _kernels().number_texts(
+                    *(words, offsets, data, self._cells, self._most, TEXT, self._count),
+                    *(texts.ends, texts.bytes, done, out),
+                )
+                if done == size:
+                    return out
+                self._grow()
+
+    @property
+    def _most(self) -> int:
+        """So many values are not many steps from their cells."""
+        return len(self._cells) * 5 // 8
+
+    def _grow(self) -> None:
+        size = 4 * len(self._cells)
+        poll(16 * size)
+        larger = np.zeros((size, 2), np.int64)
+        _kernels().move_cells(self._cells, larger)
+        self._cells = larger
+
+    def words(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """The word and the kind of each number, and of 0, which has none."""
+        cells = self._cells[self._cells[:, 1] != 0]
+        words, kinds = np.zeros(self.count + 1, np.int64), np.zeros(self.count + 1, np.uint8)
+        words[cells[:, 1] >> 8], kinds[cells[:, 1] >> 8] = cells[:, 0], cells[:, 1] & 255
+        return words, kinds
+
+
+class _Texts:
+    """Texts in UTF-8, one after the other; text n ends at ``ends[n]``, and text 0 is empty."""
+
+    def __init__(self) -> None:
+        self.ends = np.zeros(1, np.int64)
+        self.bytes = np.zeros(0, np.uint8)
+
+    def make_room(self, count: int, texts: int, size: int) -> None:
+        """Make room for so many texts and bytes behind the first `count` texts."""
+        if (least := count + texts + 1) > len(self.ends):
+            poll(16 * least)
+            more = np.zeros(2 * least - len(self.ends), np.int64)
+            self.ends = np.concatenate((self.ends, more))
+        if (least := int(self.ends[count]) + size) > len(self.bytes):
+            poll(2 * least)
+            more_bytes = np.zeros(2 * least - len(self.bytes), np.uint8)
+            self.bytes = np.concatenate((self.bytes, more_bytes))
+
+    def of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Some texts, as offsets and bytes."""
+        starts, lengths = self.ends[numbers - 1], self.ends[numbers] - self.ends[numbers - 1]
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+        return offsets, self.bytes[places]
+
+
+class _Values:
+    """Numbers of the values of one attribute, the same in all batches; 0 for NULL and NaN."""
+
+    def __init__(self) -> None:
+        self.table = _HashTable()
+        self._text_table, self._texts = _HashTable(), _Texts()
+        self._others: dict[Value, int] = {}
+        """Words of values that 64 bits do not hold."""
+        self._known: dict[tuple[str, Value], int] = {}
+        """The numbers of single values."""
+        self._last: tuple[Any, NDArray[np.uint32]] | None = None
+
+    def of_column(self, column: Column, name: str) -> NDArray[np.uint32]:
+        """The number of each event's value."""
+        parts: list[Any] = []
+        for piece in pieces(column, name, numeric=True):
+            match piece:
+                case Numbers():
+                    parts.append(self.table.number(*_words(piece)))
+                case DictionaryCodes(codes, dictionary):
+                    parts.append(look_up(codes, self._of_dictionary(dictionary, name)))
+                case ValueList(values):
+                    parts.append(np.array([self.of_value(v) for v in values], np.uint32))
+        numbers: NDArray[np.uint32] = concatenate(parts)
+        return numbers.astype(np.uint32, copy=False)
+
+    def _of_dictionary(self, dictionary: Any, name: str) -> NDArray[np.uint32]:
+        """The numbers of a dictionary's values and of NULL; batches often share a dictionary."""
+        # equal, not the same: slices and batches of a file make new objects of one dictionary
+        if self._last is not None and self._last[0].equals(dictionary):
+            return self._last[1]
+        if is_text(dictionary.type):
+            numbers = self._of_texts(*_utf8(dictionary))
+            if dictionary.null_count:
+                numbers[dictionary.is_null().to_numpy(zero_copy_only=False)] = 0
+        else:
+            parts = [*pieces(dictionary, name, numeric=True)]
+            if all(isinstance(part, Numbers) for part in parts):
+                numbers = self.of_column(dictionary, name)
+            else:
+                from cerlab.model.columns import values_of
+
+                values = values_of(dictionary, name)
+                numbers = np.array([self.of_value(v) for v in values], np.uint32)
+        table = np.append(numbers, np.uint32(0))
+        self._last = (dictionary, table)
+        return table
+
+    def _of_texts(self, offsets: Any, data: Any) -> NDArray[np.uint32]:
+        words = self._text_table.number_texts(self._texts, offsets, data).astype(np.int64)
+        return self.table.number(words, np.full(len(words), TEXT, np.uint8))
 
     def of_value(self, value: Value) -> int:
         """The number of a value."""
         # 1 and 1.0 are one key, 1 and TRUE are two: the kind stands beside the value
         kind = "number" if type(value) is int else kind_of(value)
-        return self._number.setdefault((kind, value), len(self._number) + 1) if kind else 0
+        if kind is None:
+            return 0
+        if (number := self._known.get((kind, value))) is None:
+            number = self._known[kind, value] = self._of_new_value(value)
+        return number
 
-    def of_column(self, column: Column, name: str) -> Codes:
-        """The number of each event's value."""
-        return concatenate(
-            [
-                self._lookup.numbers(piece, name, self._numbers_of)
-                for piece in pieces(column, name, numeric=False)
-                if not isinstance(piece, Numbers)
-            ]
-        )
+    def _of_new_value(self, value: Value) -> int:
+        if isinstance(value, str):
+            data = np.frombuffer(value.encode("utf-8", "surrogatepass"), np.uint8)
+            return int(self._of_texts(np.array([0, len(data)], np.int64), data)[0])
+        kind, word = _word(value)
+        if kind == OTHER:
+            word = self._others.setdefault(value, len(self._others))
+        return int(self.table.number(np.array([word], np.int64), np.array([kind], np.uint8))[0])
+
+    def by_number(self) -> list[Value]:
+        """The value of each number."""
+        words, kinds = self.table.words()
+        others = list(self._others)
+        data, ends = self._texts.bytes.tobytes(), self._texts.ends.tolist()
+
+        def value(kind: int, word: int) -> Value:
+            match kind:
+                case 1:
+                    return word
+                case 2:
+                    return word + 2**64
+                case 3:
+                    return float(_DOUBLE.unpack(_WORD.pack(word))[0])
+                case 4:
+                    return Timestamp(word)
+                case 5:
+                    return Duration(word)
+                case 6:
+                    text = data[ends[word - 1] : ends[word]]
+                    return text.decode("utf-8", "surrogatepass")
+                case 7:
+                    return bool(word)
+                case 8:
+                    return others[word]
+                case _:
+                    return None
+
+        return [value(*pair) for pair in zip(kinds.tolist(), words.tolist(), strict=True)]
+
+    def only(self, numbers: NDArray[np.int64]) -> tuple[_Values, NDArray[np.uint32]]:
+        """The values with these numbers, which may stand several times, and their new numbers."""
+        result = _Values()
+        every, kind_of_each = self.table.words()
+        words, kinds = every[numbers], kind_of_each[numbers]
+        if (at := np.flatnonzero(kinds == TEXT)).size:
+            offsets, data = self._texts.of(words[at])
+            words[at] = result._text_table.number_texts(result._texts, offsets, data)
+        others = list(self._others)
+        for n in np.flatnonzero(kinds == OTHER).tolist():
+            value = others[words[n]]
+            words[n] = result._others.setdefault(value, len(result._others))
+        return result, result.table.number(words, kinds)
+
+
+def _word(value: Value) -> tuple[int, int]:
+    """The kind and the word of a value that is no text, and not NULL or NaN."""
+    if isinstance(value, bool):
+        return BOOLEAN, int(value)
+    if isinstance(value, Timestamp | Duration):
+        fits = -(2**63) <= value.nanoseconds < 2**63
+        kind = TIMESTAMP if isinstance(value, Timestamp) else DURATION
+        return (kind, value.nanoseconds) if fits else (OTHER, 0)
+    if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        value = int(value)
+    if isinstance(value, int):
+        if -(2**63) <= value < 2**63:
+            return INTEGER, value
+        if 0 < value < 2**64:
+            return UNSIGNED, value - 2**64
+        try:
+            double = float(value)
+        except OverflowError:
+            return OTHER, 0
+        if int(double) != value:
+            return OTHER, 0
+        value = double
+    assert isinstance(value, float), "values of events are of these types"
+    return FLOAT, int(_WORD.unpack(_DOUBLE.pack(value))[0])
+
+
+def _words(piece: Numbers) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The words and the kinds of a column, as `_word`; kind 0 for NULL and NaN."""
+    values, nulls, of_time = piece
+    kind = INTEGER if of_time is None else TIMESTAMP if of_time is Timestamp else DURATION
+    kinds = np.full(values.size, kind, np.uint8)
+    if values.dtype == np.float64:
+        words = np.empty(values.size, np.int64)
+        _kernels().words_of_doubles(values, values.view(np.int64), words, kinds)
+        values = words
+    elif values.dtype == np.uint64:
+        kinds[values >= np.uint64(2**63)] = UNSIGNED
+        values = values.view(np.int64)
+    if nulls is not None:
+        kinds[nulls] = 0
+    return np.ascontiguousarray(values), kinds
+
+
+def _utf8(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The offsets and the bytes of an Arrow array of texts."""
+    import pyarrow as pa
+
+    whole = texts.cast(pa.large_string())
+    _, offsets, data = whole.buffers()
+    ends = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
+    return ends, np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
