@@ -462,7 +462,7 @@ def events_at(stream: AnyStream, positions: Any) -> AnyStream:
     columns = take_columns(stream.columns, positions)
 
     def load() -> Iterator[Event]:
-        events = stream.events
+        events = stream.head(max(positions, default=-1) + 1)  # none after the last one is made
         return (events[n] for n in positions)
 
     axis, schema = stream.time, stream.schema

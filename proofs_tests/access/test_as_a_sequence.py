@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -10,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab import io
 from cerlab.evaluate.physical import BySize
+from cerlab.model.event import Event
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 
@@ -122,6 +125,27 @@ def test_a_preview_stands_in_the_repr() -> None:
     assert repr(counted).startswith("6 matches on 9 events\n")
     assert repr(query.run([])) == "matches on 0 events"
     assert repr(query.run(EVENTS * 1_000)).startswith("matches on 9,000 events\n")
+
+
+def test_a_look_at_a_table_makes_the_events_that_it_shows() -> None:
+    table = pa.table({"type": ["A", "B"] * 5_000, "v": range(10_000)})
+    stream = io.as_stream(table)
+    made = 0
+
+    def counted() -> Iterator[Event]:
+        nonlocal made
+        for event in stream.head(len(stream)):
+            made += 1
+            yield event
+
+    columns = {name: stream.columns[name] for name in stream.columns}
+    looked_at = cerlab.Stream.from_columns(columns, len(stream), counted)
+    matches = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 9 EVENTS").run(looked_at)
+    looks: list[Callable[[], Any]]
+    looks = [lambda: repr(matches), lambda: matches.head(), lambda: matches[4_000]]
+    for look in looks:
+        look()
+        assert made <= 100
 
 
 def test_a_repr_says_why_there_is_no_preview() -> None:
