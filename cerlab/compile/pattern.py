@@ -266,13 +266,9 @@ class Pattern(Drawable, Immutable):
             return "automaton" if self.plan is not None else None
         except Unsupported:
             pass
-        if self._is_timed:
-            return "waits" if _is_there(lambda: self.waits) else None
+        if _is_there(lambda: self.waits):
+            return "waits"
         return "registers" if _is_there(lambda: self.registers) else None
-
-    @property
-    def _is_timed(self) -> bool:
-        return self.logic == "so" and is_timed(self.ast.formula)
 
     @cached_property
     def waits(self) -> WaitStages | None:
@@ -281,7 +277,8 @@ class Pattern(Drawable, Immutable):
         Raises `Unsupported`, with what is in the way, where machines do not take the query,
         `ResourceLimit` for too large ones.
         """
-        return WaitStages(self.ast) if self._is_timed else None
+        is_read = self.logic == "so" and is_timed(self.ast.formula)
+        return WaitStages(self.ast) if is_read else None
 
     @cached_property
     def labelled(self) -> Vcea:

@@ -50,7 +50,9 @@ def answers_of(
 
     name = way if isinstance(way, str) else way.name
     try:
-        by = choose(pattern, way).on(stream, any_order=any_order) if isinstance(way, str) else way
+        by = choose(pattern, way) if isinstance(way, str) else way
+        if way == AUTO:
+            by = by.on(stream, any_order=any_order)
         answers = by.answers(stream)
         name = by.name if name == AUTO else name
     except Unsupported as error:

@@ -64,7 +64,10 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
     # kept with the pattern, so that it is decided once
     ways: dict[str, Evaluator] = vars(pattern).setdefault("_ways", {})
     if evaluator not in ways:
-        ways[evaluator] = decide(pattern, evaluator)
+        if evaluator not in WAYS:
+            hint = nearest(evaluator, (*EVALUATORS, AUTO))
+            raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
+        ways[evaluator] = WAYS[evaluator](pattern)
     return ways[evaluator]
 
 
@@ -73,14 +76,6 @@ def compiled(pattern: AnyPattern) -> Compiled:
     by = choose(pattern, "compiled")
     assert isinstance(by, Compiled)
     return by
-
-
-def decide(pattern: AnyPattern, evaluator: str) -> Evaluator:
-    """Make the way of an evaluator, by the machine that a pattern has; raises as `choose`."""
-    if evaluator not in _WAYS:
-        hint = nearest(evaluator, (*EVALUATORS, AUTO))
-        raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
-    return _WAYS[evaluator](pattern)
 
 
 def _compiled(pattern: AnyPattern) -> Compiled:
@@ -231,7 +226,8 @@ EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {
 }
 """What makes the way of each evaluator but ``"auto"``, by name; raises as `choose`."""
 
-_WAYS = {**EVALUATORS, AUTO: _auto}
+WAYS = {**EVALUATORS, AUTO: _auto}
+"""The same with ``"auto"``."""
 
 
 def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
@@ -243,13 +239,17 @@ def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
     >>> names_that_take(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))
     ('reference', 'compiled', 'registers')
     """
+    if pattern.machine_kind is None:
+        return ("reference",)
     return tuple(name for name in EVALUATORS if _takes(name, pattern))
 
 
 def _takes(name: str, pattern: AnyPattern) -> bool:
     try:
         choose(pattern, name)
-    except (Unsupported, ResourceLimit, IllFormed):
+    except (Unsupported, IllFormed):
+        return False
+    except ResourceLimit:
         poll()
         return False
     return True

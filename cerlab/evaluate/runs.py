@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from cerlab.automata.plan import RegisterPlan
 from cerlab.compile.pattern import AnyPattern, WaitStages
@@ -12,12 +12,9 @@ from cerlab.engine.reference.driver import Clauses, Recogniser, check_clock
 from cerlab.engine.reference.registers import SharedRuns
 from cerlab.engine.reference.waiting import Waits
 from cerlab.engine.run import Answer, AtOnce, Run, warn_of_no_wait
-from cerlab.engine.state import axis_of_state
-from cerlab.engine.state_checks import bad_state
 from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.separation import written_fast
-from cerlab.evaluate.states import UNREADABLE, pattern_digest, state_from_bytes, state_to_bytes
 from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Event
@@ -177,11 +174,10 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
         from cerlab.engine.registers.evaluation import RegisterRun  # Numba loads here
         from cerlab.engine.registers.program import NotTaken
 
-        self._digest, plan = pattern_digest(pattern), pattern.registers
+        self._pattern, plan = pattern, pattern.registers
         body = None
         if state is not None:
-            stored_time, body = state_from_bytes("registers", self._digest, state)
-            time = axis_of_state(time, stored_time)
+            time, body = _resumed("registers", pattern, time, state)
         if not isinstance(plan, RegisterPlan):
             check_clock(plan, time)
         self._time = time if isinstance(getattr(plan, "window", None), TimeWindow) else None
@@ -190,10 +186,7 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
         except NotTaken as refusal:
             raise not_taken(refusal, pattern) from None
         if body is not None:
-            try:
-                self._run.resume(body)
-            except UNREADABLE as error:
-                raise bad_state(str(error)) from None
+            _resume(self._run.resume, body)
 
     @property
     def position(self) -> int:
@@ -211,7 +204,7 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
 
     def state(self) -> bytes:
         """All that has to be known to go on, as this module writes it."""
-        return state_to_bytes("registers", self._digest, self._time, self._run.state())
+        return _state("registers", self._pattern, self._time, self._run.state())
 
 
 class OpenWaits:
@@ -227,19 +220,15 @@ class OpenWaits:
         state: bytes | None,
     ) -> None:
         stages.check_live()
-        self._digest, body = pattern_digest(pattern), None
+        self._pattern, body = pattern, None
         if state is not None:
-            stored_time, body = state_from_bytes("waits", self._digest, state)
-            time = axis_of_state(time, stored_time)
+            time, body = _resumed("waits", pattern, time, state)
         self.waits = stages.plan.waits
         in_time = any(isinstance(window, TimeWindow) for window in stages.plan.windows)
         self.time = time if in_time else None
         self._run = Waits[ComplexEvent](stages.plan, stages.machines, time)
         if body is not None:
-            try:
-                self._run.resume(body)
-            except UNREADABLE as error:
-                raise bad_state(str(error)) from None
+            _resume(self._run.resume, body)
 
     @property
     def position(self) -> int:
@@ -274,7 +263,34 @@ class OpenWaits:
 
     def state(self) -> bytes:
         """All that has to be known to go on, as this module writes it."""
-        return state_to_bytes("waits", self._digest, self.time, self._run.state())
+        return _state("waits", self._pattern, self.time, self._run.state())
+
+
+def _state(kind: str, pattern: AnyPattern, time: TimeAxis | None, body: Any) -> bytes:
+    from cerlab.evaluate.states import pattern_digest, state_to_bytes  # NumPy loads here
+
+    return state_to_bytes(kind, pattern_digest(pattern), time, body)
+
+
+def _resumed(
+    kind: str, pattern: AnyPattern, time: TimeAxis | None, state: bytes
+) -> tuple[TimeAxis | None, Any]:
+    """The time axis and the body of a state; raises as `state_from_bytes` and `axis_of_state`."""
+    from cerlab.engine.state import axis_of_state  # NumPy loads here
+    from cerlab.evaluate.states import pattern_digest, state_from_bytes
+
+    stored_time, body = state_from_bytes(kind, pattern_digest(pattern), state)
+    return axis_of_state(time, stored_time), body
+
+
+def _resume(into: Callable[[Any], None], body: Any) -> None:
+    from cerlab.engine.state_checks import bad_state
+    from cerlab.evaluate.states import UNREADABLE
+
+    try:
+        into(body)
+    except UNREADABLE as error:
+        raise bad_state(str(error)) from None
 
 
 def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:

@@ -45,12 +45,15 @@ def decisions(monkeypatch: pytest.MonkeyPatch) -> list[tuple[AnyPattern, str]]:
     """Return the list of the decisions that are made from here on."""
     made: list[tuple[AnyPattern, str]] = []
 
-    def decide(pattern: AnyPattern, evaluator: str) -> Any:
-        made.append((pattern, evaluator))
-        return decided(pattern, evaluator)
+    def noted(name: str, make: Callable[[AnyPattern], Any]) -> Callable[[AnyPattern], Any]:
+        def decide(pattern: AnyPattern) -> Any:
+            made.append((pattern, name))
+            return make(pattern)
 
-    decided = physical.decide
-    monkeypatch.setattr(physical, "decide", decide)
+        return decide
+
+    ways = {name: noted(name, make) for name, make in physical.WAYS.items()}
+    monkeypatch.setattr(physical, "WAYS", ways)
     return made
 
 
