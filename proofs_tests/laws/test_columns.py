@@ -28,8 +28,10 @@ from cerlab.predicates.syntax import (
     Comparison,
     Computed,
     Constant,
+    Expression,
     Like,
     Member,
+    Negated,
     Operator,
     Predicate,
 )
@@ -273,12 +275,12 @@ def test_known_values_cost_no_evaluation(monkeypatch: pytest.MonkeyPatch) -> Non
     one = SymbolStage([Like(Attribute("w"), "a"), Comparison(Operator.GT, total, Constant(3))])
     columns = {"w": pa.array(["a", "b"] * 500), "v": pa.array([1, 2, 3, 4] * 250)}
     one.symbols({"type": ["A"] * 1000, **columns}, 1000)
-    assert len(calls) == 2 + 1 + 4 + 1  # the distinct values, and NULL
+    assert len(calls) == 2 + 1  # the distinct texts, and NULL; numbers are compared as arrays
     one.symbols({"type": ["A"], "w": ["b"], "v": [4]}, 1)
     one.symbols({"type": ["A"], "w": pa.array(["a"]).dictionary_encode(), "v": [2]}, 1)
-    assert len(calls) == 8
-    one.symbols({"type": ["A"], "v": pa.array([2.0])}, 1)  # 2.0 and 2 add up differently
-    assert len(calls) == 9
+    assert len(calls) == 3
+    one.symbols({"type": ["A"], "w": ["c"]}, 1)
+    assert len(calls) == 5  # and that `v` is missing
 
 
 def test_columns_of_other_lengths_and_types_are_refused() -> None:
@@ -327,3 +329,55 @@ def test_rows_in_order_are_those_of_a_sort(
         return rows > 1
 
     suite.run(case, deep_count=4_000)
+
+
+EDGES = [0, 1, -1, 2**31, 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63), 1 - 2**63]
+WHOLE = [*EDGES, *(-n for n in EDGES[3:7])]
+DOUBLES = [
+    *map(float, WHOLE),
+    0.5,
+    -0.5,
+    1e300,
+    -1e300,
+    5e-324,
+    math.inf,
+    -math.inf,
+    NAN,
+    2.0**53 + 2,
+]
+
+
+@pytest.mark.parametrize("operator", Operator)
+@pytest.mark.parametrize("kind", ["int64", "double", "int and double", "uint64"])
+@pytest.mark.parametrize(
+    "sides", ["v w", "w v", "v+1 w", "v*2 w", "v%w 1", "v/w 2", "-v w", "v-w 0"]
+)
+def test_comparisons_by_arrays_are_those_of_the_scalar_truth(
+    operator: Operator, kind: str, sides: str
+) -> None:
+    """At the bounds of 64 bits and of doubles, each number with each, and NULL."""
+
+    def side(text: str) -> Expression:
+        if text.lstrip("-").isdigit():
+            return Constant(int(text))
+        if text.startswith("-"):
+            return Negated(Attribute(text[1:]))
+        if len(text) == 1:
+            return Attribute(text)
+        return Computed(Arithmetic(text[1]), Attribute(text[0]), side(text[2]))
+
+    one, other = map(side, sides.split())
+    left: list[Any] = {"int64": WHOLE, "uint64": [2**64 - 1, 2**63, 1]}.get(kind, DOUBLES)
+    right: list[Any] = DOUBLES if kind == "double" else WHOLE
+    pairs = [(v, w) for v in (*left, None) for w in (*right, None)]
+    of_left = {"int64": pa.int64(), "uint64": pa.uint64()}.get(kind, pa.float64())
+    v = pa.array([v for v, _ in pairs], of_left)
+    w = pa.array([w for _, w in pairs], pa.float64() if kind == "double" else pa.int64())
+    columns: dict[str, Any] = {"type": ["A"] * len(pairs), "v": v, "w": w}
+    atom = Comparison(operator, one, other)
+    by_arrays = SymbolStage([atom])
+    for rows in (slice(None), slice(1, None), slice(None, -1)):
+        some = {name: column[rows] for name, column in columns.items()}
+        symbols = by_arrays.symbols(some, len(pairs[rows]))
+        found = [by_arrays.vectors[n] for n in symbols.tolist()]
+        assert found == [satisfies(Event("A", {"v": a, "w": b}), atom) for a, b in pairs[rows]]

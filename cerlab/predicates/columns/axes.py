@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.computed import cached_property
-from cerlab.model.columns import Column
+from cerlab.model.columns import Column, take_columns
 from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.columns.lookup_tables import BLOCK, Codes, Stretches
@@ -49,6 +49,7 @@ from cerlab.predicates.syntax import (
     Atom,
     Attribute,
     Expression,
+    Operator,
     attributes_in,
     leaves_of,
     operands,
@@ -118,6 +119,12 @@ def _integers_from(cut: int | float) -> Sequence[int]:
     return (math.ceil(cut), math.floor(cut) + 1)
 
 
+MAX_ATOMS = 12
+"""Above this many atoms, a table of their truth values is too large."""
+
+MODERATE = 2.0**31
+"""Products of two numbers below this stay in 64 bits, and sums of many."""
+
 MAX_VALUES = 2**20
 """The capacity of the memory of values and their classes; when full, it starts anew."""
 
@@ -139,12 +146,7 @@ class Axis:
         self._atoms = tuple(atoms)
         self._class_with: dict[int, int] = {}
         self._class_of: dict[Any, int] = {}
-        self._is_order = len(names) == 2 and all(
-            isinstance(atom, pred.Comparison)
-            and isinstance(atom.left, pred.Attribute)
-            and isinstance(atom.right, pred.Attribute)
-            for _, atom in atoms
-        )
+        self._comparisons = [atom for _, atom in atoms if isinstance(atom, pred.Comparison)]
         self._stretches: dict[tuple[str, OfTime], Stretches[Any, Any]] = {}
         self._scalar: dict[type, tuple[list[Any], list[int]]] = {}
         self._lookup = Lookup()
@@ -192,7 +194,9 @@ class Axis:
 
     def _class_by_truth(self, event: Event) -> int:
         """The class by the scalar truth."""
-        mask = sum(1 << bit for bit, atom in self._atoms if satisfies(event, atom))
+        return self._class_of_mask(sum(1 << n for n, atom in self._atoms if satisfies(event, atom)))
+
+    def _class_of_mask(self, mask: int) -> int:
         number = self._class_with.setdefault(mask, len(self.masks))
         if number == len(self.masks):
             self.masks.append(mask)
@@ -206,12 +210,13 @@ class Axis:
         present = columns_of(columns, self.names, length)
         if not present:
             return self.class_of((None,) * len(self.names))
+        is_plain = len(self.names) == 1 and self._constants is not None
+        if not is_plain and len(self._comparisons) == len(self._atoms) <= MAX_ATOMS:
+            by_truth = self._by_truth(present, length)
+            if by_truth is not None:
+                return by_truth
         if len(self.names) == 1:
             return self._by_values(present[self.names[0]])
-        if self._is_order and len(present) == 2:
-            by_order = self._by_order(*(present[name] for name in self.names))
-            if by_order is not None:
-                return by_order
         return self._by_combinations(present, length)
 
     def _by_values(self, column: Column) -> Codes:
@@ -245,25 +250,45 @@ class Axis:
             out[piece.nulls] = stretches.table[0]
         return out
 
-    def _by_order(self, left: Column, right: Column) -> Codes | None:
-        """Two attributes compared with each other: below, equal, above or not comparable.
+    def _by_truth(self, present: Mapping[str, Column], length: int) -> Codes | None:
+        """Comparisons of numbers, moments or durations: by the truth of each on arrays.
 
-        Only for two arrays of numbers of one dtype, of moments or of durations; else None.
+        The few rows outside the domain of arrays are evaluated by combinations. None for other
+        columns, and where most rows are outside.
         """
-        a, b = one_array(left, self.names[0]), one_array(right, self.names[1])
-        if a is None or b is None or (a.values.dtype, a.of_time) != (b.values.dtype, b.of_time):
+        truth = self._truth(present, length)
+        if truth is not None:
+            return self._classes_of_truth(truth)
+        inside = _moderate_rows(present, self.names)
+        if inside is None or 2 * inside.size < length or inside.size == length:
             return None
-        order = np.zeros(a.values.size, np.uint8)
-        for number, relation in ((1, np.less), (2, np.equal), (3, np.greater)):
-            order += np.uint8(number) * relation(a.values, b.values).view(np.uint8)
-        for nulls in (a.nulls, b.nulls):
-            if nulls is not None:
-                # what is not comparable is class 0, wherever the other column has it
-                order[nulls] = 0
-        zero, one = (a.of_time(0), a.of_time(1)) if a.of_time else (0, 1)
-        examples = ((None, None), (zero, one), (zero, zero), (one, zero))
-        table = narrow([self.class_of(example) for example in examples])
-        return look_up(order.astype(np.uint32), table)
+        truth = self._truth(take_columns(present, inside), inside.size)
+        if truth is None:
+            return None
+        outside = np.setdiff1d(np.arange(length), inside, assume_unique=True)
+        others = self._by_combinations(take_columns(present, outside), outside.size)
+        classes = np.empty(length, np.uint32)
+        classes[inside], classes[outside] = self._classes_of_truth(truth), others
+        return classes
+
+    def _truth(self, present: Mapping[str, Column], length: int) -> NDArray[np.uint32] | None:
+        """The atoms that hold in each event, as bits in their order; None outside the domain."""
+        bits = np.zeros(length, np.uint32)
+        for bit, atom in enumerate(self._comparisons):
+            truth = compared(atom, present, length)
+            if truth is None:
+                return None
+            bits |= truth.astype(np.uint32) << np.uint32(bit)
+        return bits
+
+    def _classes_of_truth(self, truth: NDArray[np.uint32]) -> Codes:
+        is_there = np.zeros(1 << len(self._atoms), np.bool_)
+        is_there[truth] = True
+        table = np.zeros(is_there.size, np.uint32)
+        for bits in np.flatnonzero(is_there).tolist():
+            mask = sum(1 << n for k, (n, _) in enumerate(self._atoms) if bits >> k & 1)
+            table[bits] = self._class_of_mask(mask)
+        return look_up(truth, table)
 
     def _by_combinations(self, present: Mapping[str, Column], length: int) -> Codes:
         """Several attributes: each distinct combination of their values is evaluated once."""
@@ -316,6 +341,73 @@ class _Distinct:
                 if not isinstance(piece, Numbers)
             ]
         )
+
+
+def compared(
+    atom: pred.Comparison, columns: Mapping[str, Column], length: int
+) -> NDArray[np.bool_] | None:
+    """Whether a comparison holds in each event, shape (length,); None outside the domain of arrays.
+
+    Integers and doubles compare by value: rounding an integer to a double keeps its order to all
+    doubles but the one that it becomes.
+    """
+    if any(name not in columns for name in attributes_in([atom.left, atom.right])):
+        return np.zeros(length, np.bool_)
+    left, right = (_numbers(side, columns, length) for side in (atom.left, atom.right))
+    if left is None or right is None:
+        return None
+    truth = np.zeros(length, np.bool_)
+    if left.of_time is not right.of_time:
+        return truth
+    a, b = left.values, right.values
+    if a.dtype == b.dtype:
+        truth |= _RELATIONS[atom.operator](a, b)
+    elif a.dtype == np.int64:
+        truth |= _RELATIONS[atom.operator](_order(a, b), 0)
+    else:
+        truth |= _RELATIONS[atom.operator](0, _order(b, a))
+    for values, nulls in ((a, left.nulls), (b, right.nulls)):
+        if nulls is not None:
+            truth &= ~nulls
+        if values.dtype == np.float64:
+            truth &= values == values
+    return truth
+
+
+def _order(whole: NDArray[np.int64], doubles: NDArray[np.float64]) -> NDArray[np.int8]:
+    """-1, 0 or 1 as integers are below, equal to or above doubles; NaN has any."""
+    near = whole.astype(np.float64)
+    order = (near > doubles).astype(np.int8)
+    order -= near < doubles
+    same = near == doubles
+    # as a double the largest integer is 2^63, which is above all integers
+    with np.errstate(invalid="ignore"):
+        exact = np.where(same & (doubles < 2.0**63), doubles, 0).astype(np.int64)
+    beside = (whole > exact).astype(np.int8) - (whole < exact).astype(np.int8)
+    at_end = doubles >= 2.0**63
+    return np.where(same, np.where(at_end, np.int8(-1), beside), order).astype(np.int8)
+
+
+_RELATIONS: dict[Operator, Any] = {
+    Operator.EQ: np.equal,
+    Operator.NE: np.not_equal,
+    Operator.LT: np.less,
+    Operator.LE: np.less_equal,
+    Operator.GT: np.greater,
+    Operator.GE: np.greater_equal,
+}
+
+
+def _moderate_rows(columns: Mapping[str, Column], names: Sequence[str]) -> NDArray[np.int64] | None:
+    """The rows whose integers are small enough to compute with; None for other columns."""
+    inside: Any = True
+    for name in names:
+        found = one_array(columns[name], name) if name in columns else None
+        if found is None:
+            return None
+        if found.values.dtype != np.float64:
+            inside = inside & (found.values < MODERATE) & (found.values > -MODERATE)
+    return np.flatnonzero(inside)
 
 
 EXACT = 1 << 53
@@ -412,11 +504,24 @@ def _compute(op: Arithmetic, left: Numbers, right: Numbers) -> Numbers | None:
         # Python divides integers exactly and rounds once; so do doubles that hold them exactly
         if op is Arithmetic.DIV and max(_largest(a), _largest(b)) <= EXACT:
             return Numbers(_of_doubles(op, a, b), nulls, None)
+        if op is Arithmetic.MOD:
+            return _modulo(a, b, nulls)
         whole = _of_integers(op, a, b)
         return None if whole is None else Numbers(whole, nulls, None)
     if op is Arithmetic.MOD:
         return None
     return Numbers(_of_doubles(op, a, b), nulls, None)
+
+
+def _modulo(a: NDArray[np.int64], b: NDArray[np.int64], nulls: Any) -> Numbers:
+    """The rest with the sign of the divisor; NULL of a division by zero."""
+    zero = b == 0
+    with np.errstate(over="ignore"):  # of the least integer by -1, whose rest is 0
+        rest = np.mod(a, np.where(zero, np.int64(1), b))
+    if zero.any():
+        zero = np.broadcast_to(zero, rest.shape)
+        nulls = zero.copy() if nulls is None else nulls | zero
+    return Numbers(rest, nulls, None)
 
 
 def _of_integers(
