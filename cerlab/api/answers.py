@@ -20,6 +20,7 @@ from cerlab.errors import AnswerWarning, CerlabError, keywords_by_name, needed, 
 from cerlab.evaluate import choose, remarks_on_waits, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
+from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.answers import ROWS, table_of_batches
 from cerlab.model.answer import ComplexEvent, in_order
 from cerlab.model.stream import Stream
@@ -74,7 +75,7 @@ class Matches(Drawable, Immutable):
         elif isinstance(access, ListAccess):
             answers = iter(access)
         else:
-            answers = choose(self.query).answers(self.stream)
+            answers = self._way.answers(self.stream)
         first = next(answers, None)
         if first is not None:
             yield first
@@ -85,11 +86,16 @@ class Matches(Drawable, Immutable):
         """Warn, once, of names that the stream lacks, and of an empty result."""
         if not self._warned:
             vars(self)["_warned"] = True
-            warn_about_answers(self.query, self.stream, answers, as_list=as_list)
+            way = vars(self).get("_way")
+            warn_about_answers(self.query, self.stream, answers, as_list=as_list, way=way)
+
+    @cached_property
+    def _way(self) -> Evaluator:
+        return choose(self.query)
 
     @cached_property
     def _access(self) -> Access:
-        return choose(self.query).by_number(self.stream, workers=self._workers)
+        return self._way.by_number(self.stream, workers=self._workers)
 
     @overload
     def __getitem__(self, k: int) -> ComplexEvent: ...
@@ -180,7 +186,7 @@ class Matches(Drawable, Immutable):
 
     @cached_property
     def _count(self) -> int:
-        return choose(self.query).count(self.stream)
+        return self._way.count(self.stream)
 
     @keywords_by_name
     def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
@@ -314,7 +320,7 @@ class Matches(Drawable, Immutable):
         """Return the first answers, as far as the first events have some."""
         read = self.stream[:_SEEN]
         try:
-            first = list(islice(choose(self.query).answers(read), _SHOWN + 1))
+            first = list(islice(self._way.answers(read), _SHOWN + 1))
         except CerlabError as error:
             return f"matches on {len(self.stream):,} events: {error.code}"
         lines = [f"  {each}" for each in first[:_SHOWN]]
@@ -356,11 +362,17 @@ class Answers:
 
 
 def warn_about_answers(
-    pattern: AnyPattern, stream: Stream, answers: int | None, *, as_list: bool = True
+    pattern: AnyPattern,
+    stream: Stream,
+    answers: int | None,
+    *,
+    as_list: bool = True,
+    way: Evaluator | None = None,
 ) -> None:
     """Warn of names that a pattern needs and a stream lacks, and of an empty result.
 
-    And that aggregates in SELECT say nothing of answers that come `as_list`.
+    And that aggregates in SELECT say nothing of answers that come `as_list`; `way` is as in
+    `remarks_on_waits`.
     """
     if as_list and isinstance(pattern, Pattern) and pattern.ast.aggregates:
         message = (
@@ -368,7 +380,7 @@ def warn_about_answers(
         )
         hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
         warn(AnswerWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
-    for remark in remarks_on_waits(pattern, stream):
+    for remark in remarks_on_waits(pattern, stream, way):
         warn(AnswerWarning(remark), stacklevel=stacklevel_of_caller())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     # As long as both live, so that a second verb on them reads no event again.

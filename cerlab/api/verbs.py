@@ -10,7 +10,7 @@ from cerlab.api.answers import warn_about_answers
 from cerlab.api.sessions import Session
 from cerlab.compile.pattern import AnyWhat, Language, Logic, any_pattern
 from cerlab.errors import UsageError, keywords_by_name
-from cerlab.evaluate import EvaluatorName, answers_of, choose, valuations_of
+from cerlab.evaluate import AUTO, EvaluatorName, answers_of, choose, valuations_of
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.sremo import semantics as sremo_semantics
@@ -51,9 +51,10 @@ def evaluate(
         raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
     pattern = any_pattern(what, language, logic=logic)
     stream = io.as_stream(events, **how)
-    every = answers_of(pattern, stream, evaluator, any_order=True)
+    way = choose(pattern) if evaluator == AUTO else None
+    every = answers_of(pattern, stream, way or evaluator, any_order=True)
     answers = in_order(every, None if limit is None else min(limit, sys.maxsize))
-    warn_about_answers(pattern, stream, None if limit == 0 else len(answers))
+    warn_about_answers(pattern, stream, None if limit == 0 else len(answers), way=way)
     return answers
 
 
@@ -89,8 +90,9 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     True
     """
     pattern, stream = any_pattern(query), io.as_stream(events, **how)
-    total = choose(pattern).count(stream)
-    warn_about_answers(pattern, stream, total, as_list=False)
+    way = choose(pattern)
+    total = way.count(stream)
+    warn_about_answers(pattern, stream, total, as_list=False, way=way)
     return total
 
 

@@ -51,10 +51,10 @@ def answers_of(
     name = way if isinstance(way, str) else way.name
     try:
         by = choose(pattern, way) if isinstance(way, str) else way
-        if way == AUTO:
+        if name == AUTO:
             by = by.on(stream, any_order=any_order)
+            name = by.name
         answers = by.answers(stream)
-        name = by.name if name == AUTO else name
     except Unsupported as error:
         error.hint = f"evaluators that take it: {', '.join(takers())}"
         raise

@@ -61,14 +61,10 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
     >>> [choose(any_pattern(text)).on(streams[0]).name for text in texts]
     ['registers', 'reference']
     """
-    # kept with the pattern, so that it is decided once
-    ways: dict[str, Evaluator] = vars(pattern).setdefault("_ways", {})
-    if evaluator not in ways:
-        if evaluator not in WAYS:
-            hint = nearest(evaluator, (*EVALUATORS, AUTO))
-            raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
-        ways[evaluator] = WAYS[evaluator](pattern)
-    return ways[evaluator]
+    if evaluator not in WAYS:
+        hint = nearest(evaluator, (*EVALUATORS, AUTO))
+        raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
+    return WAYS[evaluator](pattern)
 
 
 def compiled(pattern: AnyPattern) -> Compiled:
@@ -268,12 +264,17 @@ def labels_by_machine(pattern: AnyPattern, evaluator: str) -> bool:
     return has_machine and evaluator in (AUTO, "compiled", "registers")
 
 
-def remarks_on_waits(pattern: AnyPattern, stream: Stream) -> Iterator[str]:
-    """Yield that answers wait, and that nothing does though the stream says until when it is."""
+def remarks_on_waits(
+    pattern: AnyPattern, stream: Stream, way: Evaluator | None = None
+) -> Iterator[str]:
+    """Yield that answers wait, and that nothing does though the stream says until when it is.
+
+    The `way` is that of ``"auto"``, if it is chosen already.
+    """
     if isinstance(pattern, Pattern) and waits(pattern.ast.formula):
         if stream.until == "end":
             return
-        by = choose(pattern).on(stream, any_order=True)
+        by = (way or choose(pattern)).on(stream, any_order=True)
         # an answer that is given stays one, so those that wait are as many as the end adds
         yield from remark_on_waiting(by.count(stream.up_to("end")) - by.count(stream))
     elif stream.until is not None:
