@@ -21,8 +21,6 @@ from cerlab.engine.answers import (
     slice_columns,
     until_bad,
 )
-from cerlab.engine.clock import WindowStarts
-from cerlab.engine.instants import SAFE
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.enumeration import collect, move_together
@@ -31,6 +29,7 @@ from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.run import AtOnce
 from cerlab.engine.state import axis_of_state, state_from_bytes, state_to_bytes
 from cerlab.engine.state_checks import bad_state
+from cerlab.engine.windows import EventNumbers, WindowStarts
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.clauses import Consume, EventWindow
 from cerlab.model.event import Event, is_of_streams
@@ -350,8 +349,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         self._time = time
         self._keys = KeyCodes(plan.partition) if plan.partition else None
         self._starts = WindowStarts(plan.window, time)
-        # no stream is so long, and a count of events less the width has to fit 64 bits
-        width = min(plan.window.width, SAFE) if isinstance(plan.window, EventWindow) else NONE
+        width = EventNumbers(plan.window).width if isinstance(plan.window, EventWindow) else NONE
         self._tecs = Tecs(plan, self._tables, width, arena=arena, answers=answers)
         self.position = 0
         """The number of events read: the position of the next one."""
@@ -376,14 +374,14 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         if isinstance(window, EventWindow):
             alone = self._keys is None and not self._plan.streams
             return max(0, self.position - window.width) if alone else 0
-        return max(0, self._starts.lowest())
+        return max(0, self._starts.lowest)
 
     def state(self) -> bytes:
         """All that has to be known to go on, as bytes (`engine.state` says how).
 
         To be asked for between batches, when their answers have been taken.
         """
-        self._tecs.forget(self._starts.lowest())
+        self._tecs.forget(self._starts.lowest)
         keys = self._keys.keys() if self._keys else [()]
         arrays = self._tecs.arrays(len(keys))
         machine = self._tables.machine
@@ -489,7 +487,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         """Number the partitions anew if most of them have nothing in the window any more."""
         if keys.count < self._enough_keys:
             return
-        self._tecs.forget(self._starts.lowest())
+        self._tecs.forget(self._starts.lowest)
         live = self._tecs.live_partitions(keys.count)
         self._keys = keys.only(live.tolist())
         self._tecs.keep(live)

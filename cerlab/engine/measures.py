@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from cerlab.automata.plan import PlanClauses
 from cerlab.budget import polled
 from cerlab.engine.answers import events_of_streams
-from cerlab.engine.clock import WindowStarts
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.reference.totals import ANY_START, Place, Sliding, Total
+from cerlab.engine.windows import WindowStarts
 from cerlab.errors import BadData, TypeMismatch
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.model.columns import is_duration, nanoseconds, order_of, values_of

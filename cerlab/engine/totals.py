@@ -21,7 +21,6 @@ from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
 from cerlab.budget import poll, step_budget
 from cerlab.engine.answers import double_room, events_of_streams, firsts, paces
-from cerlab.engine.clock import WindowStarts
 from cerlab.engine.general import CONSUMES
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int64s
@@ -35,6 +34,7 @@ from cerlab.engine.measures import (
 )
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Gains, Place, Total
+from cerlab.engine.windows import WindowStarts
 from cerlab.errors import ResourceLimit
 from cerlab.model.clauses import EventWindow
 from cerlab.model.columns import order_of

@@ -26,9 +26,7 @@ from cerlab.engine.answers import (
     join_answers,
     paces,
 )
-from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import Tecs
-from cerlab.engine.instants import Doubles, first_in_group, last_in_group, list_of, take_instants
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import windowed as e
 from cerlab.engine.kernels.arrays import Int64s
@@ -40,6 +38,14 @@ from cerlab.engine.reference.waiting import LatestStart
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.engine.registers.program import NotTaken
 from cerlab.engine.windowed import MAX_COUNTS
+from cerlab.engine.windows import (
+    Doubles,
+    TimeColumn,
+    first_in_group,
+    last_in_group,
+    list_of,
+    take_instants,
+)
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.columns import Columns, array_from, order_of

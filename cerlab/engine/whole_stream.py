@@ -28,7 +28,6 @@ from cerlab.automata.plan import (
 from cerlab.automata.strategy import Machine
 from cerlab.display import Explanation
 from cerlab.engine.answers import AnswerBatch, events_of_streams, slice_columns, whole
-from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import FEW, GeneralEvaluation
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.registers.evaluation import why_not
@@ -37,6 +36,7 @@ from cerlab.engine.registers.rules import event_atoms
 from cerlab.engine.window_program import BUDGET, Program, Read
 from cerlab.engine.window_scan import why_not_windowed
 from cerlab.engine.windowed import WindowedEvaluation
+from cerlab.engine.windows import TimeColumn
 from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, Window
 from cerlab.model.stream import Stream, TimeAxis

@@ -25,15 +25,14 @@ from cerlab.engine.answers import (
     slice_rows,
     until_bad,
 )
-from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import CONSUMES, KEYS_KEPT
-from cerlab.engine.instants import SAFE, Instants, join_arrays, join_instants, take_instants
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed import idle_after, relevant, relevant_once
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.run import AtOnce
 from cerlab.engine.window_program import Program, Read
+from cerlab.engine.windows import Instants, clock_of, join_arrays, join_instants, take_instants
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.columns import room, take_columns, take_rows
@@ -73,14 +72,9 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
     def __init__(self, plan: Plan, tables: LearnedTables, time: TimeAxis | None = None) -> None:
         self._plan = plan
         self._tables = tables
-        self._clock: TimeColumn | None = None
-        self._width: Instant
-        if isinstance(plan.window, EventWindow):
-            self._width = min(plan.window.width, SAFE)
-        else:
-            assert plan.window is not None
-            self._clock = TimeColumn(plan.window, time)
-            self._width = self._clock.width
+        assert plan.window is not None
+        self._clock = clock_of(plan.window, time)
+        self._width = self._clock.width
         self._consume = CONSUMES[plan.consume]
         self.begin(0, 0)
 
@@ -92,14 +86,12 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         """
         self._position = position
         self._end = end
-        self._event_count = 0
         self._pending: list[Batch] = []
         self._last_scan: ScanResult | None = None
         self._window_before: Batch | None = None
         self._idle = self._tables.machine.idle
         self._keys = KeyCodes(self._plan.partition) if self._plan.partition else None
-        if self._clock is not None:
-            self._clock.last = None
+        self._clock.last = None
 
     def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
         """Read `length` more events: what they complete; exhaust it before the next call.
@@ -145,12 +137,8 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         symbols = self._tables.symbols(columns, length)
         keys = {name: columns[name] for name in self._plan.partition if name in columns}
         batch = Batch(symbols, [], start, positions, keys, None)
-        if self._clock is not None:
-            times = self._clock.read(columns, length, lambda i: int(batch.at(i)))
-        else:  # it counts the events that FROM leaves
-            times = np.arange(self._event_count, self._event_count + length)
+        times = self._clock.read(columns, length, lambda i: int(batch.at(i)))
         self._position += read
-        self._event_count += length
         return batch._replace(times=times)
 
     def _batches(self) -> list[Batch]:

@@ -16,7 +16,6 @@ from cerlab.budget import poll
 from cerlab.computed import cached_property
 from cerlab.engine.answers import AnswerBatch, Buffer, double_room, paces, whole
 from cerlab.engine.general import CONSUMES, Tecs, limit_of
-from cerlab.engine.instants import first_inside
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import chains as c
 from cerlab.engine.kernels import windowed as e
@@ -27,6 +26,7 @@ from cerlab.engine.kernels.windowed import ENDS, REGISTERS, Counts, Events, coun
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.window_program import Program
 from cerlab.engine.window_scan import RelevantEvents, WindowScan, why_not_windowed
+from cerlab.engine.windows import first_inside
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.stream import Stream, TimeAxis
 

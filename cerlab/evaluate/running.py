@@ -544,7 +544,7 @@ class _Ends:
         import numpy as np
 
         from cerlab.engine.answers import events_of_streams
-        from cerlab.engine.instants import list_of
+        from cerlab.engine.windows import list_of
         from cerlab.evaluate.running_batches import window_times
 
         if self._pointer is None:

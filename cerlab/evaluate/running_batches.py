@@ -15,9 +15,7 @@ import numpy as np
 
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.engine.answers import events_of_streams
-from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import CONSUMES
-from cerlab.engine.instants import Instants, list_of, take_instants
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.measures import (
@@ -43,6 +41,7 @@ from cerlab.engine.totals import (
     run_kernel,
     sums_of_digits,
 )
+from cerlab.engine.windows import Instants, TimeColumn, list_of, take_instants
 from cerlab.evaluate.aggregates import EXPONENT, Request, numbers_in
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import order_of, take_columns, values_of

@@ -18,12 +18,12 @@ import pytest
 import cerlab
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine import general as evaluation
-from cerlab.engine.clock import WindowStarts
 from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.kernels import arrays
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import WindowedEvaluation
+from cerlab.engine.windows import WindowStarts
 from cerlab.evaluate import answers_of
 from cerlab.io import Stream
 from cerlab.logic.ceql.semantics import query_answers

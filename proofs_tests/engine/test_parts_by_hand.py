@@ -13,7 +13,7 @@ import cerlab
 from cerlab.engine import answers
 from cerlab.engine.answers import rows_of_streams
 from cerlab.engine.general import GeneralEvaluation
-from cerlab.engine.kernels.windowed import window_starts_by_group
+from cerlab.engine.kernels.windows import window_starts
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.measures import limbs
 from cerlab.engine.registers import rules as ambiguity
@@ -59,10 +59,10 @@ def test_starts_of_windows_where_events_lie_group_by_group() -> None:
     """A window reaches into no other group, and in time back by its width at most."""
     groups, times = np.array([0, 0, 0, 1, 1, 2, 2]), np.array([5, 7, 9, 7, 8, 0, 3])
     first = np.empty(7, np.int64)
-    assert window_starts_by_group(groups, times, 2, first) == -1
+    assert window_starts(groups, times, 2, 0, first) == -1
     assert first.tolist() == [0, 0, 1, 3, 3, 5, 6]
     times[2] = 6
-    assert window_starts_by_group(groups, times, 2, first) == 2
+    assert window_starts(groups, times, 2, 0, first) == 2
 
 
 @pytest.mark.parametrize(

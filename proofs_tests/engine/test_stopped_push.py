@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.engine.clock import WindowStarts
 from cerlab.engine.general import GeneralEvaluation, Tecs
 from cerlab.engine.learned import LearnedTables
+from cerlab.engine.windows import WindowStarts
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 TEXT = "SELECT * WHERE A ; B+ ; C PARTITION BY [k] WITHIN 9 [t]"

@@ -18,10 +18,10 @@ from cerlab.conformance import Case, cases
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import reply_of
 from cerlab.engine import general as tecs
-from cerlab.engine.clock import WindowStarts
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.registers import rules as ambiguity
 from cerlab.engine.registers.evaluation import RegisterEvaluation
+from cerlab.engine.windows import WindowStarts
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -37,8 +37,8 @@ _RESUME, _BEGINS = WindowStarts.resume, assignment.begins_in_events
 def no_last_instant(self: WindowStarts, times: list[Any], positions: list[int]) -> None:
     """A session that goes on does not know when its last event was."""
     _RESUME(self, times, positions)
-    if self._clock is not None:
-        self._clock.last = None
+    if self.clock is not None:
+        self.clock.last = None
 
 
 def rows_of_other_streams_count(runs: Sequence[Run], starts: Sequence[int], width: int) -> Any:

@@ -13,10 +13,11 @@ import cerlab
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers import Srt
 from cerlab.engine.kernels.registers import KIND
-from cerlab.engine.registers import codes, evaluation, program, rules
+from cerlab.engine.registers import codes, program, rules
 from cerlab.engine.registers.codes import ValueCodes
 from cerlab.engine.registers.program import DEAD, Move, RegisterProgram, Slot
 from cerlab.engine.registers.rules import Names, Rule
+from cerlab.engine.windows import Windows
 from cerlab.model.answer import by_end
 from cerlab.predicates.columns import SymbolStage
 from proofs_tests.clauses.tables import word
@@ -99,7 +100,7 @@ def one_event_less(self: Any, columns: Mapping[str, Any], positions: Any) -> Any
     return order, np.where(lowest > 0, lowest + 1, 0)
 
 
-_WINDOWS = evaluation._Windows.read
+_WINDOWS = Windows.read
 
 
 def comparisons_exclude_each_other(a: Rule, b: Rule) -> bool:
@@ -156,7 +157,7 @@ MUTANTS = [
     mutant(REGISTERS, ValueCodes, "of_columns", one_kind),
     mutant(REGISTERS, rules, "_key", asked_for_what_differs),
     mutant(REGISTERS, rules, "_compatible", comparisons_exclude_each_other),
-    mutant(REGISTERS, evaluation._Windows, "read", one_event_less),
+    mutant(REGISTERS, Windows, "read", one_event_less),
     mutant(STATES, SymbolStage, "know", knows_nothing),
 ]
 

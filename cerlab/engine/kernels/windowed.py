@@ -8,70 +8,7 @@ import numpy as np
 
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s, Int64s, Symbols, inline, kernel
-
-
-@kernel
-def goes_back(times: Int64s) -> int:
-    """The index of an event whose time, int64 (events,), is before that of the last one; or -1."""
-    back = False
-    for i in range(1, times.shape[0]):
-        # without an exit, so that it compiles to vector instructions; the place is looked for after
-        back |= times[i] < times[i - 1]
-    if back:
-        for i in range(1, times.shape[0]):
-            if times[i] < times[i - 1]:
-                return i
-    return -1
-
-
-@kernel
-def window_starts(times: Int64s, width: int, begin: int, first: Int32s) -> None:
-    """The index of the first event inside the window of each event from event `begin` on.
-
-    `times` is int64 (events,) and does not decrease, `first` int32 (events - begin,) is written.
-    """
-    low = 0
-    for i in range(begin, times.shape[0]):
-        while times[i] - times[low] > width:
-            low += 1
-        first[i - begin] = low
-
-
-@kernel
-def window_starts_by_group(groups: Int64s, times: Int64s, width: int, first: Int64s) -> int:
-    """The same of events that lie group by group, where a window never reaches into another group.
-
-    All are int64 (events,), `first` is written. Returns the index of an event whose time is before
-    that of the one before it in its group, or -1.
-    """
-    low = 0
-    for i in range(times.shape[0]):
-        if i == 0 or groups[i] != groups[i - 1]:
-            low = i
-        elif times[i] < times[i - 1]:
-            return i
-        while times[i] - times[low] > width:
-            low += 1
-        first[i] = low
-    return -1
-
-
-@kernel
-def wait_ends_by_group(groups: Int64s, times: Int64s, width: int, last: Int64s) -> None:
-    """The index of the last event of its group that is not more than `width` after each event.
-
-    All are int64 (events,), group by group, and times do not decrease in one; `last` is written.
-    """
-    high = 0
-    for i in range(times.shape[0]):
-        high = max(high, i)
-        while (
-            high + 1 < times.shape[0]
-            and groups[high + 1] == groups[i]
-            and times[high + 1] - times[i] <= width
-        ):
-            high += 1
-        last[i] = high
+from cerlab.engine.kernels.windows import first_from
 
 
 @kernel
@@ -355,10 +292,7 @@ def count_ends(
 def forget(counts: Counts, p: int, first: int) -> None:
     """Drop the starts of a partition before event `first`."""
     starts, live = counts.starts, counts.live
-    mask, n = starts.shape[1] - 1, live[p, 0]
-    while n < live[p, 1] and starts[p, n & mask] < first:
-        n += 1
-    live[p, 0] = n
+    live[p, 0] = first_from(starts[p], starts.shape[1] - 1, live[p, 0], live[p, 1], first)
 
 
 @inline

@@ -7,7 +7,6 @@ are the configurations with their matches, the values that they hold, and the wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from cerlab.engine.answers import (
     until_bad,
     whole,
 )
-from cerlab.engine.clock import WindowStarts
 from cerlab.engine.general import CONSUMES, KEYS_KEPT, MOST
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import KIND, Events
@@ -32,7 +30,8 @@ from cerlab.engine.registers.configurations import Configurations
 from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, mixes, register_program
 from cerlab.engine.registers.rules import event_atoms, names_of, tables
 from cerlab.engine.state import check_nodes
-from cerlab.engine.state_checks import check_window, expect, is_whole
+from cerlab.engine.state_checks import expect, is_whole
+from cerlab.engine.windows import Windows
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, EventWindow, Window
@@ -123,7 +122,7 @@ class RegisterRun:
             self._streams, consume = plan.streams, CONSUMES[plan.consume]
             self._keys = KeyCodes(plan.partition) if plan.partition else None
             self._limit = min(plan.limit.per_end, MOST) if plan.limit else None
-        self._windows = _Windows(_windows(plan), self._streams, time, bounds)
+        self._windows = Windows(_windows(plan), self._streams, time, bounds)
         self._learn()
         self.configurations = Configurations(
             self.tables.key_slot, len(program.slots), limit=self._limit, consume=consume, **sizes
@@ -479,88 +478,6 @@ def _windows(plan: AnyPlan) -> tuple[Window, ...]:
     if isinstance(plan, CorrelatedPlan):
         return () if plan.window is None else (plan.window,)
     return plan.windows
-
-
-class _Windows:
-    """For each event its order, as windows count, and the lowest order that all windows allow.
-
-    Windows in events count those that FROM leaves. Where there is none, orders are positions.
-    """
-
-    def __init__(
-        self,
-        windows: Sequence[Window],
-        streams: Sequence[str],
-        time: TimeAxis | None,
-        bounds: k.Int64s | None = None,
-    ) -> None:
-        self._bounds = np.zeros(0, np.int64) if bounds is None else bounds
-        self._widths = [w.width for w in windows if isinstance(w, EventWindow)]
-        self._starts = [WindowStarts(w, time) for w in windows if not isinstance(w, EventWindow)]
-        self._selects = bool(streams)
-        self._count = 0
-
-    def read(self, columns: Mapping[str, Any], positions: k.Int64s) -> tuple[k.Int64s, k.Int64s]:
-        """Order and lowest order of each event; raises `BadData`, and has then read nothing."""
-        numbers = np.arange(self._count, self._count + len(positions))
-        order = numbers if self._widths else positions
-        lowest = np.zeros(len(positions), np.int64)
-        if len(self._bounds):
-            lowest += self._bounds[positions]
-        # all clocks are asked before one moves: a bad time must leave every window as it was
-        for starts in self._starts[:-1]:
-            starts.check(columns, positions)
-        for starts in reversed(self._starts):
-            np.maximum(lowest, starts.read(columns, positions), out=lowest)
-        for width in self._widths:
-            np.maximum(lowest, order - min(width, self._count + len(positions)), out=lowest)
-        self._count += len(positions)
-        return order, lowest
-
-    def read_events(
-        self, events: Sequence[Event], positions: Sequence[int]
-    ) -> tuple[Sequence[int], list[int]]:
-        """The same for a few events, without columns."""
-        for starts in self._starts[:-1]:
-            starts.check_events(events, positions)
-        bounds = [starts.read_events(events, positions) for starts in reversed(self._starts)]
-        order = range(self._count, self._count + len(events)) if self._widths else positions
-        bounds += [[n - width for n in order] for width in self._widths]
-        self._count += len(events)
-        return order, [max((0, *each)) for each in zip(*bounds, strict=True)] or [0] * len(events)
-
-    def state(self) -> Any:
-        """All of it, as nested tuples of values."""
-        inside = (starts.inside() for starts in self._starts)
-        return self._count, [(list(map(_plain, times)), at.tolist()) for times, at in inside]
-
-    def resume(self, state: Any, read: int) -> None:
-        """Go on from a `state`; raises `BadData` and others for others."""
-        self._count, windows = state
-        expect(is_whole(self._count, 0, read + 1), "how many events FROM left")
-        for starts, (times, positions) in zip(self._starts, windows, strict=True):
-            check_window(times, positions, read)
-            starts.resume(list(times), list(positions))
-
-    def order(self, position: int) -> int:
-        """The order of the next event."""
-        return self._count if self._widths else position
-
-    def lowest_order(self, position: int) -> int:
-        """The lowest order that an event at the present time would allow."""
-        by_events = (self._count - width for width in self._widths)
-        last_bound = self._bounds[:position][-1:].tolist()
-        in_time = (starts.lowest() for starts in self._starts)
-        return max((0, *by_events, *map(int, last_bound), *in_time))
-
-    def lowest(self, position: int) -> int:
-        """The lowest position that it would allow."""
-        by_events = (position - width for width in self._widths if not self._selects)
-        return max((0, *by_events, *(starts.lowest() for starts in self._starts)))
-
-
-def _plain(time: Any) -> Any:
-    return time if isinstance(time, Fraction) else int(time)
 
 
 def _room(events: int, values: int, constants: int = 0) -> Events:

@@ -16,14 +16,21 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import Tecs
-from cerlab.engine.instants import Instants, first_in_group, join_instants, list_of, take_instants
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs import Events
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.registers.evaluation import FEW, RegisterRun
 from cerlab.engine.state_checks import bad_state, expect
+from cerlab.engine.windows import (
+    EventNumbers,
+    Instants,
+    TimeColumn,
+    first_in_group,
+    join_instants,
+    list_of,
+    take_instants,
+)
 from cerlab.evaluate.states import (
     UNREADABLE,
     pattern_digest,
@@ -89,7 +96,7 @@ class SequencesEngine:
         events: EventTable,
     ) -> None:
         """`read` events have been read, `events` are those of them that can still matter."""
-        width = plan.window.width if isinstance(plan.window, EventWindow) else NONE
+        width = EventNumbers(plan.window).width if isinstance(plan.window, EventWindow) else NONE
         self.tecs = Tecs(plan, tables, width, arena=_NODES, answers=_ANSWERS)
         self._tables = tables
         self._counts = width != NONE

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.engine.instants import (
+from cerlab.engine.windows import (
     Doubles,
     Instants,
     first_in_group,

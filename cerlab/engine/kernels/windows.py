@@ -1,0 +1,72 @@
+"""Where the windows and the waits of events begin and end, by arrays of instants in order."""
+
+from __future__ import annotations
+
+from cerlab.engine.kernels.arrays import Int32s, Int64s, inline, kernel
+
+
+@kernel
+def goes_back(times: Int64s) -> int:
+    """Return the index of an event whose time, int64 (events,), is below the last one, or -1."""
+    back = False
+    for i in range(1, times.shape[0]):
+        # without an exit, so that it compiles to vector instructions; the place is looked for after
+        back |= times[i] < times[i - 1]
+    if back:
+        for i in range(1, times.shape[0]):
+            if times[i] < times[i - 1]:
+                return i
+    return -1
+
+
+@inline
+def first_from(keys: Int64s, mask: int, n: int, until: int, lowest: int) -> int:
+    """Return the first number from `n` on, but not beyond `until`, whose key is not below `lowest`.
+
+    This is where a window begins. Keys do not decrease. That of number n is ``keys[n & mask]``: the
+    mask of an array is -1, that of a ring its size less 1.
+    """
+    while n < until and keys[n & mask] < lowest:
+        n += 1
+    return n
+
+
+@kernel
+def window_starts(
+    groups: Int64s, times: Int64s, width: int, begin: int, first: Int32s | Int64s
+) -> int:
+    """Write the index of the first event inside the window of each event from event `begin` on.
+
+    Events lie group by group, and a window never reaches into another group. `times` is int64
+    (events,). `groups` is as long; it is empty where all events are in one group, whose times do
+    not decrease. `first` (events - begin,) is written. Returns the index of an event whose time is
+    before that of the one before it in its group, or -1.
+    """
+    low, has_groups = 0, groups.shape[0] > 0
+    for i in range(begin, times.shape[0]):
+        if has_groups:
+            if i == 0 or groups[i] != groups[i - 1]:
+                low = i
+            elif times[i] < times[i - 1]:
+                return i
+        low = first_from(times, -1, low, i, times[i] - width)
+        first[i - begin] = low
+    return -1
+
+
+@kernel
+def wait_ends(groups: Int64s, times: Int64s, width: int, last: Int64s) -> None:
+    """Write the index of the last event of its group that is not more than `width` after each.
+
+    All are int64 (events,), group by group, and times do not decrease in one; `last` is written.
+    """
+    high = 0
+    for i in range(times.shape[0]):
+        high = max(high, i)
+        while (
+            high + 1 < times.shape[0]
+            and groups[high + 1] == groups[i]
+            and times[high + 1] - times[i] <= width
+        ):
+            high += 1
+        last[i] = high
