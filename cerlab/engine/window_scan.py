@@ -32,7 +32,14 @@ from cerlab.engine.kernels.windowed import idle_after, relevant, relevant_once
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.run import AtOnce
 from cerlab.engine.window_program import Program, Read
-from cerlab.engine.windows import Instants, clock_of, join_arrays, join_instants, take_instants
+from cerlab.engine.windows import (
+    Instants,
+    clock_of,
+    first_inside,
+    join_arrays,
+    join_instants,
+    take_instants,
+)
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.columns import room, take_columns, take_rows
@@ -167,7 +174,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         poll()
         batches = self._batches()
         program = self._tables.program()
-        events = relevant_events(program, batches, self._keys)
+        events = relevant_events(program, batches, self._keys, self._width)
         again = events.before(max(self._end, self._pending[0].start))
         ends = yield from self._evaluate(program, events, again)
         self._pending = []
@@ -264,8 +271,9 @@ class RelevantEvents:
     Most are computed only where there are answers.
     """
 
-    def __init__(self, parts: Sequence[RelevantPart]) -> None:
+    def __init__(self, parts: Sequence[RelevantPart], width: Instant) -> None:
         self.parts = parts
+        self._width = width
         self.count = sum(len(part.indices) for part in parts)
 
     def before(self, position: int) -> int:
@@ -315,6 +323,11 @@ class RelevantEvents:
         """The instants of the events, in the unit of the window."""
         return join_instants([take_instants(part.batch.times, part.indices) for part in self.parts])
 
+    @cached_property
+    def first(self) -> Int32s:
+        """The first event inside the window of each event."""
+        return first_inside(self.times, self._width, 0)
+
     @property
     def times_by_index(self) -> tuple[Instants, Int32s]:
         """Times, and where that of each event is among them: not moved for one batch."""
@@ -324,14 +337,19 @@ class RelevantEvents:
 
 
 def relevant_events(
-    program: Program | None, batches: Sequence[Batch], keys: KeyCodes | None
+    program: Program | None, batches: Sequence[Batch], keys: KeyCodes | None, width: Instant
 ) -> RelevantEvents:
-    """The events of some batches that have to be read; without a program those are all."""
+    """Return the events of some batches that have to be read: all of them without a program.
+
+    `width` is that of the window.
+    """
     if program is None:
-        return RelevantEvents([_every(batch, partitions(batch, keys)) for batch in batches])
-    if (program.read == Read.ONCE).any():
-        return RelevantEvents(_parts_with_once(program, batches, keys))
-    return RelevantEvents([_relevant_part(program, batch, keys) for batch in batches])
+        parts = [_every(batch, partitions(batch, keys)) for batch in batches]
+    elif (program.read == Read.ONCE).any():
+        parts = _parts_with_once(program, batches, keys)
+    else:
+        parts = [_relevant_part(program, batch, keys) for batch in batches]
+    return RelevantEvents(parts, width)
 
 
 def _every(batch: Batch, codes: Int32s) -> RelevantPart:
