@@ -59,11 +59,6 @@ def arena_of(nodes: int) -> k.Arena:
     )
 
 
-def firsts(rows: Sequence[Sequence[object]]) -> k.Int32s:
-    """Return the offsets of rows laid end to end, and the end of the last row."""
-    return np.cumsum([0, *map(len, rows)], dtype=np.int32)
-
-
 Indices: TypeAlias = NDArray[np.integer[Any]]
 
 

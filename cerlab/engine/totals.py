@@ -20,10 +20,10 @@ from cerlab.automata.labelled import LabelledMachine, LabelledMoves
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
 from cerlab.budget import poll, step_budget
-from cerlab.engine.answers import double_room, events_of_streams, firsts, paces
+from cerlab.engine.answers import double_room, events_of_streams, paces
 from cerlab.engine.general import CONSUMES
 from cerlab.engine.kernels import totals as k
-from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int64s
+from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int64s, firsts
 from cerlab.engine.measures import (
     MOST_INTEGER,
     AggregateInputs,

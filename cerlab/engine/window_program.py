@@ -17,19 +17,17 @@ import numpy as np
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.explicit import DEAD, NOWHERE, Mealy, Move, Step, mealy_of
 from cerlab.automata.explore import along, reachable
-from cerlab.engine.answers import firsts
 from cerlab.engine.kernels.arrays import (
     BEGINNING,
     NEVER,
-    NONE,
     SPARE,
     Bytes,
-    Cells,
     CopySteps,
     Int32s,
     Moves,
     Ops,
     Symbols,
+    flat,
 )
 
 BUDGET = 20_000
@@ -90,7 +88,7 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
     is_chained = (
         idle_states == 1 and not any(leaves) and _is_chained(len(mealy.step), moves, begins)
     )
-    begin, move = _ops(begins), _ops(moves)
+    leave_first, leave = flat([[(q,) for q in row] for row in leaves], np.int32)
     waits = [column.wait[i] for i in range(idle_states) for column in actions]
     return Program(
         # bytes where they reach: kernels write and read one for each event
@@ -99,10 +97,10 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
         moves=Moves(
             states=len(mealy.step),
             actions=len(actions),
-            begin=begin,
-            move=move,
-            leave_first=firsts(leaves),
-            leave=np.array([q for row in leaves for q in row], np.int32),
+            begin=_ops(begins),
+            move=_ops(moves),
+            leave_first=leave_first,
+            leave=leave,
             wait=np.array(waits, np.int32),
         ),
         idles=tuple(one_idle[c] for c in range(idle_states)),
@@ -110,7 +108,7 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
         waits=_waits(machine, vectors, list(mealy.idle_of)),
         is_chained=is_chained,
         latest_first=all(map(_is_one_to_one, [*moves, *begins])),
-        copy_steps=copy_steps(len(actions), begin, move) if is_chained else None,
+        copy_steps=copy_steps(moves, begins) if is_chained else None,
     )
 
 
@@ -216,59 +214,46 @@ def _waits(machine: Deterministic, vectors: Sequence[int], idles: list[int]) -> 
 
 
 def _ops(rows: Sequence[Sequence[_Op]]) -> Ops:
-    flat = [op for row in rows for op in row]
-    return Ops(
-        firsts(rows),
-        np.array([op.source for op in flat], np.int32),
-        np.array([op.target for op in flat], np.int32),
-        np.array([op.accepts for op in flat], np.uint8),
-        np.array([op.marks for op in flat], np.uint8),
-    )
+    return Ops(*flat(rows, np.int32, np.int32, np.uint8, np.uint8))
 
 
 Copy = tuple[int, int]
 """From a cell, to a cell."""
 
 
-def copy_steps(actions: int, begin: Ops, move: Ops) -> CopySteps | None:
-    """The copy_steps of a chained program, or None if an action moves runs round in a circle."""
+def copy_steps(moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]) -> CopySteps | None:
+    """Return the copies of each action of a chained program.
+
+    None if an action moves runs round in a circle.
+    """
     copies: list[list[Copy]] = []
     accepting: list[list[int]] = []
-    for a in range(actions):
-        moves = _rows(move, a) + _rows(begin, a)
-        order = _sources_first([(s, t) for s, t, _ in moves if t not in (SPARE, s)])
+    for move, begin in zip(moves, begins, strict=True):
+        cells = [
+            (_cell(op.source, BEGINNING), _cell(op.target, SPARE), op.accepts)
+            for op in (*move, *begin)
+        ]
+        order = _sources_first([(s, t) for s, t, _ in cells if t not in (SPARE, s)])
         if order is None:
             return None
         copies.append(order)
-        accepting.append([s for s, _, accepts in moves if accepts])
+        accepting.append([s for s, _, accepts in cells if accepts])
     width = max(1, *map(len, copies)) if copies else 1
     accepts = max(1, *map(len, accepting)) if accepting else 1
     full_rows = [row + [(SPARE, SPARE)] * (width - len(row)) for row in copies]
+    _, source, target = flat(full_rows, np.uint32, np.uint32)
     return CopySteps(
         width,
-        _flat([[s for s, _ in row] for row in full_rows]),
-        _flat([[t for _, t in row] for row in full_rows]),
+        source,
+        target,
         accepts,
-        _flat([row + [NEVER] * (accepts - len(row)) for row in accepting]),
+        np.array([row + [NEVER] * (accepts - len(row)) for row in accepting], np.uint32).ravel(),
     )
 
 
-def _rows(ops: Ops, a: int) -> list[tuple[int, int, bool]]:
-    """Source, target and whether it accepts, as cells; SPARE for no target."""
-    where = slice(int(ops.first[a]), int(ops.first[a + 1]))
-    return [
-        (
-            BEGINNING if source == NONE else 3 + source,
-            SPARE if target == NONE else 3 + target,
-            bool(accepts),
-        )
-        for source, target, accepts in zip(
-            ops.source[where].tolist(),
-            ops.target[where].tolist(),
-            ops.accepts[where].tolist(),
-            strict=True,
-        )
-    ]
+def _cell(state: int, without: int) -> int:
+    """Return the cell of a state, or that for DEAD."""
+    return without if state == DEAD else 3 + state
 
 
 def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
@@ -293,7 +278,3 @@ def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
         if not readers[source] and writers.get(source):
             heappush(ready, writers[source][0])
     return order if len(order) == len(copies) else None
-
-
-def _flat(rows: Sequence[Sequence[int]]) -> Cells:
-    return np.array([cell for row in rows for cell in row], np.uint32)

@@ -19,6 +19,7 @@ from cerlab.engine.kernels.arrays import (
     Bytes,
     Int32s,
     Int64s,
+    flat,
 )
 from cerlab.rows import search_kernels as k
 from cerlab.rows.machine import (
@@ -27,6 +28,7 @@ from cerlab.rows.machine import (
     Accept,
     Letter,
     LiveSets,
+    Step,
     StepTable,
     too_long,
 )
@@ -143,16 +145,14 @@ class FlatSteps(NamedTuple):
 
 def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
     """Return the steps of a table."""
-    steps = [step for of_state in table.steps for step in of_state]
-    reads = [None if isinstance(step, Accept) else step for step in steps]
-    return FlatSteps(
-        np.cumsum([0, *map(len, table.steps)]).astype(np.int32),
-        np.array(
-            [k.ACCEPTS if s is None else variables.index(s.variable) for s in reads], np.int32
-        ),
-        np.array([k.ACCEPTS if s is None else s.target for s in reads], np.int32),
-        np.array([s is not None and s.excluded for s in reads], np.uint8),
-    )
+
+    def columns(step: Step | Accept) -> tuple[int, int, bool]:
+        if isinstance(step, Accept):
+            return k.ACCEPTS, k.ACCEPTS, False
+        return variables.index(step.variable), step.target, step.excluded
+
+    rows = [[*map(columns, of_state)] for of_state in table.steps]
+    return FlatSteps(*flat(rows, np.int32, np.int32, np.uint8))
 
 
 def holding(variables: Sequence[str], letters: Sequence[Letter]) -> Bytes:

@@ -7,6 +7,7 @@ capacity and growth are the driver's affair.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -46,6 +47,24 @@ Offsets: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 
 Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """In the narrowest dtype that holds all of them."""
+
+
+def firsts(rows: Sequence[Sequence[object]]) -> Int32s:
+    """Return the offsets of rows laid end to end, and the end of the last row."""
+    return np.cumsum([0, *map(len, rows)], dtype=np.int32)
+
+
+def flat(rows: Sequence[Sequence[Sequence[Any]]], *types: Any) -> tuple[Any, ...]:
+    """Lay rows of records end to end: return their offsets, then a column for each field.
+
+    `types` are the dtypes of the fields.
+
+    >>> [array.tolist() for array in flat([[(1, True)], [], [(2, False)]], np.int32, np.uint8)]
+    [[0, 1, 1, 2], [1, 2], [1, 0]]
+    """
+    records = [record for row in rows for record in row]
+    columns = zip(*records, strict=True) if records else ((),) * len(types)
+    return firsts(rows), *(np.array(c, t) for c, t in zip(columns, types, strict=True))
 
 
 NO_LIMIT = np.iinfo(np.int64).max

@@ -15,8 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.answers import firsts
-from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s
+from cerlab.engine.kernels.arrays import NONE, Int32s, firsts, flat
 from cerlab.engine.kernels.registers import BY_KEY, BY_STATE, EQ, GE, GT, LE, LT, NE, Rules
 from cerlab.engine.registers.program import (
     DEAD,
@@ -233,27 +232,27 @@ def _arrays(
     jobs = [job for of_symbol in by_symbol for job in of_symbol]
     rules = [rule for job in jobs for rule in job.rules]
     conjunctions = [clause for rule in rules for clause in rule.clauses]
-    literals = [each for clause in conjunctions for each in sorted(clause, key=repr)]
-    moves = program.moves
-    return Rules(
-        jobs=firsts(by_symbol),
-        state=_ints([job.state for job in jobs]),
-        chain=_ints([_chain(key_slot, job) for job in jobs]),
-        value=_ints([job.value for job in jobs]),
-        leaves=_bytes([job.leaves for job in jobs]),
-        rules=firsts([job.rules for job in jobs]),
-        move=_ints([rule.move for rule in rules]),
-        clauses=firsts([rule.clauses for rule in rules]),
-        literals=firsts([tuple(clause) for clause in conjunctions]),
-        is_negated=_bytes([each.is_negated for each in literals]),
-        operator=_bytes([OPERATORS[each.comparison.operator] for each in literals]),
-        left=_ints([names.number(each.comparison.left) for each in literals]),
-        right=_ints([names.number(each.comparison.right) for each in literals]),
-        marks=_bytes([move.marks for move in moves]),
-        begins=_bytes([move.begins for move in moves]),
-        accepts=_bytes([move.accepts for move in moves]),
-        target=_ints([move.target for move in moves]),
-        fill=np.array(fill, np.int32).reshape(len(moves), len(names.slots)),
+
+    def columns_of_job(job: Job) -> tuple[int, int, int, bool]:
+        return job.state, _chain(key_slot, job), job.value, job.leaves
+
+    def columns_of_literal(each: Literal) -> tuple[bool, int, int, int]:
+        sides = names.number(each.comparison.left), names.number(each.comparison.right)
+        return each.is_negated, OPERATORS[each.comparison.operator], *sides
+
+    literals = [[columns_of_literal(each) for each in sorted(c, key=repr)] for c in conjunctions]
+    moves = [(move.marks, move.begins, move.accepts, move.target) for move in program.moves]
+    of_jobs = [[*map(columns_of_job, of_symbol)] for of_symbol in by_symbol]
+    ints, flags = np.int32, np.uint8
+    return Rules._make(
+        (
+            *flat(of_jobs, ints, ints, ints, flags),
+            *flat([[(rule.move,) for rule in job.rules] for job in jobs], ints),
+            firsts([rule.clauses for rule in rules]),
+            *flat(literals, flags, flags, ints, ints),
+            *flat([moves], flags, flags, flags, ints)[1:],
+            np.array(fill, np.int32).reshape(len(moves), len(names.slots)),
+        )
     )
 
 
@@ -262,14 +261,6 @@ def _chain(key_slot: Int32s, job: Job) -> int:
         return BY_STATE
     slots: list[int] = key_slot[BY_KEY:, job.state].tolist()
     return BY_KEY + slots.index(job.slot)
-
-
-def _ints(values: Sequence[int]) -> Int32s:
-    return np.array(values, np.int32)
-
-
-def _bytes(values: Sequence[int]) -> Bytes:
-    return np.array(values, np.uint8)
 
 
 OPERATORS = {
