@@ -23,7 +23,7 @@ from cerlab.engine.state_checks import check_window, expect, is_whole
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.columns import Columns, is_arrow, nanoseconds, numbers_of, values_of
 from cerlab.model.event import Event, Value
-from cerlab.model.stream import Instant, TimeAxis, TimeUnit, check_order, clock_for
+from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for
 
 # the difference of two such instants, less such a width, is below 2^63
 SAFE = 1 << 61
@@ -215,16 +215,18 @@ class TimeColumn:
     """The clock of a window in time: it reads the instants of events and checks their order."""
 
     def __init__(self, window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> None:
-        self._window = window
-        self._axis = axis
         self._clock = clock_for(window, axis)
         self.last: Instant | None = None
         """The instant of the last event."""
-        self.width: Instant = (
-            window.nanoseconds
-            if isinstance(window, TimeWindow)
-            else (window.width if isinstance(window.width, int) else Fraction(window.width))
-        )
+        self.width: Instant
+        self._unit = None
+        self._in_time = isinstance(window, TimeWindow)
+        if isinstance(window, TimeWindow):
+            assert axis is not None, "the clock has asked for it"
+            self.width, self._attribute, self._unit = window.nanoseconds, axis.attribute, axis.unit
+        else:
+            self.width = window.width if isinstance(window.width, int) else Fraction(window.width)
+            self._attribute = window.attribute
 
     def read(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
@@ -235,9 +237,10 @@ class TimeColumn:
         """
         if not length:
             return np.zeros(0, np.int64)
-        pair = self._whole(columns) or self._doubles(columns)
+        pair = self._by_column(columns)
         if pair is None:
-            return self._flat(self._one_by_one(columns, length, place))
+            positions = [*map(place, range(length))]
+            return self._flat(self.read_events(self._events(columns, length), positions))
         times, back = pair
         if self.last is not None:
             check_order(self.last, instant_at(times, 0), place(0))
@@ -252,9 +255,8 @@ class TimeColumn:
         """Return the instants of events in any order. Raises `BadData` for a missing instant."""
         if not length:
             return np.zeros(0, np.int64)
-        if (pair := self._whole(columns) or self._doubles(columns)) is not None:
-            times, _ = pair
-            return times
+        if (pair := self._by_column(columns)) is not None:
+            return pair[0]
         events = self._events(columns, length)
         return self._flat([self._clock(event, place(n)) for n, event in enumerate(events)])
 
@@ -278,18 +280,6 @@ class TimeColumn:
         self.last = now
         return now
 
-    @property
-    def _attribute(self) -> str:
-        if isinstance(self._window, TimeWindow):
-            assert self._axis is not None
-            return self._axis.attribute
-        return self._window.attribute
-
-    def _one_by_one(
-        self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
-    ) -> list[Instant]:
-        return self.read_events(self._events(columns, length), [*map(place, range(length))])
-
     def _events(self, columns: Mapping[str, Any], length: int) -> list[Event]:
         attribute = self._attribute
         column = columns.get(attribute)
@@ -303,72 +293,60 @@ class TimeColumn:
         whole = all(isinstance(time, int) and abs(time) < SAFE for time in (*times, self.width))
         return np.array(times, np.int64) if whole else times
 
-    def _whole(self, columns: Mapping[str, Any]) -> tuple[Int64s, int] | None:
-        """Return the instants as int64, with the index of an instant that goes back, or -1.
+    def _by_column(self, columns: Mapping[str, Any]) -> tuple[Int64s | Doubles, int] | None:
+        """Return instants without Python's numbers, and the index of one that goes back, or -1.
 
-        The column has integers or moments, and no NULL. Returns None for other columns, and where
-        64 bits might not hold all instants less the width.
+        The column has numbers or moments, and no NULL. Returns None for other columns.
         """
         import pyarrow as pa
 
         column: Any = columns.get(self._attribute)
         if not is_arrow(column) or column.null_count:
             return None
+        moments = self._in_time and pa.types.is_timestamp(column.type)
+        numbers = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if not moments and not (numbers and (self._unit is not None or not self._in_time)):
+            return None
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+            if isinstance(columns, Columns):  # the next run of the stream finds it in one piece
+                columns.keep(self._attribute, column)
+        factor = 1 if moments or self._unit is None else self._unit.value
+        pair = self._whole(column, factor, moments=moments)
+        return pair if moments or pair is not None else self._doubles(column, factor)
+
+    def _whole(self, column: Any, factor: int, *, moments: bool) -> tuple[Int64s, int] | None:
+        """Return a column of integers or moments as int64.
+
+        Returns None for other columns, and where 64 bits might not hold all instants less the
+        width.
+        """
+        import pyarrow as pa
+
         if not isinstance(self.width, int) or self.width >= SAFE:
             return None
-        moment = pa.types.is_timestamp(column.type)
-        unit = self._unit()
-        if moment != isinstance(self._window, TimeWindow) and unit is None:
+        if pa.types.is_floating(column.type) or pa.types.is_uint64(column.type):
             return None
-        whole_number = pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type)
-        if not moment and not whole_number:
-            return None
-        column = self._joined(columns, column)
-        if moment and (column := nanoseconds(column)) is None:
+        if moments and (column := nanoseconds(column)) is None:
             return None
         values = numbers_of(column).astype(np.int64, copy=False)
         back = goes_back(values)
         # instants in order have their extremes at the ends
         least, most = (values[0], values[-1]) if back < 0 else (values.min(), values.max())
-        factor = 1 if moment or unit is None else unit.value
         if max(-int(least), int(most)) >= SAFE // factor:
             return None
         return (values if factor == 1 else values * factor), back
 
-    def _doubles(self, columns: Mapping[str, Any]) -> tuple[Doubles, int] | None:
-        """Return the instants of a column of finite doubles as `_whole`, else None."""
+    def _doubles(self, column: Any, factor: int) -> tuple[Doubles, int] | None:
+        """Return a column of numbers as doubles, or None where one is not finite or not exact."""
         import pyarrow as pa
 
-        column: Any = columns.get(self._attribute)
-        if not is_arrow(column) or column.null_count:
-            return None
-        unit = self._unit()
-        if isinstance(self._window, TimeWindow) and unit is None:
-            return None
-        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-            return None
-        column = self._joined(columns, column)
         values = numbers_of(column).astype(np.float64, copy=False)
         whole = bool(pa.types.is_integer(column.type))
         if not np.isfinite(values).all() or (whole and (abs(values) >= 2.0**53).any()):
             return None
-        times = Doubles(values, 1 if unit is None else unit.value, whole=whole)
+        times = Doubles(values, factor, whole=whole)
         return times, back_at(times)
-
-    def _joined(self, columns: Mapping[str, Any], column: Any) -> Any:
-        """Return the column in one piece. The next run of the stream finds it in one piece."""
-        import pyarrow as pa
-
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-            if isinstance(columns, Columns):
-                columns.keep(self._attribute, column)
-        return column
-
-    def _unit(self) -> TimeUnit | None:
-        """Return the unit in which a window in time reads numbers; None if no unit is given."""
-        is_time = isinstance(self._window, TimeWindow)
-        return self._axis.unit if is_time and self._axis is not None else None
 
 
 class EventNumbers:
